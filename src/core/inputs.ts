@@ -1,0 +1,62 @@
+// Everything that can happen to the broker. Whoever drives it (a shard, the simulator) calls `handle` with these, one
+// after the other; nothing else changes the broker's state.
+
+import type { Packet, ProtocolError, QoS, ReasonCode, TopicFilter } from '../protocol/index.ts'
+import type { Connection } from './connections/connection.ts'
+import type { MessageProperties } from '../protocol/index.ts'
+import type { CoreSettings } from './settings.ts'
+import type { StoredRecord } from './records.ts'
+
+/** Names a question among the outputs; its answer carries the same. Never used twice in one life of the broker. */
+export type QuestionId = number
+
+export type Input =
+  /** A client has arrived. `connection` was made by the driver with `new Connection(...)`. */
+  | { readonly kind: 'connection-opened'; readonly connection: Connection }
+  | { readonly kind: 'packet'; readonly connection: Connection; readonly packet: Packet }
+  /** The decoder gave up on what the client sent. */
+  | { readonly kind: 'protocol-fault'; readonly connection: Connection; readonly error: ProtocolError }
+  /** The stream has ended, whoever ended it. Said exactly once for each connection that was opened. */
+  | { readonly kind: 'connection-closed'; readonly connection: Connection }
+  /** How many bytes wait in the driver for this client to read them. Replaces what the core had added up itself. */
+  | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
+  /** The answer to `may-connect`. */
+  | { readonly kind: 'connect-verdict'; readonly question: QuestionId; readonly verdict: ConnectVerdict }
+  /** Batch `batch` (and all before it) is on disk. */
+  | { readonly kind: 'committed'; readonly batch: number }
+  /** The disk fails or serves again: while it fails nothing is promised that needs it. */
+  | { readonly kind: 'storage-health'; readonly isHealthy: boolean }
+  /** The answer to `load-queue`: the session's queued and outgoing records in order, and whether more follow. */
+  | { readonly kind: 'queue-loaded'; readonly question: QuestionId; readonly records: StoredRecord[]; readonly isEnd: boolean }
+  /** At the start, before any connection: records of all kinds but `queued` and `body`, any number of times. */
+  | { readonly kind: 'restore'; readonly records: readonly StoredRecord[] }
+  /** At the start: the queue of a session as it lies on disk. */
+  | { readonly kind: 'restore-queue'; readonly clientId: string; readonly firstSequence: number; readonly lastSequence: number; readonly count: number }
+  /** Counts that the sweep of shared bodies found: how many queued records refer to each. `isEnd` closes the sweep. */
+  | { readonly kind: 'bodies-counted'; readonly counts: readonly (readonly [bodyId: number, references: number])[]; readonly isEnd: boolean }
+  /** Time has passed `nextDeadlineMs`, or there is work left (`view.hasMoreWork`). */
+  | { readonly kind: 'tick' }
+  /** The operator (HTTP API, ctl) wants something. Answered among the outputs by `command-done`. */
+  | { readonly kind: 'command'; readonly question: QuestionId; readonly command: Command }
+  /** New limits, in force from here on. */
+  | { readonly kind: 'settings'; readonly settings: CoreSettings }
+  /** The broker stops: open connections get DISCONNECT 0x8B and are closed, durable sessions are kept. */
+  | { readonly kind: 'shutdown' }
+
+export type ConnectVerdict =
+  | { readonly allowed: true }
+  | { readonly allowed: false; readonly reason: ReasonCode; readonly reasonString?: string }
+
+export type Command =
+  | {
+      readonly name: 'publish'
+      readonly topic: string
+      readonly payload: Buffer
+      readonly qos: QoS
+      readonly retain: boolean
+      readonly properties: MessageProperties | undefined
+      readonly clientId: string
+    }
+  | { readonly name: 'kick'; readonly clientId: string }
+  | { readonly name: 'subscribe'; readonly clientId: string; readonly filter: TopicFilter; readonly qos: QoS }
+  | { readonly name: 'unsubscribe'; readonly clientId: string; readonly filter: TopicFilter }

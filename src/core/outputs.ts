@@ -1,0 +1,90 @@
+// What the broker wants done, in two lists by when it may be done:
+//
+//   sends               may leave at once
+//   batch.changes       to the disk, together; then
+//   batch.sendsAfterCommit   may leave, and `committed(batch.number)` is said
+//
+// and beside them questions, closings, and events for those who watch.
+
+import type { ControlPacket, QoS, ReasonCode } from '../protocol/index.ts'
+import type { Connection } from './connections/connection.ts'
+import type { Message } from './message.ts'
+import type { QuestionId } from './inputs.ts'
+import type { StoredChange } from './records.ts'
+import type { SendList } from './send-list.ts'
+
+export interface Outputs {
+  readonly sends: SendList
+  readonly questions: Question[]
+  readonly closes: Close[]
+  /** Readers to stop and to let go on, in order; the last word for a connection holds. */
+  readonly readers: ReaderChange[]
+  readonly events: BrokerEvent[]
+}
+
+/** What is to be stored together. Taken with `takeBatch` when the disk is free; turns that happen meanwhile gather into the next. */
+export interface Batch {
+  readonly number: number
+  /** A hole is a change that was struck: put and taken away before it was written. */
+  readonly changes: (StoredChange | undefined)[]
+  readonly sendsAfterCommit: SendList
+}
+
+/** Close the stream once what was sent to it has left. */
+export interface Close {
+  readonly connection: Connection
+  /** Leave what is unsent and close now: the peer broke the protocol or does not read. */
+  readonly isAbrupt: boolean
+}
+
+export interface ReaderChange {
+  readonly connection: Connection
+  readonly isPaused: boolean
+}
+
+export type Question =
+  | {
+      readonly kind: 'may-connect'
+      readonly question: QuestionId
+      readonly connection: Connection
+      readonly clientId: string
+      readonly username: string | undefined
+      readonly password: Buffer | undefined
+    }
+  /**
+   * Read the session's queued records from `fromSequence` on, at most `limit`, with bodies resolved, and in front of
+   * them all its outgoing records. Batches up to `afterBatch` must be on disk before the reading begins.
+   */
+  | {
+      readonly kind: 'load-queue'
+      readonly question: QuestionId
+      readonly clientId: string
+      readonly fromSequence: number
+      readonly limit: number
+      readonly afterBatch: number
+    }
+
+export type DropReason =
+  | 'queue-full'
+  | 'expired'
+  | 'too-large'
+  | 'not-reading'
+  | 'storage-full'
+  | 'no-retained-room'
+  | 'session-ended'
+
+/** For logs, counters and the ledgers of the management API. Nothing in the broker depends on them. */
+export type BrokerEvent =
+  | { readonly event: 'client-connected'; readonly connection: Connection; readonly clientId: string; readonly sessionPresent: boolean }
+  | { readonly event: 'client-refused'; readonly connection: Connection; readonly clientId: string; readonly reason: ReasonCode; readonly text: string }
+  | { readonly event: 'client-disconnected'; readonly connection: Connection; readonly clientId: string; readonly reason: ReasonCode; readonly text: string }
+  | { readonly event: 'session-taken-over'; readonly clientId: string }
+  | { readonly event: 'session-ended'; readonly clientId: string }
+  | { readonly event: 'subscribed'; readonly clientId: string; readonly filter: string; readonly qos: QoS }
+  | { readonly event: 'unsubscribed'; readonly clientId: string; readonly filter: string }
+  | { readonly event: 'message-dropped'; readonly clientId: string; readonly message: Message; readonly reason: DropReason }
+  | { readonly event: 'command-done'; readonly question: QuestionId; readonly result: CommandResult }
+
+export type CommandResult =
+  | { readonly done: true; readonly matched: number }
+  | { readonly done: false; readonly why: 'no-such-client' | 'invalid-topic' | 'storage-failing' | 'not-allowed' }

@@ -1,0 +1,142 @@
+// What the core wants kept across restarts, as values. The storage room turns them into bytes (with a version and a
+// checksum each) and back; the core neither knows keys nor files.
+//
+//   session 1 --- n subscription
+//           1 --- n queued ----- 0..1 body          (a message for several durable sessions is stored once)
+//           1 --- n outgoing                        (QoS 2 packet ids towards the client)
+//           1 --- n incoming                        (QoS 2 packet ids from the client)
+//           1 --- 0..1 will
+//   retained: one for each topic
+
+import type { MessageProperties, PacketId, ProtocolVersion, QoS, RetainHandling } from '../protocol/index.ts'
+
+/** A message as it is kept: with its own copy of the payload. */
+export interface StoredMessage {
+  topic: string
+  payload: Uint8Array
+  qos: QoS
+  retain: boolean
+  properties: MessageProperties | undefined
+  /** The client id of the publisher, '' where it is not a client. */
+  publisher: string
+  publishedAtMs: number
+  /** Undefined: never. */
+  expiresAtMs: number | undefined
+}
+
+export interface SessionRecord {
+  readonly kind: 'session'
+  clientId: string
+  version: ProtocolVersion
+  username: string | undefined
+  createdAtMs: number
+  /** How long the session outlives its connection. 0xFFFFFFFF: for ever [MQTT5-3.1.2.11.2]. */
+  expirySeconds: number
+  /** Undefined while connected: after a crash such a session counts as disconnected at the restart. */
+  disconnectedAtMs: number | undefined
+  /** No queued record has a lower sequence: reading starts here and not among what was deleted. */
+  queueHead: number
+  /** The client's Receive Maximum at its last connection: so many of the first queued may have been sent already. */
+  receiveMaximum: number
+}
+
+export interface SubscriptionRecord {
+  readonly kind: 'subscription'
+  clientId: string
+  filter: string
+  qos: QoS
+  noLocal: boolean
+  retainAsPublished: boolean
+  retainHandling: RetainHandling
+  identifier: number | undefined
+}
+
+/** A message that waits for its client or for the client's acknowledgement. */
+export interface QueuedRecord {
+  readonly kind: 'queued'
+  clientId: string
+  /** Grows by one for each message of the session: the order of delivery. */
+  sequence: number
+  /** The granted QoS: 1 or 2. */
+  qos: QoS
+  /** The retain flag to deliver with. */
+  retain: boolean
+  subscriptionIdentifiers: number[] | undefined
+  /** The message itself, or the id of the body record that holds it. */
+  message: StoredMessage | number
+}
+
+export interface BodyRecord {
+  readonly kind: 'body'
+  id: number
+  message: StoredMessage
+}
+
+/**
+ * A QoS 2 message on its way to the client. `sent`: PUBLISH may have left, the queued record `sequence` is still there.
+ * `received`: PUBREC came, the queued record is gone, PUBREL is owed.
+ */
+export interface OutgoingRecord {
+  readonly kind: 'outgoing'
+  clientId: string
+  packetId: PacketId
+  sequence: number
+  stage: 'sent' | 'received'
+}
+
+/** A QoS 2 packet id that the client has not released: the same id again is the same message [MQTT-4.3.3-2]. */
+export interface IncomingRecord {
+  readonly kind: 'incoming'
+  clientId: string
+  packetId: PacketId
+}
+
+export interface RetainedRecord {
+  readonly kind: 'retained'
+  message: StoredMessage
+}
+
+export interface WillRecord {
+  readonly kind: 'will'
+  clientId: string
+  message: StoredMessage
+  delaySeconds: number
+  /** When it is to be published; undefined while the client is connected. */
+  dueAtMs: number | undefined
+}
+
+/** A fact of the whole broker by name: the node's name, the last persisted time, ... */
+export interface FactRecord {
+  readonly kind: 'fact'
+  name: string
+  value: string
+}
+
+export type StoredRecord =
+  | SessionRecord
+  | SubscriptionRecord
+  | QueuedRecord
+  | BodyRecord
+  | OutgoingRecord
+  | IncomingRecord
+  | RetainedRecord
+  | WillRecord
+  | FactRecord
+
+export type RecordKind = StoredRecord['kind']
+
+/** What names a record: enough to delete it. */
+export type RecordKey =
+  | { readonly kind: 'session' | 'will'; clientId: string }
+  | { readonly kind: 'subscription'; clientId: string; filter: string }
+  | { readonly kind: 'queued'; clientId: string; sequence: number }
+  | { readonly kind: 'body'; id: number }
+  | { readonly kind: 'outgoing' | 'incoming'; clientId: string; packetId: PacketId }
+  | { readonly kind: 'retained'; topic: string }
+  | { readonly kind: 'fact'; name: string }
+
+/** A record put in place (inserted or replaced), a record taken away, or a session taken away with all that is its. */
+export type StoredChange =
+  | { readonly change: 'put'; readonly record: StoredRecord }
+  | { readonly change: 'delete'; readonly key: RecordKey }
+  | { readonly change: 'delete-session'; readonly clientId: string }

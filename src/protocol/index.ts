@@ -1,0 +1,6 @@
+export * from './packets.ts'
+export * from './properties.ts'
+export * from './reason-codes.ts'
+export * from './protocol-error.ts'
+export * from './topic-table.ts'
+export * from './topic-names.ts'
