@@ -1,0 +1,157 @@
+// Reads one source file into what the rules ask about: its imports, its functions, and the names it takes from the world.
+
+import { parseSync, visitorKeys } from 'oxc-parser'
+
+export interface SourceImport {
+  readonly specifier: string
+  /** Nothing of it is left when the program runs. */
+  readonly typeOnly: boolean
+  readonly line: number
+}
+
+export interface SourceFunction {
+  readonly name: string
+  readonly line: number
+  readonly lines: number
+}
+
+export interface NamedPlace {
+  readonly name: string
+  readonly line: number
+}
+
+export interface SourceFile {
+  /** Path below the root, with forward slashes. */
+  readonly path: string
+  readonly lines: number
+  readonly imports: readonly SourceImport[]
+  readonly functions: readonly SourceFunction[]
+  /** Every name that is read as a variable or a type: `Date` in `Date.now()`, but not `now`. */
+  readonly names: readonly NamedPlace[]
+  /** `async`, `await` and `Math.random`: what no single name betrays. */
+  readonly constructs: readonly NamedPlace[]
+  readonly syntaxErrors: readonly string[]
+}
+
+interface SyntaxNode {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [field: string]: unknown
+}
+
+const functionTypes = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
+
+/** Parses TypeScript or JavaScript; a file that does not parse is reported in `syntaxErrors`, never thrown. */
+export function readSource(path: string, text: string): SourceFile {
+  const parsed = parseSync(path, text)
+  const lineOf = lineCounter(text)
+  const file = {
+    path,
+    lines: countLines(text),
+    imports: [] as SourceImport[],
+    functions: [] as SourceFunction[],
+    names: [] as NamedPlace[],
+    constructs: [] as NamedPlace[],
+    syntaxErrors: parsed.errors.map((error) => error.message),
+  }
+  walk(parsed.program as unknown as SyntaxNode, undefined, '', (node, parent, key) => {
+    const line = lineOf(node.start)
+    const imported = importOf(node, line)
+    if (imported !== undefined) file.imports.push(imported)
+    if (functionTypes.has(node.type) && node['body'] !== null) {
+      file.functions.push({ name: nameOfFunction(node, parent), line, lines: lineOf(node.end) - line + 1 })
+    }
+    if (node.type === 'Identifier' && !isOnlyALabel(parent, key)) file.names.push({ name: String(node['name']), line })
+    const construct = constructOf(node)
+    if (construct !== undefined) file.constructs.push({ name: construct, line })
+  })
+  return file
+}
+
+function importOf(node: SyntaxNode, line: number): SourceImport | undefined {
+  const source = node['source'] as SyntaxNode | null | undefined
+  switch (node.type) {
+    case 'ImportDeclaration':
+      return { specifier: addressIn(source), typeOnly: importsTypesOnly(node, 'importKind'), line }
+    case 'ExportNamedDeclaration':
+    case 'ExportAllDeclaration':
+      if (!source) return undefined
+      return { specifier: addressIn(source), typeOnly: importsTypesOnly(node, 'exportKind'), line }
+    case 'ImportExpression':
+      return { specifier: addressIn(source), typeOnly: false, line }
+    case 'TSImportType':
+      return { specifier: addressIn(source), typeOnly: true, line }
+    default:
+      return undefined
+  }
+}
+
+/** An import whose address is computed cannot be checked, so it is reported under a name that no rule allows. */
+function addressIn(source: SyntaxNode | null | undefined): string {
+  const address = source?.['value']
+  return typeof address === 'string' ? address : '(computed)'
+}
+
+function importsTypesOnly(node: SyntaxNode, kindField: 'importKind' | 'exportKind'): boolean {
+  if (node[kindField] === 'type') return true
+  const specifiers = (node['specifiers'] ?? []) as readonly SyntaxNode[]
+  return specifiers.length > 0 && specifiers.every((specifier) => specifier[kindField] === 'type')
+}
+
+function constructOf(node: SyntaxNode): string | undefined {
+  if (node.type === 'AwaitExpression' || (node.type === 'ForOfStatement' && node['await'] === true)) return 'await'
+  if (functionTypes.has(node.type) && node['async'] === true) return 'async'
+  if (node.type !== 'MemberExpression') return undefined
+  const object = node['object'] as SyntaxNode
+  const property = node['property'] as SyntaxNode
+  const member = property['name'] ?? property['value']
+  return object['name'] === 'Math' && member === 'random' ? 'Math.random' : undefined
+}
+
+/** In `a.process`, `{ process: 1 }` and `interface A { process: string }` the name is a label, nothing that is taken. */
+function isOnlyALabel(parent: SyntaxNode | undefined, key: string): boolean {
+  if (parent === undefined || parent['computed'] === true) return false
+  // In the short form `{ process }` key and value are one place in the text: the value is a name that is taken.
+  if (key === 'property' || key === 'key' || key === 'label') return true
+  return key === 'right' && parent.type === 'TSQualifiedName'
+}
+
+function nameOfFunction(node: SyntaxNode, parent: SyntaxNode | undefined): string {
+  const own = (node['id'] as SyntaxNode | null)?.['name']
+  const given = (parent?.['id'] as SyntaxNode | null | undefined) ?? (parent?.['key'] as SyntaxNode | null | undefined)
+  const name = own ?? given?.['name']
+  return typeof name === 'string' ? name : '(anonymous)'
+}
+
+type Visit = (node: SyntaxNode, parent: SyntaxNode | undefined, key: string) => void
+
+function walk(node: SyntaxNode, parent: SyntaxNode | undefined, key: string, visit: Visit): void {
+  visit(node, parent, key)
+  for (const childKey of visitorKeys[node.type] ?? []) {
+    const child = node[childKey]
+    for (const one of Array.isArray(child) ? child : [child]) {
+      if (one !== null && typeof one === 'object') walk(one as SyntaxNode, node, childKey, visit)
+    }
+  }
+}
+
+function countLines(text: string): number {
+  const breaks = text.split('\n').length
+  return text.endsWith('\n') ? breaks - 1 : breaks
+}
+
+function lineCounter(text: string): (offset: number) => number {
+  const starts = [0]
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
+  return (offset) => {
+    let low = 0
+    let high = starts.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if ((starts[middle] ?? 0) <= offset) low = middle
+      else high = middle - 1
+    }
+    return low + 1
+  }
+}
