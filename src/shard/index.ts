@@ -1,0 +1,4 @@
+// The door of the shard: what the main thread needs to know to start one. Importing it starts nothing; the thread's
+// own beginning is worker.ts.
+
+export type * from './messages.ts'

@@ -1,0 +1,53 @@
+// What the main thread and a shard say to each other. Everything here survives a structured clone: it crosses threads.
+
+import type { CoreSettings } from '../core/index.ts'
+import type { LogFields, LogLevel } from '../telemetry/index.ts'
+
+/** One listener of the node. Every shard opens it for itself; the kernel deals out the connections. */
+export interface ShardListener {
+  /** As in the configuration: `default` for `listeners.tcp.bind`. */
+  readonly name: string
+  readonly host: string
+  /** Never 0: the main thread has resolved it. */
+  readonly port: number
+  /** Connections on this shard through this listener; one more is accepted and closed at once. Undefined: no limit. */
+  readonly maxConnections: number | undefined
+  /** Nobody but this machine can reach it: what is not configured otherwise may be generous here. */
+  readonly isLoopback: boolean
+  /** Other shards listen on the same port: SO_REUSEPORT is set. */
+  readonly sharesPort: boolean
+}
+
+/** `workerData` of a shard. */
+export interface ShardStart {
+  readonly shardNumber: number
+  /** Absolute; the main thread holds its lock. */
+  readonly dataDirectory: string
+  readonly listeners: readonly ShardListener[]
+  readonly core: CoreSettings
+  readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
+  /** auth.allow_anonymous; undefined: on loopback listeners only. */
+  readonly allowAnonymous: boolean | undefined
+  /** mqtt.property_size in bytes: the whole property section of one packet. */
+  readonly maxPropertyBytes: number
+  /** mqtt.max_unsent_bytes_total, this shard's part. */
+  readonly maxUnsentBytesTotal: number
+  /** Connections that the open-file limit leaves room for on this shard, over all of its listeners. */
+  readonly maxDescriptors: number
+  /** Made by `createCounterTable`; the shard writes its own row. */
+  readonly counters: SharedArrayBuffer
+  readonly logLevel: LogLevel
+}
+
+export type ShardToNode =
+  /** Every listener accepts connections. */
+  | { readonly kind: 'ready'; readonly listeners: readonly { name: string; host: string; port: number }[] }
+  /** It cannot start; `message` is a sentence for the operator. The thread ends by itself. */
+  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'log'; readonly level: LogLevel; readonly event: string; readonly fields: LogFields | undefined }
+  /** Something that the operator must know of. */
+  | { readonly kind: 'alarm'; readonly name: string; readonly message: string }
+  /** Clients are told, the store is closed: the thread may end. */
+  | { readonly kind: 'stopped' }
+
+export type NodeToShard = { readonly kind: 'stop' } | { readonly kind: 'settings'; readonly core: CoreSettings }
