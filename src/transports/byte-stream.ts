@@ -1,0 +1,35 @@
+// A connection as everything above it sees it: bytes come, bytes go, it ends. No events, so that nothing is looked up
+// by name for each chunk; whoever drives it puts its own functions in place.
+
+export interface ByteStream {
+  /** As text, without brackets: `127.0.0.1`, `::1`. IPv4 clients of an IPv6 socket are given as IPv4. */
+  readonly remoteAddress: string
+  readonly remotePort: number
+  /** Bytes from the peer. The chunk belongs to the receiver. Never called after `onClose`, `end` or `destroy`. */
+  onData: (chunk: Buffer) => void
+  /** The stream is gone, whoever ended it. Called exactly once, last of all. */
+  onClose: (error?: Error) => void
+  /**
+   * Hands bytes to the system. `done` is called once and later: the bytes are sent or lost, and the buffer may be used
+   * again. One write at a time keeps memory bounded: the next one after `done`.
+   */
+  write(buffer: Buffer, done: () => void): void
+  /** Stops reading: what the peer sends waits in its own buffers. */
+  pause(): void
+  resume(): void
+  /** Closes once what was written has left. What the peer still sends is dropped; a peer that does not let go is cut off. */
+  end(): void
+  /** Closes now and leaves what is unsent. */
+  destroy(): void
+}
+
+/** Why a client was turned away at the door. */
+export type DoorRefusal = 'listener-full' | 'no-descriptors'
+
+export interface Listener {
+  readonly host: string
+  /** The real one, also where 0 was asked for. */
+  readonly port: number
+  /** Takes no more connections; those that are open stay. */
+  close(): Promise<void>
+}

@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import {
+  type ByteStream,
+  DescriptorBudget,
+  type Listener,
+  listenTcp,
+  type TcpListenOptions,
+} from '../../src/transports/index.ts'
+
+/** A queue of what happened, so that a test waits for the fact and not for a time. */
+class Happenings<T> {
+  readonly #items: T[] = []
+  readonly #waiting: ((item: T) => void)[] = []
+
+  add(item: T): void {
+    const waiting = this.#waiting.shift()
+    if (waiting === undefined) this.#items.push(item)
+    else waiting(item)
+  }
+
+  next(): Promise<T> {
+    const item = this.#items.shift()
+    return item === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(item)
+  }
+}
+
+interface Door {
+  listener: Listener
+  streams: Happenings<ByteStream>
+  refusals: Happenings<string>
+  client(): Promise<Socket>
+}
+
+async function openDoor(t: TestContext, options: Partial<TcpListenOptions> = {}): Promise<Door> {
+  const streams = new Happenings<ByteStream>()
+  const refusals = new Happenings<string>()
+  const opened: { destroy(): void }[] = []
+  const listener = await listenTcp({
+    host: '127.0.0.1',
+    port: 0,
+    onStream: (stream) => {
+      opened.push(stream)
+      streams.add(stream)
+    },
+    onRefused: (reason) => refusals.add(reason),
+    ...options,
+  })
+  t.after(async () => {
+    for (const each of opened) each.destroy()
+    await listener.close()
+  })
+  const client = async (): Promise<Socket> => {
+    const socket = connect(listener.port, '127.0.0.1')
+    socket.on('error', () => {})
+    opened.push(socket)
+    await once(socket, 'connect')
+    return socket
+  }
+  return { listener, streams, refusals, client }
+}
+
+const received = (stream: ByteStream): Happenings<string> => {
+  const chunks = new Happenings<string>()
+  stream.onData = (chunk) => chunks.add(chunk.toString())
+  return chunks
+}
+
+const closed = (stream: ByteStream): Promise<Error | undefined> =>
+  new Promise((resolve) => {
+    stream.onClose = resolve
+  })
+
+const written = (stream: ByteStream, text: string): Promise<void> =>
+  new Promise((resolve) => stream.write(Buffer.from(text), resolve))
+
+test('port 0 is resolved and bytes go both ways', async (t) => {
+  const door = await openDoor(t)
+  assert.ok(door.listener.port > 0)
+  const client = await door.client()
+  const stream = await door.streams.next()
+  assert.equal(stream.remoteAddress, '127.0.0.1')
+  assert.equal(stream.remotePort, client.localPort)
+
+  const chunks = received(stream)
+  client.write('to the broker')
+  assert.equal(await chunks.next(), 'to the broker')
+
+  await written(stream, 'to the client')
+  const [chunk] = await once(client, 'data')
+  assert.equal(String(chunk), 'to the client')
+})
+
+test('a peer that leaves is reported once, without an error', async (t) => {
+  const door = await openDoor(t)
+  const client = await door.client()
+  const stream = await door.streams.next()
+  const end = closed(stream)
+  client.end()
+  assert.equal(await end, undefined)
+})
+
+test('a peer that resets is reported with the error', async (t) => {
+  const door = await openDoor(t)
+  const client = await door.client()
+  const stream = await door.streams.next()
+  const end = closed(stream)
+  client.resetAndDestroy()
+  assert.match(String(await end), /ECONNRESET/)
+})
+
+test('a paused stream passes nothing on until it is resumed', async (t) => {
+  const door = await openDoor(t)
+  const client = await door.client()
+  const other = await door.client()
+  const first = await door.streams.next()
+  const second = await door.streams.next()
+  const [paused, reading] = first.remotePort === client.localPort ? [first, second] : [second, first]
+  const chunks: string[] = []
+  paused.onData = (chunk) => chunks.push(chunk.toString())
+  const others = received(reading)
+  paused.pause()
+  await new Promise<void>((resolve) => client.write('held back', () => resolve()))
+  other.write('marker')
+  await others.next()
+  assert.deepEqual(chunks, [], 'the later bytes of another client are here, those of the paused one are not')
+
+  const passed = received(paused)
+  paused.resume()
+  assert.equal(await passed.next(), 'held back')
+})
+
+test('end sends what was written before it closes, even while the peer goes on sending', async (t) => {
+  const door = await openDoor(t)
+  const client = await door.client()
+  const stream = await door.streams.next()
+  stream.onData = () => assert.fail('nothing is passed on after the end')
+  const end = closed(stream)
+  const chunks: Buffer[] = []
+  client.on('data', (chunk) => chunks.push(chunk))
+  stream.write(Buffer.alloc(300_000, 'x'), () => {})
+  stream.end()
+  client.write('talks on')
+  await once(client, 'end')
+  assert.equal(Buffer.concat(chunks).length, 300_000)
+  assert.equal(await end, undefined)
+})
+
+test('a write to a stream that is gone is answered all the same, so that the buffer comes back', async (t) => {
+  const door = await openDoor(t)
+  await door.client()
+  const stream = await door.streams.next()
+  const end = closed(stream)
+  stream.destroy()
+  await written(stream, 'too late')
+  await end
+  await written(stream, 'much too late')
+})
+
+test('a write whose peer vanishes is answered', async (t) => {
+  const door = await openDoor(t)
+  const client = await door.client()
+  const stream = await door.streams.next()
+  client.pause()
+  const answered = new Promise<void>((resolve) => stream.write(Buffer.alloc(64 * 1_024 * 1_024), resolve))
+  client.resetAndDestroy()
+  await answered
+})
+
+test('one connection more than the listener may have is accepted, closed and counted; then there is room again', async (t) => {
+  const door = await openDoor(t, { maxConnections: 1 })
+  const first = await door.client()
+  const stream = await door.streams.next()
+  const second = await door.client()
+  second.resume()
+  await once(second, 'close')
+  assert.equal(await door.refusals.next(), 'listener-full')
+
+  const end = closed(stream)
+  first.destroy()
+  await end
+  await door.client()
+  await door.streams.next()
+})
+
+test('listeners share the descriptors that are left for connections', async (t) => {
+  const descriptors = new DescriptorBudget(2)
+  const one = await openDoor(t, { descriptors })
+  const two = await openDoor(t, { descriptors })
+  const held = await one.client()
+  const stream = await one.streams.next()
+  await two.client()
+  await two.streams.next()
+  const tooMany = await two.client()
+  tooMany.resume()
+  await once(tooMany, 'close')
+  assert.equal(await two.refusals.next(), 'no-descriptors')
+
+  const end = closed(stream)
+  held.destroy()
+  await end
+  assert.equal(descriptors.taken, 1)
+})
+
+test('a port in use is refused with the error of the system', async (t) => {
+  const door = await openDoor(t)
+  await assert.rejects(listenTcp({ host: '127.0.0.1', port: door.listener.port, onStream: () => {} }), {
+    code: 'EADDRINUSE',
+  })
+})
+
+test('two listeners that agree to share a port both start', async (t) => {
+  const door = await openDoor(t, { reusePort: true })
+  const twin = await openDoor(t, { reusePort: true, port: door.listener.port })
+  assert.equal(twin.listener.port, door.listener.port)
+})
+
+test('a closed listener takes nobody in and leaves its open streams alone', async (t) => {
+  const door = await openDoor(t)
+  const client = await door.client()
+  const stream = await door.streams.next()
+  await door.listener.close()
+  const late = connect(door.listener.port, '127.0.0.1')
+  const [error] = await once(late, 'error')
+  assert.match(String(error), /ECONNREFUSED/)
+  const chunks = received(stream)
+  client.write('still here')
+  assert.equal(await chunks.next(), 'still here')
+})
