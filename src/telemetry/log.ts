@@ -1,0 +1,21 @@
+// The log as its users see it. Which files and terminals the lines reach is decided elsewhere.
+
+/** From chatty to grave. */
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+/** What belongs to an event, by name. Values that clients chose are welcome: every writer escapes them. */
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** `event` is a fixed sentence of ours, the same each time, so that it can be searched for; what varies stands in `fields`. */
+export interface Log {
+  debug(event: string, fields?: LogFields): void
+  info(event: string, fields?: LogFields): void
+  warn(event: string, fields?: LogFields): void
+  error(event: string, fields?: LogFields): void
+}
+
+/** Whether a line of `level` is written where `threshold` is configured. */
+export function isLogged(level: LogLevel, threshold: LogLevel): boolean {
+  return logLevels.indexOf(level) >= logLevels.indexOf(threshold)
+}
