@@ -1,6 +1,7 @@
 // The door of telemetry: what others call to be seen.
 
 export { isLogged, logLevels, type Log, type LogFields, type LogLevel } from './log.ts'
+export { createLogger, type Console, type Logger, type LoggerOptions } from './logger.ts'
 export {
   counterCells,
   Counters,

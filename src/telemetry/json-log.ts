@@ -1,0 +1,61 @@
+// The one place that knows pino: log lines as JSON.
+
+import { pino, stdTimeFunctions } from 'pino'
+import type { Log, LogFields, LogLevel } from './log.ts'
+
+/** Longer values are cut: a client id may have 65,535 bytes, a line for people must not. */
+const maxValueCharacters = 256
+
+export interface LineLog extends Log {
+  /** A line of any level: for lines that come from elsewhere. */
+  write(level: LogLevel, event: string, fields: LogFields | undefined): void
+}
+
+/**
+ * A log whose lines go to `writeLine`, one JSON object with a line end each: `time` (ISO 8601), `level`, `event`, and
+ * the fields. Whatever a value holds, it is one line.
+ */
+export function createJsonLog(level: LogLevel, writeLine: (line: string) => void): LineLog {
+  const logger = pino(
+    {
+      level,
+      base: null,
+      messageKey: 'event',
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write: (line: string) => writeLine(escapeUnseen(line)) },
+  )
+  const write = (lineLevel: LogLevel, event: string, fields: LogFields | undefined): void => {
+    if (fields === undefined) logger[lineLevel](event)
+    else logger[lineLevel](shorten(fields), event)
+  }
+  return {
+    write,
+    debug: (event, fields) => write('debug', event, fields),
+    info: (event, fields) => write('info', event, fields),
+    warn: (event, fields) => write('warn', event, fields),
+    error: (event, fields) => write('error', event, fields),
+  }
+}
+
+function shorten(fields: LogFields): LogFields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' ? cut(value) : value]),
+  )
+}
+
+function cut(value: string): string {
+  if (value.length <= maxValueCharacters) return value
+  return `${value.slice(0, maxValueCharacters)}… (${value.length} characters)`
+}
+
+/**
+ * JSON leaves some characters as they are that steer a terminal or turn the reading direction: DEL and the C1 controls,
+ * the Unicode line ends, the bidirectional marks. They can stand only inside strings, where their escape means the same.
+ */
+const unseenCharacters = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+function escapeUnseen(line: string): string {
+  return line.replace(unseenCharacters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

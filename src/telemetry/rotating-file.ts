@@ -1,0 +1,60 @@
+// The one place that knows rotating-file-stream: a file of lines that never grows beyond its size by more than a line.
+//
+//   godwit.log  ->  godwit.log.1  ->  godwit.log.2  -> ... -> godwit.log.<count>  ->  gone
+
+import { createStream } from 'rotating-file-stream'
+
+export interface RotatingFileOptions {
+  readonly directory: string
+  readonly file: string
+  readonly rotationSizeBytes: number
+  /** Older files that are kept beside the current one: at least 1. */
+  readonly rotationCount: number
+  /** The disk does not take lines any more. Called once; the file is given up. */
+  onFault(error: Error): void
+}
+
+export interface RotatingFile {
+  /** False where the disk is behind by more than `maxWaitingBytes`: the line is dropped. */
+  write(line: string): boolean
+  /** Everything written is with the system when it resolves. */
+  close(): Promise<void>
+}
+
+/** Lines that may wait in memory for a slow disk. */
+const maxWaitingBytes = 4 * 1_024 * 1_024
+/** Lines name clients and addresses: for the owner and the group alone. */
+const fileMode = 0o640
+
+/** Opens the file, and makes its directory where it is missing. Rejects with the system's error where it cannot. */
+export function openRotatingFile(options: RotatingFileOptions): Promise<RotatingFile> {
+  const { directory, file, rotationSizeBytes, rotationCount } = options
+  const stream = createStream(file, {
+    path: directory,
+    size: `${rotationSizeBytes}B`,
+    rotate: Math.max(1, rotationCount),
+    mode: fileMode,
+  })
+  return new Promise((resolve, reject) => {
+    let isOpen = false
+    stream.on('error', (error) => {
+      if (isOpen) options.onFault(error)
+      else reject(error)
+    })
+    stream.once('open', () => {
+      isOpen = true
+      resolve({
+        write(line: string): boolean {
+          if (stream.destroyed || stream.writableLength > maxWaitingBytes) return false
+          stream.write(line)
+          return true
+        },
+        close: () =>
+          new Promise((closed) => {
+            if (stream.destroyed) closed()
+            else stream.end(() => closed())
+          }),
+      })
+    })
+  })
+}

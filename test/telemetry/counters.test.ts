@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  counterCells,
+  Counters,
+  createCounterTable,
+  ForwardingLog,
+  type LogFields,
+  type LogLevel,
+  maxWaitingLogLines,
+  readCounters,
+} from '../../src/telemetry/index.ts'
+
+test('what each shard counts is added up for the reader', () => {
+  const table = createCounterTable(3)
+  new Counters(table, 0).add(counterCells.messagesReceived, 5)
+  new Counters(table, 2).add(counterCells.messagesReceived, 7)
+  new Counters(table, 1).set(counterCells.connectionsOpen, 2)
+  const sums = readCounters(table)
+  assert.equal(sums.messagesReceived, 12)
+  assert.equal(sums.connectionsOpen, 2)
+  assert.equal(sums.bytesSent, 0)
+})
+
+test('shards do not share a cache line', () => {
+  assert.equal((createCounterTable(2).byteLength / 2) % 64, 0)
+})
+
+test('a restarted shard has nothing open and counts on', () => {
+  const row = new Counters(createCounterTable(1), 0)
+  row.set(counterCells.connectionsOpen, 9)
+  row.set(counterCells.sessionsStored, 4)
+  row.set(counterCells.unsentBytes, 4)
+  row.set(counterCells.messagesSent, 100)
+  row.clearGauges()
+  assert.equal(row.get(counterCells.connectionsOpen), 0)
+  assert.equal(row.get(counterCells.sessionsStored), 0)
+  assert.equal(row.get(counterCells.unsentBytes), 0)
+  assert.equal(row.get(counterCells.messagesSent), 100)
+})
+
+interface Posted {
+  level: LogLevel
+  event: string
+  fields: LogFields | undefined
+}
+
+function forwarding(threshold: LogLevel): { log: ForwardingLog; counters: Counters; posted: Posted[] } {
+  const counters = new Counters(createCounterTable(1), 0)
+  const posted: Posted[] = []
+  const log = new ForwardingLog(threshold, counters, (level, event, fields) => posted.push({ level, event, fields }))
+  return { log, counters, posted }
+}
+
+test('a shard hands on what is grave enough, and nothing else crosses the threads', () => {
+  const { log, posted } = forwarding('warn')
+  log.debug('a')
+  log.info('b')
+  log.warn('c', { port: 1 })
+  log.error('d')
+  assert.deepEqual(posted, [
+    { level: 'warn', event: 'c', fields: { port: 1 } },
+    { level: 'error', event: 'd', fields: undefined },
+  ])
+})
+
+test('lines that the main thread does not take are dropped and counted, and flow again when it does', () => {
+  const { log, counters, posted } = forwarding('info')
+  for (let line = 0; line < maxWaitingLogLines + 10; line += 1) log.info('flood')
+  assert.equal(posted.length, maxWaitingLogLines)
+  assert.equal(counters.get(counterCells.logLinesDropped), 10)
+
+  counters.add(counterCells.logLinesTaken, 1)
+  log.info('room for one')
+  log.info('and not for two')
+  assert.equal(posted.at(-1)?.event, 'room for one')
+  assert.equal(counters.get(counterCells.logLinesDropped), 11)
+})

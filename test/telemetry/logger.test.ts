@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import { createLogger, type LoggerOptions } from '../../src/telemetry/index.ts'
+
+class MemoryConsole {
+  readonly isTTY: boolean
+  readonly lines: string[] = []
+
+  constructor(isTTY = false) {
+    this.isTTY = isTTY
+  }
+
+  write(line: string): void {
+    this.lines.push(line)
+  }
+}
+
+const onConsole: LoggerOptions = {
+  to: ['console'],
+  level: 'info',
+  dir: '/nowhere',
+  file: 'godwit.log',
+  rotationSizeBytes: 1_024,
+  rotationCount: 2,
+}
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-log-'))
+  t.after(() => rm(folder, { recursive: true }))
+  return folder
+}
+
+test('a line is one JSON object with time, level, event and fields', async () => {
+  const console = new MemoryConsole()
+  const log = await createLogger(onConsole, console)
+  log.warn('a client was refused', { clientId: 'sensor-1', reason: 135 })
+  assert.equal(console.lines.length, 1)
+  const { time, ...rest } = JSON.parse(console.lines[0])
+  assert.deepEqual(rest, { level: 'warn', event: 'a client was refused', clientId: 'sensor-1', reason: 135 })
+  assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+})
+
+test('lines below the level are not written, lines that come from elsewhere with their own level are', async () => {
+  const console = new MemoryConsole()
+  const log = await createLogger({ ...onConsole, level: 'warn' }, console)
+  log.debug('unheard')
+  log.info('unheard')
+  log.write('fatal', 'heard', undefined)
+  assert.deepEqual(
+    console.lines.map((line) => JSON.parse(line).event),
+    ['heard'],
+  )
+})
+
+const nasty = fc.string({ unit: 'binary', maxLength: 40 })
+// What may not reach a terminal or a file as it is: controls, line ends of every kind, reading-direction marks.
+const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+
+test('no client can forge a JSON line, whatever it calls itself', async () => {
+  const console = new MemoryConsole()
+  const log = await createLogger(onConsole, console)
+  fc.assert(
+    fc.property(nasty, (clientId) => {
+      console.lines.length = 0
+      log.info('connected', { clientId })
+      assert.equal(console.lines.length, 1)
+      const line = console.lines[0]
+      assert.equal(line.indexOf('\n'), line.length - 1)
+      assert.doesNotMatch(line, steering)
+      assert.equal(JSON.parse(line).clientId.toWellFormed(), clientId.toWellFormed())
+    }),
+    { examples: [['\u001b[2J\n{"level":"error"}'], ['\u009b31m'], ['\u2028x'], ['\u202edrow']] },
+  )
+})
+
+test('no client can steer the terminal, whatever it calls itself', async () => {
+  const console = new MemoryConsole(true)
+  const log = await createLogger(onConsole, console)
+  fc.assert(
+    fc.property(nasty, (clientId) => {
+      console.lines.length = 0
+      log.info('connected', { clientId })
+      const line = console.lines[0]
+      assert.equal(console.lines.length, 1)
+      assert.equal(line.indexOf('\n'), line.length - 1)
+      assert.doesNotMatch(line, steering)
+    }),
+    { examples: [['\u001b[2J\nERROR'], ['\u009b31m'], ['\u2028x'], ['\u202edrow']] },
+  )
+})
+
+test('a terminal gets lines for people', async () => {
+  const console = new MemoryConsole(true)
+  const log = await createLogger(onConsole, console)
+  log.info('connected', { clientId: 'sensor 7', address: '10.0.0.7', port: 1883 })
+  assert.match(
+    console.lines[0],
+    /^\d\d:\d\d:\d\d\.\d{3} INFO {2}connected {2}clientId="sensor 7" {2}address=10\.0\.0\.7 {2}port=1883\n$/,
+  )
+})
+
+test('a long value is cut and its length told', async () => {
+  const console = new MemoryConsole()
+  const log = await createLogger(onConsole, console)
+  log.info('connected', { clientId: 'x'.repeat(65_535) })
+  assert.equal(JSON.parse(console.lines[0]).clientId, `${'x'.repeat(256)}… (65535 characters)`)
+})
+
+test('files rotate by size, overshoot by less than a line, and only as many as configured are kept', async (t) => {
+  const dir = await temporaryFolder(t)
+  const console = new MemoryConsole()
+  const log = await createLogger(
+    { ...onConsole, to: ['file'], dir, rotationSizeBytes: 2_000, rotationCount: 3 },
+    console,
+  )
+  for (let line = 0; line < 200; line += 1) log.info('line', { number: line, filling: 'x'.repeat(line % 50) })
+  await log.close()
+
+  assert.deepEqual((await readdir(dir)).sort(), ['godwit.log', 'godwit.log.1', 'godwit.log.2', 'godwit.log.3'])
+  const newestFirst = ['godwit.log', 'godwit.log.1', 'godwit.log.2', 'godwit.log.3']
+  const numbers: number[] = []
+  for (const name of newestFirst.toReversed()) {
+    const text = await readFile(join(dir, name), 'utf8')
+    const lines = text.split('\n').slice(0, -1)
+    for (const line of lines) numbers.push(JSON.parse(line).number)
+    const lastLineBytes = lines.at(-1)!.length + 1
+    if (name === 'godwit.log') assert.ok(text.length < 2_000)
+    else assert.ok(text.length >= 2_000 && text.length - lastLineBytes < 2_000, `${name} has ${text.length} bytes`)
+  }
+  const first = numbers[0]
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, index) => first + index),
+    'no line is missing between the first that is kept and the last',
+  )
+  assert.equal(numbers.at(-1), 199)
+  assert.deepEqual(console.lines, [])
+})
+
+test('a file that is there already is continued', async (t) => {
+  const dir = await temporaryFolder(t)
+  await writeFile(join(dir, 'godwit.log'), 'older\n')
+  const log = await createLogger({ ...onConsole, to: ['file'], dir }, new MemoryConsole())
+  log.info('newer')
+  await log.close()
+  assert.match(await readFile(join(dir, 'godwit.log'), 'utf8'), /^older\n\{.*"newer".*\}\n$/)
+})
+
+test('the directory of the log is made, and others may not read the file', async (t) => {
+  const dir = join(await temporaryFolder(t), 'deep', 'down')
+  const log = await createLogger({ ...onConsole, to: ['file'], dir }, new MemoryConsole())
+  await log.close()
+  assert.equal((await stat(join(dir, 'godwit.log'))).mode & 0o007, 0)
+})
+
+test('a file that cannot be opened is refused at once, with its path', async (t) => {
+  const folder = await temporaryFolder(t)
+  await writeFile(join(folder, 'not-a-folder'), '')
+  await assert.rejects(
+    createLogger({ ...onConsole, to: ['file'], dir: join(folder, 'not-a-folder') }, new MemoryConsole()),
+    /not-a-folder/,
+  )
+})
+
+test('lines to console and file reach both', async (t) => {
+  const dir = await temporaryFolder(t)
+  const console = new MemoryConsole()
+  const log = await createLogger({ ...onConsole, to: ['console', 'file'], dir }, console)
+  log.error('both')
+  await log.close()
+  assert.equal(await readFile(join(dir, 'godwit.log'), 'utf8'), console.lines.join(''))
+})
+
+test('lines after the file is closed go to the console', async (t) => {
+  const dir = await temporaryFolder(t)
+  const console = new MemoryConsole()
+  const log = await createLogger({ ...onConsole, to: ['file'], dir }, console)
+  await log.close()
+  log.error('late')
+  assert.equal(JSON.parse(console.lines[0]).event, 'late')
+})
