@@ -38,6 +38,8 @@ export const houseRules: HouseRules = {
         'settings',
         'send-list',
         'deadlines',
+        'slabs',
+        'body-counts',
         'assert',
         'topics/',
       ],
@@ -52,7 +54,7 @@ export const houseRules: HouseRules = {
   libraryOwners: {
     'classic-level': 'src/storage/level-store.ts',
     commander: 'src/cli/program.ts',
-    pino: 'src/telemetry/logger.ts',
+    pino: 'src/telemetry/json-log.ts',
     'rotating-file-stream': 'src/telemetry/rotating-file.ts',
   },
 
