@@ -2,3 +2,4 @@
 // own beginning is worker.ts.
 
 export type * from './messages.ts'
+export { shardEntry } from './entry.ts'

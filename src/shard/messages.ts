@@ -32,8 +32,8 @@ export interface ShardStart {
   readonly maxPropertyBytes: number
   /** mqtt.max_unsent_bytes_total, this shard's part. */
   readonly maxUnsentBytesTotal: number
-  /** Connections that the open-file limit leaves room for on this shard, over all of its listeners. */
-  readonly maxDescriptors: number
+  /** Connections of this shard over all of its listeners: by limits.max_connections and by the open-file limit. */
+  readonly maxConnections: number
   /** Made by `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
   readonly logLevel: LogLevel

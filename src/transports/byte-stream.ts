@@ -24,7 +24,7 @@ export interface ByteStream {
 }
 
 /** Why a client was turned away at the door. */
-export type DoorRefusal = 'listener-full' | 'no-descriptors'
+export type DoorRefusal = 'listener-full' | 'no-room'
 
 export interface Listener {
   readonly host: string

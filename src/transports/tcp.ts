@@ -15,8 +15,8 @@ export interface TcpListenOptions {
   readonly reusePort?: boolean
   /** Connections at one time; one more is accepted and closed at once. Undefined: no limit. */
   readonly maxConnections?: number | undefined
-  /** The descriptors that all listeners of this thread have for connections together. */
-  readonly descriptors?: DescriptorBudget
+  /** What all listeners of this thread may hold together. Without it: no limit. */
+  readonly budget?: ConnectionBudget
   /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
   /** A client was turned away. */
@@ -25,8 +25,8 @@ export interface TcpListenOptions {
   onFault?(error: Error): void
 }
 
-/** Counts what open connections take of the descriptors that the process may have. */
-export class DescriptorBudget {
+/** Connections that several listeners may hold together: the open-file limit and `limits.max_connections` are such. */
+export class ConnectionBudget {
   readonly limit: number
   taken: number
 
@@ -58,13 +58,13 @@ class TcpStream implements ByteStream {
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
   readonly #socket: Socket
-  readonly #budget: DescriptorBudget
+  readonly #budget: ConnectionBudget
   #error: Error | undefined
   #isEnding: boolean
   /** On the monotonic clock; 0 until the stream is ended. */
   cutOffAtMs: number
 
-  constructor(socket: Socket, budget: DescriptorBudget) {
+  constructor(socket: Socket, budget: ConnectionBudget) {
     this.remoteAddress = plainAddress(socket.remoteAddress)
     this.remotePort = socket.remotePort ?? 0
     this.onData = ignore
@@ -121,7 +121,7 @@ class TcpStream implements ByteStream {
 
 /** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
 export function listenTcp(options: TcpListenOptions): Promise<Listener> {
-  const budget = options.descriptors ?? new DescriptorBudget(Number.POSITIVE_INFINITY)
+  const budget = options.budget ?? new ConnectionBudget(Number.POSITIVE_INFINITY)
   const server = createServer({ noDelay: true }, (socket) => {
     welcome(socket as StreamSocket, budget, options)
   })
@@ -138,13 +138,13 @@ export function listenTcp(options: TcpListenOptions): Promise<Listener> {
   })
 }
 
-function welcome(socket: StreamSocket, budget: DescriptorBudget, options: TcpListenOptions): void {
+function welcome(socket: StreamSocket, budget: ConnectionBudget, options: TcpListenOptions): void {
   // The last descriptors belong to the database and the log: a client that would take one is let in and out again,
   // so that it does not wait in the kernel's queue for ever.
   if (budget.isSpent) {
     socket.on('error', ignore)
     socket.destroy()
-    options.onRefused?.('no-descriptors')
+    options.onRefused?.('no-room')
     return
   }
   budget.taken += 1

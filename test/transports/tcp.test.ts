@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import {
   type ByteStream,
-  DescriptorBudget,
+  ConnectionBudget,
   type Listener,
   listenTcp,
   type TcpListenOptions,
@@ -185,10 +185,10 @@ test('one connection more than the listener may have is accepted, closed and cou
   await door.streams.next()
 })
 
-test('listeners share the descriptors that are left for connections', async (t) => {
-  const descriptors = new DescriptorBudget(2)
-  const one = await openDoor(t, { descriptors })
-  const two = await openDoor(t, { descriptors })
+test('listeners share what their thread may hold', async (t) => {
+  const budget = new ConnectionBudget(2)
+  const one = await openDoor(t, { budget })
+  const two = await openDoor(t, { budget })
   const held = await one.client()
   const stream = await one.streams.next()
   await two.client()
@@ -196,12 +196,12 @@ test('listeners share the descriptors that are left for connections', async (t) 
   const tooMany = await two.client()
   tooMany.resume()
   await once(tooMany, 'close')
-  assert.equal(await two.refusals.next(), 'no-descriptors')
+  assert.equal(await two.refusals.next(), 'no-room')
 
   const end = closed(stream)
   held.destroy()
   await end
-  assert.equal(descriptors.taken, 1)
+  assert.equal(budget.taken, 1)
 })
 
 test('a port in use is refused with the error of the system', async (t) => {
