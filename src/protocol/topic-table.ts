@@ -1,11 +1,18 @@
 // Topics are interned: the same bytes give the same object, so that the way of a message needs no string.
 //
-//   bytes --hash--> bucket --compare bytes--> Topic { name, bytes, route }
+//   bytes --hash--> slot, slot + 1, ... --compare bytes--> Topic { name, bytes, route }
+//                   \_ at most `longestProbe` of them _/
 //
-// The table is bounded (`capacity`): when it is full the older half is forgotten. A forgotten topic that is still
-// referred to stays valid; the next message to it makes a new object.
+//   young [half of the capacity]  <- everything new, and what of the old is asked for again
+//   old   [half of the capacity]  <- the former young one; forgotten when the young one is full
+//
+// The table is bounded (`capacity`). A forgotten topic that is still referred to stays valid; the next message to it
+// makes a new object. Probes are bounded too: topics that somebody made to collide push each other out, and cost what
+// unknown topics cost.
 
-import type { TopicName } from './topic-names.ts'
+import { ProtocolError } from './protocol-error.ts'
+import { decodeText } from './text.ts'
+import { countLevels, hasWildcard, parseTopicName, type TopicName } from './topic-names.ts'
 
 /** What a router keeps with a topic so that it is found without a look-up. The protocol never looks inside. */
 export interface TopicRoute {
@@ -24,4 +31,142 @@ export class Topic {
     this.bytes = bytes
     this.route = undefined
   }
+}
+
+const longestProbe = 16
+const smallestSlots = 64
+
+export class TopicTable {
+  private readonly generationCapacity: number
+  private readonly maxTopicLevels: number
+  private young: TopicSlots
+  private old: TopicSlots
+
+  /** `capacity` topics are remembered at most; a topic name may have `maxTopicLevels` levels. */
+  constructor(capacity: number, maxTopicLevels: number = Infinity) {
+    this.generationCapacity = Math.max(1, capacity >> 1)
+    this.maxTopicLevels = maxTopicLevels
+    this.young = new TopicSlots()
+    this.old = new TopicSlots()
+  }
+
+  /**
+   * The topic whose name is `bytes[start, end)`. Throws, on first sight only, `malformedPacket` for what is no topic
+   * name (empty, invalid UTF-8, U+0000, wildcards) and `topicNameInvalid` for too many levels.
+   */
+  intern(bytes: Buffer, start: number, end: number): Topic {
+    const hash = hashBytes(bytes, start, end)
+    return this.young.find(hash, bytes, start, end) ?? this.remember(hash, bytes, start, end)
+  }
+
+  /** The topic of a name that is known to be one. */
+  named(name: TopicName): Topic {
+    const bytes = Buffer.from(name)
+    const hash = hashBytes(bytes, 0, bytes.length)
+    const known = this.young.find(hash, bytes, 0, bytes.length) ?? this.old.find(hash, bytes, 0, bytes.length)
+    return this.keep(hash, known ?? new Topic(name, bytes))
+  }
+
+  private remember(hash: number, bytes: Buffer, start: number, end: number): Topic {
+    const known = this.old.find(hash, bytes, start, end)
+    return this.keep(hash, known ?? readTopic(bytes, start, end, this.maxTopicLevels))
+  }
+
+  private keep(hash: number, topic: Topic): Topic {
+    if (this.young.count >= this.generationCapacity) {
+      this.old = this.young
+      this.young = new TopicSlots()
+    }
+    this.young.put(hash, topic)
+    return topic
+  }
+}
+
+/** One generation: open addressing, at most half full, with a bounded probe. */
+class TopicSlots {
+  count = 0
+  private hashes = new Int32Array(smallestSlots)
+  private topics: (Topic | undefined)[] = emptySlots(smallestSlots)
+
+  find(hash: number, bytes: Buffer, start: number, end: number): Topic | undefined {
+    const mask = this.hashes.length - 1
+    for (let probe = 0; probe < longestProbe; probe++) {
+      const slot = (hash + probe) & mask
+      const topic = this.topics[slot]
+      if (topic === undefined) return undefined
+      if (this.hashes[slot] === hash && equalsBytes(topic.bytes, bytes, start, end)) return topic
+    }
+    return undefined
+  }
+
+  /** In the first free slot of the probe, or in place of the same topic, or of whoever stands at its beginning. */
+  put(hash: number, topic: Topic): void {
+    if (this.count * 2 >= this.hashes.length) this.grow()
+    const mask = this.hashes.length - 1
+    let place = hash & mask
+    for (let probe = 0; probe < longestProbe; probe++) {
+      const slot = (hash + probe) & mask
+      const present = this.topics[slot]
+      if (present === undefined || present === topic) {
+        place = slot
+        break
+      }
+    }
+    if (this.topics[place] === undefined) this.count++
+    this.hashes[place] = hash
+    this.topics[place] = topic
+  }
+
+  private grow(): void {
+    const { hashes, topics } = this
+    this.count = 0
+    this.hashes = new Int32Array(hashes.length * 2)
+    this.topics = emptySlots(topics.length * 2)
+    for (const [slot, topic] of topics.entries()) {
+      if (topic !== undefined) this.put(hashes[slot], topic)
+    }
+  }
+}
+
+function emptySlots(length: number): (Topic | undefined)[] {
+  return Array.from<Topic | undefined>({ length }).fill(undefined)
+}
+
+/** FNV-1a, with a last stir so that the low bits depend on all of them. */
+function hashBytes(bytes: Buffer, start: number, end: number): number {
+  let hash = 0x811c9dc5 | 0
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at], 0x01000193)
+  return hash ^ (hash >>> 15)
+}
+
+/** Whether `known` is what stands in `bytes[start, end)`. */
+export function equalsBytes(known: Buffer, bytes: Buffer, start: number, end: number): boolean {
+  const length = end - start
+  if (known.length !== length) return false
+  for (let index = 0; index < length; index++) {
+    if (known[index] !== bytes[start + index]) return false
+  }
+  return true
+}
+
+/** Not remembered: `TopicTable.intern` does that. Throws as said there. */
+function readTopic(bytes: Buffer, start: number, end: number, maxTopicLevels: number): Topic {
+  const text = decodeText(bytes, start, end, 'topic name')
+  // Copied into memory of its own: a slab that it shared would live as long as the topic.
+  const owned = Buffer.allocUnsafeSlow(end - start)
+  bytes.copy(owned, 0, start, end)
+  return new Topic(checkTopicName(text, maxTopicLevels), owned)
+}
+
+/** [MQTT-3.3.2-2] [MQTT5-3.3.2-2] [MQTT-4.7.3-1] Throws `malformedPacket`, or `topicNameInvalid` for too many levels. */
+export function checkTopicName(text: string, maxTopicLevels: number): TopicName {
+  const name = parseTopicName(text)
+  if (name === undefined) {
+    const fault = hasWildcard(text) ? 'has wildcards' : 'is empty'
+    throw new ProtocolError('malformedPacket', `the topic name ${fault}`)
+  }
+  if (countLevels(name) > maxTopicLevels) {
+    throw new ProtocolError('topicNameInvalid', `the topic name has more than ${maxTopicLevels} levels`)
+  }
+  return name
 }

@@ -1,0 +1,107 @@
+// Where packets are written to. The same code runs over a counter, to know how much room is needed, and over a
+// writer, to fill it; so the two can never disagree.
+
+import { assert } from './assert.ts'
+
+/** The largest variable byte integer, and so the largest remaining length. */
+export const largestVariableInteger = 268_435_455
+
+/** How many bytes `value` takes as a variable byte integer: 1 to 4. */
+export function variableIntegerBytes(value: number): number {
+  if (value < 0x80) return 1
+  if (value < 0x4000) return 2
+  if (value < 0x200000) return 3
+  assert(value <= largestVariableInteger, `${value} is too large for a variable byte integer`)
+  return 4
+}
+
+/** Writes `value` as a variable byte integer; returns the offset behind it. */
+export function writeVariableInteger(value: number, target: Buffer, at: number): number {
+  let rest = value
+  let next = at
+  while (rest >= 0x80) {
+    target[next++] = (rest & 0x7f) | 0x80
+    rest >>>= 7
+  }
+  target[next++] = rest
+  return next
+}
+
+export interface ByteSink {
+  uint8(value: number): void
+  uint16(value: number): void
+  uint32(value: number): void
+  variableInteger(value: number): void
+  /** Two bytes of length and the text in UTF-8. More than 65,535 bytes is our mistake. */
+  text(text: string): void
+  /** Two bytes of length and the bytes. More than 65,535 of them is our mistake. */
+  binary(bytes: Uint8Array): void
+}
+
+export class ByteCounter implements ByteSink {
+  bytes = 0
+
+  uint8(): void {
+    this.bytes += 1
+  }
+
+  uint16(): void {
+    this.bytes += 2
+  }
+
+  uint32(): void {
+    this.bytes += 4
+  }
+
+  variableInteger(value: number): void {
+    this.bytes += variableIntegerBytes(value)
+  }
+
+  text(text: string): void {
+    this.bytes += 2 + Buffer.byteLength(text)
+  }
+
+  binary(bytes: Uint8Array): void {
+    this.bytes += 2 + bytes.length
+  }
+}
+
+export class ByteWriter implements ByteSink {
+  readonly target: Buffer
+  at: number
+
+  constructor(target: Buffer, at: number) {
+    this.target = target
+    this.at = at
+  }
+
+  uint8(value: number): void {
+    this.target[this.at++] = value
+  }
+
+  uint16(value: number): void {
+    this.at = this.target.writeUInt16BE(value, this.at)
+  }
+
+  uint32(value: number): void {
+    this.at = this.target.writeUInt32BE(value, this.at)
+  }
+
+  variableInteger(value: number): void {
+    this.at = writeVariableInteger(value, this.target, this.at)
+  }
+
+  text(text: string): void {
+    const length = this.target.write(text, this.at + 2)
+    assert(length <= 0xffff, 'a text on the wire has at most 65,535 bytes')
+    this.uint16(length)
+    this.at += length
+  }
+
+  binary(bytes: Uint8Array): void {
+    assert(bytes.length <= 0xffff, 'binary data on the wire has at most 65,535 bytes')
+    this.uint16(bytes.length)
+    this.target.set(bytes, this.at)
+    this.at += bytes.length
+  }
+}

@@ -1,0 +1,269 @@
+// From chunks of bytes, as they come, to packets.
+//
+//   chunk:    | packet | packet | packet | pack          <- read in place, with a cursor
+//   partial:                             [ pack... et ]  <- what straddles chunks is joined alone
+//   waiting:  | et | packet | ... |                      <- chunks behind the one being read
+//
+// Once `next` has answered `undefined`, nothing refers to the chunks but the packets that came from them: what is left
+// of the last one has been copied into `partial`, which grows with what has arrived and never with what was announced.
+
+import { variableIntegerBytes } from './byte-sink.ts'
+import { ByteReader } from './byte-reader.ts'
+import type { PacketLimits } from './packet-limits.ts'
+import { ackTypeOf, checkFirstByte, packetTypeOf, packetTypes, type Role } from './packet-types.ts'
+import { AckPacket, type ConnectPacket, type Packet, type ProtocolVersion } from './packets.ts'
+import { ProtocolError } from './protocol-error.ts'
+import { readConnect, readProtocolLevel } from './read-connect.ts'
+import { readAck, readAuth, readConnack, readDisconnect } from './read-control-packets.ts'
+import { readPublish, type PublishContext } from './read-publish.ts'
+import { readSuback, readSubscribe, readUnsuback, readUnsubscribe } from './read-subscription-packets.ts'
+import { reasonCodes } from './reason-codes.ts'
+import { equalsBytes, type Topic, type TopicTable } from './topic-table.ts'
+
+export interface PacketDecoderOptions extends PacketLimits {
+  /** `server`: reads what clients send, CONNECT first. `client`: reads what servers send, in `version`. */
+  role: Role
+  topics: TopicTable
+  /** A `server` takes it from the CONNECT; 4 until then. */
+  version?: ProtocolVersion
+}
+
+const noBytes = Buffer.alloc(0)
+
+/** A connection remembers the topic it published to last, unless its name takes more bytes than this. */
+const longestRememberedTopic = 1_024
+
+export class PacketDecoder implements PublishContext {
+  /** The CONNECT's as soon as its level is read, so that a fault behind it can be answered in kind. */
+  version: ProtocolVersion
+  readonly role: Role
+  readonly limits: PacketLimits
+  private readonly topics: TopicTable
+  private awaitsConnect: boolean
+  private chunk: Buffer = noBytes
+  private at = 0
+  private waiting: Buffer[] = []
+  private partial: PartialFrame | undefined = undefined
+  private lastTopic: Topic | undefined = undefined
+  private fault: unknown = undefined
+
+  constructor(options: PacketDecoderOptions) {
+    this.version = options.version ?? 4
+    this.role = options.role
+    this.limits = options
+    this.topics = options.topics
+    this.awaitsConnect = options.role === 'server'
+  }
+
+  /** Bytes that have come and are not part of a packet that was returned. */
+  get bufferedBytes(): number {
+    let bytes = this.chunk.length - this.at + (this.partial?.arrivedBytes ?? 0)
+    for (const chunk of this.waiting) bytes += chunk.length
+    return bytes
+  }
+
+  /** Hands over the bytes that came next. They must not change until `next` has answered `undefined`. */
+  push(chunk: Buffer): void {
+    if (this.fault !== undefined) return
+    if (this.at === this.chunk.length) {
+      this.chunk = chunk
+      this.at = 0
+    } else this.waiting.push(chunk)
+  }
+
+  /**
+   * The next whole packet, or `undefined` where more bytes are needed. Throws `ProtocolError` for what is none; from
+   * then on it always throws the same, for nobody knows where the next packet would begin.
+   */
+  next(): Packet | undefined {
+    if (this.fault !== undefined) throw this.fault
+    try {
+      return this.readNext()
+    } catch (fault) {
+      this.fault = fault
+      this.forgetBytes()
+      throw fault
+    }
+  }
+
+  /** See `PublishContext`. Most connections publish to few topics, many to one. */
+  findTopic(chunk: Buffer, start: number, end: number): Topic {
+    const last = this.lastTopic
+    if (last !== undefined && equalsBytes(last.bytes, chunk, start, end)) return last
+    const topic = this.topics.intern(chunk, start, end)
+    this.lastTopic = end - start <= longestRememberedTopic ? topic : undefined
+    return topic
+  }
+
+  private readNext(): Packet | undefined {
+    for (;;) {
+      const packet = this.partial === undefined ? this.readInPlace() : this.readPartial(this.partial)
+      if (packet !== undefined) return packet
+      const chunk = this.waiting.shift()
+      this.chunk = chunk ?? noBytes
+      this.at = 0
+      if (chunk === undefined) return undefined
+    }
+  }
+
+  /** `undefined`: the chunk is used up, what was left of it is in `partial`. */
+  private readInPlace(): Packet | undefined {
+    const { chunk, at } = this
+    if (at === chunk.length) return undefined
+    const frameBytes = this.measureFrame(chunk, at, chunk.length)
+    const frameEnd = at + frameBytes
+    if (frameBytes === 0 || frameEnd > chunk.length) {
+      this.partial = new PartialFrame(frameBytes, chunk, at)
+      return undefined
+    }
+    this.at = frameEnd
+    return this.readFrame(chunk, at, frameEnd)
+  }
+
+  /** `undefined`: the chunk is used up and the frame is not whole yet. */
+  private readPartial(partial: PartialFrame): Packet | undefined {
+    const { chunk } = this
+    while (partial.frameBytes === 0) {
+      if (this.at === chunk.length) return undefined
+      partial.take(chunk, this.at, this.at + 1)
+      this.at += 1
+      partial.frameBytes = this.measureFrame(partial.bytes, 0, partial.arrivedBytes)
+    }
+    const takenEnd = Math.min(chunk.length, this.at + partial.frameBytes - partial.arrivedBytes)
+    partial.take(chunk, this.at, takenEnd)
+    this.at = takenEnd
+    if (partial.arrivedBytes < partial.frameBytes) return undefined
+    this.partial = undefined
+    return this.readFrame(partial.bytes, 0, partial.frameBytes)
+  }
+
+  /**
+   * How many bytes the packet at `start` takes, 0 where its fixed header is not whole yet. Everything that a header
+   * can tell is refused here, before its body is waited for.
+   */
+  private measureFrame(bytes: Buffer, start: number, end: number): number {
+    const firstByte = bytes[start]
+    // [MQTT-3.1.0-1] [MQTT5-3.1.0-1]
+    if (this.awaitsConnect && firstByte >> 4 !== packetTypes.connect) {
+      throw new ProtocolError('protocolError', 'the first packet is no connect')
+    }
+    checkFirstByte(firstByte, this.role, this.version)
+    const remaining = readRemainingLength(bytes, start + 1, end)
+    if (remaining < 0) return 0
+    const frameBytes = 1 + variableIntegerBytes(remaining) + remaining
+    if (frameBytes > this.limits.maxPacketBytes) {
+      throw new ProtocolError('packetTooLarge', `a packet takes more than ${this.limits.maxPacketBytes} bytes`)
+    }
+    return frameBytes
+  }
+
+  private readFrame(chunk: Buffer, frameStart: number, frameEnd: number): Packet {
+    const firstByte = chunk[frameStart]
+    let bodyStart = frameStart + 1
+    while (chunk[bodyStart++] >= 0x80);
+    if (firstByte >> 4 === packetTypes.publish) return readPublish(this, chunk, frameStart, bodyStart, frameEnd)
+    const ackType = ackTypeOf(firstByte)
+    const reader = new ByteReader(chunk, bodyStart, frameEnd)
+    if (ackType === undefined) return this.readControlPacket(firstByte, reader)
+    if (frameEnd - bodyStart !== 2) return readAck(reader, ackType, this.version, this.limits)
+    const packetId = reader.uint16('packet id')
+    if (packetId === 0) throw new ProtocolError('protocolError', `${ackType} has packet id 0`)
+    return new AckPacket(ackType, packetId, reasonCodes.success, undefined)
+  }
+
+  private readControlPacket(firstByte: number, reader: ByteReader): Packet {
+    const { version, limits } = this
+    const type = packetTypeOf(firstByte)
+    switch (type) {
+      case 'connect':
+        return this.readConnect(reader)
+      case 'connack':
+        return readConnack(reader, version, limits)
+      case 'subscribe':
+        return readSubscribe(reader, version, limits)
+      case 'suback':
+        return readSuback(reader, version, limits)
+      case 'unsubscribe':
+        return readUnsubscribe(reader, version, limits)
+      case 'unsuback':
+        return readUnsuback(reader, version, limits)
+      case 'pingreq':
+      case 'pingresp':
+        reader.expectEnd(type)
+        return { type }
+      case 'disconnect':
+        return readDisconnect(reader, version, limits)
+      case 'auth':
+        return readAuth(reader, limits)
+      default:
+        throw new Error(`Assertion failed: first byte ${firstByte} was let pass`)
+    }
+  }
+
+  /** A second CONNECT changes nothing here: it is for the broker to refuse [MQTT-3.1.0-2] [MQTT5-3.1.0-2]. */
+  private readConnect(reader: ByteReader): ConnectPacket {
+    const level = readProtocolLevel(reader)
+    if (this.awaitsConnect) this.version = level.version
+    this.awaitsConnect = false
+    return readConnect(reader, level, this.limits)
+  }
+
+  private forgetBytes(): void {
+    this.chunk = noBytes
+    this.at = 0
+    this.waiting = []
+    this.partial = undefined
+  }
+}
+
+/** A packet of which not everything has come. Its buffer at most doubles what has. */
+class PartialFrame {
+  /** 0 while the fixed header is not whole. */
+  frameBytes: number
+  bytes: Buffer
+  arrivedBytes: number
+
+  /** Takes `chunk` from `start` on. */
+  constructor(frameBytes: number, chunk: Buffer, start: number) {
+    this.frameBytes = frameBytes
+    this.arrivedBytes = chunk.length - start
+    this.bytes = Buffer.allocUnsafe(this.roomFor(this.arrivedBytes))
+    chunk.copy(this.bytes, 0, start)
+  }
+
+  take(chunk: Buffer, start: number, end: number): void {
+    const arrived = this.arrivedBytes + end - start
+    if (arrived > this.bytes.length) {
+      const larger = Buffer.allocUnsafe(this.roomFor(arrived))
+      this.bytes.copy(larger, 0, 0, this.arrivedBytes)
+      this.bytes = larger
+    }
+    chunk.copy(this.bytes, this.arrivedBytes, start, end)
+    this.arrivedBytes = arrived
+  }
+
+  private roomFor(arrivedBytes: number): number {
+    const room = Math.max(2 * arrivedBytes, smallestRoom)
+    return this.frameBytes === 0 ? room : Math.min(room, this.frameBytes)
+  }
+}
+
+const smallestRoom = 16
+
+/** -1 where it is not whole yet. Throws `malformedPacket` for more than four bytes or more than it needs. */
+function readRemainingLength(bytes: Buffer, start: number, end: number): number {
+  if (start === end) return -1
+  const first = bytes[start]
+  if (first < 0x80) return first
+  let value = first & 0x7f
+  for (let index = 1; index < 4; index++) {
+    if (start + index === end) return -1
+    const byte = bytes[start + index]
+    value |= (byte & 0x7f) << (7 * index)
+    if (byte >= 0x80) continue
+    // [MQTT5-1.5.5-1] Longer than it need be; 3.1.1 leaves it open, and nobody writes it.
+    if (byte === 0) throw new ProtocolError('malformedPacket', 'the remaining length is longer than it need be')
+    return value
+  }
+  throw new ProtocolError('malformedPacket', 'the remaining length takes more than four bytes')
+}

@@ -1,0 +1,136 @@
+// The properties of MQTT 5.0 (table 2-4), said once: reading and writing both follow this table.
+
+import type { ReasonName } from './reason-codes.ts'
+
+/** Where properties stand: in a packet, or in the will of a CONNECT. */
+export type PropertyHolder =
+  | 'connect'
+  | 'connack'
+  | 'publish'
+  | 'will'
+  | 'puback'
+  | 'pubrec'
+  | 'pubrel'
+  | 'pubcomp'
+  | 'subscribe'
+  | 'suback'
+  | 'unsubscribe'
+  | 'unsuback'
+  | 'disconnect'
+  | 'auth'
+
+/** How a value stands on the wire. `flag` is a byte of 0 or 1, `topic` a text without wildcards. */
+export type WireShape =
+  | 'byte'
+  | 'flag'
+  | 'uint16'
+  | 'uint32'
+  | 'variable-integer'
+  | 'text'
+  | 'topic'
+  | 'binary'
+  | 'text-pair'
+
+export interface PropertyRule {
+  readonly identifier: number
+  /** The name of the field in the types of `properties.ts`. */
+  readonly name: string
+  readonly shape: WireShape
+  readonly holders: readonly PropertyHolder[]
+  /** May stand several times: the field is an array, in order. */
+  readonly repeats: boolean
+  /** Numbers outside of `smallest` and `largest` are answered with `reason`. */
+  readonly smallest: number
+  readonly largest: number
+  readonly reason: ReasonName
+}
+
+const rule = (
+  identifier: number,
+  name: string,
+  shape: WireShape,
+  holders: readonly PropertyHolder[],
+  more: Partial<PropertyRule> = {},
+): PropertyRule => ({
+  identifier,
+  name,
+  shape,
+  holders,
+  repeats: false,
+  smallest: 0,
+  largest: Infinity,
+  reason: 'protocolError',
+  ...more,
+})
+
+const acknowledgements = ['puback', 'pubrec', 'pubrel', 'pubcomp', 'suback', 'unsuback'] as const
+const messages = ['publish', 'will'] as const
+const everywhere = [
+  ...(['connect', 'connack', 'subscribe', 'unsubscribe', 'disconnect', 'auth'] as const),
+  ...messages,
+  ...acknowledgements,
+] as const
+
+export const propertyRules: readonly PropertyRule[] = [
+  rule(0x01, 'payloadFormatIndicator', 'byte', messages, { largest: 1 }),
+  rule(0x02, 'messageExpiryIntervalSeconds', 'uint32', messages),
+  rule(0x03, 'contentType', 'text', messages),
+  rule(0x08, 'responseTopic', 'topic', messages),
+  rule(0x09, 'correlationData', 'binary', messages),
+  rule(0x0b, 'subscriptionIdentifier', 'variable-integer', ['subscribe'], { smallest: 1 }),
+  rule(0x0b, 'subscriptionIdentifiers', 'variable-integer', ['publish'], { smallest: 1, repeats: true }),
+  rule(0x11, 'sessionExpiryIntervalSeconds', 'uint32', ['connect', 'connack', 'disconnect']),
+  rule(0x12, 'assignedClientIdentifier', 'text', ['connack']),
+  rule(0x13, 'serverKeepAliveSeconds', 'uint16', ['connack']),
+  rule(0x15, 'authenticationMethod', 'text', ['connect', 'connack', 'auth']),
+  rule(0x16, 'authenticationData', 'binary', ['connect', 'connack', 'auth']),
+  rule(0x17, 'requestProblemInformation', 'flag', ['connect']),
+  rule(0x18, 'willDelayIntervalSeconds', 'uint32', ['will']),
+  rule(0x19, 'requestResponseInformation', 'flag', ['connect']),
+  rule(0x1a, 'responseInformation', 'text', ['connack']),
+  rule(0x1c, 'serverReference', 'text', ['connack', 'disconnect']),
+  rule(0x1f, 'reasonString', 'text', [...acknowledgements, 'connack', 'disconnect', 'auth']),
+  rule(0x21, 'receiveMaximum', 'uint16', ['connect', 'connack'], { smallest: 1 }),
+  rule(0x22, 'topicAliasMaximum', 'uint16', ['connect', 'connack']),
+  rule(0x23, 'topicAlias', 'uint16', ['publish'], { smallest: 1, reason: 'topicAliasInvalid' }),
+  rule(0x24, 'maximumQoS', 'byte', ['connack'], { largest: 1 }),
+  rule(0x25, 'retainAvailable', 'flag', ['connack']),
+  rule(0x26, 'userProperties', 'text-pair', everywhere, { repeats: true }),
+  rule(0x27, 'maximumPacketSizeBytes', 'uint32', ['connect', 'connack'], { smallest: 1 }),
+  rule(0x28, 'wildcardSubscriptionAvailable', 'flag', ['connack']),
+  rule(0x29, 'subscriptionIdentifiersAvailable', 'flag', ['connack']),
+  rule(0x2a, 'sharedSubscriptionAvailable', 'flag', ['connack']),
+]
+
+/** The rules of one holder: in the order of their identifiers, and by identifier. */
+export interface HolderRules {
+  readonly inOrder: readonly PropertyRule[]
+  readonly byIdentifier: readonly (PropertyRule | undefined)[]
+}
+
+function rulesOf(holder: PropertyHolder): HolderRules {
+  const inOrder = propertyRules.filter((candidate) => candidate.holders.includes(holder))
+  const byIdentifier: (PropertyRule | undefined)[] = Array.from({ length: 0x2b }, () => undefined)
+  for (const candidate of inOrder) byIdentifier[candidate.identifier] = candidate
+  return { inOrder, byIdentifier }
+}
+
+export const rulesByHolder: Readonly<Record<PropertyHolder, HolderRules>> = {
+  connect: rulesOf('connect'),
+  connack: rulesOf('connack'),
+  publish: rulesOf('publish'),
+  will: rulesOf('will'),
+  puback: rulesOf('puback'),
+  pubrec: rulesOf('pubrec'),
+  pubrel: rulesOf('pubrel'),
+  pubcomp: rulesOf('pubcomp'),
+  subscribe: rulesOf('subscribe'),
+  suback: rulesOf('suback'),
+  unsubscribe: rulesOf('unsubscribe'),
+  unsuback: rulesOf('unsuback'),
+  disconnect: rulesOf('disconnect'),
+  auth: rulesOf('auth'),
+}
+
+/** A value of any property, as the fields of `properties.ts` hold it. */
+export type PropertyValue = number | boolean | string | Buffer | readonly [string, string]

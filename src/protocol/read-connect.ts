@@ -1,0 +1,113 @@
+// CONNECT (section 3.1).
+
+import type { ByteReader } from './byte-reader.ts'
+import type { PacketLimits } from './packet-limits.ts'
+import type { ConnectPacket, ProtocolVersion, QoS, Will } from './packets.ts'
+import { ProtocolError } from './protocol-error.ts'
+import { readProperties } from './read-properties.ts'
+import { checkTopicName } from './topic-table.ts'
+
+/** The highest bit of the level is no part of it: a bridge says so to mosquitto. */
+export const bridgeBit = 0x80
+
+export const connectFlagBits = {
+  reserved: 0x01,
+  cleanStart: 0x02,
+  will: 0x04,
+  willQoSShift: 3,
+  willRetain: 0x20,
+  password: 0x40,
+  username: 0x80,
+} as const
+
+/** What the first bytes of a CONNECT say. */
+export interface ProtocolLevel {
+  readonly version: ProtocolVersion
+  readonly isBridge: boolean
+}
+
+/**
+ * Reads protocol name and level. Throws `unsupportedProtocolVersion` [MQTT-3.1.2-1, -2] [MQTT5-3.1.2-1, -2] for any
+ * pair but "MQIsdp" and 3, "MQTT" and 4, "MQTT" and 5.
+ */
+export function readProtocolLevel(reader: ByteReader): ProtocolLevel {
+  const name = reader.text('protocol name')
+  const byte = reader.uint8('protocol level')
+  const level = byte & ~bridgeBit
+  const isKnown = name === 'MQTT' ? level === 4 || level === 5 : name === 'MQIsdp' && level === 3
+  if (!isKnown) {
+    throw new ProtocolError('unsupportedProtocolVersion', 'this is not MQTT 3.1, 3.1.1 or 5.0')
+  }
+  return { version: level as ProtocolVersion, isBridge: (byte & bridgeBit) !== 0 }
+}
+
+/** The rest of a CONNECT behind its protocol level. Throws `ProtocolError`. */
+export function readConnect(reader: ByteReader, level: ProtocolLevel, limits: PacketLimits): ConnectPacket {
+  const { version } = level
+  const flags = readConnectFlags(reader, version)
+  const keepAliveSeconds = reader.uint16('keep alive')
+  const properties = version === 5 ? readProperties(reader, 'connect', limits.maxPropertyBytes) : undefined
+  if (properties?.authenticationData !== undefined && properties.authenticationMethod === undefined) {
+    // Section 3.1.2.11.10.
+    throw new ProtocolError('protocolError', 'authentication data comes without an authentication method')
+  }
+  const clientId = reader.text('client id')
+  const will = (flags & connectFlagBits.will) === 0 ? undefined : readWill(reader, flags, version, limits)
+  const username = isPresent(reader, flags & connectFlagBits.username, version) ? reader.text('username') : undefined
+  const password = isPresent(reader, flags & connectFlagBits.password, version) ? reader.binary('password') : undefined
+  reader.expectEnd('connect')
+  return {
+    type: 'connect',
+    version,
+    clientId,
+    cleanStart: (flags & connectFlagBits.cleanStart) !== 0,
+    keepAliveSeconds,
+    username,
+    password,
+    will,
+    properties,
+    isBridge: level.isBridge,
+  }
+}
+
+function readConnectFlags(reader: ByteReader, version: ProtocolVersion): number {
+  const flags = reader.uint8('connect flags')
+  // [MQTT-3.1.2-3] [MQTT5-3.1.2-3]
+  if ((flags & connectFlagBits.reserved) !== 0) throw malformedFlags('the reserved bit is set')
+  const willQoS = willQoSOf(flags)
+  // [MQTT-3.1.2-14] [MQTT5-3.1.2-12]
+  if (willQoS === 3) throw malformedFlags('the will has QoS 3')
+  const hasWill = (flags & connectFlagBits.will) !== 0
+  // [MQTT-3.1.2-13, -15] [MQTT5-3.1.2-11, -13]
+  if (!hasWill && (willQoS !== 0 || (flags & connectFlagBits.willRetain) !== 0)) {
+    throw malformedFlags('a will QoS or will retain stands without a will')
+  }
+  const hasPasswordOnly = (flags & connectFlagBits.password) !== 0 && (flags & connectFlagBits.username) === 0
+  // [MQTT-3.1.2-22]: 5.0 allows it.
+  if (hasPasswordOnly && version !== 5) throw malformedFlags('a password stands without a username')
+  return flags
+}
+
+function willQoSOf(flags: number): number {
+  return (flags >> connectFlagBits.willQoSShift) & 3
+}
+
+function malformedFlags(fault: string): ProtocolError {
+  return new ProtocolError('malformedPacket', `in the connect flags ${fault}`)
+}
+
+function readWill(reader: ByteReader, flags: number, version: ProtocolVersion, limits: PacketLimits): Will {
+  const properties = version === 5 ? readProperties(reader, 'will', limits.maxPropertyBytes) : undefined
+  return {
+    topic: checkTopicName(reader.text('will topic'), limits.maxTopicLevels),
+    payload: reader.binary('will payload'),
+    qos: willQoSOf(flags) as QoS,
+    retain: (flags & connectFlagBits.willRetain) !== 0,
+    properties,
+  }
+}
+
+/** MQTT 3.1 lets the packet end before what its flags announce: those who wrote for 3.0 did so (its section 3.1). */
+function isPresent(reader: ByteReader, flag: number, version: ProtocolVersion): boolean {
+  return flag !== 0 && (version !== 3 || reader.hasMore)
+}

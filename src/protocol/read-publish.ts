@@ -1,0 +1,70 @@
+// PUBLISH (section 3.3), read in place: the way of every message, so it makes nothing but the packet itself.
+
+import { ByteReader } from './byte-reader.ts'
+import type { PacketLimits } from './packet-limits.ts'
+import { publishFlagsOf, type Role } from './packet-types.ts'
+import { PublishPacket, type ProtocolVersion } from './packets.ts'
+import { ProtocolError } from './protocol-error.ts'
+import { readProperties } from './read-properties.ts'
+import type { Topic } from './topic-table.ts'
+
+/** What reading one needs to know of its connection. */
+export interface PublishContext {
+  readonly version: ProtocolVersion
+  readonly role: Role
+  readonly limits: PacketLimits
+  /** Finds the topic whose name is `chunk[start, end)`, see `TopicTable.intern`. */
+  findTopic(chunk: Buffer, start: number, end: number): Topic
+}
+
+/** Throws `ProtocolError` for what is no PUBLISH or none that this role may receive. */
+export function readPublish(
+  context: PublishContext,
+  chunk: Buffer,
+  frameStart: number,
+  bodyStart: number,
+  frameEnd: number,
+): PublishPacket {
+  const flags = publishFlagsOf(chunk[frameStart])
+  const topicStart = bodyStart + 2
+  if (topicStart > frameEnd) throw new ProtocolError('malformedPacket', 'publish ends within its topic name')
+  const topicEnd = topicStart + ((chunk[bodyStart] << 8) | chunk[bodyStart + 1])
+  if (topicEnd > frameEnd) throw new ProtocolError('malformedPacket', 'publish ends within its topic name')
+
+  const topic = topicEnd === topicStart ? undefined : context.findTopic(chunk, topicStart, topicEnd)
+  const packet = new PublishPacket(topic, flags, chunk)
+  packet.frameStart = frameStart
+  packet.frameEnd = frameEnd
+  let at = topicEnd
+  if (flags.qos !== 0) {
+    if (at + 2 > frameEnd) throw new ProtocolError('malformedPacket', 'publish ends within its packet id')
+    packet.packetIdAt = at
+    packet.packetId = (chunk[at] << 8) | chunk[at + 1]
+    if (packet.packetId === 0) throw new ProtocolError('protocolError', 'publish has packet id 0')
+    at += 2
+  }
+  if (context.version === 5) at = readPublishProperties(context, packet, at)
+  packet.payloadStart = at
+  if (topic === undefined) expectAlias(packet)
+  return packet
+}
+
+/** Returns the offset behind them. */
+function readPublishProperties(context: PublishContext, packet: PublishPacket, at: number): number {
+  // Most have none: one byte says so.
+  if (at < packet.frameEnd && packet.chunk[at] === 0) return at + 1
+  const reader = new ByteReader(packet.chunk, at, packet.frameEnd)
+  packet.properties = readProperties(reader, 'publish', context.limits.maxPropertyBytes)
+  if (context.role === 'server' && packet.properties?.subscriptionIdentifiers !== undefined) {
+    // [MQTT5-3.3.4-6]
+    throw new ProtocolError('protocolError', 'a client sends no subscription identifiers in publish')
+  }
+  return reader.at
+}
+
+/** [MQTT-4.7.3-1] and section 3.3.2.1 of 5.0: only an alias can stand for the topic name. */
+function expectAlias(packet: PublishPacket): void {
+  if (packet.properties?.topicAlias === undefined) {
+    throw new ProtocolError('protocolError', 'publish has neither a topic name nor a topic alias')
+  }
+}
