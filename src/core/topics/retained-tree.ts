@@ -1,0 +1,245 @@
+// The last retained message of each topic, found by topic and by filter.
+//
+//   root ── 'site' ─► node ── '1' ─► node ── 'temperature' ─► message site/1/temperature
+//                      │              └───── 'humidity' ────► message site/1/humidity
+//                      └───── '2' ─► message site/2/pressure/outside/east
+//
+// A message stands as high as it can: in place of a node where it is alone below that level, and it moves down when a
+// second topic comes. So a topic costs one entry of a Map and seldom a node. A message that has others below it is its
+// node's own (`message`). An empty node is taken out; a node that holds but one message stays as it is, so that a
+// cursor that walks below it loses nothing.
+//
+// A cursor walks in slices while the tree changes between them. Its place is an iterator of a Map on each level: a
+// Map's iterator comes once to every entry that is there throughout, whatever is put in or taken out meanwhile, and the
+// nodes above a message that stays are never replaced. Hence every message whose topic is retained throughout is given
+// exactly once. What comes or goes meanwhile may be given or not.
+
+import { matchesFilter, type Topic, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+
+interface Retainable {
+  readonly topic: Topic
+}
+
+class RetainedNode<M extends Retainable> {
+  /** The message whose topic ends here. */
+  message: M | undefined = undefined
+  readonly children: Map<string, RetainedNode<M> | M> = new Map()
+
+  get isEmpty(): boolean {
+    return this.message === undefined && this.children.size === 0
+  }
+}
+
+/** At most one message for each topic. */
+export class RetainedTree<M extends Retainable> {
+  readonly #root: RetainedNode<M> = new RetainedNode()
+  readonly #bytesOf: (message: M) => number
+  #count = 0
+  #bytes = 0
+
+  /** `bytesOf`: what a message counts for in `bytes`; it must say the same of a message for as long as it is here. */
+  constructor(bytesOf: (message: M) => number) {
+    this.#bytesOf = bytesOf
+  }
+
+  /** How many topics have a message. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** The sum of `bytesOf` over all messages. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** The tree has not even a node. */
+  get isEmpty(): boolean {
+    return this.#root.isEmpty
+  }
+
+  get(topic: TopicName): M | undefined {
+    let node = this.#root
+    for (let start = 0; ;) {
+      const end = endOfLevel(topic, start)
+      const child = node.children.get(topic.slice(start, end))
+      if (child === undefined) return undefined
+      if (!(child instanceof RetainedNode)) return child.topic.name === topic ? child : undefined
+      if (end === topic.length) return child.message
+      node = child
+      start = end + 1
+    }
+  }
+
+  /** Puts the message in the place of the one before it on its topic, which is returned. */
+  set(message: M): M | undefined {
+    const replaced = this.#put(message)
+    this.#bytes += this.#bytesOf(message)
+    if (replaced === undefined) this.#count += 1
+    else this.#bytes -= this.#bytesOf(replaced)
+    return replaced
+  }
+
+  /** Takes the message of the topic away and returns it. */
+  delete(topic: TopicName): M | undefined {
+    const nodes = [this.#root]
+    const levels: string[] = []
+    let removed: M | undefined
+    for (let start = 0; ;) {
+      const end = endOfLevel(topic, start)
+      const level = topic.slice(start, end)
+      const node = nodes[nodes.length - 1]
+      const child = node.children.get(level)
+      if (child === undefined) return undefined
+      if (!(child instanceof RetainedNode)) {
+        if (child.topic.name !== topic) return undefined
+        node.children.delete(level)
+        removed = child
+        break
+      }
+      nodes.push(child)
+      levels.push(level)
+      if (end === topic.length) {
+        removed = child.message
+        child.message = undefined
+        break
+      }
+      start = end + 1
+    }
+    pruneUpwards(nodes, levels)
+    if (removed === undefined) return undefined
+    this.#count -= 1
+    this.#bytes -= this.#bytesOf(removed)
+    return removed
+  }
+
+  /** A walk over all messages whose topics match `filter` (without `$share/group/`: those get none [section 4.8.2]). */
+  matching(filter: TopicFilter): RetainedCursor<M> {
+    return new TreeCursor(this.#root, filter)
+  }
+
+  #put(message: M): M | undefined {
+    const topic = message.topic.name
+    let node = this.#root
+    for (let start = 0; ;) {
+      const end = endOfLevel(topic, start)
+      const level = topic.slice(start, end)
+      let child = node.children.get(level)
+      if (child === undefined) {
+        node.children.set(level, message)
+        return undefined
+      }
+      if (!(child instanceof RetainedNode)) {
+        if (child.topic.name === topic) {
+          node.children.set(level, message)
+          return child
+        }
+        child = moveDown(child, end)
+        node.children.set(level, child)
+      }
+      if (end === topic.length) {
+        const replaced = child.message
+        child.message = message
+        return replaced
+      }
+      node = child
+      start = end + 1
+    }
+  }
+}
+
+/** A node in place of the lone message: what stood above `end` of its topic stands below it now. */
+function moveDown<M extends Retainable>(message: M, end: number): RetainedNode<M> {
+  const node = new RetainedNode<M>()
+  const topic = message.topic.name
+  if (end === topic.length) node.message = message
+  else node.children.set(topic.slice(end + 1, endOfLevel(topic, end + 1)), message)
+  return node
+}
+
+/** `nodes[n + 1]` is the child of `nodes[n]` at `levels[n]`. */
+function pruneUpwards<M extends Retainable>(nodes: readonly RetainedNode<M>[], levels: readonly string[]): void {
+  for (let depth = nodes.length - 1; depth > 0; depth -= 1) {
+    if (!nodes[depth].isEmpty) return
+    nodes[depth - 1].children.delete(levels[depth - 1])
+  }
+}
+
+function endOfLevel(topic: string, start: number): number {
+  const end = topic.indexOf('/', start)
+  return end === -1 ? topic.length : end
+}
+
+export interface RetainedSlice<M> {
+  readonly messages: M[]
+  /** There is no more; a further call gives an empty slice. */
+  readonly isEnd: boolean
+}
+
+export interface RetainedCursor<M> {
+  /** Goes on for at most `limitVisited` entries of the tree (at least 1), whether they match or not. */
+  next(limitVisited: number): RetainedSlice<M>
+}
+
+/** Where the cursor is in one node: which level of the filter its children are compared with, and how far it came. */
+interface Place<M extends Retainable> {
+  readonly node: RetainedNode<M>
+  readonly depth: number
+  entries: MapIterator<[string, RetainedNode<M> | M]> | undefined
+}
+
+class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
+  readonly #filter: TopicFilter
+  readonly #levels: readonly string[]
+  readonly #places: Place<M>[]
+
+  constructor(root: RetainedNode<M>, filter: TopicFilter) {
+    this.#filter = filter
+    this.#levels = filter.split('/')
+    this.#places = [{ node: root, depth: 0, entries: undefined }]
+  }
+
+  next(limitVisited: number): RetainedSlice<M> {
+    const messages: M[] = []
+    for (let visited = 0; visited < limitVisited; visited += 1) {
+      const place = this.#places.at(-1)
+      if (place === undefined) break
+      this.#visitOne(place, messages)
+    }
+    return { messages, isEnd: this.#places.length === 0 }
+  }
+
+  #visitOne(place: Place<M>, messages: M[]): void {
+    const wanted = this.#levels[place.depth]
+    if (wanted !== '+' && wanted !== '#') {
+      this.#places.pop()
+      const child = place.node.children.get(wanted)
+      if (child !== undefined) this.#arrive(child, place.depth, messages)
+      return
+    }
+    place.entries ??= place.node.children.entries()
+    const step = place.entries.next()
+    if (step.done === true) {
+      this.#places.pop()
+      return
+    }
+    const [level, child] = step.value
+    // [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $.
+    if (this.#places.length === 1 && place.depth === 0 && level.startsWith('$')) return
+    this.#arrive(child, place.depth, messages)
+  }
+
+  /** At a child whose own level fits the filter's level at `depth`. */
+  #arrive(child: RetainedNode<M> | M, depth: number, messages: M[]): void {
+    const isBelowAll = this.#levels[depth] === '#'
+    if (!(child instanceof RetainedNode)) {
+      if (isBelowAll || matchesFilter(this.#filter, child.topic.name)) messages.push(child)
+      return
+    }
+    const nextDepth = isBelowAll ? depth : depth + 1
+    const isLastLevel = nextDepth === this.#levels.length
+    // `a/#` matches `a` as well: what a `#` follows is itself among what it stands for.
+    const isWanted = isLastLevel || this.#levels[nextDepth] === '#'
+    if (isWanted && child.message !== undefined) messages.push(child.message)
+    if (!isLastLevel) this.#places.push({ node: child, depth: nextDepth, entries: undefined })
+  }
+}

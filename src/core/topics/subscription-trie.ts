@@ -1,0 +1,249 @@
+// Filters by their levels. A level that is `+` is a child like any other; `#` is no child but a second audience of the
+// node in front of it, since nothing can follow it.
+//
+//   root ── 'sensors' ── '+' ── 'temperature' ── here: { session 7 }              sensors/+/temperature
+//     │         │
+//     │         └─ below: { session 2, session 9, group 'workers' }               sensors/#
+//     └─ below: { session 1 }                                                     #
+//
+// Most nodes have one child and most filters one subscriber, so both are held without a Map until a second comes. A
+// node with nothing in it is taken out. Matching looks up two children for each level, so filters that share no level
+// with a topic cost it nothing. All walks are loops: the depth of a filter is nothing to the stack.
+
+import { splitSharedFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+import { SharedGroup } from './shared-group.ts'
+import type { SubscriptionOptions } from './subscription-options.ts'
+
+/** Who subscribes to one filter. Never empty when it is seen from outside. */
+export class Audience<S extends object> {
+  #only: S | undefined = undefined
+  #onlyOptions: SubscriptionOptions | undefined = undefined
+  /** In place of `#only` once there was a second. */
+  #many: Map<S, SubscriptionOptions> | undefined = undefined
+  #groups: Map<string, SharedGroup<S>> | undefined = undefined
+
+  get isEmpty(): boolean {
+    return this.#only === undefined && this.#many === undefined && this.#groups === undefined
+  }
+
+  /** Each subscriber that is not in a group. */
+  forEach(visit: (subscriber: S, options: SubscriptionOptions) => void): void {
+    if (this.#only !== undefined && this.#onlyOptions !== undefined) visit(this.#only, this.#onlyOptions)
+    else if (this.#many !== undefined) for (const [subscriber, options] of this.#many) visit(subscriber, options)
+  }
+
+  /** Each shared subscription on this filter. */
+  forEachGroup(visit: (group: SharedGroup<S>) => void): void {
+    if (this.#groups !== undefined) for (const group of this.#groups.values()) visit(group)
+  }
+
+  /** True if the subscriber is new here. */
+  add(subscriber: S, options: SubscriptionOptions): boolean {
+    if (this.#many !== undefined) {
+      const isNew = !this.#many.has(subscriber)
+      this.#many.set(subscriber, options)
+      return isNew
+    }
+    const isNew = this.#only !== subscriber
+    if (isNew && this.#only !== undefined && this.#onlyOptions !== undefined) {
+      this.#many = new Map([
+        [this.#only, this.#onlyOptions],
+        [subscriber, options],
+      ])
+      this.#only = undefined
+      this.#onlyOptions = undefined
+    } else {
+      this.#only = subscriber
+      this.#onlyOptions = options
+    }
+    return isNew
+  }
+
+  /** True if it was there. */
+  remove(subscriber: S): boolean {
+    if (this.#only === subscriber) {
+      this.#only = undefined
+      this.#onlyOptions = undefined
+      return true
+    }
+    const wasThere = this.#many?.delete(subscriber) ?? false
+    if (this.#many?.size === 0) this.#many = undefined
+    return wasThere
+  }
+
+  /** True if the subscriber is new in the group. */
+  addShared(
+    group: { readonly name: string; readonly filter: TopicFilter },
+    subscriber: S,
+    options: SubscriptionOptions,
+  ): boolean {
+    this.#groups ??= new Map()
+    let joined = this.#groups.get(group.name)
+    if (joined === undefined) {
+      joined = new SharedGroup(group.name, group.filter)
+      this.#groups.set(group.name, joined)
+    }
+    return joined.add(subscriber, options)
+  }
+
+  /** True if it was in the group. */
+  removeShared(groupName: string, subscriber: S): boolean {
+    const group = this.#groups?.get(groupName)
+    const wasThere = group?.remove(subscriber) ?? false
+    if (group?.size === 0) this.#groups?.delete(groupName)
+    if (this.#groups?.size === 0) this.#groups = undefined
+    return wasThere
+  }
+}
+
+class TrieNode<S extends object> {
+  /** The level that leads here: how a lone child is told from another. */
+  readonly level: string
+  /** The filter that ends here. */
+  here: Audience<S> | undefined = undefined
+  /** The filter that ends here with `/#` behind it. */
+  below: Audience<S> | undefined = undefined
+  #loneChild: TrieNode<S> | undefined = undefined
+  /** In place of `#loneChild` once there was a second. */
+  #children: Map<string, TrieNode<S>> | undefined = undefined
+
+  constructor(level: string) {
+    this.level = level
+  }
+
+  get isEmpty(): boolean {
+    return (
+      this.here === undefined &&
+      this.below === undefined &&
+      this.#loneChild === undefined &&
+      this.#children === undefined
+    )
+  }
+
+  child(level: string): TrieNode<S> | undefined {
+    if (this.#children !== undefined) return this.#children.get(level)
+    return this.#loneChild?.level === level ? this.#loneChild : undefined
+  }
+
+  addChild(level: string): TrieNode<S> {
+    const child = new TrieNode<S>(level)
+    if (this.#children !== undefined) {
+      this.#children.set(level, child)
+    } else if (this.#loneChild === undefined) {
+      this.#loneChild = child
+    } else {
+      this.#children = new Map([
+        [this.#loneChild.level, this.#loneChild],
+        [level, child],
+      ])
+      this.#loneChild = undefined
+    }
+    return child
+  }
+
+  removeChild(child: TrieNode<S>): void {
+    if (this.#loneChild === child) this.#loneChild = undefined
+    this.#children?.delete(child.level)
+    if (this.#children?.size === 0) this.#children = undefined
+  }
+}
+
+/** All subscriptions, found by the topics that they match. */
+export class SubscriptionTrie<S extends object> {
+  readonly #root: TrieNode<S> = new TrieNode('')
+
+  /** Nothing is left, not even a node. */
+  get isEmpty(): boolean {
+    return this.#root.isEmpty
+  }
+
+  /** True if the subscription is new; false if it was there and has other options now [MQTT-3.8.4-3] [MQTT5-3.8.4-3]. */
+  add(filter: TopicFilter, subscriber: S, options: SubscriptionOptions): boolean {
+    const shared = splitSharedFilter(filter)
+    const audience = this.#audienceFor(shared?.filter ?? filter)
+    if (shared === undefined) return audience.add(subscriber, options)
+    return audience.addShared({ name: shared.group, filter: shared.filter }, subscriber, options)
+  }
+
+  /** True if there was such a subscription. */
+  remove(filter: TopicFilter, subscriber: S): boolean {
+    const shared = splitSharedFilter(filter)
+    const levels = (shared?.filter ?? filter).split('/')
+    const path = this.#pathTo(levels)
+    const last = path?.at(-1)
+    if (path === undefined || last === undefined) return false
+    const place = levels.at(-1) === '#' ? 'below' : 'here'
+    const audience = last[place]
+    if (audience === undefined) return false
+
+    const wasThere =
+      shared === undefined ? audience.remove(subscriber) : audience.removeShared(shared.group, subscriber)
+    if (audience.isEmpty) last[place] = undefined
+    pruneUpwards(path)
+    return wasThere
+  }
+
+  /**
+   * Calls `visit` with the audience of each filter that matches the topic, once for each filter, in an order that
+   * depends on nothing but the subscriptions.
+   */
+  match(topic: TopicName, visit: (audience: Audience<S>) => void): void {
+    const levels = topic.split('/')
+    const nodes: TrieNode<S>[] = [this.#root]
+    const depths: number[] = [0]
+    for (;;) {
+      const node = nodes.pop()
+      const depth = depths.pop()
+      if (node === undefined || depth === undefined) return
+
+      // [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $.
+      const isWildcardAllowed = depth > 0 || !topic.startsWith('$')
+      if (node.below !== undefined && isWildcardAllowed) visit(node.below)
+      const level = levels[depth]
+      if (level === undefined) {
+        if (node.here !== undefined) visit(node.here)
+        continue
+      }
+      const anyLevel = isWildcardAllowed ? node.child('+') : undefined
+      if (anyLevel !== undefined) {
+        nodes.push(anyLevel)
+        depths.push(depth + 1)
+      }
+      const sameLevel = node.child(level)
+      if (sameLevel !== undefined) {
+        nodes.push(sameLevel)
+        depths.push(depth + 1)
+      }
+    }
+  }
+
+  #audienceFor(filter: TopicFilter): Audience<S> {
+    let node = this.#root
+    for (const level of filter.split('/')) {
+      if (level === '#') return (node.below ??= new Audience())
+      node = node.child(level) ?? node.addChild(level)
+    }
+    return (node.here ??= new Audience())
+  }
+
+  /** The nodes from the root to where the filter ends, undefined if there is no such way. */
+  #pathTo(levels: readonly string[]): TrieNode<S>[] | undefined {
+    const path = [this.#root]
+    let node: TrieNode<S> | undefined = this.#root
+    for (const level of levels) {
+      if (level === '#') break
+      node = node.child(level)
+      if (node === undefined) return undefined
+      path.push(node)
+    }
+    return path
+  }
+}
+
+function pruneUpwards<S extends object>(path: readonly TrieNode<S>[]): void {
+  for (let depth = path.length - 1; depth > 0; depth -= 1) {
+    const node = path[depth]
+    if (!node.isEmpty) return
+    path[depth - 1].removeChild(node)
+  }
+}

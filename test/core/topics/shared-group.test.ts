@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { SharedGroup } from '../../../src/core/topics/index.ts'
+import { optionsOf, topicFilter } from './generators.ts'
+
+interface Worker {
+  readonly id: number
+}
+
+const workers: readonly Worker[] = [0, 1, 2, 3, 4].map((id) => ({ id }))
+
+function groupOf(...members: number[]): SharedGroup<Worker> {
+  const group = new SharedGroup<Worker>('workers', topicFilter('jobs/#'))
+  for (const id of members) group.add(workers[id], optionsOf({}))
+  return group
+}
+
+function picks(group: SharedGroup<Worker>, count: number, isEligible = (_: Worker) => true): (number | undefined)[] {
+  return Array.from({ length: count }, () => group.pick(isEligible)?.subscriber.id)
+}
+
+test('members get their turns in the order in which they came', () => {
+  assert.deepEqual(picks(groupOf(0, 1, 2), 7), [0, 1, 2, 0, 1, 2, 0])
+})
+
+test('a member that is not eligible is passed over and keeps its place', () => {
+  const group = groupOf(0, 1, 2)
+  assert.deepEqual(
+    picks(group, 4, ({ id }) => id !== 1),
+    [0, 2, 0, 2],
+  )
+  assert.deepEqual(picks(group, 3), [0, 1, 2])
+})
+
+test('nobody is picked where nobody is eligible or nobody is there', () => {
+  assert.deepEqual(
+    picks(groupOf(0, 1), 2, () => false),
+    [undefined, undefined],
+  )
+  assert.deepEqual(picks(groupOf(), 1), [undefined])
+})
+
+test('a newcomer comes last in the round, and whoever leaves costs nobody a turn', () => {
+  const group = groupOf(0, 1, 2)
+  assert.deepEqual(picks(group, 1), [0])
+  group.add(workers[3], optionsOf({}))
+  assert.deepEqual(picks(group, 4), [1, 2, 0, 3])
+  group.remove(workers[1])
+  assert.deepEqual(picks(group, 4), [2, 0, 3, 2])
+})
+
+test('a member that subscribes again keeps its turn and has its new options', () => {
+  const group = groupOf(0, 1)
+  assert.equal(group.add(workers[0], optionsOf({ qos: 2 })), false)
+  assert.equal(group.pick(() => true)?.options.qos, 2)
+  assert.deepEqual(picks(group, 2), [1, 0])
+})
+
+test('between two turns of one member each other that stays throughout has had one', () => {
+  const change = fc.record({
+    adds: fc.boolean(),
+    id: fc.integer({ min: 0, max: 4 }),
+    picks: fc.integer({ min: 0, max: 6 }),
+  })
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
+      const group = groupOf()
+      const present = new Set<number>()
+      const servedSince = new Map<number, Set<number>>()
+      for (const { adds, id, picks: count } of changes) {
+        assert.equal(adds ? group.add(workers[id], optionsOf({})) : group.remove(workers[id]), adds !== present.has(id))
+        if (adds) present.add(id)
+        else present.delete(id)
+        // Whoever comes or goes is not held to the promise until each has had a turn again.
+        for (const [member, others] of servedSince) {
+          if (member === id) servedSince.delete(member)
+          else others.add(id)
+        }
+        assert.equal(group.size, present.size)
+        for (const picked of picks(group, count)) {
+          assert.equal(picked === undefined, present.size === 0)
+          if (picked === undefined) continue
+          const others = servedSince.get(picked)
+          if (others)
+            for (const member of present) assert.ok(member === picked || others.has(member), `${member} waits`)
+          for (const served of servedSince.values()) served.add(picked)
+          servedSince.set(picked, new Set())
+        }
+      }
+      assert.deepEqual([...group.members()].map((member) => member.subscriber.id).toSorted(), [...present].toSorted())
+    }),
+    { numRuns: 500 },
+  )
+})
