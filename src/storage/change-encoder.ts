@@ -1,0 +1,70 @@
+// Turns the changes of one batch into operations on the database.
+
+import type { StoredChange, StoredRecord } from '../core/index.ts'
+import type { OperationList } from './operation-list.ts'
+import { isSessionKind, kindBytes, writeKey, writeKeyOfRecord, writeTextKey } from './record-keys.ts'
+import { newestVersion, writeChecksum, writeValue } from './record-values.ts'
+import type { Life, SessionLives } from './session-lives.ts'
+
+/** Appends what one change does. The lives of all sessions that it names have been learned. Returns the life that it ended, if any. */
+export function encodeChange(operations: OperationList, change: StoredChange, lives: SessionLives): Life | undefined {
+  switch (change.change) {
+    case 'put':
+      return encodePut(operations, change.record, lives)
+    case 'delete': {
+      const life = isSessionKind(change.key.kind) && 'clientId' in change.key ? lives.find(change.key.clientId) : 0
+      if (life === undefined) return undefined // A session without a life has no records.
+      operations.begin()
+      writeKey(operations.writer, change.key, life)
+      operations.endDelete()
+      return undefined
+    }
+    case 'delete-session':
+      return encodeDeleteSession(operations, change.clientId, lives)
+    default:
+      return change satisfies never
+  }
+}
+
+/** Appends the record that says which life a session is in. */
+export function encodeLife(operations: OperationList, clientId: string, life: Life): void {
+  operations.begin()
+  writeTextKey(operations.writer, 'life', clientId)
+  operations.endKey()
+  operations.writer.byte(newestVersion)
+  operations.writer.uint48(life)
+  writeChecksum(operations.writer, operations.keyStart)
+  operations.endValue()
+}
+
+function encodePut(operations: OperationList, record: StoredRecord, lives: SessionLives): undefined {
+  let life = 0
+  if (isSessionKind(record.kind) && 'clientId' in record) {
+    const found = lives.find(record.clientId)
+    life = found ?? lives.begin(record.clientId)
+    if (found === undefined) encodeLife(operations, record.clientId, life)
+  }
+  operations.begin()
+  writeKeyOfRecord(operations.writer, record, life)
+  operations.endKey()
+  writeValue(operations.writer, record)
+  writeChecksum(operations.writer, operations.keyStart)
+  operations.endValue()
+}
+
+function encodeDeleteSession(operations: OperationList, clientId: string, lives: SessionLives): Life | undefined {
+  const life = lives.find(clientId)
+  if (life === undefined) return undefined
+  lives.end(clientId)
+  operations.begin()
+  writeTextKey(operations.writer, 'life', clientId)
+  operations.endDelete()
+  operations.begin()
+  operations.writer.byte(kindBytes.grave)
+  operations.writer.uint48(life)
+  operations.endKey()
+  operations.writer.byte(newestVersion)
+  writeChecksum(operations.writer, operations.keyStart)
+  operations.endValue()
+  return life
+}

@@ -1,0 +1,104 @@
+// A stored message as bytes, version 1:
+//
+//   flags: 0-1 QoS, 2 retain, 3 has properties, 4 expires
+//   topic, publisher: text    published at: float    expires at: float if flag 4
+//   properties if flag 3:  mask, then those that the mask names, in the order below
+//   payload: blob
+
+import type { MessageProperties, QoS } from '../protocol/index.ts'
+import type { StoredMessage } from '../core/index.ts'
+import type { ByteReader } from './byte-reader.ts'
+import type { ByteWriter } from './byte-writer.ts'
+import { DamagedRecord } from './byte-reader.ts'
+
+const retainFlag = 0x04
+const propertiesFlag = 0x08
+const expiresFlag = 0x10
+
+const payloadFormatBit = 0x01
+const messageExpiryBit = 0x02
+const contentTypeBit = 0x04
+const responseTopicBit = 0x08
+const correlationBit = 0x10
+const userPropertiesBit = 0x20
+
+/** Appends a message. */
+export function writeMessage(writer: ByteWriter, message: StoredMessage): void {
+  let flags: number = message.qos
+  if (message.retain) flags |= retainFlag
+  if (message.properties !== undefined) flags |= propertiesFlag
+  if (message.expiresAtMs !== undefined) flags |= expiresFlag
+  writer.byte(flags)
+  writer.text(message.topic)
+  writer.text(message.publisher)
+  writer.float(message.publishedAtMs)
+  if (message.expiresAtMs !== undefined) writer.float(message.expiresAtMs)
+  if (message.properties !== undefined) writeProperties(writer, message.properties)
+  writer.blob(message.payload)
+}
+
+/** Reads a message; throws DamagedRecord. */
+export function readMessage(reader: ByteReader): StoredMessage {
+  const flags = reader.byte()
+  const topic = reader.text()
+  const publisher = reader.text()
+  const publishedAtMs = reader.float()
+  const expiresAtMs = (flags & expiresFlag) === 0 ? undefined : reader.float()
+  const properties = (flags & propertiesFlag) === 0 ? undefined : readProperties(reader)
+  return {
+    topic,
+    payload: reader.blob(),
+    qos: asQoS(flags & 0x03),
+    retain: (flags & retainFlag) !== 0,
+    properties,
+    publisher,
+    publishedAtMs,
+    expiresAtMs,
+  }
+}
+
+/** Throws DamagedRecord for 3. */
+export function asQoS(value: number): QoS {
+  if (value !== 0 && value !== 1 && value !== 2) throw new DamagedRecord(`${value} is no QoS`)
+  return value
+}
+
+function writeProperties(writer: ByteWriter, properties: MessageProperties): void {
+  const { payloadFormatIndicator, messageExpiryIntervalSeconds, contentType } = properties
+  const { responseTopic, correlationData, userProperties } = properties
+  let mask = 0
+  if (payloadFormatIndicator !== undefined) mask |= payloadFormatBit
+  if (messageExpiryIntervalSeconds !== undefined) mask |= messageExpiryBit
+  if (contentType !== undefined) mask |= contentTypeBit
+  if (responseTopic !== undefined) mask |= responseTopicBit
+  if (correlationData !== undefined) mask |= correlationBit
+  if (userProperties !== undefined) mask |= userPropertiesBit
+  writer.byte(mask)
+  if (payloadFormatIndicator !== undefined) writer.byte(payloadFormatIndicator)
+  if (messageExpiryIntervalSeconds !== undefined) writer.varint(messageExpiryIntervalSeconds)
+  if (contentType !== undefined) writer.text(contentType)
+  if (responseTopic !== undefined) writer.text(responseTopic)
+  if (correlationData !== undefined) writer.blob(correlationData)
+  if (userProperties === undefined) return
+  writer.varint(userProperties.length)
+  for (const [name, value] of userProperties) {
+    writer.text(name)
+    writer.text(value)
+  }
+}
+
+function readProperties(reader: ByteReader): MessageProperties {
+  const mask = reader.byte()
+  const properties: MessageProperties = {}
+  if ((mask & payloadFormatBit) !== 0) properties.payloadFormatIndicator = reader.byte() === 0 ? 0 : 1
+  if ((mask & messageExpiryBit) !== 0) properties.messageExpiryIntervalSeconds = reader.varint()
+  if ((mask & contentTypeBit) !== 0) properties.contentType = reader.text()
+  if ((mask & responseTopicBit) !== 0) properties.responseTopic = reader.text()
+  if ((mask & correlationBit) !== 0) properties.correlationData = reader.blob()
+  if ((mask & userPropertiesBit) !== 0) {
+    const pairs: (readonly [string, string])[] = []
+    for (let left = reader.varint(); left > 0; left--) pairs.push([reader.text(), reader.text()])
+    properties.userProperties = pairs
+  }
+  return properties
+}

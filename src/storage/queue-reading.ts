@@ -1,0 +1,109 @@
+// What a driver asks of a store about queues, over whichever store.
+
+import type { StoredRecord } from '../core/index.ts'
+import type { QueueEntry, Store } from './store.ts'
+
+/** The queue of a session as it lies on disk. */
+export interface QueueBounds {
+  readonly clientId: string
+  readonly firstSequence: number
+  readonly lastSequence: number
+  readonly count: number
+}
+
+/** A part of a session's queue: first all of its outgoing records by sequence, then its queued ones, with their messages. */
+export interface QueuePart {
+  readonly records: StoredRecord[]
+  /** No queued record follows. */
+  readonly isEnd: boolean
+}
+
+/** The answer to the core's question `load-queue`: at most `limit` queued records from `fromSequence` (inclusive) on. */
+export async function readQueue(
+  store: Store,
+  clientId: string,
+  fromSequence: number,
+  limit: number,
+): Promise<QueuePart> {
+  const outgoing: Extract<StoredRecord, { kind: 'outgoing' }>[] = []
+  for await (const record of store.read({ kind: 'outgoing', clientId })) {
+    if (record.kind === 'outgoing') outgoing.push(record)
+  }
+  outgoing.sort((a, b) => a.sequence - b.sequence)
+  const records: StoredRecord[] = outgoing
+  let count = 0
+  // One more than asked for tells whether more follow.
+  const range = { kind: 'queued', clientId, fromSequence, limit: limit + 1, withBodies: true } as const
+  for await (const record of store.read(range)) {
+    count += 1
+    if (count <= limit) records.push(record)
+  }
+  return { records, isEnd: count <= limit }
+}
+
+/** The first and the last queued record of a session and how many there are; undefined: none. */
+export async function readQueueBounds(store: Store, clientId: string): Promise<QueueBounds | undefined> {
+  let firstSequence: number | undefined
+  let lastSequence = 0
+  let count = 0
+  for await (const record of store.read({ kind: 'queued', clientId })) {
+    if (record.kind !== 'queued') continue
+    firstSequence ??= record.sequence
+    lastSequence = record.sequence
+    count += 1
+  }
+  return firstSequence === undefined ? undefined : { clientId, firstSequence, lastSequence, count }
+}
+
+/** The bounds of every queue that is not empty. */
+export async function* readAllQueueBounds(store: Store): AsyncIterable<QueueBounds> {
+  let first: QueueEntry | undefined
+  let last: QueueEntry | undefined
+  let count = 0
+  for await (const slice of store.scanQueues()) {
+    for (const entry of slice) {
+      if (first !== undefined && last !== undefined && first.clientId !== entry.clientId) {
+        yield boundsOf(first, last, count)
+        first = undefined
+        count = 0
+      }
+      first ??= entry
+      last = entry
+      count += 1
+    }
+  }
+  if (first !== undefined && last !== undefined) yield boundsOf(first, last, count)
+}
+
+/**
+ * How many queued records refer to each stored body, as of one moment: for the input `bodies-counted`. In slices; bodies that
+ * nothing refers to have 0.
+ */
+export async function* countBodyReferences(
+  store: Store,
+): AsyncIterable<(readonly [bodyId: number, references: number])[]> {
+  // Bodies first: one that comes later is not mistaken for one that nobody needs.
+  const counts = new Map<number, number>()
+  for await (const record of store.read({ kind: 'body' })) if (record.kind === 'body') counts.set(record.id, 0)
+  for await (const slice of store.scanQueues()) {
+    for (const { bodyId } of slice) {
+      if (bodyId === undefined) continue
+      const references = counts.get(bodyId)
+      if (references !== undefined) counts.set(bodyId, references + 1)
+    }
+  }
+  let part: (readonly [number, number])[] = []
+  for (const pair of counts) {
+    part.push(pair)
+    if (part.length < sliceCounts) continue
+    yield part
+    part = []
+  }
+  if (part.length > 0) yield part
+}
+
+const sliceCounts = 512
+
+function boundsOf(first: QueueEntry, last: QueueEntry, count: number): QueueBounds {
+  return { clientId: first.clientId, firstSequence: first.sequence, lastSequence: last.sequence, count }
+}

@@ -1,0 +1,157 @@
+// The keys of the database. One byte says the kind; what belongs to a session then names the session's *life*: a number that is given
+// out when the first record of a session is put, and never again. Numbers are big-endian, so they sort.
+//
+//   journal       01  shard u16, slot u16            running numbers of batches
+//   life          02  client id ...                  the present life of a session
+//   grave         03  life u48                       a life that has ended and is not swept yet
+//   session       10  life u48
+//   subscription  11  life u48, filter ...
+//   queued        12  life u48, sequence u64
+//   outgoing      13  life u48, packet id u16
+//   incoming      14  life u48, packet id u16
+//   will          15  life u48
+//   body          20  id u64
+//   retained      21  topic ...
+//   fact          22  name ...
+//
+// Deleting a session is therefore one change, however much it owns: its life record goes and a grave comes. Nothing
+// reaches the old records any more, not even a new session of the same client id; they are swept away in the background.
+
+import type { RecordKey, RecordKind, StoredRecord } from '../core/index.ts'
+import type { SessionRecordKind } from './store.ts'
+import { DamagedRecord } from './byte-reader.ts'
+import { ByteWriter } from './byte-writer.ts'
+
+/** The first byte of each key. */
+export const kindBytes = {
+  journal: 0x01,
+  life: 0x02,
+  grave: 0x03,
+  session: 0x10,
+  subscription: 0x11,
+  queued: 0x12,
+  outgoing: 0x13,
+  incoming: 0x14,
+  will: 0x15,
+  body: 0x20,
+  retained: 0x21,
+  fact: 0x22,
+} as const satisfies Record<RecordKind | 'journal' | 'life' | 'grave', number>
+
+/** What goes when a session goes. */
+export const sessionKinds: readonly SessionRecordKind[] = [
+  'session',
+  'subscription',
+  'queued',
+  'outgoing',
+  'incoming',
+  'will',
+]
+
+const recordKinds: readonly RecordKind[] = [...sessionKinds, 'body', 'retained', 'fact']
+
+const kindOfByte: readonly (RecordKind | undefined)[] = Array.from({ length: 256 }, (_, byte) =>
+  recordKinds.find((kind) => kindBytes[kind] === byte),
+)
+
+/** The length of a key's front that names a session: kind and life. */
+export const sessionPrefixBytes = 7
+
+/** The kind of record that a key names; undefined for keys of the store's own and for unknown ones. */
+export function kindOfKey(key: Uint8Array): RecordKind | undefined {
+  return kindOfByte[key[0] ?? 0]
+}
+
+/** Is it one of the kinds that go with their session? */
+export function isSessionKind(kind: RecordKind): kind is SessionRecordKind {
+  return kindBytes[kind] < kindBytes.body
+}
+
+/** Appends the key of a record. `life` is that of its session, 0 where it belongs to none. */
+export function writeKeyOfRecord(writer: ByteWriter, record: StoredRecord, life: number): void {
+  if (record.kind === 'retained') writeTextKey(writer, 'retained', record.message.topic)
+  else writeKey(writer, record, life)
+}
+
+/** Appends a key. `life` is that of its session, 0 where it belongs to none. */
+export function writeKey(writer: ByteWriter, key: RecordKey, life: number): void {
+  switch (key.kind) {
+    case 'queued':
+      writeSessionPrefix(writer, 'queued', life)
+      return writer.uint64(key.sequence)
+    case 'session':
+    case 'will':
+      return writeSessionPrefix(writer, key.kind, life)
+    case 'subscription':
+      writeSessionPrefix(writer, 'subscription', life)
+      return writer.rawText(key.filter)
+    case 'outgoing':
+    case 'incoming':
+      writeSessionPrefix(writer, key.kind, life)
+      return writer.uint16(key.packetId)
+    case 'body':
+      writer.byte(kindBytes.body)
+      return writer.uint64(key.id)
+    case 'retained':
+      return writeTextKey(writer, 'retained', key.topic)
+    case 'fact':
+      return writeTextKey(writer, 'fact', key.name)
+    default:
+      key satisfies never
+  }
+}
+
+/** Appends kind and life. */
+export function writeSessionPrefix(writer: ByteWriter, kind: SessionRecordKind, life: number): void {
+  writer.byte(kindBytes[kind])
+  writer.uint48(life)
+}
+
+/** Appends a kind and a text that lasts to the end of the key. */
+export function writeTextKey(writer: ByteWriter, kind: 'retained' | 'fact' | 'life', text: string): void {
+  writer.byte(kindBytes[kind])
+  writer.rawText(text)
+}
+
+/** The life in a key of a session kind or of a grave. */
+export function lifeOfKey(key: Buffer): number {
+  if (key.length < sessionPrefixBytes) throw new DamagedRecord('the key is too short')
+  return key.readUIntBE(1, 6)
+}
+
+/** The key of a shared body. */
+export function bodyKey(id: number): Buffer {
+  const writer = new ByteWriter(9)
+  writeKey(writer, { kind: 'body', id }, 0)
+  return writer.bytes
+}
+
+/** The key of the record that says which life a session is in. */
+export function lifeKey(clientId: string): Buffer {
+  const writer = new ByteWriter(1 + Buffer.byteLength(clientId))
+  writeTextKey(writer, 'life', clientId)
+  return writer.bytes
+}
+
+/** The first key that records of one kind and one session can have, or with `life + 1` the first that they cannot. */
+export function sessionPrefix(kind: SessionRecordKind, life: number): Buffer {
+  const writer = new ByteWriter(sessionPrefixBytes)
+  writeSessionPrefix(writer, kind, life)
+  return writer.bytes
+}
+
+/** The key of a queued record. */
+export function queuedKey(life: number, sequence: number): Buffer {
+  const writer = new ByteWriter(sessionPrefixBytes + 8)
+  writeSessionPrefix(writer, 'queued', life)
+  writer.uint64(sequence)
+  return writer.bytes
+}
+
+/** The key that says that a life has ended. */
+export function graveKey(life: number): Buffer {
+  const writer = new ByteWriter(sessionPrefixBytes)
+  writer.byte(kindBytes.grave)
+  writer.uint48(life)
+  return writer.bytes
+}

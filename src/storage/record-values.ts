@@ -1,0 +1,249 @@
+// The values of the database:
+//
+//   version u8 | what the kind has | CRC-32 of key, version and what the kind has
+//
+// The version is that of the kind. Readers of every released version stay in `readers` for ever; only the newest is
+// written. The checksum covers the key too: a value under a wrong key is as wrong as a wrong value.
+
+import { crc32 } from 'node:zlib'
+import type { ProtocolVersion, RetainHandling } from '../protocol/index.ts'
+import type { QueuedRecord, RecordKind, SessionRecord, StoredRecord, SubscriptionRecord } from '../core/index.ts'
+import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
+import type { ByteWriter } from './byte-writer.ts'
+import { asQoS, readMessage, writeMessage } from './message-bytes.ts'
+import { kindOfKey, sessionPrefixBytes } from './record-keys.ts'
+
+/** The version that is written, of every kind. */
+export const newestVersion = 1
+
+const checksumBytes = 4
+
+/** Ends a value that began with its key at `keyStart`: appends the checksum over all of it. */
+export function writeChecksum(writer: ByteWriter, keyStart: number): void {
+  writer.uint32(crc32(writer.bytes.subarray(keyStart, writer.length)))
+}
+
+/** Throws DamagedRecord if the checksum at the end of the value is not that of key and value. */
+export function verifyChecksum(key: Buffer, value: Buffer): void {
+  const bodyBytes = value.length - checksumBytes
+  if (bodyBytes < 1) throw new DamagedRecord('the value is too short')
+  const found = crc32(value.subarray(0, bodyBytes), crc32(key))
+  if (found !== value.readUInt32BE(bodyBytes)) throw new DamagedRecord('the checksum is wrong')
+}
+
+/** A reader over what stands between version and checksum, both checked. Throws DamagedRecord, RecordTooNew. */
+export function openValue(key: Buffer, value: Buffer): { version: number; reader: ByteReader } {
+  verifyChecksum(key, value)
+  const version = value[0] ?? 0
+  return { version, reader: new ByteReader(value, 1, value.length - checksumBytes) }
+}
+
+/** Appends the value of a record without its checksum. */
+export function writeValue(writer: ByteWriter, record: StoredRecord): void {
+  writer.byte(newestVersion)
+  switch (record.kind) {
+    case 'queued':
+      return writeQueued(writer, record)
+    case 'session':
+      return writeSession(writer, record)
+    case 'subscription':
+      return writeSubscription(writer, record)
+    case 'body':
+    case 'retained':
+      return writeMessage(writer, record.message)
+    case 'outgoing':
+      writer.varint(record.sequence)
+      return writer.byte(record.stage === 'sent' ? 0 : 1)
+    case 'incoming':
+      return
+    case 'will':
+      writer.varint(record.delaySeconds)
+      writeOptionalTime(writer, record.dueAtMs)
+      return writeMessage(writer, record.message)
+    case 'fact':
+      return writer.text(record.value)
+    default:
+      record satisfies never
+  }
+}
+
+/**
+ * The record that key and value hold. `clientId` is that of the key's session, '' for kinds that belong to none.
+ * Throws DamagedRecord, RecordTooNew.
+ */
+export function readRecord(key: Buffer, value: Buffer, clientId: string): StoredRecord {
+  const kind = kindOfKey(key)
+  if (kind === undefined) throw new DamagedRecord(`there is no kind ${key[0]}`)
+  const { version, reader } = openValue(key, value)
+  const read = readers[kind][version - 1]
+  if (read === undefined) throw new RecordTooNew(`version ${version} of a ${kind} record is newer than this Godwit`)
+  const record = read(key, reader, clientId)
+  reader.finish()
+  return record
+}
+
+/** Only what counting needs of a queued record: the id of its shared body. Throws DamagedRecord, RecordTooNew. */
+export function readBodyId(key: Buffer, value: Buffer): number | undefined {
+  const { version, reader } = openValue(key, value)
+  if (version > newestVersion) throw new RecordTooNew(`version ${version} of a queued record is newer than this Godwit`)
+  const flags = reader.byte()
+  if ((flags & queuedFlags.sharesBody) === 0) return undefined
+  if ((flags & queuedFlags.identifiers) !== 0) readIdentifiers(reader)
+  return reader.varint()
+}
+
+type RecordReader = (key: Buffer, reader: ByteReader, clientId: string) => StoredRecord
+
+/** For each kind its readers: that of version 1 first. A new version adds one behind; none is ever taken away. */
+const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
+  session: [readSession1],
+  subscription: [readSubscription1],
+  queued: [readQueued1],
+  outgoing: [readOutgoing1],
+  incoming: [(key, _reader, clientId) => ({ kind: 'incoming', clientId, packetId: packetIdOf(key) })],
+  will: [readWill1],
+  body: [(key, reader) => ({ kind: 'body', id: numberOf(key, 1), message: readMessage(reader) })],
+  retained: [readRetained1],
+  fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
+}
+
+const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10 } as const
+
+function writeQueued(writer: ByteWriter, record: QueuedRecord): void {
+  const { message, subscriptionIdentifiers } = record
+  let flags: number = record.qos
+  if (record.retain) flags |= queuedFlags.retain
+  if (subscriptionIdentifiers !== undefined) flags |= queuedFlags.identifiers
+  if (typeof message === 'number') flags |= queuedFlags.sharesBody
+  writer.byte(flags)
+  if (subscriptionIdentifiers !== undefined) {
+    writer.varint(subscriptionIdentifiers.length)
+    for (const identifier of subscriptionIdentifiers) writer.varint(identifier)
+  }
+  if (typeof message === 'number') writer.varint(message)
+  else writeMessage(writer, message)
+}
+
+function readQueued1(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
+  const flags = reader.byte()
+  const identifiers = (flags & queuedFlags.identifiers) === 0 ? undefined : readIdentifiers(reader)
+  return {
+    kind: 'queued',
+    clientId,
+    sequence: numberOf(key, sessionPrefixBytes),
+    qos: asQoS(flags & 0x03),
+    retain: (flags & queuedFlags.retain) !== 0,
+    subscriptionIdentifiers: identifiers,
+    message: (flags & queuedFlags.sharesBody) === 0 ? readMessage(reader) : reader.varint(),
+  }
+}
+
+function readIdentifiers(reader: ByteReader): number[] {
+  const identifiers: number[] = []
+  for (let left = reader.varint(); left > 0; left--) identifiers.push(reader.varint())
+  return identifiers
+}
+
+/** The client id stands in the value too: from it the life of the session can be found again if that record is lost. */
+function writeSession(writer: ByteWriter, record: SessionRecord): void {
+  writer.text(record.clientId)
+  writer.byte(record.version)
+  writer.byte(record.username === undefined ? 0 : 1)
+  if (record.username !== undefined) writer.text(record.username)
+  writer.float(record.createdAtMs)
+  writer.varint(record.expirySeconds)
+  writeOptionalTime(writer, record.disconnectedAtMs)
+  writer.varint(record.queueHead)
+  writer.varint(record.sentBelow)
+  writer.varint(record.receiveMaximum)
+}
+
+function readSession1(_key: Buffer, reader: ByteReader): StoredRecord {
+  return {
+    kind: 'session',
+    clientId: reader.text(),
+    version: asVersion(reader.byte()),
+    username: reader.byte() === 0 ? undefined : reader.text(),
+    createdAtMs: reader.float(),
+    expirySeconds: reader.varint(),
+    disconnectedAtMs: readOptionalTime(reader),
+    queueHead: reader.varint(),
+    sentBelow: reader.varint(),
+    receiveMaximum: reader.varint(),
+  }
+}
+
+function asVersion(value: number): ProtocolVersion {
+  if (value !== 3 && value !== 4 && value !== 5) throw new DamagedRecord(`${value} is no protocol version`)
+  return value
+}
+
+const subscriptionFlags = { noLocal: 0x04, retainAsPublished: 0x08, identifier: 0x10 } as const
+
+function writeSubscription(writer: ByteWriter, record: SubscriptionRecord): void {
+  let flags: number = record.qos
+  if (record.noLocal) flags |= subscriptionFlags.noLocal
+  if (record.retainAsPublished) flags |= subscriptionFlags.retainAsPublished
+  if (record.identifier !== undefined) flags |= subscriptionFlags.identifier
+  writer.byte(flags)
+  writer.byte(record.retainHandling)
+  if (record.identifier !== undefined) writer.varint(record.identifier)
+}
+
+function readSubscription1(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
+  const flags = reader.byte()
+  return {
+    kind: 'subscription',
+    clientId,
+    filter: key.toString('utf8', sessionPrefixBytes),
+    qos: asQoS(flags & 0x03),
+    noLocal: (flags & subscriptionFlags.noLocal) !== 0,
+    retainAsPublished: (flags & subscriptionFlags.retainAsPublished) !== 0,
+    retainHandling: asRetainHandling(reader.byte()),
+    identifier: (flags & subscriptionFlags.identifier) === 0 ? undefined : reader.varint(),
+  }
+}
+
+function asRetainHandling(value: number): RetainHandling {
+  if (value !== 0 && value !== 1 && value !== 2) throw new DamagedRecord(`${value} is no retain handling`)
+  return value
+}
+
+function readOutgoing1(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
+  const sequence = reader.varint()
+  const stage = reader.byte() === 0 ? 'sent' : 'received'
+  return { kind: 'outgoing', clientId, packetId: packetIdOf(key), sequence, stage }
+}
+
+function readWill1(_key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
+  const delaySeconds = reader.varint()
+  const dueAtMs = readOptionalTime(reader)
+  return { kind: 'will', clientId, message: readMessage(reader), delaySeconds, dueAtMs }
+}
+
+function readRetained1(key: Buffer, reader: ByteReader): StoredRecord {
+  const message = readMessage(reader)
+  if (message.topic !== key.toString('utf8', 1)) throw new DamagedRecord('the topic is not that of the key')
+  return { kind: 'retained', message }
+}
+
+function writeOptionalTime(writer: ByteWriter, timeMs: number | undefined): void {
+  writer.byte(timeMs === undefined ? 0 : 1)
+  if (timeMs !== undefined) writer.float(timeMs)
+}
+
+function readOptionalTime(reader: ByteReader): number | undefined {
+  return reader.byte() === 0 ? undefined : reader.float()
+}
+
+function packetIdOf(key: Buffer): number {
+  if (key.length !== sessionPrefixBytes + 2) throw new DamagedRecord('the key has a wrong length')
+  return key.readUInt16BE(sessionPrefixBytes)
+}
+
+function numberOf(key: Buffer, at: number): number {
+  const reader = new ByteReader(key, at)
+  const value = reader.uint64()
+  reader.finish()
+  return value
+}

@@ -1,0 +1,77 @@
+// Which life each session is in (see record-keys.ts). A cache of the life records, with what the batch that is being written would
+// change laid over it: only a batch that reached the disk changes the cache.
+
+import type { StoredChange } from '../core/index.ts'
+import { isSessionKind } from './record-keys.ts'
+
+/** Names a life; 0 is none. */
+export type Life = number
+
+const noLife: Life = 0
+/** Beyond so many client ids the cache is emptied; what is needed comes back from the disk. */
+const cacheLimit = 200_000
+
+/** Gives out lives and remembers them. */
+export class SessionLives {
+  readonly #known = new Map<string, Life>()
+  readonly #changed = new Map<string, Life>()
+  #next: Life
+
+  /** @param firstFree no record on disk is keyed by this life or a higher one */
+  constructor(firstFree: Life) {
+    this.#next = firstFree
+  }
+
+  /** The client ids among the changes of which it is not known whether they have a life. */
+  unknownIn(changes: readonly (StoredChange | undefined)[]): string[] {
+    if (this.#known.size > cacheLimit) this.#known.clear()
+    const unknown = new Set<string>()
+    for (const change of changes) {
+      const clientId = change === undefined ? undefined : sessionOf(change)
+      if (clientId !== undefined && !this.#known.has(clientId)) unknown.add(clientId)
+    }
+    return [...unknown]
+  }
+
+  /** What the disk says of a client id; undefined: no life. */
+  learn(clientId: string, life: Life | undefined): void {
+    this.#known.set(clientId, life ?? noLife)
+  }
+
+  /** The life that the batch sees, if there is one. */
+  find(clientId: string): Life | undefined {
+    const life = this.#changed.get(clientId) ?? this.#known.get(clientId)
+    return life === noLife ? undefined : life
+  }
+
+  /** A new life for a session without one. */
+  begin(clientId: string): Life {
+    const life = this.#next++
+    this.#changed.set(clientId, life)
+    return life
+  }
+
+  /** The session has no life from here on. */
+  end(clientId: string): void {
+    this.#changed.set(clientId, noLife)
+  }
+
+  /** The batch is written: what it changed holds. */
+  settle(): void {
+    for (const [clientId, life] of this.#changed) this.#known.set(clientId, life)
+    this.#changed.clear()
+  }
+
+  /** The batch is not written, or nobody knows: everything is to be asked of the disk again. */
+  forget(): void {
+    this.#changed.clear()
+    this.#known.clear()
+  }
+}
+
+/** The client id of the session that a change is about, if it is about one. */
+function sessionOf(change: StoredChange): string | undefined {
+  if (change.change === 'delete-session') return change.clientId
+  const subject = change.change === 'put' ? change.record : change.key
+  return isSessionKind(subject.kind) && 'clientId' in subject ? subject.clientId : undefined
+}

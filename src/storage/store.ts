@@ -1,0 +1,70 @@
+// What the rest of the broker may ask of a store, whichever it is.
+
+import type { RecordKind, StoredChange, StoredRecord } from '../core/index.ts'
+
+/** The kinds of which each record belongs to one session and goes with it. */
+export type SessionRecordKind = Extract<StoredRecord, { clientId: string }>['kind']
+
+/**
+ * What to read. Records come in the order of their keys: queued by sequence, outgoing and incoming by packet id, bodies
+ * by id; sessions and topics in an order that means nothing.
+ */
+export type RecordRange =
+  /** All of one kind. */
+  | { readonly kind: RecordKind; readonly clientId?: undefined }
+  /** All of one kind that belong to one session. */
+  | { readonly kind: Exclude<SessionRecordKind, 'queued'>; readonly clientId: string }
+  /** A part of the queue of one session. */
+  | QueueRange
+
+/** A part of the queue of one session, by sequence. Reading begins at its first key, without a step over what was deleted before. */
+export interface QueueRange {
+  readonly kind: 'queued'
+  readonly clientId: string
+  /** Inclusive; 0 if left out. */
+  readonly fromSequence?: number
+  /** Records at most; all if left out. */
+  readonly limit?: number
+  /** From the last to the first. */
+  readonly reverse?: boolean
+  /** Put shared bodies in the place of their ids, as of the same moment. A record whose body is lost is left out and told by an alarm. */
+  readonly withBodies?: boolean
+}
+
+/** A queued record without its message: what counting needs. */
+export interface QueueEntry {
+  readonly clientId: string
+  readonly sequence: number
+  /** The shared body that the record refers to; undefined where the message stands in the record itself. */
+  readonly bodyId: number | undefined
+}
+
+/** Keeps records. What one `commit` carries is seen by later reads whole or not at all, also after a crash. */
+export interface Store {
+  /**
+   * Applies the changes in their order, all or none; holes are skipped. When it resolves they are on disk, as far as the sync mode
+   * promises. When it rejects, they may be there or not: the same changes are to be committed again, before any
+   * others, after `reopen`. Changes may be committed twice without harm. The records may be altered by the caller as soon as the
+   * promise has settled, not before.
+   */
+  commit(changes: readonly (StoredChange | undefined)[]): Promise<void>
+  /** The records of a range as of the moment when the iteration begins. What is damaged is left out and told by an alarm. */
+  read(range: RecordRange): AsyncIterable<StoredRecord>
+  /** Every queued record, session after session, each session's by sequence; in slices, as of one moment. */
+  scanQueues(): AsyncIterable<readonly QueueEntry[]>
+  /** Makes the store usable again after a commit failed. Rejects if it still is not. */
+  reopen(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Something was lost or is at risk. `text` is a whole sentence for the operator and names the place. */
+export interface StorageAlarm {
+  readonly alarm:
+    | 'database-damaged'
+    | 'records-damaged'
+    | 'records-too-new'
+    | 'batches-missing'
+    | 'body-missing'
+    | 'maintenance-failed'
+  readonly text: string
+}

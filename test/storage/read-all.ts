@@ -1,0 +1,38 @@
+// Reading a range to its end.
+
+import type { RecordKind, StoredRecord } from '../../src/core/index.ts'
+import type { RecordRange, Store } from '../../src/storage/index.ts'
+
+export const allKinds: readonly RecordKind[] = [
+  'session',
+  'subscription',
+  'queued',
+  'body',
+  'outgoing',
+  'incoming',
+  'retained',
+  'will',
+  'fact',
+]
+
+export async function readAll(store: Store, range: RecordRange): Promise<StoredRecord[]> {
+  return await gather(store.read(range))
+}
+
+/** All that an iteration yields. */
+export async function gather<Thing>(things: AsyncIterable<Thing>): Promise<Thing[]> {
+  const all: Thing[] = []
+  for await (const thing of things) all.push(thing)
+  return all
+}
+
+/** Everything that a store holds. */
+export async function readEverything(store: Store): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = []
+  for (const kind of allKinds) records.push(...(await readAll(store, { kind })))
+  return records
+}
+
+export function put(...records: StoredRecord[]): { change: 'put'; record: StoredRecord }[] {
+  return records.map((record) => ({ change: 'put', record }))
+}

@@ -1,0 +1,183 @@
+// One record of each kind, and arbitrary ones for properties.
+
+import fc from 'fast-check'
+import type { MessageProperties } from '../../src/protocol/index.ts'
+import type { StoredMessage, StoredRecord } from '../../src/core/index.ts'
+
+export function message(topic: string, payload: string, more: Partial<StoredMessage> = {}): StoredMessage {
+  return {
+    topic,
+    payload: Buffer.from(payload),
+    qos: 1,
+    retain: false,
+    properties: undefined,
+    publisher: 'publisher-1',
+    publishedAtMs: 1_700_000_000_000,
+    expiresAtMs: undefined,
+    ...more,
+  }
+}
+
+export function queued(
+  clientId: string,
+  sequence: number,
+  payload: string | number = `payload ${sequence}`,
+): StoredRecord {
+  return {
+    kind: 'queued',
+    clientId,
+    sequence,
+    qos: 1,
+    retain: false,
+    subscriptionIdentifiers: undefined,
+    message: typeof payload === 'number' ? payload : message('a/topic', payload),
+  }
+}
+
+export function session(clientId: string, queueHead = 0): StoredRecord {
+  return {
+    kind: 'session',
+    clientId,
+    version: 5,
+    username: 'somebody',
+    createdAtMs: 1_700_000_000_000.25,
+    expirySeconds: 0xffff_ffff,
+    disconnectedAtMs: 1_700_000_001_000,
+    queueHead,
+    sentBelow: queueHead,
+    receiveMaximum: 65_535,
+  }
+}
+
+export function subscription(clientId: string, filter: string): StoredRecord {
+  return {
+    kind: 'subscription',
+    clientId,
+    filter,
+    qos: 2,
+    noLocal: true,
+    retainAsPublished: false,
+    retainHandling: 1,
+    identifier: 268_435_455,
+  }
+}
+
+export const fullProperties: MessageProperties = {
+  payloadFormatIndicator: 1,
+  messageExpiryIntervalSeconds: 4_294_967_295,
+  contentType: 'text/plain',
+  responseTopic: 'answers/here',
+  correlationData: Buffer.from([0, 255, 1]),
+  userProperties: [
+    ['name', 'value'],
+    ['name', 'värde 🐦'],
+  ],
+}
+
+/** One of each kind, all of the session `clientId` where they are of one. */
+export function oneOfEachKind(clientId: string): StoredRecord[] {
+  return [
+    session(clientId, 3),
+    subscription(clientId, `$share/group/${clientId}/+/#`),
+    queued(clientId, 3, 'in itself'),
+    queued(clientId, 4, 77),
+    {
+      kind: 'body',
+      id: 77,
+      message: message('shared/topic', 'shared', { properties: fullProperties, expiresAtMs: 5 }),
+    },
+    { kind: 'outgoing', clientId, packetId: 65_535, sequence: 3, stage: 'sent' },
+    { kind: 'outgoing', clientId, packetId: 1, sequence: 2, stage: 'received' },
+    { kind: 'incoming', clientId, packetId: 12 },
+    { kind: 'retained', message: message('retained/topic', 'kept', { retain: true, qos: 2 }) },
+    { kind: 'will', clientId, message: message('wills/1', 'gone'), delaySeconds: 30, dueAtMs: 1_700_000_031_000 },
+    { kind: 'fact', name: 'node.name', value: 'godwit@127.0.0.1' },
+  ]
+}
+
+const text = fc.string({ unit: 'binary', maxLength: 90 })
+const time = fc.double({ noNaN: true })
+const optionalTime = fc.option(time, { nil: undefined })
+const qos = fc.constantFrom(0, 1, 2)
+const packetId = fc.integer({ min: 1, max: 65_535 })
+const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array))
+const safeInteger = fc.maxSafeNat()
+
+const properties = fc.record(
+  {
+    payloadFormatIndicator: fc.constantFrom(0, 1),
+    messageExpiryIntervalSeconds: fc.integer({ min: 0, max: 0xffff_ffff }),
+    contentType: text,
+    responseTopic: text,
+    correlationData: bytes,
+    userProperties: fc.array(fc.tuple(text, text), { maxLength: 4 }),
+  },
+  { requiredKeys: [], noNullPrototype: true },
+)
+
+const storedMessage: fc.Arbitrary<StoredMessage> = fc.record(
+  {
+    topic: text,
+    payload: bytes,
+    qos,
+    retain: fc.boolean(),
+    properties: fc.option(properties, { nil: undefined }),
+    publisher: text,
+    publishedAtMs: time,
+    expiresAtMs: optionalTime,
+  },
+  { noNullPrototype: true },
+) as fc.Arbitrary<StoredMessage>
+
+/** Records of every kind with anything in them. */
+export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
+  recordOf('session', {
+    clientId: text,
+    version: fc.constantFrom(3, 4, 5),
+    username: fc.option(text, { nil: undefined }),
+    createdAtMs: time,
+    expirySeconds: fc.integer({ min: 0, max: 0xffff_ffff }),
+    disconnectedAtMs: optionalTime,
+    queueHead: safeInteger,
+    sentBelow: safeInteger,
+    receiveMaximum: packetId,
+  }),
+  recordOf('subscription', {
+    clientId: text,
+    filter: text,
+    qos,
+    noLocal: fc.boolean(),
+    retainAsPublished: fc.boolean(),
+    retainHandling: qos,
+    identifier: fc.option(fc.integer({ min: 1, max: 268_435_455 }), { nil: undefined }),
+  }),
+  recordOf('queued', {
+    clientId: text,
+    sequence: safeInteger,
+    qos,
+    retain: fc.boolean(),
+    subscriptionIdentifiers: fc.option(fc.array(fc.integer({ min: 1, max: 268_435_455 })), { nil: undefined }),
+    message: fc.oneof(safeInteger, storedMessage),
+  }),
+  recordOf('body', { id: safeInteger, message: storedMessage }),
+  recordOf('outgoing', { clientId: text, packetId, sequence: safeInteger, stage: fc.constantFrom('sent', 'received') }),
+  recordOf('incoming', { clientId: text, packetId }),
+  recordOf('retained', { message: storedMessage }),
+  recordOf('will', {
+    clientId: text,
+    message: storedMessage,
+    delaySeconds: fc.integer({ min: 0, max: 0xffff_ffff }),
+    dueAtMs: optionalTime,
+  }),
+  recordOf('fact', { name: text, value: fc.string({ unit: 'binary', maxLength: 500 }) }),
+)
+
+function recordOf(
+  kind: StoredRecord['kind'],
+  fields: Record<string, fc.Arbitrary<unknown>>,
+): fc.Arbitrary<StoredRecord> {
+  return fc.record(
+    { kind: fc.constant(kind), ...fields },
+    { noNullPrototype: true },
+  ) as fc.Arbitrary<unknown> as fc.Arbitrary<StoredRecord>
+}

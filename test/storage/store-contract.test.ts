@@ -1,0 +1,243 @@
+// What every store promises, asked of each.
+
+import assert from 'node:assert/strict'
+import { describe, test, type TestContext } from 'node:test'
+import type { StoredRecord } from '../../src/core/index.ts'
+import {
+  countBodyReferences,
+  openLevelStore,
+  openMemoryStore,
+  readAllQueueBounds,
+  readQueue,
+  readQueueBounds,
+  type StorageAlarm,
+  type Store,
+} from '../../src/storage/index.ts'
+import { gather, put, readAll, readEverything } from './read-all.ts'
+import { message, oneOfEachKind, queued, session, subscription } from './sample-records.ts'
+import { temporaryDatabase } from './temporary-directory.ts'
+
+type OpenStore = (context: TestContext, alarms: StorageAlarm[]) => Promise<Store>
+
+const stores: Record<string, OpenStore> = {
+  memory: async (_context, alarms) => openMemoryStore((alarm) => alarms.push(alarm)),
+  LevelDB: async (context, alarms) => {
+    const store = await openLevelStore({
+      directory: temporaryDatabase(context),
+      sync: 'never',
+      syncIntervalMs: 1_000,
+      onAlarm: (alarm) => alarms.push(alarm),
+    })
+    context.after(() => store.close())
+    return store
+  },
+}
+
+for (const [name, open] of Object.entries(stores)) {
+  describe(`a store in ${name}`, () => {
+    test('gives back one record of each kind as it was put', async (context) => {
+      const store = await open(context, [])
+      const records = oneOfEachKind('client')
+      await store.commit(put(...records))
+      const found = await readEverything(store)
+      assert.deepEqual(byText(found), byText(records))
+    })
+
+    test('replaces a record that is put again, deletes by key, and skips holes', async (context) => {
+      const store = await open(context, [])
+      const before = subscription('client', 'a/#')
+      const after = { ...before, qos: 0 as const }
+      await store.commit([undefined, ...put(before, subscription('client', 'b')), undefined])
+      await store.commit([
+        ...put(after),
+        { change: 'delete', key: { kind: 'subscription', clientId: 'client', filter: 'b' } },
+      ])
+      assert.deepEqual(await readAll(store, { kind: 'subscription', clientId: 'client' }), [after])
+    })
+
+    test('takes changes in their order within a batch', async (context) => {
+      const store = await open(context, [])
+      const key = { kind: 'queued', clientId: 'client', sequence: 1 } as const
+      await store.commit([
+        ...put(queued('client', 1, 'first')),
+        { change: 'delete', key },
+        ...put(queued('client', 1, 'second')),
+      ])
+      await store.commit([...put(queued('client', 2)), { change: 'delete', key: { ...key, sequence: 2 } }])
+      assert.deepEqual(await readAll(store, { kind: 'queued' }), [queued('client', 1, 'second')])
+    })
+
+    test('takes everything of a session away with it, and nothing of others', async (context) => {
+      const store = await open(context, [])
+      await store.commit(put(...oneOfEachKind('leaving'), ...oneOfEachKind('staying')))
+      await store.commit([{ change: 'delete-session', clientId: 'leaving' }])
+      const staying = oneOfEachKind('staying')
+      assert.deepEqual(byText(await readEverything(store)), byText(staying))
+    })
+
+    test('lets a session of the same client id begin again within the batch that deletes it', async (context) => {
+      const store = await open(context, [])
+      await store.commit(put(...oneOfEachKind('client'), queued('client', 9)))
+      await store.commit([
+        ...put(queued('client', 10)),
+        { change: 'delete-session', clientId: 'client' },
+        ...put(session('client'), queued('client', 1)),
+      ])
+      assert.deepEqual(await readAll(store, { kind: 'queued' }), [queued('client', 1)])
+      assert.deepEqual(await readAll(store, { kind: 'session' }), [session('client')])
+      assert.deepEqual(await readAll(store, { kind: 'will' }), [])
+      assert.deepEqual(await readAll(store, { kind: 'subscription', clientId: 'client' }), [])
+    })
+
+    test('deletes nothing where there is nothing', async (context) => {
+      const store = await open(context, [])
+      await store.commit([
+        { change: 'delete-session', clientId: 'nobody' },
+        { change: 'delete', key: { kind: 'queued', clientId: 'nobody', sequence: 1 } },
+        { change: 'delete', key: { kind: 'retained', topic: 'nothing' } },
+      ])
+      assert.deepEqual(await readEverything(store), [])
+    })
+
+    test('keeps sessions apart whose client ids begin alike or hold odd characters', async (context) => {
+      const store = await open(context, [])
+      const clientIds = ['', 'a', 'a\u0000', 'a\u0000b', 'ab', 'a\u0001', 'ä', '🐦', 'a/b', '\uffff']
+      await store.commit(put(...clientIds.map((clientId) => queued(clientId, 1, `for ${clientId}`))))
+      for (const clientId of clientIds) {
+        assert.deepEqual(await readAll(store, { kind: 'queued', clientId }), [queued(clientId, 1, `for ${clientId}`)])
+      }
+      await store.commit([{ change: 'delete-session', clientId: 'a' }])
+      assert.equal((await readAll(store, { kind: 'queued' })).length, clientIds.length - 1)
+    })
+
+    test('reads a queue in the order of its sequences, from anywhere, forward and back', async (context) => {
+      const store = await open(context, [])
+      const sequences = [300, 1, 2, 255, 256, 2 ** 32, 2 ** 32 + 1, 70_000]
+      await store.commit(put(...sequences.map((sequence) => queued('client', sequence)), queued('other', 5)))
+      assert.deepEqual(await sequencesOf(store, 0), [1, 2, 255, 256, 300, 70_000, 2 ** 32, 2 ** 32 + 1])
+      assert.deepEqual(await sequencesOf(store, 256, 2), [256, 300])
+      assert.deepEqual(await sequencesOf(store, 301, 2), [70_000, 2 ** 32])
+      const back = await readAll(store, { kind: 'queued', clientId: 'client', reverse: true, limit: 2 })
+      assert.deepEqual(back, [queued('client', 2 ** 32 + 1), queued('client', 2 ** 32)])
+    })
+
+    test('reads as of the moment when the reading began', async (context) => {
+      const store = await open(context, [])
+      const many = Array.from({ length: 1_200 }, (_, sequence) => queued('client', sequence))
+      await store.commit(put(...many))
+      let count = 0
+      for await (const _record of store.read({ kind: 'queued', clientId: 'client' })) {
+        if (count === 0)
+          await store.commit([{ change: 'delete-session', clientId: 'client' }, ...put(queued('client', 5_000))])
+        count += 1
+      }
+      assert.equal(count, many.length)
+      assert.deepEqual(await readAll(store, { kind: 'queued' }), [queued('client', 5_000)])
+    })
+
+    test('shares nothing with the records that it was given', async (context) => {
+      const store = await open(context, [])
+      const payload = Buffer.from('before')
+      await store.commit(put({ kind: 'retained', message: message('t', '', { payload }) }))
+      payload.fill('!')
+      const [record] = await readAll(store, { kind: 'retained' })
+      assert.deepEqual(record, { kind: 'retained', message: message('t', 'before') })
+    })
+
+    test('answers load-queue: outgoing packets first, then messages with their bodies, and whether more follow', async (context) => {
+      const store = await open(context, [])
+      const shared = message('shared', 'once')
+      const outgoing = (packetId: number, sequence: number): StoredRecord => ({
+        kind: 'outgoing',
+        clientId: 'client',
+        packetId,
+        sequence,
+        stage: 'sent',
+      })
+      await store.commit(
+        put(queued('client', 4), queued('client', 5, 9), queued('client', 6, 9), {
+          kind: 'body',
+          id: 9,
+          message: shared,
+        }),
+      )
+      await store.commit(put(outgoing(7, 5), outgoing(9, 4)))
+      const resolved = (sequence: number): StoredRecord =>
+        ({ ...queued('client', sequence), message: shared }) as StoredRecord
+      const front = [outgoing(9, 4), outgoing(7, 5)]
+      assert.deepEqual(await readQueue(store, 'client', 4, 2), {
+        records: [...front, queued('client', 4), resolved(5)],
+        isEnd: false,
+      })
+      assert.deepEqual(await readQueue(store, 'client', 5, 2), {
+        records: [...front, resolved(5), resolved(6)],
+        isEnd: true,
+      })
+      assert.deepEqual(await readQueue(store, 'nobody', 0, 2), { records: [], isEnd: true })
+    })
+
+    test('leaves out a queued record whose body is gone, and says so', async (context) => {
+      const alarms: StorageAlarm[] = []
+      const store = await open(context, alarms)
+      await store.commit(put(queued('client', 1, 9), queued('client', 2)))
+      assert.deepEqual((await readQueue(store, 'client', 0, 5)).records, [queued('client', 2)])
+      assert.deepEqual(alarms, [
+        {
+          alarm: 'body-missing',
+          text: "The stored message of queued record 1 of 'client' (body 9) is gone: not delivered.",
+        },
+      ])
+    })
+
+    test('tells the bounds of each queue', async (context) => {
+      const store = await open(context, [])
+      await store.commit(put(queued('a', 3), queued('a', 9), queued('b', 1), queued('a', 5), session('c')))
+      const a = { clientId: 'a', firstSequence: 3, lastSequence: 9, count: 3 }
+      const b = { clientId: 'b', firstSequence: 1, lastSequence: 1, count: 1 }
+      assert.deepEqual(byText(await gather(readAllQueueBounds(store))), byText([a, b]))
+      assert.deepEqual(await readQueueBounds(store, 'a'), a)
+      assert.equal(await readQueueBounds(store, 'c'), undefined)
+    })
+
+    test('counts how many queued records refer to each body', async (context) => {
+      const store = await open(context, [])
+      const body = (id: number): StoredRecord => ({ kind: 'body', id, message: message('t', String(id)) })
+      await store.commit(
+        put(body(1), body(2), body(3), queued('a', 1, 1), queued('b', 1, 1), queued('b', 2, 3), queued('b', 3)),
+      )
+      assert.deepEqual((await gather(countBodyReferences(store))).flat(), [
+        [1, 2],
+        [2, 0],
+        [3, 1],
+      ])
+    })
+
+    test('serves as before after it was reopened', async (context) => {
+      const store = await open(context, [])
+      await store.commit(put(...oneOfEachKind('client')))
+      await store.reopen()
+      await store.commit([{ change: 'delete', key: { kind: 'body', id: 77 } }])
+      assert.deepEqual(
+        byText(await readEverything(store)),
+        byText(oneOfEachKind('client').filter(({ kind }) => kind !== 'body')),
+      )
+    })
+
+    test('may be closed twice', async (context) => {
+      const store = await open(context, [])
+      await store.close()
+      await store.close()
+      await assert.rejects(store.commit([]), /the store is closed/)
+    })
+  })
+}
+
+async function sequencesOf(store: Store, fromSequence: number, limit?: number): Promise<number[]> {
+  const records = await readAll(store, { kind: 'queued', clientId: 'client', fromSequence, limit })
+  return records.map((record) => (record.kind === 'queued' ? record.sequence : -1))
+}
+
+/** In an order that does not depend on the store. */
+function byText<Thing>(things: readonly Thing[]): Thing[] {
+  return [...things].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+}
