@@ -23,22 +23,41 @@ export interface EffectiveOptions {
   readonly identifiers: readonly number[] | undefined
 }
 
-/** One subscriber of a plan. It gets one copy, however many of its subscriptions match. */
-export class Recipient<S extends object> implements EffectiveOptions {
-  readonly subscriber: S
+/**
+ * Grows by one subscription after the other, in place: a session may have thousands that overlap, and a copy for each
+ * would make the cost quadratic.
+ */
+class GatheredOptions implements EffectiveOptions {
   qos: QoS
   retainAsPublished: boolean
   identifiers: number[] | undefined
+
+  constructor(first: EffectiveOptions) {
+    this.qos = first.qos
+    this.retainAsPublished = first.retainAsPublished
+    this.identifiers = first.identifiers?.slice()
+  }
+
+  gather(options: SubscriptionOptions): void {
+    if (options.qos > this.qos) this.qos = options.qos
+    if (options.retainAsPublished) this.retainAsPublished = true
+    if (options.identifier === undefined) return
+    if (this.identifiers === undefined) this.identifiers = [options.identifier]
+    else this.identifiers.push(options.identifier)
+  }
+}
+
+/** One subscriber of a plan. It gets one copy, however many of its subscriptions match. */
+export class Recipient<S extends object> extends GatheredOptions {
+  readonly subscriber: S
   /** At least one of its matching subscriptions is not for its own messages. */
   hasNoLocal: boolean
   /** Without the no-local subscriptions. Only there if there are both kinds: else it is this or nothing. */
-  #forOwnMessages: EffectiveOptions | undefined
+  #forOwnMessages: GatheredOptions | undefined
 
   constructor(subscriber: S, options: SubscriptionOptions) {
+    super(effective(options))
     this.subscriber = subscriber
-    this.qos = options.qos
-    this.retainAsPublished = options.retainAsPublished
-    this.identifiers = options.identifier === undefined ? undefined : [options.identifier]
     this.hasNoLocal = options.noLocal
     this.#forOwnMessages = undefined
   }
@@ -55,39 +74,19 @@ export class Recipient<S extends object> implements EffectiveOptions {
 
   /** One more subscription of the same subscriber. Only while the plan is being made. */
   include(options: SubscriptionOptions): void {
-    if (options.noLocal) {
-      if (!this.hasNoLocal) this.#forOwnMessages = effectiveCopy(this)
+    if (options.noLocal && !this.hasNoLocal) {
+      this.#forOwnMessages = new GatheredOptions(this)
       this.hasNoLocal = true
-    } else if (this.hasNoLocal) {
-      this.#forOwnMessages = combined(this.#forOwnMessages, options)
+    } else if (!options.noLocal && this.hasNoLocal) {
+      if (this.#forOwnMessages === undefined) this.#forOwnMessages = new GatheredOptions(effective(options))
+      else this.#forOwnMessages.gather(options)
     }
-    const all = combined(this, options)
-    this.qos = all.qos
-    this.retainAsPublished = all.retainAsPublished
-    this.identifiers = all.identifiers
+    this.gather(options)
   }
 }
 
-interface Combined {
-  qos: QoS
-  retainAsPublished: boolean
-  identifiers: number[] | undefined
-}
-
-function effectiveCopy(from: EffectiveOptions): Combined {
-  return { qos: from.qos, retainAsPublished: from.retainAsPublished, identifiers: from.identifiers?.slice() }
-}
-
-function combined(earlier: EffectiveOptions | undefined, options: SubscriptionOptions): Combined {
-  const own = options.identifier === undefined ? undefined : [options.identifier]
-  if (earlier === undefined) {
-    return { qos: options.qos, retainAsPublished: options.retainAsPublished, identifiers: own }
-  }
-  return {
-    qos: options.qos > earlier.qos ? options.qos : earlier.qos,
-    retainAsPublished: earlier.retainAsPublished || options.retainAsPublished,
-    identifiers: own === undefined ? earlier.identifiers?.slice() : [...(earlier.identifiers ?? []), ...own],
-  }
+function effective({ qos, retainAsPublished, identifier }: SubscriptionOptions): EffectiveOptions {
+  return { qos, retainAsPublished, identifiers: identifier === undefined ? undefined : [identifier] }
 }
 
 /** All recipients of a topic, each once, and all shared subscriptions, of each of which one member gets the message. */

@@ -38,7 +38,7 @@ export class RetainedTree<M extends Retainable> {
   #bytes = 0
 
   /** `bytesOf`: what a message counts for in `bytes`; it must say the same of a message for as long as it is here. */
-  constructor(bytesOf: (message: M) => number) {
+  constructor(bytesOf: (message: M) => number = () => 0) {
     this.#bytesOf = bytesOf
   }
 
