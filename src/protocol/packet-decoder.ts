@@ -43,6 +43,8 @@ export class PacketDecoder implements PublishContext {
   private chunk: Buffer = noBytes
   private at = 0
   private waiting: Buffer[] = []
+  /** How many of `waiting` have been read: taking them out one by one would move the others each time. */
+  private waitingRead = 0
   private partial: PartialFrame | undefined = undefined
   private lastTopic: Topic | undefined = undefined
   private fault: unknown = undefined
@@ -58,17 +60,18 @@ export class PacketDecoder implements PublishContext {
   /** Bytes that have come and are not part of a packet that was returned. */
   get bufferedBytes(): number {
     let bytes = this.chunk.length - this.at + (this.partial?.arrivedBytes ?? 0)
-    for (const chunk of this.waiting) bytes += chunk.length
+    for (let index = this.waitingRead; index < this.waiting.length; index++) bytes += this.waiting[index].length
     return bytes
   }
 
   /** Hands over the bytes that came next. They must not change until `next` has answered `undefined`. */
   push(chunk: Buffer): void {
     if (this.fault !== undefined) return
-    if (this.at === this.chunk.length) {
+    if (this.at < this.chunk.length || this.waiting.length > 0) this.waiting.push(chunk)
+    else {
       this.chunk = chunk
       this.at = 0
-    } else this.waiting.push(chunk)
+    }
   }
 
   /**
@@ -99,11 +102,20 @@ export class PacketDecoder implements PublishContext {
     for (;;) {
       const packet = this.partial === undefined ? this.readInPlace() : this.readPartial(this.partial)
       if (packet !== undefined) return packet
-      const chunk = this.waiting.shift()
-      this.chunk = chunk ?? noBytes
-      this.at = 0
-      if (chunk === undefined) return undefined
+      if (!this.takeNextChunk()) return undefined
     }
+  }
+
+  private takeNextChunk(): boolean {
+    this.at = 0
+    if (this.waitingRead < this.waiting.length) {
+      this.chunk = this.waiting[this.waitingRead++]
+      return true
+    }
+    this.chunk = noBytes
+    if (this.waiting.length > 0) this.waiting = []
+    this.waitingRead = 0
+    return false
   }
 
   /** `undefined`: the chunk is used up, what was left of it is in `partial`. */
@@ -212,6 +224,7 @@ export class PacketDecoder implements PublishContext {
     this.chunk = noBytes
     this.at = 0
     this.waiting = []
+    this.waitingRead = 0
     this.partial = undefined
   }
 }

@@ -1,0 +1,536 @@
+// Packets by name: their bytes beside their meaning, for reading and for writing.
+
+import {
+  AckPacket,
+  type ProtocolVersion,
+  type Role,
+  type TopicFilter,
+  type TopicName,
+} from '../../src/protocol/index.ts'
+import { bytes } from './bytes.ts'
+import type { PlainPacket, PlainPublish } from './decoding.ts'
+
+export interface NamedPacket {
+  readonly name: string
+  readonly version: ProtocolVersion
+  /** The end that reads it. */
+  readonly role: Role
+  readonly bytes: Buffer
+  readonly packet: PlainPacket
+  /** Another spelling of the same: it is read, and written as the one named before it. */
+  readonly isOnlyRead?: true
+}
+
+const filter = (text: string): TopicFilter => text as TopicFilter
+const topic = (text: string): TopicName => text as TopicName
+
+const connect = {
+  type: 'connect',
+  version: 4,
+  clientId: 'gull',
+  cleanStart: true,
+  keepAliveSeconds: 60,
+  username: undefined,
+  password: undefined,
+  will: undefined,
+  properties: undefined,
+  isBridge: false,
+} as const
+
+const publish: PlainPublish = {
+  type: 'publish',
+  topic: 'a/b',
+  qos: 0,
+  retain: false,
+  dup: false,
+  packetId: 0,
+  properties: undefined,
+  payload: Buffer.from('hi'),
+}
+
+const plainSubscription = { noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+
+export const namedPackets: readonly NamedPacket[] = [
+  {
+    name: 'CONNECT of MQTT 3.1',
+    version: 3,
+    role: 'server',
+    bytes: bytes`10 12 0006 ${'MQIsdp'} 03 02 003c 0004 ${'gull'}`,
+    packet: { ...connect, version: 3 },
+  },
+  {
+    name: 'CONNECT of MQTT 3.1 that ends before the username it announces',
+    version: 3,
+    role: 'server',
+    bytes: bytes`10 12 0006 ${'MQIsdp'} 03 82 003c 0004 ${'gull'}`,
+    packet: { ...connect, version: 3 },
+    isOnlyRead: true,
+  },
+  {
+    name: 'CONNECT of MQTT 3.1.1',
+    version: 4,
+    role: 'server',
+    bytes: bytes`10 10 0004 ${'MQTT'} 04 02 003c 0004 ${'gull'}`,
+    packet: connect,
+  },
+  {
+    name: 'CONNECT of a bridge',
+    version: 4,
+    role: 'server',
+    bytes: bytes`10 10 0004 ${'MQTT'} 84 02 003c 0004 ${'gull'}`,
+    packet: { ...connect, isBridge: true },
+  },
+  {
+    name: 'CONNECT with an empty client id and a session to be kept: for the broker to refuse',
+    version: 4,
+    role: 'server',
+    bytes: bytes`10 0c 0004 ${'MQTT'} 04 00 0000 0000`,
+    packet: { ...connect, clientId: '', cleanStart: false, keepAliveSeconds: 0 },
+  },
+  {
+    name: 'CONNECT with will, username and password',
+    version: 4,
+    role: 'server',
+    bytes: bytes`10 23 0004 ${'MQTT'} 04 f4 000a 0004 ${'gull'} 0003 ${'w/x'} 0004 ${'gone'} 0002 ${'me'} 0002 00ff`,
+    packet: {
+      ...connect,
+      cleanStart: false,
+      keepAliveSeconds: 10,
+      username: 'me',
+      password: Buffer.from([0x00, 0xff]),
+      will: { topic: topic('w/x'), payload: Buffer.from('gone'), qos: 2, retain: true, properties: undefined },
+    },
+  },
+  {
+    name: 'CONNECT of MQTT 5.0',
+    version: 5,
+    role: 'server',
+    bytes: bytes`10 11 0004 ${'MQTT'} 05 02 003c 00 0004 ${'gull'}`,
+    packet: { ...connect, version: 5 },
+  },
+  {
+    name: 'CONNECT of MQTT 5.0 with every property',
+    version: 5,
+    role: 'server',
+    bytes: bytes`
+      10 4a 0004 ${'MQTT'} 05 02 003c
+      39
+      11 ffffffff
+      15 0004 ${'SCRA'}
+      16 0002 0102
+      17 00
+      19 01
+      21 0014
+      22 000a
+      26 0001 ${'k'} 0002 ${'v1'}
+      26 0001 ${'k'} 0002 ${'v2'}
+      27 00010000
+      26 0004 ${'last'} 0000
+      0004 ${'gull'}`,
+    packet: {
+      ...connect,
+      version: 5,
+      properties: {
+        sessionExpiryIntervalSeconds: 0xffff_ffff,
+        authenticationMethod: 'SCRA',
+        authenticationData: Buffer.from([1, 2]),
+        requestProblemInformation: false,
+        requestResponseInformation: true,
+        receiveMaximum: 20,
+        topicAliasMaximum: 10,
+        userProperties: [
+          ['k', 'v1'],
+          ['k', 'v2'],
+          ['last', ''],
+        ],
+        maximumPacketSizeBytes: 65_536,
+      },
+    },
+    isOnlyRead: true,
+  },
+  {
+    name: 'CONNECT of MQTT 5.0 with a will and all that it may carry, and a password without a username',
+    version: 5,
+    role: 'server',
+    bytes: bytes`
+      10 46 0004 ${'MQTT'} 05 4c 0000 00 0000
+      30
+      01 01
+      02 0000000a
+      03 0003 ${'t/x'}
+      08 0005 ${'reply'}
+      09 0001 07
+      18 00000e10
+      26 0005 ${'where'} 0003 ${'sea'}
+      26 0000 0000
+      0001 ${'w'} 0000
+      0001 ${'p'}`,
+    packet: {
+      ...connect,
+      version: 5,
+      clientId: '',
+      cleanStart: false,
+      keepAliveSeconds: 0,
+      password: Buffer.from('p'),
+      will: {
+        topic: topic('w'),
+        payload: Buffer.alloc(0),
+        qos: 1,
+        retain: false,
+        properties: {
+          payloadFormatIndicator: 1,
+          messageExpiryIntervalSeconds: 10,
+          contentType: 't/x',
+          responseTopic: 'reply',
+          correlationData: Buffer.from([7]),
+          willDelayIntervalSeconds: 3_600,
+          userProperties: [
+            ['where', 'sea'],
+            ['', ''],
+          ],
+        },
+      },
+    },
+  },
+  {
+    name: 'CONNACK that accepts',
+    version: 4,
+    role: 'client',
+    bytes: bytes`20 02 01 00`,
+    packet: { type: 'connack', sessionPresent: true, reasonCode: 0, properties: undefined },
+  },
+  {
+    name: 'CONNACK with a return code',
+    version: 3,
+    role: 'client',
+    bytes: bytes`20 02 00 05`,
+    packet: { type: 'connack', sessionPresent: false, reasonCode: 5, properties: undefined },
+  },
+  {
+    name: 'CONNACK of MQTT 5.0 with every property',
+    version: 5,
+    role: 'client',
+    bytes: bytes`
+      20 3e 00 00
+      3b
+      11 00000000
+      12 0001 ${'i'}
+      13 001e
+      15 0001 ${'m'}
+      16 0000
+      1a 0001 ${'r'}
+      1c 0001 ${'s'}
+      1f 0001 ${'t'}
+      21 ffff
+      22 0000
+      24 01
+      25 00
+      26 0001 ${'k'} 0001 ${'v'}
+      27 0fffffff
+      28 01
+      29 00
+      2a 01`,
+    packet: {
+      type: 'connack',
+      sessionPresent: false,
+      reasonCode: 0,
+      properties: {
+        sessionExpiryIntervalSeconds: 0,
+        assignedClientIdentifier: 'i',
+        serverKeepAliveSeconds: 30,
+        authenticationMethod: 'm',
+        authenticationData: Buffer.alloc(0),
+        responseInformation: 'r',
+        serverReference: 's',
+        reasonString: 't',
+        receiveMaximum: 65_535,
+        topicAliasMaximum: 0,
+        maximumQoS: 1,
+        retainAvailable: false,
+        userProperties: [['k', 'v']],
+        maximumPacketSizeBytes: 268_435_455,
+        wildcardSubscriptionAvailable: true,
+        subscriptionIdentifiersAvailable: false,
+        sharedSubscriptionAvailable: true,
+      },
+    },
+  },
+  {
+    name: 'PUBLISH of QoS 0',
+    version: 4,
+    role: 'server',
+    bytes: bytes`30 07 0003 ${'a/b'} ${'hi'}`,
+    packet: publish,
+  },
+  {
+    name: 'PUBLISH of QoS 1, retained',
+    version: 4,
+    role: 'server',
+    bytes: bytes`33 09 0003 ${'a/b'} 0102 ${'hi'}`,
+    packet: { ...publish, qos: 1, retain: true, packetId: 0x0102 },
+  },
+  {
+    name: 'PUBLISH of QoS 2, sent again, without a payload',
+    version: 3,
+    role: 'server',
+    bytes: bytes`3c 07 0003 ${'a/b'} ffff`,
+    packet: { ...publish, qos: 2, dup: true, packetId: 0xffff, payload: Buffer.alloc(0) },
+  },
+  {
+    name: 'PUBLISH to a topic beyond ASCII, with a byte order mark that stays',
+    version: 4,
+    role: 'server',
+    bytes: bytes`30 11 000f ${'\u{feff}grüße/🐦'}`,
+    packet: { ...publish, topic: '\u{feff}grüße/🐦', payload: Buffer.alloc(0) },
+  },
+  {
+    name: 'PUBLISH of MQTT 5.0 without properties',
+    version: 5,
+    role: 'server',
+    bytes: bytes`30 08 0003 ${'a/b'} 00 ${'hi'}`,
+    packet: publish,
+  },
+  {
+    name: 'PUBLISH of MQTT 5.0 with an alias for its topic',
+    version: 5,
+    role: 'server',
+    bytes: bytes`32 0a 0000 0007 03 23 0005 ${'hi'}`,
+    packet: { ...publish, topic: '', qos: 1, packetId: 7, properties: { topicAlias: 5 } },
+  },
+  {
+    name: 'PUBLISH of MQTT 5.0 with every property, from a server',
+    version: 5,
+    role: 'client',
+    bytes: bytes`
+      30 38 0003 ${'a/b'}
+      30
+      01 00
+      02 ffffffff
+      03 0001 ${'c'}
+      08 0003 ${'r/t'}
+      09 0002 0001
+      0b 01
+      0b ffffff7f
+      0b 8001
+      23 ffff
+      26 0001 ${'k'} 0001 ${'v'}
+      26 0001 ${'j'} 0000
+      ${'hi'}`,
+    packet: {
+      ...publish,
+      properties: {
+        payloadFormatIndicator: 0,
+        messageExpiryIntervalSeconds: 0xffff_ffff,
+        contentType: 'c',
+        responseTopic: 'r/t',
+        correlationData: Buffer.from([0, 1]),
+        subscriptionIdentifiers: [1, 268_435_455, 128],
+        topicAlias: 65_535,
+        userProperties: [
+          ['k', 'v'],
+          ['j', ''],
+        ],
+      },
+    },
+  },
+  {
+    name: 'PUBACK',
+    version: 4,
+    role: 'server',
+    bytes: bytes`40 02 1234`,
+    packet: new AckPacket('puback', 0x1234, 0, undefined),
+  },
+  {
+    name: 'PUBREC',
+    version: 3,
+    role: 'client',
+    bytes: bytes`50 02 0001`,
+    packet: new AckPacket('pubrec', 1, 0, undefined),
+  },
+  {
+    name: 'PUBREL',
+    version: 4,
+    role: 'client',
+    bytes: bytes`62 02 ffff`,
+    packet: new AckPacket('pubrel', 0xffff, 0, undefined),
+  },
+  {
+    name: 'PUBREL of MQTT 3.1, sent again',
+    version: 3,
+    role: 'server',
+    bytes: bytes`6a 02 0009`,
+    packet: new AckPacket('pubrel', 9, 0, undefined),
+    isOnlyRead: true,
+  },
+  {
+    name: 'PUBCOMP of MQTT 5.0 that says success by silence',
+    version: 5,
+    role: 'server',
+    bytes: bytes`70 02 0001`,
+    packet: new AckPacket('pubcomp', 1, 0, undefined),
+  },
+  {
+    name: 'PUBACK of MQTT 5.0 that says success in full',
+    version: 5,
+    role: 'server',
+    bytes: bytes`40 04 0001 00 00`,
+    packet: new AckPacket('puback', 1, 0, undefined),
+    isOnlyRead: true,
+  },
+  {
+    name: 'PUBREC of MQTT 5.0 with a reason and no property length',
+    version: 5,
+    role: 'server',
+    bytes: bytes`50 03 0001 97`,
+    packet: new AckPacket('pubrec', 1, 0x97, undefined),
+  },
+  {
+    name: 'PUBREL of MQTT 5.0 with reason and properties',
+    version: 5,
+    role: 'client',
+    bytes: bytes`62 0f 0001 92 0b 1f 0001 ${'?'} 26 0001 ${'k'} 0001 ${'v'}`,
+    packet: new AckPacket('pubrel', 1, 0x92, { reasonString: '?', userProperties: [['k', 'v']] }),
+  },
+  {
+    name: 'SUBSCRIBE',
+    version: 4,
+    role: 'server',
+    bytes: bytes`82 0e 000a 0003 ${'a/+'} 01 0003 ${'b/#'} 02`,
+    packet: {
+      type: 'subscribe',
+      packetId: 10,
+      subscriptions: [
+        { filter: filter('a/+'), qos: 1, ...plainSubscription },
+        { filter: filter('b/#'), qos: 2, ...plainSubscription },
+      ],
+      properties: undefined,
+    },
+  },
+  {
+    name: 'SUBSCRIBE of MQTT 3.1, sent again',
+    version: 3,
+    role: 'server',
+    bytes: bytes`8a 06 000a 0001 ${'#'} 00`,
+    packet: {
+      type: 'subscribe',
+      packetId: 10,
+      subscriptions: [{ filter: filter('#'), qos: 0, ...plainSubscription }],
+      properties: undefined,
+    },
+    isOnlyRead: true,
+  },
+  {
+    name: 'SUBSCRIBE of MQTT 5.0 with every option',
+    version: 5,
+    role: 'server',
+    bytes: bytes`
+      82 1e ffff
+      0a 0b ffffff7f 26 0000 0000
+      0001 ${'+'} 2e
+      000a ${'$share/g/#'} 19`,
+    packet: {
+      type: 'subscribe',
+      packetId: 0xffff,
+      subscriptions: [
+        { filter: filter('+'), qos: 2, noLocal: true, retainAsPublished: true, retainHandling: 2 },
+        { filter: filter('$share/g/#'), qos: 1, noLocal: false, retainAsPublished: true, retainHandling: 1 },
+      ],
+      properties: { subscriptionIdentifier: 268_435_455, userProperties: [['', '']] },
+    },
+  },
+  {
+    name: 'SUBACK',
+    version: 4,
+    role: 'client',
+    bytes: bytes`90 06 000a 00 01 02 80`,
+    packet: { type: 'suback', packetId: 10, reasonCodes: [0, 1, 2, 0x80], properties: undefined },
+  },
+  {
+    name: 'SUBACK of MQTT 5.0',
+    version: 5,
+    role: 'client',
+    bytes: bytes`90 0a 000a 05 1f 0002 ${'no'} 87 02`,
+    packet: { type: 'suback', packetId: 10, reasonCodes: [0x87, 2], properties: { reasonString: 'no' } },
+  },
+  {
+    name: 'UNSUBSCRIBE',
+    version: 4,
+    role: 'server',
+    bytes: bytes`a2 0a 0001 0003 ${'a/+'} 0001 ${'b'}`,
+    packet: { type: 'unsubscribe', packetId: 1, filters: [filter('a/+'), filter('b')], properties: undefined },
+  },
+  {
+    name: 'UNSUBSCRIBE of MQTT 5.0',
+    version: 5,
+    role: 'server',
+    bytes: bytes`a2 0d 0001 07 26 0001 ${'k'} 0001 ${'v'} 0001 ${'b'}`,
+    packet: {
+      type: 'unsubscribe',
+      packetId: 1,
+      filters: [filter('b')],
+      properties: { userProperties: [['k', 'v']] },
+    },
+  },
+  {
+    name: 'UNSUBACK',
+    version: 4,
+    role: 'client',
+    bytes: bytes`b0 02 0001`,
+    packet: { type: 'unsuback', packetId: 1, reasonCodes: [], properties: undefined },
+  },
+  {
+    name: 'UNSUBACK of MQTT 5.0',
+    version: 5,
+    role: 'client',
+    bytes: bytes`b0 05 0001 00 00 11`,
+    packet: { type: 'unsuback', packetId: 1, reasonCodes: [0, 0x11], properties: undefined },
+  },
+  { name: 'PINGREQ', version: 4, role: 'server', bytes: bytes`c0 00`, packet: { type: 'pingreq' } },
+  { name: 'PINGRESP', version: 5, role: 'client', bytes: bytes`d0 00`, packet: { type: 'pingresp' } },
+  {
+    name: 'DISCONNECT',
+    version: 4,
+    role: 'server',
+    bytes: bytes`e0 00`,
+    packet: { type: 'disconnect', reasonCode: 0, properties: undefined },
+  },
+  {
+    name: 'DISCONNECT of MQTT 5.0 with a reason',
+    version: 5,
+    role: 'server',
+    bytes: bytes`e0 01 04`,
+    packet: { type: 'disconnect', reasonCode: 4, properties: undefined },
+  },
+  {
+    name: 'DISCONNECT of MQTT 5.0 with an expiry',
+    version: 5,
+    role: 'server',
+    bytes: bytes`e0 07 00 05 11 00000000`,
+    packet: { type: 'disconnect', reasonCode: 0, properties: { sessionExpiryIntervalSeconds: 0 } },
+  },
+  {
+    name: 'DISCONNECT of MQTT 5.0 from a server that has moved',
+    version: 5,
+    role: 'client',
+    bytes: bytes`e0 0a 9d 08 1c 0001 ${'b'} 1f 0001 ${'m'}`,
+    packet: { type: 'disconnect', reasonCode: 0x9d, properties: { serverReference: 'b', reasonString: 'm' } },
+  },
+  {
+    name: 'AUTH that goes on',
+    version: 5,
+    role: 'server',
+    bytes: bytes`f0 0a 18 08 15 0001 ${'m'} 16 0001 01`,
+    packet: {
+      type: 'auth',
+      reasonCode: 0x18,
+      properties: { authenticationMethod: 'm', authenticationData: Buffer.from([1]) },
+    },
+  },
+  {
+    name: 'AUTH that says success by silence',
+    version: 5,
+    role: 'client',
+    bytes: bytes`f0 00`,
+    packet: { type: 'auth', reasonCode: 0, properties: undefined },
+  },
+]
