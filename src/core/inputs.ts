@@ -2,7 +2,7 @@
 // after the other; nothing else changes the broker's state.
 
 import type { Packet, ProtocolError, QoS, ReasonCode, TopicFilter } from '../protocol/index.ts'
-import type { Connection } from './connections/connection.ts'
+import type { Connection } from './connection.ts'
 import type { MessageProperties } from '../protocol/index.ts'
 import type { CoreSettings } from './settings.ts'
 import type { StoredRecord } from './records.ts'
@@ -27,13 +27,28 @@ export type Input =
   /** The disk fails or serves again: while it fails nothing is promised that needs it. */
   | { readonly kind: 'storage-health'; readonly isHealthy: boolean }
   /** The answer to `load-queue`: the session's queued and outgoing records in order, and whether more follow. */
-  | { readonly kind: 'queue-loaded'; readonly question: QuestionId; readonly records: StoredRecord[]; readonly isEnd: boolean }
+  | {
+      readonly kind: 'queue-loaded'
+      readonly question: QuestionId
+      readonly records: StoredRecord[]
+      readonly isEnd: boolean
+    }
   /** At the start, before any connection: records of all kinds but `queued` and `body`, any number of times. */
   | { readonly kind: 'restore'; readonly records: readonly StoredRecord[] }
   /** At the start: the queue of a session as it lies on disk. */
-  | { readonly kind: 'restore-queue'; readonly clientId: string; readonly firstSequence: number; readonly lastSequence: number; readonly count: number }
+  | {
+      readonly kind: 'restore-queue'
+      readonly clientId: string
+      readonly firstSequence: number
+      readonly lastSequence: number
+      readonly count: number
+    }
   /** Counts that the sweep of shared bodies found: how many queued records refer to each. `isEnd` closes the sweep. */
-  | { readonly kind: 'bodies-counted'; readonly counts: readonly (readonly [bodyId: number, references: number])[]; readonly isEnd: boolean }
+  | {
+      readonly kind: 'bodies-counted'
+      readonly counts: readonly (readonly [bodyId: number, references: number])[]
+      readonly isEnd: boolean
+    }
   /** Time has passed `nextDeadlineMs`, or there is work left (`view.hasMoreWork`). */
   | { readonly kind: 'tick' }
   /** The operator (HTTP API, ctl) wants something. Answered among the outputs by `command-done`. */

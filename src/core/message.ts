@@ -2,6 +2,7 @@
 
 import type { MessageProperties, PublishPacket, QoS, Topic } from '../protocol/index.ts'
 import type { StoredMessage } from './records.ts'
+import type { Slabs } from './slabs.ts'
 
 /** No expiry. */
 export const never = Infinity
@@ -80,4 +81,109 @@ export interface MessageSource {
   chunk: Buffer
   payloadStart: number
   payloadEnd: number
+}
+
+/** The message in a PUBLISH. `topic` is the packet's, or what its alias stands for. */
+export function messageFromPublish(
+  packet: PublishPacket,
+  topic: Topic,
+  from: { publisher: string; version: number; nowMs: number },
+): Message {
+  const properties = packet.properties
+  const expiry = properties === undefined ? undefined : properties.messageExpiryIntervalSeconds
+  const message = new Message(topic, {
+    qos: packet.qos,
+    retain: packet.retain,
+    properties: properties === undefined || properties.topicAlias === undefined ? properties : withoutAlias(properties),
+    publisher: from.publisher,
+    publishedAtMs: from.nowMs,
+    expiresAtMs: expiry === undefined ? never : from.nowMs + expiry * 1_000,
+    chunk: packet.chunk,
+    payloadStart: packet.payloadStart,
+    payloadEnd: packet.frameEnd,
+  })
+  // An alias means nothing to others and an expiry counts down: with either of them the frame can not be passed on.
+  if (properties === undefined || (properties.topicAlias === undefined && expiry === undefined)) {
+    message.frameShape = from.version === 5 ? 5 : 4
+    message.frameStart = packet.frameStart
+    message.packetIdAt = packet.packetIdAt
+  }
+  return message
+}
+
+function withoutAlias(properties: MessageProperties & { topicAlias?: number }): MessageProperties | undefined {
+  const { topicAlias: _, ...rest } = properties
+  return Object.keys(rest).length === 0 ? undefined : rest
+}
+
+/** Copies the bytes into a shared slab, once: for what stays a while (in flight, waiting). */
+export function own(message: Message, slabs: Slabs): void {
+  if (message.isOwned) return
+  moveInto(message, slabs, slabs.reserve(message.frameEnd - message.frameStart))
+}
+
+function moveInto(message: Message, slabs: Slabs, at: number): void {
+  const moved = at - message.frameStart
+  message.chunk.copy(slabs.current, at, message.frameStart, message.frameEnd)
+  message.chunk = slabs.current
+  message.frameStart += moved
+  message.payloadStart += moved
+  message.frameEnd += moved
+  if (message.packetIdAt !== 0) message.packetIdAt += moved
+  message.isOwned = true
+}
+
+/** The message by itself, with a buffer of just its size: for what may stay for years (retained). */
+export function ownedApart(message: Message, expiresAtMost: number): Message {
+  const payload = Buffer.allocUnsafeSlow(message.payloadBytes)
+  message.chunk.copy(payload, 0, message.payloadStart, message.frameEnd)
+  const apart = new Message(message.topic, {
+    qos: message.qos,
+    retain: message.retain,
+    properties: message.properties,
+    publisher: message.publisher,
+    publishedAtMs: message.publishedAtMs,
+    expiresAtMs: message.expiresAtMs === never ? expiresAtMost : message.expiresAtMs,
+    chunk: payload,
+    payloadStart: 0,
+    payloadEnd: payload.length,
+  })
+  apart.isOwned = true
+  return apart
+}
+
+/** Whole seconds that are left, a begun one counted as whole; undefined where it never expires. */
+export function remainingSeconds(message: Message, nowMs: number): number | undefined {
+  if (message.expiresAtMs === never) return undefined
+  return Math.max(0, Math.ceil((message.expiresAtMs - nowMs) / 1_000))
+}
+
+export function toStored(message: Message): StoredMessage {
+  return {
+    topic: message.topic.name,
+    payload: message.payload(),
+    qos: message.qos,
+    retain: message.retain,
+    properties: message.properties,
+    publisher: message.publisher,
+    publishedAtMs: message.publishedAtMs,
+    expiresAtMs: message.expiresAtMs === never ? undefined : message.expiresAtMs,
+  }
+}
+
+export function fromStored(stored: StoredMessage, topic: Topic): Message {
+  const payload = Buffer.from(stored.payload.buffer, stored.payload.byteOffset, stored.payload.byteLength)
+  const message = new Message(topic, {
+    qos: stored.qos,
+    retain: stored.retain,
+    properties: stored.properties,
+    publisher: stored.publisher,
+    publishedAtMs: stored.publishedAtMs,
+    expiresAtMs: stored.expiresAtMs ?? never,
+    chunk: payload,
+    payloadStart: 0,
+    payloadEnd: payload.length,
+  })
+  message.isOwned = true
+  return message
 }

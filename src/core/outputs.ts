@@ -6,8 +6,8 @@
 //
 // and beside them questions, closings, and events for those who watch.
 
-import type { ControlPacket, QoS, ReasonCode } from '../protocol/index.ts'
-import type { Connection } from './connections/connection.ts'
+import type { QoS, ReasonCode } from '../protocol/index.ts'
+import type { Connection } from './connection.ts'
 import type { Message } from './message.ts'
 import type { QuestionId } from './inputs.ts'
 import type { StoredChange } from './records.ts'
@@ -35,6 +35,8 @@ export interface Close {
   readonly connection: Connection
   /** Leave what is unsent and close now: the peer broke the protocol or does not read. */
   readonly isAbrupt: boolean
+  /** What is to be sent before may wait for this batch; 0: for none. */
+  readonly afterBatch: number
 }
 
 export interface ReaderChange {
@@ -75,14 +77,36 @@ export type DropReason =
 
 /** For logs, counters and the ledgers of the management API. Nothing in the broker depends on them. */
 export type BrokerEvent =
-  | { readonly event: 'client-connected'; readonly connection: Connection; readonly clientId: string; readonly sessionPresent: boolean }
-  | { readonly event: 'client-refused'; readonly connection: Connection; readonly clientId: string; readonly reason: ReasonCode; readonly text: string }
-  | { readonly event: 'client-disconnected'; readonly connection: Connection; readonly clientId: string; readonly reason: ReasonCode; readonly text: string }
+  | {
+      readonly event: 'client-connected'
+      readonly connection: Connection
+      readonly clientId: string
+      readonly sessionPresent: boolean
+    }
+  | {
+      readonly event: 'client-refused'
+      readonly connection: Connection
+      readonly clientId: string
+      readonly reason: ReasonCode
+      readonly text: string
+    }
+  | {
+      readonly event: 'client-disconnected'
+      readonly connection: Connection
+      readonly clientId: string
+      readonly reason: ReasonCode
+      readonly text: string
+    }
   | { readonly event: 'session-taken-over'; readonly clientId: string }
   | { readonly event: 'session-ended'; readonly clientId: string }
   | { readonly event: 'subscribed'; readonly clientId: string; readonly filter: string; readonly qos: QoS }
   | { readonly event: 'unsubscribed'; readonly clientId: string; readonly filter: string }
-  | { readonly event: 'message-dropped'; readonly clientId: string; readonly message: Message; readonly reason: DropReason }
+  | {
+      readonly event: 'message-dropped'
+      readonly clientId: string
+      readonly message: Message
+      readonly reason: DropReason
+    }
   | { readonly event: 'command-done'; readonly question: QuestionId; readonly result: CommandResult }
 
 export type CommandResult =

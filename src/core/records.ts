@@ -36,7 +36,12 @@ export interface SessionRecord {
   disconnectedAtMs: number | undefined
   /** No queued record has a lower sequence: reading starts here and not among what was deleted. */
   queueHead: number
-  /** The client's Receive Maximum at its last connection: so many of the first queued may have been sent already. */
+  /**
+   * Queued records with a lower sequence have been sent before (DUP). Known once the client is gone; while it is
+   * connected up to `receiveMaximum` records behind the head may have been sent.
+   */
+  sentBelow: number
+  /** The client's Receive Maximum at its last connection. */
   receiveMaximum: number
 }
 
@@ -61,9 +66,11 @@ export interface QueuedRecord {
   qos: QoS
   /** The retain flag to deliver with. */
   retain: boolean
-  subscriptionIdentifiers: number[] | undefined
+  subscriptionIdentifiers: readonly number[] | undefined
   /** The message itself, or the id of the body record that holds it. */
   message: StoredMessage | number
+  /** When read with its body put in place: the id of that body. Never written. */
+  bodyId?: number
 }
 
 export interface BodyRecord {

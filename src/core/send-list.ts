@@ -7,7 +7,7 @@
 //   extra: PublishExtra or undefined | ...
 
 import type { ControlPacket, PacketId, QoS } from '../protocol/index.ts'
-import type { Connection } from './connections/connection.ts'
+import type { Connection } from './connection.ts'
 import type { Message } from './message.ts'
 
 /** Kinds of sending. The four acknowledgements are here without reason and properties; with them they are packets. */

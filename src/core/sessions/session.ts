@@ -1,1 +1,143 @@
-export class Session {}
+// What the broker remembers of one client, connected or not. Most sessions are small (one subscription, nothing in
+// flight), so everything that few need is undefined until it is used.
+//
+// The queue of a stored session, by sequence:
+//
+//   | acknowledged | in flight (outgoing) | waiting in memory (pending) | on disk only        |
+//   0           queueHead                                            diskFrom          nextSequence
+
+import type { PacketId, ProtocolVersion, TopicFilter } from '../../protocol/index.ts'
+import type { Connection } from '../connection.ts'
+import type { QuestionId } from '../inputs.ts'
+import type { Message } from '../message.ts'
+import type { RetainedCursor, SubscriptionOptions } from '../topics/index.ts'
+import { OutgoingWindow } from './outgoing-window.ts'
+import { PendingQueue } from './pending-queue.ts'
+
+/** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
+export const neverExpires = 0xffffffff
+
+export interface SessionWill {
+  readonly message: Message
+  readonly delaySeconds: number
+}
+
+/** Retained messages that a new subscription is still to be given. */
+export interface RetainedScan {
+  readonly filter: TopicFilter
+  readonly options: SubscriptionOptions
+  readonly cursor: RetainedCursor<Message>
+  /** Found, and not yet taken by the session. */
+  found: Message[]
+  isAtEnd: boolean
+}
+
+/** The part of a session's queue that outlives the process. */
+export interface StoredQueue {
+  /** The lowest sequence that may still have a record. */
+  head: number
+  /** What the session's record says of the head: renewed now and then. */
+  recordedHead: number
+  nextSequence: number
+  /** From here to `nextSequence` records are on disk only. */
+  diskFrom: number
+  /** Records that are there now. */
+  count: number
+  /** The question under way that brings more of it into memory. */
+  loading: QuestionId | undefined
+  /** Records below may have been sent before a restart. */
+  sentBelow: number
+  /** After a crash with the client connected: how many of the first records may have been sent. */
+  maybeSent: number
+  /** After a restart: packet ids of QoS 2 deliveries by the sequence of their queued record. */
+  packetIds: Map<number, PacketId> | undefined
+}
+
+export class Session {
+  readonly clientId: string
+  readonly createdAtMs: number
+  version: ProtocolVersion
+  username: string | undefined
+  expirySeconds: number
+  connection: Connection | undefined
+  /** Meaningful while `connection` is undefined. */
+  disconnectedAtMs: number
+  subscriptions: Map<TopicFilter, SubscriptionOptions> | undefined
+  outgoing: OutgoingWindow | undefined
+  pending: PendingQueue | undefined
+  /** Deliveries in flight at most: the client's Receive Maximum or our own limit. */
+  windowLimit: number
+  /** QoS 2 packet ids that the client has not released, with the time at which each came. */
+  incoming: Map<PacketId, number> | undefined
+  will: SessionWill | undefined
+  /** When the will of a client that is gone is due; Infinity where none is. */
+  willDueAtMs: number
+  scans: RetainedScan[] | undefined
+  /** Undefined where nothing of this session is stored. */
+  stored: StoredQueue | undefined
+  isRetryScheduled: boolean
+  isReleaseScheduled: boolean
+  cleanStart: boolean
+  /** PUBLISH packets from the client in all its connections. */
+  receivedMessages: number
+
+  constructor(clientId: string, createdAtMs: number) {
+    this.clientId = clientId
+    this.createdAtMs = createdAtMs
+    this.version = 4
+    this.username = undefined
+    this.expirySeconds = 0
+    this.connection = undefined
+    this.disconnectedAtMs = 0
+    this.subscriptions = undefined
+    this.outgoing = undefined
+    this.pending = undefined
+    this.windowLimit = 0
+    this.incoming = undefined
+    this.will = undefined
+    this.willDueAtMs = Infinity
+    this.scans = undefined
+    this.stored = undefined
+    this.isRetryScheduled = false
+    this.isReleaseScheduled = false
+    this.cleanStart = true
+    this.receivedMessages = 0
+  }
+
+  get inflightCount(): number {
+    return this.outgoing === undefined ? 0 : this.outgoing.count
+  }
+
+  get pendingCount(): number {
+    return this.pending === undefined ? 0 : this.pending.length
+  }
+
+  /** Records that are on disk and not in memory. */
+  get onDiskCount(): number {
+    return this.stored === undefined ? 0 : this.stored.nextSequence - this.stored.diskFrom
+  }
+
+  window(): OutgoingWindow {
+    this.outgoing ??= new OutgoingWindow()
+    return this.outgoing
+  }
+
+  queue(): PendingQueue {
+    this.pending ??= new PendingQueue()
+    return this.pending
+  }
+}
+
+export function newStoredQueue(): StoredQueue {
+  return {
+    head: 1,
+    recordedHead: 1,
+    nextSequence: 1,
+    diskFrom: 1,
+    count: 0,
+    loading: undefined,
+    sentBelow: 1,
+    maybeSent: 0,
+    packetIds: undefined,
+  }
+}

@@ -1,0 +1,163 @@
+// The broker: a state machine without a world. Whoever drives it gives it inputs with the time, carries out what it
+// puts out, and finds the same broker again from the same inputs.
+//
+//   handle(input, nowMs)   any number of times, then
+//   takeOutputs()          what may be done at once
+//   takeBatch()            what is to be stored, when the disk is free; `committed` is its answer
+//   nextDeadlineMs()       when to say `tick` at the latest
+//
+// There is no socket, disk, timer, clock, promise or random number in here.
+
+import { reasonCodes, returnCodeFor, type ProtocolError } from '../protocol/index.ts'
+import { BrokerState, type BrokerOptions } from './broker-state.ts'
+import type { Connection } from './connection.ts'
+import { endConnection, handleConnectionClosed, refuseConnect } from './connections/close-connection.ts'
+import { stateOf } from './connections/connection-state.ts'
+import { handleCommand } from './connections/handle-command.ts'
+import { handleConnectVerdict } from './connections/handle-connect.ts'
+import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
+import { handleCommitted } from './delivery/committed.ts'
+import { handleQueueLoaded, pump } from './delivery/pump.ts'
+import { remove } from './delivery/stored-queue.ts'
+import type { Input } from './inputs.ts'
+import type { Batch, Outputs } from './outputs.ts'
+import type { CoreSettings } from './settings.ts'
+import { handleTick, recordClock } from './time/handle-tick.ts'
+import { restore, restoreQueue } from './time/restore.ts'
+import { BrokerView } from './views/broker-view.ts'
+
+export class BrokerCore {
+  readonly view: BrokerView
+  readonly #state: BrokerState
+
+  constructor(settings: CoreSettings, options: BrokerOptions) {
+    this.#state = new BrokerState(settings, options)
+    this.view = new BrokerView(this.#state)
+  }
+
+  /** `nowMs` never goes back. */
+  handle(input: Input, nowMs: number): void {
+    const state = this.#state
+    if (nowMs > state.nowMs) state.nowMs = nowMs
+    // The way of nearly every input, looked at before the others.
+    if (input.kind === 'packet') handlePacket(state, input.connection, input.packet)
+    else handleRare(state, input)
+  }
+
+  /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
+  takeOutputs(): Outputs {
+    return this.#state.outputs()
+  }
+
+  /** Empties what `takeOutputs` gave. */
+  clearOutputs(): void {
+    this.#state.clearOutputs()
+  }
+
+  /** Undefined where nothing has gathered. The next batch begins with this call. */
+  takeBatch(): Batch | undefined {
+    return this.view.hasBatch ? this.#state.startNextBatch() : undefined
+  }
+
+  /** When `tick` is to come at the latest; Infinity: never. */
+  nextDeadlineMs(): number {
+    return this.#state.deadlines.nextMs()
+  }
+}
+
+function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }>): void {
+  switch (input.kind) {
+    case 'connection-opened':
+      state.deadlines.add(state.nowMs + state.settings.idleTimeoutMs, 'idle-timeout', input.connection)
+      return
+    case 'protocol-fault':
+      return handleFault(state, input.connection, input.error)
+    case 'connection-closed':
+      return handleConnectionClosed(state, input.connection)
+    case 'unsent-bytes':
+      return handleUnsentBytes(state, input.connection, input.bytes)
+    case 'connect-verdict':
+    case 'queue-loaded':
+      return handleAnswer(state, input)
+    case 'committed':
+      return handleCommitted(state, input.batch)
+    case 'storage-health':
+      state.storageIsHealthy = input.isHealthy
+      if (input.isHealthy) resumeAfterStorage(state)
+      return
+    case 'restore':
+      for (const record of input.records) restore(state, record)
+      return
+    case 'restore-queue':
+      return restoreQueue(state, input)
+    case 'bodies-counted':
+      return handleBodiesCounted(state, input)
+    case 'tick':
+      return handleTick(state)
+    case 'command':
+      state.events.push({
+        event: 'command-done',
+        question: input.question,
+        result: handleCommand(state, input.command),
+      })
+      return
+    case 'settings':
+      state.settings = input.settings
+      return
+    case 'shutdown':
+      return shutDown(state)
+    default:
+      input satisfies never
+  }
+}
+
+function handleAnswer(state: BrokerState, input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' }>): void {
+  const asked = state.asked.get(input.question)
+  state.asked.delete(input.question)
+  if (asked === undefined) return // Whoever asked has gone meanwhile.
+  if (input.kind === 'connect-verdict' && asked.for === 'connect') {
+    handleConnectVerdict(state, asked.connection, input.verdict, handlePacket)
+  } else if (input.kind === 'queue-loaded' && asked.for === 'queue') {
+    handleQueueLoaded(state, asked.session, { ...input, upTo: asked.upTo })
+  }
+}
+
+function handleUnsentBytes(state: BrokerState, connection: Connection, bytes: number): void {
+  connection.unsentBytes = bytes
+  const now = stateOf(connection)
+  if (now.state === 'open') pump(state, now.session)
+}
+
+/** [MQTT-4.8.0-1] [MQTT5-4.13.1-1] A peer that breaks the protocol is told why, if it can be told, and closed. */
+function handleFault(state: BrokerState, connection: Connection, error: ProtocolError): void {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-connect') {
+    return endConnection(state, connection, { reason: error.reason, text: error.message, publishWill: true })
+  }
+  // [MQTT-3.1.2-2] [MQTT5-3.1.2-2] An unknown protocol level is answered in the oldest way, which every client knows.
+  if (error.reason === reasonCodes.unsupportedProtocolVersion) {
+    const code = returnCodeFor(error.reason)
+    return refuseConnect(state, connection, { code, reason: error.reason, clientId: '', text: error.message })
+  }
+  endConnection(state, connection, { reason: error.reason, text: error.message, publishWill: false })
+}
+
+function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: 'bodies-counted' }>): void {
+  for (const [bodyId, references] of input.counts) state.bodies.addSwept(bodyId, references)
+  if (!input.isEnd) return
+  for (const id of state.bodies.takeUnreferenced()) remove(state, { kind: 'body', id })
+}
+
+/** [MQTT5-3.14: 0x8B] Sessions that are stored stay as they are. */
+function shutDown(state: BrokerState): void {
+  state.isShuttingDown = true
+  recordClock(state)
+  for (const session of [...state.sessions.values()]) {
+    if (session.connection === undefined) continue
+    endConnection(state, session.connection, {
+      reason: reasonCodes.serverShuttingDown,
+      text: 'the broker is stopping',
+      publishWill: true,
+    })
+  }
+}

@@ -1,0 +1,156 @@
+// All that the broker knows, and the lists into which handlers put what is to happen. Handlers are functions over
+// this; none of them keeps anything of its own.
+
+import type { TopicTable } from '../protocol/index.ts'
+import { BodyCounts } from './body-counts.ts'
+import type { Connection } from './connection.ts'
+import { Deadlines } from './deadlines.ts'
+import type { QuestionId } from './inputs.ts'
+import type { Message } from './message.ts'
+import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
+import { SendList } from './send-list.ts'
+import type { Session } from './sessions/session.ts'
+import type { CoreSettings } from './settings.ts'
+import { Slabs } from './slabs.ts'
+import { RetainedTree, Routes } from './topics/index.ts'
+
+/** Events of one kind that can come by the million are told so often between two `takeOutputs`; counters tell the rest. */
+const maxDropEvents = 64
+
+export interface BrokerCounts {
+  publishesReceived: number
+  publishesSent: number
+  dropped: Record<DropReason, number>
+}
+
+export interface BrokerOptions {
+  /** Makes the client ids that this broker assigns unlike those of any other: random text from the driver. */
+  readonly identity: string
+  readonly topics: TopicTable
+}
+
+/** Who waits for the answer to a question. */
+export type Asked =
+  | { readonly for: 'connect'; readonly connection: Connection }
+  | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
+
+export class BrokerState {
+  settings: CoreSettings
+  readonly identity: string
+  readonly topics: TopicTable
+  nowMs = 0
+  readonly sessions = new Map<string, Session>()
+  readonly routes = new Routes<Session>()
+  readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
+  readonly deadlines = new Deadlines()
+  readonly slabs = new Slabs()
+  readonly bodies = new BodyCounts()
+  /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. */
+  readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
+  readonly asked = new Map<QuestionId, Asked>()
+  /** Sessions that have retained messages to be given and room for them. */
+  readonly scanning = new Set<Session>()
+  /** Connections whose reader stands still until the disk serves again. */
+  readonly waitingForStorage = new Set<Connection>()
+  /** Stored sessions that hold as many messages as they may. */
+  readonly fullSessions = new Set<Session>()
+  openConnections = 0
+  storageIsHealthy = true
+  isShuttingDown = false
+  committedBatch = 0
+  gathering: Batch = newBatch(1)
+  /** Taken and not yet committed, in order. */
+  readonly committing: Batch[] = []
+  readonly counts: BrokerCounts = { publishesReceived: 0, publishesSent: 0, dropped: newDropCounts() }
+  readonly sends = new SendList()
+  readonly questions: Question[] = []
+  readonly closes: Close[] = []
+  readonly readers: ReaderChange[] = []
+  readonly events: BrokerEvent[] = []
+  #dropEvents = 0
+  #lastQuestion: QuestionId = 0
+  #lastAssigned = 0
+  #lastBody = 0
+
+  constructor(settings: CoreSettings, options: BrokerOptions) {
+    this.settings = settings
+    this.identity = options.identity
+    this.topics = options.topics
+  }
+
+  outputs(): Outputs {
+    this.#dropEvents = 0
+    return {
+      sends: this.sends,
+      questions: this.questions,
+      closes: this.closes,
+      readers: this.readers,
+      events: this.events,
+    }
+  }
+
+  clearOutputs(): void {
+    this.sends.clear()
+    this.questions.length = 0
+    this.closes.length = 0
+    this.readers.length = 0
+    this.events.length = 0
+  }
+
+  ask(asked: Asked): QuestionId {
+    const question = ++this.#lastQuestion
+    this.asked.set(question, asked)
+    return question
+  }
+
+  /** A client id that no client has. */
+  assignClientId(): string {
+    let clientId
+    do clientId = `auto-${this.identity}-${(++this.#lastAssigned).toString(36)}`
+    while (this.sessions.has(clientId))
+    return clientId
+  }
+
+  nextBodyId(): number {
+    return ++this.#lastBody
+  }
+
+  /** Body ids up to here are in use since before a restart. */
+  bodyIdsUsedUpTo(bodyId: number): void {
+    this.#lastBody = Math.max(this.#lastBody, bodyId)
+  }
+
+  startNextBatch(): Batch {
+    const taken = this.gathering
+    this.committing.push(taken)
+    this.gathering = newBatch(taken.number + 1)
+    return taken
+  }
+
+  countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
+    this.counts.dropped[reason]++
+    if (this.#dropEvents++ >= maxDropEvents) return
+    this.events.push({
+      event: 'message-dropped',
+      clientId: session === undefined ? '' : session.clientId,
+      message,
+      reason,
+    })
+  }
+}
+
+function newBatch(number: number): Batch {
+  return { number, changes: [], sendsAfterCommit: new SendList() }
+}
+
+function newDropCounts(): Record<DropReason, number> {
+  return {
+    'queue-full': 0,
+    expired: 0,
+    'too-large': 0,
+    'not-reading': 0,
+    'storage-full': 0,
+    'no-retained-room': 0,
+    'session-ended': 0,
+  }
+}

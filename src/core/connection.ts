@@ -1,0 +1,59 @@
+// One client's connection as everybody sees it. The driver makes it when a stream opens and finds its own end of the
+// stream in `outlet`; outputs name it. What the broker thinks of it stands in `now`, which only `connections/` reads
+// in full (see `connections/connection-state.ts`) and changes.
+
+import type { ProtocolVersion, Topic } from '../protocol/index.ts'
+
+/** What a connection inherits from the listener that it came through. */
+export interface ListenerTraits {
+  readonly name: string
+  readonly isLoopback: boolean
+}
+
+export type ConnectionStateName = 'awaiting-connect' | 'awaiting-verdict' | 'open' | 'closing' | 'closed'
+
+export class Connection {
+  /** The driver's end: whatever it needs to find the stream again. The core never looks inside. */
+  readonly outlet: object
+  readonly listener: ListenerTraits
+  readonly peerAddress: string
+  now: { readonly state: ConnectionStateName }
+  version: ProtocolVersion
+  /** While true the driver hands over no further packet of this connection; told in `outputs.readers` as well. */
+  isPaused: boolean
+  /** 0: never times out. */
+  keepAliveMs: number
+  lastPacketAtMs: number
+  /** Bytes that were handed to the driver and have not been reported as sent: an estimate between two reports. */
+  unsentBytes: number
+  /** Nothing at all may pass what waits for this batch (a CONNACK, a SUBACK). */
+  heldUntilBatch: number
+  /** No acknowledgement may pass one that waits for this batch. */
+  acksHeldUntilBatch: number
+  /** PUBLISH packets of QoS 1 and 2 from the client that we have not answered for good. */
+  unansweredPublishes: number
+  /** The client's Maximum Packet Size; Infinity where it has not said one. */
+  maximumPacketBytes: number
+  /** Ours towards the client, undefined until the first is used. */
+  outgoingAliases: Map<Topic, number> | undefined
+  /** The client's Topic Alias Maximum, or our own bound if that is less. */
+  outgoingAliasMaximum: number
+
+  constructor(outlet: object, listener: ListenerTraits, peerAddress: string) {
+    this.outlet = outlet
+    this.listener = listener
+    this.peerAddress = peerAddress
+    this.now = { state: 'awaiting-connect' }
+    this.version = 4
+    this.isPaused = false
+    this.keepAliveMs = 0
+    this.lastPacketAtMs = 0
+    this.unsentBytes = 0
+    this.heldUntilBatch = 0
+    this.acksHeldUntilBatch = 0
+    this.unansweredPublishes = 0
+    this.maximumPacketBytes = Infinity
+    this.outgoingAliases = undefined
+    this.outgoingAliasMaximum = 0
+  }
+}

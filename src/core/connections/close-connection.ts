@@ -1,0 +1,101 @@
+// The ways in which a connection ends, whoever ends it.
+
+import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { detach } from '../delivery/session-end.ts'
+import { sendPacket, sendsOf } from '../delivery/send-to-client.ts'
+import { moveTo, stateOf } from './connection-state.ts'
+
+export interface Ending {
+  readonly reason: ReasonCode
+  /** For the log and, in 5.0, the reason string. */
+  readonly text: string
+  readonly publishWill: boolean
+}
+
+/** We end it. A 5.0 client that has been let in is told why [MQTT5-4.13.1-1]; before that there is nothing to say. */
+export function endConnection(state: BrokerState, connection: Connection, ending: Ending): void {
+  const now = stateOf(connection)
+  if (now.state === 'closing' || now.state === 'closed') return
+  if (now.state === 'open') {
+    if (connection.version === 5) {
+      sendsOf(state, connection).packet(connection, {
+        type: 'disconnect',
+        reasonCode: ending.reason,
+        properties: undefined,
+      })
+    }
+    leave(state, connection, ending)
+  } else {
+    forgetQuestion(state, connection)
+  }
+  moveTo(connection, { state: 'closing', reason: ending.reason })
+  state.closes.push({ connection, isAbrupt: false, afterBatch: heldUntil(state, connection) })
+}
+
+/** The client is not let in: CONNACK with the reason, then the end. */
+export function refuseConnect(
+  state: BrokerState,
+  connection: Connection,
+  refusal: { code: number; reason: ReasonCode; clientId: string; text: string },
+): void {
+  forgetQuestion(state, connection)
+  sendPacket(
+    state,
+    connection,
+    { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined },
+    false,
+  )
+  moveTo(connection, { state: 'closing', reason: refusal.reason })
+  state.closes.push({ connection, isAbrupt: false, afterBatch: 0 })
+  state.events.push({
+    event: 'client-refused',
+    connection,
+    clientId: refusal.clientId,
+    reason: refusal.reason,
+    text: refusal.text,
+  })
+}
+
+/** The stream has ended. Where nobody said good-bye the will is published. */
+export function handleConnectionClosed(state: BrokerState, connection: Connection): void {
+  const now = stateOf(connection)
+  if (now.state === 'open') {
+    leave(state, connection, {
+      reason: reasonCodes.unspecifiedError,
+      text: 'the connection was lost',
+      publishWill: true,
+    })
+  } else {
+    forgetQuestion(state, connection)
+  }
+  moveTo(connection, { state: 'closed' })
+}
+
+/** The session lets go of its connection; the caller says what becomes of the connection. */
+export function leave(state: BrokerState, connection: Connection, ending: Ending): void {
+  const now = stateOf(connection)
+  if (now.state !== 'open') return
+  state.waitingForStorage.delete(connection)
+  const { session } = now
+  detach(state, session, ending)
+  state.events.push({
+    event: 'client-disconnected',
+    connection,
+    clientId: session.clientId,
+    reason: ending.reason,
+    text: ending.text,
+  })
+}
+
+function forgetQuestion(state: BrokerState, connection: Connection): void {
+  const now = stateOf(connection)
+  if (now.state === 'awaiting-verdict') state.asked.delete(now.question)
+}
+
+/** What was sent to it must leave first: some of it may wait for the disk. */
+function heldUntil(state: BrokerState, connection: Connection): number {
+  const held = Math.max(connection.heldUntilBatch, connection.acksHeldUntilBatch)
+  return held > state.committedBatch ? held : 0
+}

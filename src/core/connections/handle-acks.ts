@@ -1,0 +1,110 @@
+// PUBACK, PUBREC, PUBCOMP for what we sent; PUBREL for what we received.
+
+import { reasonCodes, type AckPacket } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { pump } from '../delivery/pump.ts'
+import { sendAck } from '../delivery/send-to-client.ts'
+import { forgetDelivery, put, remove } from '../delivery/stored-queue.ts'
+import type { Delivery } from '../sessions/delivery.ts'
+import type { Session } from '../sessions/session.ts'
+import { endConnection } from './close-connection.ts'
+
+const firstError = 0x80
+
+export function handleAck(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  switch (packet.type) {
+    case 'puback':
+      return handlePuback(state, connection, session, packet)
+    case 'pubrec':
+      return handlePubrec(state, connection, session, packet)
+    case 'pubrel':
+      return handlePubrel(state, connection, session, packet)
+    case 'pubcomp':
+      return handlePubcomp(state, connection, session, packet)
+    default:
+      packet.type satisfies never
+  }
+}
+
+function handlePuback(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  const delivery = session.outgoing?.get(packet.packetId)
+  if (delivery === undefined) return // Acknowledged before, or in an earlier life of the session.
+  if (delivery.qos !== 1) return breach(state, connection, 'PUBACK for a QoS 2 message')
+  finish(state, session, delivery)
+}
+
+function handlePubrec(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  const { packetId } = packet
+  const delivery = session.outgoing?.get(packetId)
+  if (delivery === undefined || delivery.stage === 'waiting') {
+    // [MQTT5-4.3.3: PUBREL with 0x92] Nothing of ours has this id; the client is told, so that it can let go of it.
+    if (packet.reasonCode >= firstError) return
+    sendAck(state, connection, { type: 'pubrel', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false })
+    return
+  }
+  if (delivery.qos !== 2) return breach(state, connection, 'PUBREC for a QoS 1 message')
+  // [MQTT5-4.3.3-4] With an error the exchange is over: the client does not want the message.
+  if (packet.reasonCode >= firstError) return finish(state, session, delivery)
+  if (delivery.stage === 'sent') markReceived(state, session, delivery)
+  sendAck(state, connection, { type: 'pubrel', packetId, waits: session.stored !== undefined })
+}
+
+/** [MQTT-4.3.3-1] From here on the message is the client's: only its packet id is kept. */
+function markReceived(state: BrokerState, session: Session, delivery: Delivery): void {
+  if (delivery.sequence !== 0) {
+    forgetDelivery(state, session, delivery)
+    const { clientId } = session
+    put(state, {
+      kind: 'outgoing',
+      clientId,
+      packetId: delivery.packetId,
+      sequence: delivery.sequence,
+      stage: 'received',
+    })
+  }
+  delivery.stage = 'received'
+  delivery.message = undefined
+  delivery.sentAtMs = state.nowMs
+}
+
+function handlePubcomp(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  const delivery = session.outgoing?.get(packet.packetId)
+  if (delivery === undefined) return
+  if (delivery.stage !== 'received') return breach(state, connection, 'PUBCOMP before PUBREC')
+  finish(state, session, delivery)
+}
+
+/** The exchange is over: room for the next. */
+function finish(state: BrokerState, session: Session, delivery: Delivery): void {
+  session.outgoing?.remove(delivery)
+  if (delivery.sequence !== 0) {
+    if (delivery.stage !== 'received') forgetDelivery(state, session, delivery)
+    if (delivery.qos === 2) remove(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
+  }
+  // Looked at here because most often nothing waits, and this is the way of every acknowledgement.
+  if (session.pending !== undefined || session.stored !== undefined || session.scans !== undefined) pump(state, session)
+}
+
+function handlePubrel(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  const { packetId } = packet
+  const isKnown = session.incoming?.delete(packetId) === true
+  if (!isKnown) {
+    // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients are answered all the same, or they would ask for ever.
+    sendAck(state, connection, {
+      type: 'pubcomp',
+      packetId,
+      reason: reasonCodes.packetIdentifierNotFound,
+      waits: false,
+    })
+    return
+  }
+  if (connection.version === 5 && connection.unansweredPublishes > 0) connection.unansweredPublishes--
+  const isStored = session.stored !== undefined
+  if (isStored) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
+  sendAck(state, connection, { type: 'pubcomp', packetId, waits: isStored })
+}
+
+function breach(state: BrokerState, connection: Connection, text: string): void {
+  endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
+}

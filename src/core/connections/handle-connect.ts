@@ -1,0 +1,136 @@
+// CONNECT, as a list of steps. Whether the client may connect is asked and not awaited: between the question and the
+// answer the connection has a named state, and what the client sends meanwhile is parked in order.
+
+import { reasonCodes, returnCodeFor, type ConnectPacket, type ReasonCode } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import type { ConnectVerdict } from '../inputs.ts'
+import { moveTo, stateOf, type AwaitingVerdict } from './connection-state.ts'
+import { endConnection, refuseConnect } from './close-connection.ts'
+import { openConnection } from './open-connection.ts'
+import type { HandlePacket } from './handle-packet.ts'
+
+/** MQTT 3.1 allows client ids of 1 to 23 characters. */
+const maxClientIdCharacters31 = 23
+
+interface Refusal {
+  readonly reason: ReasonCode
+  readonly text: string
+}
+
+export function handleConnect(state: BrokerState, connection: Connection, connect: ConnectPacket): void {
+  if (stateOf(connection).state !== 'awaiting-connect') {
+    // [MQTT-3.1.0-2] [MQTT5-3.1.0-2]
+    endConnection(state, connection, { reason: reasonCodes.protocolError, text: 'a second CONNECT', publishWill: true })
+    return
+  }
+  connection.version = connect.version
+  const refusal = refusalOf(state, connect)
+  if (refusal !== undefined) return refuse(state, connection, connect.clientId, refusal)
+  const clientId = connect.clientId === '' ? state.assignClientId() : connect.clientId
+  const question = state.ask({ for: 'connect', connection })
+  moveTo(connection, { state: 'awaiting-verdict', connect, clientId, question, parked: [] })
+  state.questions.push({
+    kind: 'may-connect',
+    question,
+    connection,
+    clientId,
+    username: connect.username,
+    password: connect.password,
+  })
+}
+
+export function handleConnectVerdict(
+  state: BrokerState,
+  connection: Connection,
+  verdict: ConnectVerdict,
+  handlePacket: HandlePacket,
+): void {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict') return // It left before the answer came: nothing to undo.
+  if (!verdict.allowed) {
+    refuse(state, connection, now.clientId, {
+      reason: verdict.reason,
+      text: verdict.reasonString ?? 'not allowed to connect',
+    })
+    return
+  }
+  openConnection(state, connection, now)
+  handleParked(state, connection, now, handlePacket)
+}
+
+function handleParked(
+  state: BrokerState,
+  connection: Connection,
+  now: AwaitingVerdict,
+  handlePacket: HandlePacket,
+): void {
+  for (const packet of now.parked) handlePacket(state, connection, packet)
+}
+
+function refuse(state: BrokerState, connection: Connection, clientId: string, refusal: Refusal): void {
+  const code = connection.version === 5 ? refusal.reason : returnCodeFor(refusal.reason)
+  refuseConnect(state, connection, { code, clientId, ...refusal })
+}
+
+/** The first of these that finds something wrong has the word. */
+function refusalOf(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
+  return (
+    refuseWhileStopping(state) ??
+    refuseClientId(state, connect) ??
+    refuseAuthenticationMethod(connect) ??
+    refuseWill(state, connect) ??
+    refuseWithoutStorage(state, connect)
+  )
+}
+
+function refuseWhileStopping(state: BrokerState): Refusal | undefined {
+  if (!state.isShuttingDown) return undefined
+  return { reason: reasonCodes.serverShuttingDown, text: 'the broker is stopping' }
+}
+
+function refuseClientId(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
+  const { clientId, version } = connect
+  const reason = reasonCodes.clientIdentifierNotValid
+  if (clientId === '') {
+    // [MQTT-3.1.3-8] A server that assigns ids can not resume a session for one; 3.1 knows no empty ids.
+    const mayBeAssigned = version === 5 || (version === 4 && connect.cleanStart)
+    return mayBeAssigned ? undefined : { reason, text: 'an empty client id needs a clean session' }
+  }
+  if (version === 3 && clientId.length > maxClientIdCharacters31) {
+    return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
+  }
+  const { maxClientIdBytes } = state.settings
+  if (clientId.length > maxClientIdBytes || Buffer.byteLength(clientId) > maxClientIdBytes) {
+    return { reason, text: `the client id is longer than ${maxClientIdBytes} bytes` }
+  }
+  return undefined
+}
+
+/** [MQTT5-4.12.0-1] No authentication method is known yet. */
+function refuseAuthenticationMethod(connect: ConnectPacket): Refusal | undefined {
+  if (connect.properties?.authenticationMethod === undefined) return undefined
+  return { reason: reasonCodes.badAuthenticationMethod, text: 'this authentication method is not supported' }
+}
+
+/** [MQTT5-3.2.2-12, -13] What a message may not be, a will may not be either. */
+function refuseWill(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
+  const { will } = connect
+  if (will === undefined) return undefined
+  if (will.qos > state.settings.maximumQoS)
+    return { reason: reasonCodes.qosNotSupported, text: 'the QoS of the will is not supported' }
+  if (will.retain && !state.settings.retainAvailable) {
+    return { reason: reasonCodes.retainNotSupported, text: 'retained messages are not supported' }
+  }
+  return undefined
+}
+
+/** While the disk fails a session that is to be kept can not be promised. */
+function refuseWithoutStorage(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
+  if (state.storageIsHealthy) return undefined
+  const isToBeKept =
+    connect.version === 5 ? (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0 : !connect.cleanStart
+  return isToBeKept
+    ? { reason: reasonCodes.serverUnavailable, text: 'the disk fails: no session can be kept' }
+    : undefined
+}

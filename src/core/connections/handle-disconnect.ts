@@ -1,0 +1,36 @@
+// DISCONNECT: the client says good-bye, perhaps with a last word on its session or its will.
+
+import { reasonCodes, type DisconnectPacket } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { startStoring } from '../delivery/session-end.ts'
+import { neverExpires, type Session } from '../sessions/session.ts'
+import { endConnection, leave } from './close-connection.ts'
+import { moveTo } from './connection-state.ts'
+
+export function handleDisconnect(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  packet: DisconnectPacket,
+): void {
+  const expiry = packet.properties?.sessionExpiryIntervalSeconds
+  if (expiry !== undefined) {
+    if (session.expirySeconds === 0 && expiry > 0) {
+      // [MQTT5-3.14.2-2] A session that was to end with its connection can not be given a longer life now.
+      const text = 'a session expiry for a session without one'
+      return endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
+    }
+    changeExpiry(state, session, expiry)
+  }
+  // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] The will goes with a normal good-bye, unless the client asks for it.
+  const publishWill = packet.reasonCode !== reasonCodes.normalDisconnection
+  leave(state, connection, { reason: packet.reasonCode, text: 'the client has disconnected', publishWill })
+  moveTo(connection, { state: 'closing', reason: packet.reasonCode })
+  state.closes.push({ connection, isAbrupt: false, afterBatch: 0 })
+}
+
+function changeExpiry(state: BrokerState, session: Session, expirySeconds: number): void {
+  session.expirySeconds = Math.min(expirySeconds, state.settings.maxSessionExpirySeconds ?? neverExpires)
+  if (session.expirySeconds > 0) startStoring(state, session)
+}

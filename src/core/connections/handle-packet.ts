@@ -1,0 +1,106 @@
+// Every packet of every client comes through here: by the state of its connection, then by its type.
+
+import { reasonCodes, type Packet } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { sendsOf } from '../delivery/send-to-client.ts'
+import { endConnection } from './close-connection.ts'
+import { stateOf, type AwaitingVerdict, type Open } from './connection-state.ts'
+import { handleAck } from './handle-acks.ts'
+import { handleConnect } from './handle-connect.ts'
+import { handleDisconnect } from './handle-disconnect.ts'
+import { handlePublish } from './handle-publish.ts'
+import { handleSubscribe, handleUnsubscribe } from './handle-subscribe.ts'
+
+export type HandlePacket = (state: BrokerState, connection: Connection, packet: Packet) => void
+
+export function handlePacket(state: BrokerState, connection: Connection, packet: Packet): void {
+  const now = stateOf(connection)
+  switch (now.state) {
+    case 'open':
+      connection.lastPacketAtMs = state.nowMs
+      if (now.parked.length > 0) park(state, connection, now.parked, packet)
+      else handleOpen(state, connection, now, packet)
+      return
+    case 'awaiting-connect':
+      if (packet.type === 'connect') handleConnect(state, connection, packet)
+      // [MQTT-3.1.0-1] [MQTT5-3.1.0-1]
+      else breach(state, connection, `${packet.type} before CONNECT`)
+      return
+    case 'awaiting-verdict':
+      parkBeforeVerdict(state, connection, now, packet)
+      return
+    case 'closing':
+    case 'closed':
+      return // It has been told good-bye; what it still says is not heard [MQTT-3.1.4-5].
+    default:
+      now satisfies never
+  }
+}
+
+function handleOpen(state: BrokerState, connection: Connection, open: Open, packet: Packet): void {
+  switch (packet.type) {
+    case 'publish':
+      return handlePublish(state, connection, open, packet)
+    case 'puback':
+    case 'pubrec':
+    case 'pubrel':
+    case 'pubcomp':
+      return handleAck(state, connection, open.session, packet)
+    case 'subscribe':
+      return handleSubscribe(state, connection, open.session, packet)
+    case 'unsubscribe':
+      return handleUnsubscribe(state, connection, open.session, packet)
+    case 'pingreq':
+      return sendPingresp(state, connection)
+    case 'disconnect':
+      return handleDisconnect(state, connection, open.session, packet)
+    case 'connect':
+      return handleConnect(state, connection, packet)
+    case 'auth':
+      // [MQTT5-4.12.1-1] Re-authentication repeats the method of CONNECT, and there was none.
+      return breach(state, connection, 'AUTH without an authentication method')
+    case 'connack':
+    case 'suback':
+    case 'unsuback':
+    case 'pingresp':
+      return breach(state, connection, `${packet.type} is for servers to send`)
+    default:
+      packet satisfies never
+  }
+}
+
+function sendPingresp(state: BrokerState, connection: Connection): void {
+  sendsOf(state, connection).packet(connection, { type: 'pingresp' })
+}
+
+/** [MQTT-3.1.4-5] What comes behind a CONNECT waits for its verdict; without a bound it would be a store for strangers. */
+function parkBeforeVerdict(state: BrokerState, connection: Connection, now: AwaitingVerdict, packet: Packet): void {
+  if (packet.type === 'connect') return breach(state, connection, 'a second CONNECT')
+  park(state, connection, now.parked, packet)
+}
+
+function park(state: BrokerState, connection: Connection, parked: Packet[], packet: Packet): void {
+  if (parked.length < state.settings.maxParkedPackets) {
+    parked.push(packet)
+    return
+  }
+  const text = `more than ${state.settings.maxParkedPackets} packets while the broker was not ready for them`
+  endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
+}
+
+function breach(state: BrokerState, connection: Connection, text: string): void {
+  endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
+}
+
+/** The disk serves again: what was parked is handled, then the client is read from again. */
+export function resumeAfterStorage(state: BrokerState): void {
+  for (const connection of state.waitingForStorage) {
+    state.waitingForStorage.delete(connection)
+    const now = stateOf(connection)
+    if (now.state !== 'open') continue
+    connection.isPaused = false
+    state.readers.push({ connection, isPaused: false })
+    for (const packet of now.parked.splice(0)) handlePacket(state, connection, packet)
+  }
+}

@@ -1,0 +1,195 @@
+// PUBLISH from a client. One function decides, step by step; what is refused is refused before anybody has heard it.
+
+import { reasonCodes, type PublishPacket, type ReasonCode, type Topic } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { countUnanswered } from '../delivery/committed.ts'
+import { meetsFullSession, needsStorage, publish } from '../delivery/publish.ts'
+import { retain } from '../delivery/retained-messages.ts'
+import { sendAck } from '../delivery/send-to-client.ts'
+import { put } from '../delivery/stored-queue.ts'
+import { messageFromPublish, type Message } from '../message.ts'
+import type { Session } from '../sessions/session.ts'
+import { endConnection } from './close-connection.ts'
+import type { Open } from './connection-state.ts'
+
+export function handlePublish(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
+  state.counts.publishesReceived++
+  const { session } = open
+  session.receivedMessages++
+  const topic = resolveTopic(state, connection, open, packet)
+  if (topic === undefined) return
+  if (!isWithinLimits(state, connection, packet)) return
+  const { clientId } = session
+  const message = messageFromPublish(packet, topic, {
+    publisher: clientId,
+    version: connection.version,
+    nowMs: state.nowMs,
+  })
+  if (packet.qos === 0) {
+    if (refusalOf(state, topic, message) === undefined) spread(state, session, message)
+    return
+  }
+  if (!mayBeTaken(state, connection, open, packet, message)) return
+  if (packet.qos === 1) acceptAtLeastOnce(state, connection, session, packet, message)
+  else acceptExactlyOnce(state, connection, session, packet, message)
+}
+
+/** [MQTT5-3.3.2-8, -9] The topic, or what its alias stands for; undefined once the connection is being closed for it. */
+function resolveTopic(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  packet: PublishPacket,
+): Topic | undefined {
+  const alias = packet.properties?.topicAlias
+  if (alias === undefined) return packet.topic
+  const invalid = { reason: reasonCodes.topicAliasInvalid, publishWill: true }
+  if (alias > state.settings.maxTopicAlias) {
+    endConnection(state, connection, { ...invalid, text: `topic alias above ${state.settings.maxTopicAlias}` })
+    return undefined
+  }
+  open.incomingAliases ??= []
+  if (packet.topic !== undefined) {
+    open.incomingAliases[alias] = packet.topic
+    return packet.topic
+  }
+  const known = open.incomingAliases[alias]
+  if (known === undefined) {
+    endConnection(state, connection, {
+      ...invalid,
+      reason: reasonCodes.protocolError,
+      text: 'a topic alias that was never set',
+    })
+  }
+  return known
+}
+
+/** [MQTT5-3.2.2-11, -14] What CONNACK said is not available is a protocol error to use. */
+function isWithinLimits(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
+  const { settings } = state
+  if (packet.qos > settings.maximumQoS) {
+    endConnection(state, connection, {
+      reason: reasonCodes.qosNotSupported,
+      text: `QoS ${packet.qos} is not supported`,
+      publishWill: true,
+    })
+    return false
+  }
+  if (packet.retain && !settings.retainAvailable) {
+    endConnection(state, connection, {
+      reason: reasonCodes.retainNotSupported,
+      text: 'retained messages are not supported',
+      publishWill: true,
+    })
+    return false
+  }
+  return true
+}
+
+/** Room for one more unanswered PUBLISH, and the disk if it needs one. */
+function mayBeTaken(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  packet: PublishPacket,
+  message: Message,
+): boolean {
+  const isRepeated = packet.qos === 2 && open.session.incoming?.has(packet.packetId) === true
+  if (!isRepeated && connection.version === 5 && connection.unansweredPublishes >= state.settings.receiveMaximum) {
+    // [MQTT5-3.3.4-7] [MQTT5-3.3.4-9] 3.1 and 3.1.1 know no such limit: their reader is slowed down by the disk alone.
+    endConnection(state, connection, {
+      reason: reasonCodes.receiveMaximumExceeded,
+      text: `more than ${state.settings.receiveMaximum} unacknowledged PUBLISH packets`,
+      publishWill: true,
+    })
+    return false
+  }
+  if (state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
+  if (connection.version === 5) refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+  else waitForStorage(state, connection, open, packet)
+  return false
+}
+
+function isKept(state: BrokerState, session: Session, packet: PublishPacket, message: Message): boolean {
+  return (packet.qos === 2 && session.stored !== undefined) || packet.retain || needsStorage(state, message)
+}
+
+/** A 3.1 or 3.1.1 client can not be told to come again: it is not read from until the disk serves. */
+function waitForStorage(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
+  open.parked.push(packet)
+  state.waitingForStorage.add(connection)
+  connection.isPaused = true
+  state.readers.push({ connection, isPaused: true })
+}
+
+/** Why nobody is to hear it, if so. `$SYS` is the broker's own. */
+function refusalOf(state: BrokerState, topic: Topic, message: Message): ReasonCode | undefined {
+  if (topic.name.charCodeAt(0) === 36 && topic.name.startsWith('$SYS/')) return reasonCodes.notAuthorized
+  return meetsFullSession(state, message) ? reasonCodes.quotaExceeded : undefined
+}
+
+/** To subscribers and, if it asks for it, into the memory of its topic. */
+function spread(state: BrokerState, session: Session, message: Message): number {
+  const matched = publish(state, message, session)
+  if (message.retain && retain(state, message) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
+  return matched
+}
+
+function acceptAtLeastOnce(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  packet: PublishPacket,
+  message: Message,
+): void {
+  const refusal = refusalOf(state, message.topic, message)
+  if (refusal !== undefined && connection.version === 5) return refuseOne(state, connection, packet, refusal)
+  const changesBefore = state.gathering.changes.length
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, session, message)
+  const waits = state.gathering.changes.length > changesBefore
+  const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
+  const isHeld = sendAck(state, connection, { type: 'puback', packetId: packet.packetId, reason, waits })
+  if (isHeld) countUnanswered(state, connection)
+}
+
+function acceptExactlyOnce(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  packet: PublishPacket,
+  message: Message,
+): void {
+  const { packetId } = packet
+  const isStored = session.stored !== undefined
+  session.incoming ??= new Map()
+  if (session.incoming.has(packetId)) {
+    // [MQTT-4.3.3-2] [MQTT5-4.3.3-10] The same message again: only the answer is repeated.
+    sendAck(state, connection, { type: 'pubrec', packetId, waits: isStored })
+    return
+  }
+  const refusal = refusalOf(state, message.topic, message)
+  if (refusal !== undefined && connection.version === 5) return refuseOne(state, connection, packet, refusal)
+  session.incoming.set(packetId, state.nowMs)
+  if (connection.version === 5) connection.unansweredPublishes++
+  scheduleRelease(state, session)
+  const changesBefore = state.gathering.changes.length
+  if (isStored) put(state, { kind: 'incoming', clientId: session.clientId, packetId })
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, session, message)
+  const waits = state.gathering.changes.length > changesBefore
+  const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
+  const isHeld = sendAck(state, connection, { type: 'pubrec', packetId, reason, waits })
+  if (isHeld && connection.version !== 5) countUnanswered(state, connection)
+}
+
+function refuseOne(state: BrokerState, connection: Connection, packet: PublishPacket, reason: ReasonCode): void {
+  const type = packet.qos === 1 ? 'puback' : 'pubrec'
+  sendAck(state, connection, { type, packetId: packet.packetId, reason, waits: false })
+}
+
+/** mqtt.await_rel_timeout: an id that is never released does not stay for ever. */
+function scheduleRelease(state: BrokerState, session: Session): void {
+  if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
+  session.isReleaseScheduled = true
+  state.deadlines.add(state.nowMs + state.settings.awaitReleaseTimeoutMs, 'await-release', session.clientId)
+}

@@ -1,0 +1,119 @@
+// SUBSCRIBE and UNSUBSCRIBE.
+
+import {
+  hasWildcard,
+  reasonCodes,
+  splitSharedFilter,
+  type SubscribePacket,
+  type SubscriptionRequest,
+  type TopicFilter,
+  type UnsubscribePacket,
+} from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { startRetained } from '../delivery/retained-messages.ts'
+import { sendPacket } from '../delivery/send-to-client.ts'
+import { put, remove } from '../delivery/stored-queue.ts'
+import type { Session } from '../sessions/session.ts'
+import type { SubscriptionOptions } from '../topics/index.ts'
+
+/** The only failure that a 3.1.1 SUBACK knows [MQTT-3.9.3-2]. */
+const failure311 = 0x80
+
+export function handleSubscribe(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  packet: SubscribePacket,
+): void {
+  const identifier = packet.properties?.subscriptionIdentifier
+  const wanted = packet.subscriptions.map((request) => {
+    const refusal = refusalOf(state, session, request)
+    return { request, refusal: refusal === undefined || connection.version === 5 ? refusal : failure311 }
+  })
+  const added = wanted.map(({ request, refusal }) =>
+    refusal === undefined
+      ? subscribe(state, session, request.filter, optionsOf(state, request, identifier))
+      : undefined,
+  )
+  const reasonCodesInOrder = wanted.map(
+    ({ refusal }, index) => refusal ?? added[index]?.options.qos ?? reasonCodes.unspecifiedError,
+  )
+  const waits = session.stored !== undefined
+  sendPacket(
+    state,
+    connection,
+    { type: 'suback', packetId: packet.packetId, reasonCodes: reasonCodesInOrder, properties: undefined },
+    waits,
+  )
+  for (const one of added) if (one !== undefined) startRetained(state, session, one.filter, one)
+}
+
+function refusalOf(state: BrokerState, session: Session, request: SubscriptionRequest): number | undefined {
+  const { settings } = state
+  const isShared = splitSharedFilter(request.filter) !== undefined
+  if (isShared && !settings.sharedSubscriptionAvailable) return reasonCodes.sharedSubscriptionsNotSupported
+  if (!settings.wildcardSubscriptionAvailable && hasWildcard(request.filter))
+    return reasonCodes.wildcardSubscriptionsNotSupported
+  const isNew = session.subscriptions?.has(request.filter) !== true
+  if (isNew && (session.subscriptions?.size ?? 0) >= settings.maxSubscriptions) return reasonCodes.quotaExceeded
+  if (session.stored !== undefined && !state.storageIsHealthy) return reasonCodes.unspecifiedError
+  return undefined
+}
+
+function optionsOf(
+  state: BrokerState,
+  request: SubscriptionRequest,
+  identifier: number | undefined,
+): SubscriptionOptions {
+  const qos = request.qos < state.settings.maximumQoS ? request.qos : state.settings.maximumQoS
+  const { noLocal, retainAsPublished, retainHandling } = request
+  return { qos, noLocal, retainAsPublished, retainHandling, identifier }
+}
+
+/** [MQTT-3.8.4-3] [MQTT5-3.8.4-3] The same filter again replaces what it was. */
+export function subscribe(
+  state: BrokerState,
+  session: Session,
+  filter: TopicFilter,
+  options: SubscriptionOptions,
+): { filter: TopicFilter; options: SubscriptionOptions; isNew: boolean } {
+  session.subscriptions ??= new Map()
+  const isNew = !session.subscriptions.has(filter)
+  session.subscriptions.set(filter, options)
+  state.routes.subscribe(filter, session, options)
+  if (session.stored !== undefined) put(state, { kind: 'subscription', clientId: session.clientId, filter, ...options })
+  state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
+  return { filter, options, isNew }
+}
+
+export function handleUnsubscribe(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  packet: UnsubscribePacket,
+): void {
+  const found = packet.filters.map((filter) => unsubscribe(state, session, filter))
+  const codes = found.map((wasThere) => (wasThere ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
+  sendPacket(
+    state,
+    connection,
+    {
+      type: 'unsuback',
+      packetId: packet.packetId,
+      reasonCodes: connection.version === 5 ? codes : [],
+      properties: undefined,
+    },
+    session.stored !== undefined,
+  )
+}
+
+/** True if there was such a subscription. */
+export function unsubscribe(state: BrokerState, session: Session, filter: TopicFilter): boolean {
+  if (session.subscriptions?.delete(filter) !== true) return false
+  state.routes.unsubscribe(filter, session)
+  session.scans = session.scans?.filter((scan) => scan.filter !== filter)
+  if (session.stored !== undefined) remove(state, { kind: 'subscription', clientId: session.clientId, filter })
+  state.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })
+  return true
+}

@@ -1,0 +1,156 @@
+// The second half of CONNECT: the client may come in. An older connection of the same client id is closed, its session
+// is resumed or a new one begun, CONNACK says what holds, and what waited for the client is sent.
+
+import { reasonCodes, type ConnackProperties, type ConnectPacket } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { resumeDelivery } from '../delivery/pump.ts'
+import { dropWill, endSession, publishWillMessage, recordWill, startStoring } from '../delivery/session-end.ts'
+import { sendPacket } from '../delivery/send-to-client.ts'
+import { Message, never } from '../message.ts'
+import { neverExpires, Session } from '../sessions/session.ts'
+import { endConnection } from './close-connection.ts'
+import { moveTo, type AwaitingVerdict } from './connection-state.ts'
+
+const largestReceiveMaximum = 65_535
+
+export function openConnection(state: BrokerState, connection: Connection, awaiting: AwaitingVerdict): void {
+  const { connect, clientId } = awaiting
+  const changesBefore = state.gathering.changes.length
+  takeOver(state, clientId, connect)
+  const resumed = resumable(state, clientId, connect)
+  const session = resumed ?? new Session(clientId, state.nowMs)
+  const wasStored = session.stored !== undefined
+  attach(state, connection, session, connect)
+  if (session.expirySeconds > 0) startStoring(state, session)
+  keepWill(state, session, connect)
+  moveTo(connection, { state: 'open', session, incomingAliases: undefined, parked: [] })
+  state.openConnections++
+  // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
+  const waits = wasStored || state.gathering.changes.length > changesBefore
+  sendPacket(state, connection, connackFor(state, session, awaiting, resumed !== undefined), waits)
+  state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: resumed !== undefined })
+  resumeDelivery(state, session, connection)
+}
+
+/** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] One client id, one connection: the older one goes. */
+function takeOver(state: BrokerState, clientId: string, connect: ConnectPacket): void {
+  const session = state.sessions.get(clientId)
+  const older = session?.connection
+  if (session === undefined || older === undefined) return
+  state.events.push({ event: 'session-taken-over', clientId })
+  // A session that is not to go on ends with its old connection.
+  if (connect.cleanStart) session.expirySeconds = 0
+  endConnection(state, older, {
+    reason: reasonCodes.sessionTakenOver,
+    text: 'another client has connected with the same client id',
+    publishWill: true,
+  })
+}
+
+/** [MQTT-3.1.2-4 to -6] [MQTT5-3.1.2-4 to -6] The stored session, unless the client wants to begin anew. */
+function resumable(state: BrokerState, clientId: string, connect: ConnectPacket): Session | undefined {
+  const session = state.sessions.get(clientId)
+  if (session !== undefined && connect.cleanStart) {
+    endSession(state, session)
+    return undefined
+  }
+  if (session !== undefined) settleWaitingWill(state, session)
+  settleOrphanWill(state, clientId)
+  return session
+}
+
+/** [MQTT5-3.1.3-9] Back within the will delay: the will is not published. */
+function settleWaitingWill(state: BrokerState, session: Session): void {
+  if (session.willDueAtMs !== Infinity) dropWill(state, session)
+}
+
+function settleOrphanWill(state: BrokerState, clientId: string): void {
+  const orphan = state.orphanWills.get(clientId)
+  if (orphan === undefined) return
+  state.orphanWills.delete(clientId)
+  state.gathering.changes.push({ change: 'delete', key: { kind: 'will', clientId } })
+  if (orphan.dueAtMs <= state.nowMs) publishWillMessage(state, orphan.message)
+}
+
+function attach(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
+  const { settings } = state
+  state.sessions.set(session.clientId, session)
+  session.connection = connection
+  session.version = connect.version
+  session.username = connect.username
+  session.cleanStart = connect.cleanStart
+  session.expirySeconds = sessionExpiry(state, connect)
+  const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
+  session.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
+  connection.keepAliveMs = keepAliveSeconds(state, connect) * 1_000 * settings.keepAliveMultiplier
+  connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
+  connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
+  if (connection.keepAliveMs > 0) state.deadlines.add(state.nowMs + connection.keepAliveMs, 'keep-alive', connection)
+}
+
+function sessionExpiry(state: BrokerState, connect: ConnectPacket): number {
+  const { sessionExpirySeconds, maxSessionExpirySeconds } = state.settings
+  if (connect.version !== 5) return connect.cleanStart ? 0 : sessionExpirySeconds
+  const asked = connect.properties?.sessionExpiryIntervalSeconds ?? 0
+  return Math.min(asked, maxSessionExpirySeconds ?? neverExpires)
+}
+
+/** [MQTT5-3.1.2-21] Ours, where we have one, holds instead of the client's; 3.x clients can not be told. */
+function keepAliveSeconds(state: BrokerState, connect: ConnectPacket): number {
+  const { serverKeepAliveSeconds } = state.settings
+  return connect.version === 5 && serverKeepAliveSeconds !== undefined
+    ? serverKeepAliveSeconds
+    : connect.keepAliveSeconds
+}
+
+function keepWill(state: BrokerState, session: Session, connect: ConnectPacket): void {
+  const { will } = connect
+  session.will = undefined
+  session.willDueAtMs = Infinity
+  if (will === undefined) return
+  const { willDelayIntervalSeconds, ...properties } = will.properties ?? {}
+  const message = new Message(state.topics.named(will.topic), {
+    qos: will.qos,
+    retain: will.retain,
+    properties: Object.keys(properties).length === 0 ? undefined : properties,
+    publisher: session.clientId,
+    publishedAtMs: state.nowMs,
+    expiresAtMs: never,
+    chunk: Buffer.from(will.payload),
+    payloadStart: 0,
+    payloadEnd: will.payload.length,
+  })
+  message.isOwned = true
+  session.will = { message, delaySeconds: willDelayIntervalSeconds ?? 0 }
+  recordWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0, dueAtMs: undefined })
+}
+
+function connackFor(state: BrokerState, session: Session, awaiting: AwaitingVerdict, sessionPresent: boolean) {
+  const properties = awaiting.connect.version === 5 ? connackProperties(state, session, awaiting) : undefined
+  // [MQTT-3.2.2-4] 3.1 has no session-present flag: its byte is reserved, and the encoder leaves it 0.
+  return { type: 'connack', sessionPresent, reasonCode: reasonCodes.success, properties } as const
+}
+
+/** What differs from what the client asked for or from what the standard takes for granted. */
+function connackProperties(state: BrokerState, session: Session, awaiting: AwaitingVerdict): ConnackProperties {
+  const { settings } = state
+  const asked = awaiting.connect.properties
+  const properties: ConnackProperties = {
+    receiveMaximum: settings.receiveMaximum,
+    maximumPacketSizeBytes: settings.maxPacketBytes,
+    topicAliasMaximum: settings.maxTopicAlias,
+  }
+  if (session.expirySeconds !== (asked?.sessionExpiryIntervalSeconds ?? 0)) {
+    properties.sessionExpiryIntervalSeconds = session.expirySeconds
+  }
+  if (settings.maximumQoS < 2) properties.maximumQoS = settings.maximumQoS === 0 ? 0 : 1
+  if (!settings.retainAvailable) properties.retainAvailable = false
+  if (!settings.wildcardSubscriptionAvailable) properties.wildcardSubscriptionAvailable = false
+  if (!settings.sharedSubscriptionAvailable) properties.sharedSubscriptionAvailable = false
+  if (awaiting.connect.clientId === '') properties.assignedClientIdentifier = session.clientId
+  if (settings.serverKeepAliveSeconds !== undefined) properties.serverKeepAliveSeconds = settings.serverKeepAliveSeconds
+  // [MQTT5-3.1.2-28] Only to those who asked: a part of the topic tree of their own for responses.
+  if (asked?.requestResponseInformation === true) properties.responseInformation = `response/${session.clientId}`
+  return properties
+}

@@ -1,0 +1,55 @@
+// A batch is on disk: what waited for it leaves, which the driver sees to, and those who waited count it as answered.
+
+import { assert } from '../assert.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { headBits, sendKinds, type SendList } from '../send-list.ts'
+
+export function handleCommitted(state: BrokerState, number: number): void {
+  const batch = state.committing.shift()
+  assert(batch !== undefined && batch.number === number, `batch ${number} was committed out of turn`)
+  state.committedBatch = number
+  countAnswered(state, batch.sendsAfterCommit)
+}
+
+/** PUBACK ends a QoS 1 exchange; for a 3.x client PUBREC ends what may hold up its reader. */
+function countAnswered(state: BrokerState, sends: SendList): void {
+  for (let index = 0; index < sends.length; index++) {
+    const connection = sends.to[index]
+    if (connection.unansweredPublishes === 0) continue
+    if (isAnswer(sends, index, connection)) answered(state, connection)
+  }
+}
+
+function isAnswer(sends: SendList, index: number, connection: Connection): boolean {
+  const kind = headBits.kind(sends.head[index])
+  const what = sends.what[index]
+  const isPuback = kind === sendKinds.puback || (kind === sendKinds.packet && isPacketOf(what, 'puback'))
+  const isPubrec = kind === sendKinds.pubrec || (kind === sendKinds.packet && isPacketOf(what, 'pubrec'))
+  return isPuback || (isPubrec && connection.version !== 5)
+}
+
+function isPacketOf(what: SendList['what'][number], type: string): boolean {
+  return what !== undefined && 'type' in what && what.type === type
+}
+
+function answered(state: BrokerState, connection: Connection): void {
+  connection.unansweredPublishes--
+  const mayGoOn = connection.isPaused && connection.unansweredPublishes * 2 <= state.settings.receiveMaximum
+  if (!mayGoOn || state.waitingForStorage.has(connection)) return
+  connection.isPaused = false
+  state.readers.push({ connection, isPaused: false })
+}
+
+/** resolutions: 3.x clients know no Receive Maximum; one that is ahead of the disk is not read from for a while. */
+export function countUnanswered(state: BrokerState, connection: Connection): void {
+  connection.unansweredPublishes++
+  if (
+    connection.version === 5 ||
+    connection.isPaused ||
+    connection.unansweredPublishes <= state.settings.receiveMaximum
+  )
+    return
+  connection.isPaused = true
+  state.readers.push({ connection, isPaused: true })
+}

@@ -1,0 +1,167 @@
+// One message offered to one session: sent now, left waiting, or dropped with a reason.
+
+import type { QoS } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { own, type Message } from '../message.ts'
+import type { DropReason } from '../outputs.ts'
+import { publishHead } from '../send-list.ts'
+import type { Delivery } from '../sessions/delivery.ts'
+import type { Session } from '../sessions/session.ts'
+import { fits, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
+import { forgetDelivery, keepDelivery, put } from './stored-queue.ts'
+
+/** QoS 0: now or never. */
+export function offerAtMostOnce(
+  state: BrokerState,
+  session: Session,
+  message: Message,
+  how: { retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
+): void {
+  const connection = session.connection
+  if (connection === undefined) return
+  if (connection.unsentBytes > state.settings.maxUnsentBytes) return state.countDrop(session, message, 'not-reading')
+  if (!fits(state, connection, message, how.subscriptionIdentifiers))
+    return state.countDrop(session, message, 'too-large')
+  state.counts.publishesSent++
+  const list = sendsOf(state, connection)
+  const head = publishHead(0, { retain: how.retain, dup: false }, 0)
+  if (how.subscriptionIdentifiers === undefined && connection.outgoingAliasMaximum === 0) {
+    sendPublish(list, connection, message, head)
+  } else {
+    sendPublishWithExtra(state, connection, message, {
+      list,
+      head,
+      subscriptionIdentifiers: how.subscriptionIdentifiers,
+    })
+  }
+}
+
+/** QoS 1 and 2. A stored session keeps it whatever becomes of it next. */
+export function offer(state: BrokerState, session: Session, delivery: Delivery, message: Message): void {
+  const stored = session.stored
+  if (stored !== undefined) {
+    if (stored.count >= state.settings.maxStoredMessages) return state.countDrop(session, message, 'storage-full')
+    keepDelivery(state, session, stored, delivery, message)
+  }
+  const connection = session.connection
+  const isNext = session.pendingCount === 0 && (stored === undefined || stored.diskFrom === delivery.sequence)
+  if (connection !== undefined && isNext && hasRoom(state, session, connection)) {
+    if (stored !== undefined) stored.diskFrom = delivery.sequence + 1
+    sendFirst(state, session, connection, delivery)
+  } else {
+    leaveWaiting(state, session, delivery, message)
+  }
+}
+
+/** Whether one more delivery may be in flight to this client now. */
+export function hasRoom(state: BrokerState, session: Session, connection: Connection): boolean {
+  const reserved = session.stored?.packetIds?.size ?? 0
+  return (
+    session.inflightCount - reserved < session.windowLimit && connection.unsentBytes <= state.settings.maxUnsentBytes
+  )
+}
+
+function leaveWaiting(state: BrokerState, session: Session, delivery: Delivery, message: Message): void {
+  const stored = session.stored
+  if (stored === undefined) return waitInMemory(state, session, delivery, message)
+  const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
+  // A sleeping client's messages, and those beyond the window in memory, wait on disk alone.
+  if (!isNextInMemory || session.pendingCount >= state.settings.maxQueuedMessages) return
+  own(message, state.slabs)
+  stored.diskFrom = delivery.sequence + 1
+  session.queue().push(delivery)
+}
+
+function waitInMemory(state: BrokerState, session: Session, delivery: Delivery, message: Message): void {
+  const queue = session.queue()
+  if (queue.length >= state.settings.maxQueuedMessages) {
+    if (state.settings.queueFullPolicy === 'drop-newest') return state.countDrop(session, message, 'queue-full')
+    const oldest = queue.shift()
+    if (oldest?.message !== undefined) state.countDrop(session, oldest.message, 'queue-full')
+  }
+  own(message, state.slabs)
+  queue.push(delivery)
+}
+
+/**
+ * The first sending in this connection. Puts the delivery in flight, or drops it where the client could not take it
+ * or its time is over.
+ */
+export function sendFirst(state: BrokerState, session: Session, connection: Connection, delivery: Delivery): void {
+  const message = delivery.message
+  if (message === undefined) return
+  const refusal = reasonNotToSend(state, connection, delivery, message)
+  if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
+  own(message, state.slabs)
+  if (delivery.packetId === 0) session.window().add(delivery)
+  delivery.stage = 'sent'
+  delivery.sentAtMs = state.nowMs
+  state.counts.publishesSent++
+  transmit(state, session, connection, delivery, message)
+  if (connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
+}
+
+function reasonNotToSend(
+  state: BrokerState,
+  connection: Connection,
+  delivery: Delivery,
+  message: Message,
+): DropReason | undefined {
+  // What may have been sent before is owed to the client: its packet id is known to it.
+  if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) return 'expired'
+  if (!fits(state, connection, message, delivery.subscriptionIdentifiers)) return 'too-large'
+  return undefined
+}
+
+function abandon(state: BrokerState, session: Session, delivery: Delivery, message: Message, reason: DropReason): void {
+  if (delivery.packetId !== 0) session.window().remove(delivery)
+  state.countDrop(session, message, reason)
+  forgetDelivery(state, session, delivery)
+}
+
+/** Writes the PUBLISH for a delivery that has its packet id; again if it was sent before. */
+export function transmit(
+  state: BrokerState,
+  session: Session,
+  connection: Connection,
+  delivery: Delivery,
+  message: Message,
+): void {
+  const head = publishHead(delivery.qos, { retain: delivery.retain, dup: delivery.wasSent }, delivery.packetId)
+  const mustBeStored = delivery.qos === 2 && session.stored !== undefined
+  if (mustBeStored && !delivery.wasSent) {
+    put(state, {
+      kind: 'outgoing',
+      clientId: session.clientId,
+      packetId: delivery.packetId,
+      sequence: delivery.sequence,
+      stage: 'sent',
+    })
+  }
+  // A QoS 2 packet id that left before it was stored could be given to another message after a crash.
+  const list = mustBeStored ? state.gathering.sendsAfterCommit : sendsOf(state, connection)
+  delivery.wasSent = true
+  if (delivery.subscriptionIdentifiers === undefined && connection.outgoingAliasMaximum === 0) {
+    sendPublish(list, connection, message, head)
+  } else {
+    sendPublishWithExtra(state, connection, message, {
+      list,
+      head,
+      subscriptionIdentifiers: delivery.subscriptionIdentifiers,
+    })
+  }
+}
+
+/** resolutions: unacknowledged packets are sent again to 3.1 and 3.1.1 clients only [MQTT5-4.4.0-1]. */
+export function scheduleRetry(state: BrokerState, session: Session): void {
+  if (state.settings.retryIntervalMs === 0) return
+  session.isRetryScheduled = true
+  state.deadlines.add(state.nowMs + state.settings.retryIntervalMs, 'retry', session.clientId)
+}
+
+/** The QoS at which a message goes to a subscription. */
+export function effectiveQoS(state: BrokerState, published: QoS, granted: QoS): QoS {
+  if (state.settings.upgradeQoS) return granted
+  return published < granted ? published : granted
+}

@@ -1,0 +1,122 @@
+// From one message to everybody who is to have it.
+
+import type { QoS } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Message } from '../message.ts'
+import { Delivery } from '../sessions/delivery.ts'
+import type { Session } from '../sessions/session.ts'
+import type { DeliveryPlan, Recipient, SharedGroup } from '../topics/index.ts'
+import { effectiveQoS, hasRoom, offer, offerAtMostOnce } from './offer.ts'
+import { keepBody } from './stored-queue.ts'
+
+/** Gives the message to every session that matches; the number of them. */
+export function publish(state: BrokerState, message: Message, publisher: Session | undefined): number {
+  const plan = state.routes.planFor(message.topic)
+  if (plan.recipients.length + plan.groups.length > 1 && message.qos > 0) shareBody(state, plan, message)
+  let matched = 0
+  for (const recipient of plan.recipients) {
+    if (deliver(state, recipient, message, publisher)) matched++
+  }
+  for (const group of plan.groups) {
+    if (deliverToGroup(state, group, message, undefined)) matched++
+  }
+  return matched
+}
+
+/** Whether somebody's stored queue would keep the message: then its acknowledgement waits for the disk. */
+export function needsStorage(state: BrokerState, message: Message): boolean {
+  const plan = state.routes.planFor(message.topic)
+  return plan.recipients.some((recipient) => isKeptFor(state, recipient, message)) || plan.groups.length > 0
+}
+
+/** Whether a stored session that is to have the message holds as many as it may. */
+export function meetsFullSession(state: BrokerState, message: Message): boolean {
+  if (state.fullSessions.size === 0) return false
+  const plan = state.routes.planFor(message.topic)
+  return plan.recipients.some(
+    (recipient) => state.fullSessions.has(recipient.subscriber) && isKeptFor(state, recipient, message),
+  )
+}
+
+function isKeptFor(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
+  return recipient.subscriber.stored !== undefined && effectiveQoS(state, message.qos, recipient.qos) > 0
+}
+
+/** A message that two or more stored queues will hold is stored once. */
+function shareBody(state: BrokerState, plan: DeliveryPlan<Session>, message: Message): void {
+  let stored = 0
+  for (const recipient of plan.recipients) if (isKeptFor(state, recipient, message)) stored++
+  if (stored > 1) keepBody(state, message)
+}
+
+function deliver(
+  state: BrokerState,
+  recipient: Recipient<Session>,
+  message: Message,
+  publisher: Session | undefined,
+): boolean {
+  const session = recipient.subscriber
+  if (recipient.hasNoLocal && session === publisher) return deliverToSelf(state, recipient, message)
+  const qos = effectiveQoS(state, message.qos, recipient.qos)
+  const retain = recipient.retainAsPublished && message.retain
+  hand(state, session, message, { qos, retain, subscriptionIdentifiers: recipient.identifiers, group: undefined })
+  return true
+}
+
+/** [MQTT5-3.8.3-3] Only through those of its subscriptions that do not exclude its own messages. */
+function deliverToSelf(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
+  const effective = recipient.effectiveFor(true)
+  if (effective === undefined) return false
+  hand(state, recipient.subscriber, message, {
+    qos: effectiveQoS(state, message.qos, effective.qos),
+    retain: effective.retainAsPublished && message.retain,
+    subscriptionIdentifiers: effective.identifiers,
+    group: undefined,
+  })
+  return true
+}
+
+export function hand(
+  state: BrokerState,
+  session: Session,
+  message: Message,
+  how: {
+    qos: QoS
+    retain: boolean
+    subscriptionIdentifiers: readonly number[] | undefined
+    group: SharedGroup<Session> | undefined
+  },
+): void {
+  if (how.qos === 0) offerAtMostOnce(state, session, message, how)
+  else offer(state, session, new Delivery(message, how), message)
+}
+
+/**
+ * One member of the group gets it: one with its client there and room in its window, else one with its client there,
+ * else one whose stored session can wait [MQTT5-4.8.2-4, -5]. `except` is a member that has just failed.
+ */
+export function deliverToGroup(
+  state: BrokerState,
+  group: SharedGroup<Session>,
+  message: Message,
+  except: Session | undefined,
+): boolean {
+  const member =
+    group.pick((session) => session !== except && isReady(state, session)) ??
+    group.pick((session) => session !== except && session.connection !== undefined) ??
+    group.pick((session) => session !== except && session.stored !== undefined && !state.fullSessions.has(session))
+  if (member === undefined) return false
+  const { options, subscriber } = member
+  const qos = effectiveQoS(state, message.qos, options.qos)
+  hand(state, subscriber, message, {
+    qos,
+    retain: options.retainAsPublished && message.retain,
+    subscriptionIdentifiers: options.identifier === undefined ? undefined : [options.identifier],
+    group: qos === 0 ? undefined : group,
+  })
+  return true
+}
+
+function isReady(state: BrokerState, session: Session): boolean {
+  return session.connection !== undefined && session.pendingCount === 0 && hasRoom(state, session, session.connection)
+}

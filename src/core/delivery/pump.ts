@@ -1,0 +1,125 @@
+// Keeps messages moving towards one client: what waits in memory is sent as the window has room, memory is filled up
+// again from disk, and retained messages follow when nothing else waits.
+
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { fromStored } from '../message.ts'
+import type { QueuedRecord, StoredRecord } from '../records.ts'
+import { Delivery } from '../sessions/delivery.ts'
+import type { Session, StoredQueue } from '../sessions/session.ts'
+import { parseTopicName } from '../../protocol/index.ts'
+import { hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
+import { sendAck } from './send-to-client.ts'
+import { forgetDelivery } from './stored-queue.ts'
+
+/** Sends what may be sent now. Called whenever room has appeared: an acknowledgement, a report of sent bytes. */
+export function pump(state: BrokerState, session: Session): void {
+  const connection = session.connection
+  if (connection === undefined) return
+  const pending = session.pending
+  if (pending !== undefined) {
+    for (let next = pending.peek(); next !== undefined; next = pending.peek()) {
+      if (next.packetId === 0 && !hasRoom(state, session, connection)) break
+      pending.shift()
+      sendWaiting(state, session, connection, next)
+    }
+  }
+  if (session.onDiskCount > 0) askForMore(state, session)
+  else if (session.scans !== undefined && session.pendingCount === 0) state.scanning.add(session)
+}
+
+function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: Delivery): void {
+  session.stored?.packetIds?.delete(delivery.sequence)
+  sendFirst(state, session, connection, delivery)
+}
+
+/** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] What was in flight is sent again in its order, then the rest follows. */
+export function resumeDelivery(state: BrokerState, session: Session, connection: Connection): void {
+  resend(state, session, connection, -Infinity)
+  pump(state, session)
+}
+
+/** Sends again what was last sent at `sentBeforeMs` or earlier; all of it with -Infinity. */
+export function resend(state: BrokerState, session: Session, connection: Connection, sentBeforeMs: number): void {
+  for (const delivery of session.outgoing?.inSendOrder() ?? []) {
+    if (sentBeforeMs !== -Infinity && delivery.sentAtMs > sentBeforeMs) continue
+    resendOne(state, session, connection, delivery)
+  }
+  if (session.inflightCount > 0 && connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
+}
+
+function resendOne(state: BrokerState, session: Session, connection: Connection, delivery: Delivery): void {
+  if (delivery.stage === 'waiting') return // Its packet id is remembered, its message is still on disk.
+  delivery.sentAtMs = state.nowMs
+  if (delivery.stage === 'received') {
+    sendAck(state, connection, { type: 'pubrel', packetId: delivery.packetId, waits: session.stored !== undefined })
+  } else if (delivery.message !== undefined) {
+    transmit(state, session, connection, delivery, delivery.message)
+  }
+}
+
+function askForMore(state: BrokerState, session: Session): void {
+  const stored = session.stored
+  if (stored === undefined || stored.loading !== undefined) return
+  const room = state.settings.maxQueuedMessages - session.pendingCount
+  if (room * 2 < state.settings.maxQueuedMessages) return
+  const question = state.ask({ for: 'queue', session, upTo: stored.nextSequence })
+  stored.loading = question
+  const { gathering } = state
+  state.questions.push({
+    kind: 'load-queue',
+    question,
+    clientId: session.clientId,
+    fromSequence: stored.diskFrom,
+    limit: room,
+    // An empty batch is never written, so nobody may wait for it.
+    afterBatch: gathering.changes.length > 0 ? gathering.number : gathering.number - 1,
+  })
+}
+
+/** The answer to `load-queue`. `upTo`: the sequence that was next when the question was asked. */
+export function handleQueueLoaded(
+  state: BrokerState,
+  session: Session,
+  answer: { question: number; records: readonly StoredRecord[]; isEnd: boolean; upTo: number },
+): void {
+  const stored = session.stored
+  // The session has ended, or lost its client meanwhile: what was read is read again when it is wanted.
+  if (stored === undefined || stored.loading !== answer.question) return
+  stored.loading = undefined
+  if (session.connection === undefined) return
+  for (const record of answer.records) {
+    if (record.kind === 'queued' && record.sequence >= stored.diskFrom) restoreDelivery(state, session, stored, record)
+  }
+  if (answer.isEnd) stored.diskFrom = Math.max(stored.diskFrom, answer.upTo)
+  pump(state, session)
+}
+
+function restoreDelivery(state: BrokerState, session: Session, stored: StoredQueue, record: QueuedRecord): void {
+  stored.diskFrom = record.sequence + 1
+  if (typeof record.message === 'number') return // Its body is damaged: there is nothing to deliver.
+  const name = parseTopicName(record.message.topic)
+  if (name === undefined) return
+  const message = fromStored(record.message, state.topics.named(name))
+  if (record.bodyId !== undefined) message.bodyId = record.bodyId
+  const packetId = stored.packetIds?.get(record.sequence)
+  const reserved = packetId === undefined ? undefined : session.window().get(packetId)
+  const delivery = reserved ?? new Delivery(message, { ...record, group: undefined })
+  delivery.message = message
+  delivery.sequence = record.sequence
+  if (reserved === undefined && record.qos === 1) delivery.wasSent = mayHaveBeenSent(stored, record.sequence)
+  if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) {
+    state.countDrop(session, message, 'expired')
+    forgetDelivery(state, session, delivery)
+    return
+  }
+  session.queue().push(delivery)
+}
+
+function mayHaveBeenSent(stored: StoredQueue, sequence: number): boolean {
+  if (sequence < stored.sentBelow) return true
+  if (stored.maybeSent === 0) return false
+  stored.maybeSent--
+  stored.sentBelow = sequence + 1
+  return true
+}

@@ -1,0 +1,127 @@
+// The last step inside the core: which of the two lists a sending goes to. Order is kept here and nowhere else.
+
+import type { AckType, ControlPacket, PacketId, ReasonCode } from '../../protocol/index.ts'
+import { AckPacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { remainingSeconds, type Message } from '../message.ts'
+import { sendKinds, type PublishExtra, type SendList } from '../send-list.ts'
+
+/** Where what is free to leave goes: at once, or behind what this connection is still waiting for. */
+export function sendsOf(state: BrokerState, connection: Connection): SendList {
+  return connection.heldUntilBatch > state.committedBatch ? holdAll(state, connection) : state.sends
+}
+
+/** From here on everything for this connection waits for the batch that is being gathered. */
+export function holdAll(state: BrokerState, connection: Connection): SendList {
+  connection.heldUntilBatch = state.gathering.number
+  return state.gathering.sendsAfterCommit
+}
+
+export function sendPublish(list: SendList, connection: Connection, message: Message, head: number): void {
+  connection.unsentBytes += message.frameEnd - message.frameStart
+  list.publish(connection, message, head, undefined)
+}
+
+/** As `sendPublish`, for the few that need subscription identifiers or have topic aliases. */
+export function sendPublishWithExtra(
+  state: BrokerState,
+  connection: Connection,
+  message: Message,
+  how: { list: SendList; head: number; subscriptionIdentifiers: readonly number[] | undefined },
+): void {
+  connection.unsentBytes += message.frameEnd - message.frameStart
+  // An alias counts from the packet that introduces it: what waits for the disk may be passed, so it has none.
+  const alias = how.list === state.sends ? aliasFor(connection, message) : undefined
+  const extra: PublishExtra = {
+    subscriptionIdentifiers: how.subscriptionIdentifiers,
+    topicAlias: alias === undefined ? 0 : alias.topicAlias,
+    topicIsOmitted: alias !== undefined && alias.isKnown,
+  }
+  how.list.publish(connection, message, how.head, extra)
+}
+
+/** First come, first served: the first topics of a connection get the client's aliases [MQTT5-3.1.2-26]. */
+function aliasFor(connection: Connection, message: Message): { topicAlias: number; isKnown: boolean } | undefined {
+  if (connection.outgoingAliasMaximum === 0) return undefined
+  const aliases = (connection.outgoingAliases ??= new Map())
+  const known = aliases.get(message.topic)
+  if (known !== undefined) return { topicAlias: known, isKnown: true }
+  if (aliases.size >= connection.outgoingAliasMaximum) return undefined
+  aliases.set(message.topic, aliases.size + 1)
+  return { topicAlias: aliases.size, isKnown: false }
+}
+
+/** [MQTT5-3.1.2-24] Nothing larger than the client's Maximum Packet Size is sent to it. */
+export function fits(
+  state: BrokerState,
+  connection: Connection,
+  message: Message,
+  subscriptionIdentifiers: readonly number[] | undefined,
+): boolean {
+  if (connection.maximumPacketBytes === Infinity) return true
+  const bytes = measurePublish(
+    {
+      topic: message.topic,
+      topicIsOmitted: false,
+      topicAlias: connection.outgoingAliasMaximum > 0 ? connection.outgoingAliasMaximum : 0,
+      qos: message.qos === 0 ? 0 : 1,
+      retain: false,
+      dup: false,
+      packetId: 1,
+      properties: message.properties,
+      messageExpiryIntervalSeconds: remainingSeconds(message, state.nowMs),
+      subscriptionIdentifiers,
+      chunk: message.chunk,
+      payloadStart: message.payloadStart,
+      payloadEnd: message.frameEnd,
+    },
+    connection.version,
+  )
+  return bytes <= connection.maximumPacketBytes
+}
+
+const kindOfAck = {
+  puback: sendKinds.puback,
+  pubrec: sendKinds.pubrec,
+  pubrel: sendKinds.pubrel,
+  pubcomp: sendKinds.pubcomp,
+} as const
+
+export interface Ack {
+  readonly type: AckType
+  readonly packetId: PacketId
+  /** Said to 5.0 clients only. */
+  readonly reason?: ReasonCode
+  /** It stands for what is in the batch that is being gathered. */
+  readonly waits: boolean
+}
+
+/**
+ * Acknowledgements leave a connection in the order in which its packets came: none passes one that waits. True if it
+ * waits itself.
+ */
+export function sendAck(state: BrokerState, connection: Connection, ack: Ack): boolean {
+  const list = listForAck(state, connection, ack.waits)
+  const reason = ack.reason ?? reasonCodes.success
+  if (reason === reasonCodes.success || connection.version !== 5) {
+    list.acknowledge(connection, kindOfAck[ack.type], ack.packetId)
+  } else {
+    list.packet(connection, new AckPacket(ack.type, ack.packetId, reason, undefined))
+  }
+  return list !== state.sends
+}
+
+function listForAck(state: BrokerState, connection: Connection, waits: boolean): SendList {
+  const committed = state.committedBatch
+  if (!waits && connection.acksHeldUntilBatch <= committed && connection.heldUntilBatch <= committed) return state.sends
+  connection.acksHeldUntilBatch = state.gathering.number
+  return state.gathering.sendsAfterCommit
+}
+
+/** SUBACK, UNSUBACK, CONNACK: `waits` where it stands for stored state; then nothing may pass it. */
+export function sendPacket(state: BrokerState, connection: Connection, packet: ControlPacket, waits: boolean): void {
+  const acksWait = connection.acksHeldUntilBatch > state.committedBatch
+  const list = waits || acksWait ? holdAll(state, connection) : sendsOf(state, connection)
+  list.packet(connection, packet)
+}

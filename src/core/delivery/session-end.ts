@@ -1,0 +1,171 @@
+// A client goes, a session ends, a will is published.
+
+import type { BrokerState } from '../broker-state.ts'
+import { Message, toStored } from '../message.ts'
+import type { Delivery } from '../sessions/delivery.ts'
+import { newStoredQueue, type Session, type StoredQueue } from '../sessions/session.ts'
+import { deliverToGroup, publish } from './publish.ts'
+import { retain } from './retained-messages.ts'
+import { expiryMs, forgetDelivery, put, recordSession, remove } from './stored-queue.ts'
+
+/** The session has no client any more: it is kept for its expiry, or ends at once. */
+export function detach(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
+  session.connection = undefined
+  session.disconnectedAtMs = state.nowMs
+  session.scans = undefined
+  state.scanning.delete(session)
+  state.openConnections--
+  settleWill(state, session, how.publishWill)
+  if (session.expirySeconds === 0) return endSession(state, session)
+  passOnShared(state, session)
+  putToSleep(session)
+  const expiry = expiryMs(session)
+  if (expiry !== undefined) state.deadlines.add(state.nowMs + expiry, 'session-expiry', session.clientId)
+  if (session.stored !== undefined) recordSession(state, session, session.stored)
+}
+
+/** Makes a session outlive its connection on disk. */
+export function startStoring(state: BrokerState, session: Session): StoredQueue {
+  session.stored ??= newStoredQueue()
+  recordSession(state, session, session.stored)
+  return session.stored
+}
+
+/** What waits in memory waits on disk alone from now on: a sleeping client costs little. */
+function putToSleep(session: Session): void {
+  const { stored, pending } = session
+  if (stored === undefined) return
+  stored.loading = undefined
+  const first = pending?.peek()
+  if (first === undefined || pending === undefined) return
+  stored.diskFrom = first.sequence
+  for (const delivery of pending.takeAll()) {
+    if (delivery.packetId !== 0) delivery.message = undefined // Reserved: read again with its queued record.
+    if (delivery.packetId !== 0) stored.packetIds?.set(delivery.sequence, delivery.packetId)
+  }
+}
+
+export function endSession(state: BrokerState, session: Session): void {
+  state.sessions.delete(session.clientId)
+  state.fullSessions.delete(session)
+  const moving = sharedDeliveries(session)
+  for (const filter of session.subscriptions?.keys() ?? []) state.routes.unsubscribe(filter, session)
+  session.subscriptions = undefined
+  for (const delivery of moving) moveToAnother(state, session, delivery)
+  releaseBodies(state, session)
+  // [MQTT5-3.1.3.2.2] The end of the session ends the delay of its will.
+  if (session.willDueAtMs !== Infinity) publishWill(state, session)
+  if (session.stored !== undefined)
+    state.gathering.changes.push({ change: 'delete-session', clientId: session.clientId })
+  session.stored = undefined
+  state.events.push({ event: 'session-ended', clientId: session.clientId })
+}
+
+function releaseBodies(state: BrokerState, session: Session): void {
+  const held = [...(session.outgoing?.inSendOrder() ?? []), ...(session.pending?.takeAll() ?? [])]
+  for (const delivery of held) forgetDelivery(state, session, delivery)
+  session.outgoing = undefined
+}
+
+/** [MQTT5-4.8.2-5] What a shared group gave to this session and its client has not acknowledged, in order. */
+function sharedDeliveries(session: Session): Delivery[] {
+  const inFlight = (session.outgoing?.inSendOrder() ?? []).filter((delivery) => delivery.qos === 1)
+  return [...inFlight, ...waiting(session)].filter((delivery) => delivery.group !== undefined)
+}
+
+function waiting(session: Session): Delivery[] {
+  const all = session.pending?.takeAll() ?? []
+  for (const delivery of all) session.pending?.push(delivery)
+  return all
+}
+
+/** Its client is gone: QoS 1 of a shared group goes to a member whose client is there, if one is. */
+function passOnShared(state: BrokerState, session: Session): void {
+  const moving = sharedDeliveries(session).filter(
+    (delivery) => delivery.group !== undefined && hasOpenMember(delivery, session),
+  )
+  if (moving.length === 0) return
+  const moved = new Set(moving.filter((delivery) => moveToAnother(state, session, delivery)))
+  const staying = session.pending?.takeAll().filter((delivery) => !moved.has(delivery)) ?? []
+  for (const delivery of staying) session.pending?.push(delivery)
+  for (const delivery of moved) {
+    if (delivery.packetId !== 0) session.outgoing?.remove(delivery)
+    forgetDelivery(state, session, delivery)
+  }
+}
+
+function hasOpenMember(delivery: Delivery, except: Session): boolean {
+  for (const member of delivery.group?.members() ?? []) {
+    if (member.subscriber !== except && member.subscriber.connection !== undefined) return true
+  }
+  return false
+}
+
+function moveToAnother(state: BrokerState, session: Session, delivery: Delivery): boolean {
+  if (delivery.group === undefined || delivery.message === undefined) return false
+  return deliverToGroup(state, delivery.group, delivery.message, session)
+}
+
+function settleWill(state: BrokerState, session: Session, isToBePublished: boolean): void {
+  const { will } = session
+  if (will === undefined) return
+  if (!isToBePublished) return dropWill(state, session)
+  if (will.delaySeconds === 0 || session.expirySeconds === 0) return publishWill(state, session)
+  session.willDueAtMs = state.nowMs + will.delaySeconds * 1_000
+  state.deadlines.add(session.willDueAtMs, 'will-due', session.clientId)
+  recordWill(state, session.clientId, { ...will, dueAtMs: session.willDueAtMs })
+}
+
+export function recordWill(
+  state: BrokerState,
+  clientId: string,
+  will: { message: Message; delaySeconds: number; dueAtMs: number | undefined },
+): void {
+  put(state, {
+    kind: 'will',
+    clientId,
+    message: toStored(will.message),
+    delaySeconds: will.delaySeconds,
+    dueAtMs: will.dueAtMs,
+  })
+}
+
+/** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Taken away, not published. */
+export function dropWill(state: BrokerState, session: Session): void {
+  if (session.will === undefined) return
+  session.will = undefined
+  session.willDueAtMs = Infinity
+  remove(state, { kind: 'will', clientId: session.clientId })
+}
+
+export function publishWill(state: BrokerState, session: Session): void {
+  const { will } = session
+  if (will === undefined) return
+  dropWill(state, session)
+  publishWillMessage(state, will.message)
+}
+
+export function publishWillMessage(state: BrokerState, message: Message): void {
+  const timed = withExpiryFrom(message, state.nowMs)
+  publish(state, timed, undefined)
+  if (timed.retain && retain(state, timed) !== undefined) state.countDrop(undefined, timed, 'no-retained-room')
+}
+
+/** [MQTT5-3.1.3.2.4] The expiry of a will begins when it is published. */
+function withExpiryFrom(will: Message, nowMs: number): Message {
+  const expiry = will.properties?.messageExpiryIntervalSeconds
+  if (expiry === undefined) return will
+  const message = new Message(will.topic, {
+    qos: will.qos,
+    retain: will.retain,
+    properties: will.properties,
+    publisher: will.publisher,
+    publishedAtMs: nowMs,
+    expiresAtMs: nowMs + expiry * 1_000,
+    chunk: will.chunk,
+    payloadStart: will.payloadStart,
+    payloadEnd: will.frameEnd,
+  })
+  message.isOwned = true
+  return message
+}

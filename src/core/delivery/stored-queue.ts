@@ -1,0 +1,109 @@
+// The queue of a stored session and its records. What is put into the batch that is still gathering is struck from it
+// when the client acknowledges first; then it never reaches the disk.
+
+import type { BrokerState } from '../broker-state.ts'
+import { toStored, type Message } from '../message.ts'
+import type { QueuedRecord, SessionRecord, StoredChange } from '../records.ts'
+import type { Delivery } from '../sessions/delivery.ts'
+import { neverExpires, type Session, type StoredQueue } from '../sessions/session.ts'
+
+/** After so many acknowledged messages the record of the session says where its queue begins now. */
+const headRecordInterval = 1_000
+
+export function put(state: BrokerState, record: Extract<StoredChange, { change: 'put' }>['record']): void {
+  state.gathering.changes.push({ change: 'put', record })
+}
+
+export function remove(state: BrokerState, key: Extract<StoredChange, { change: 'delete' }>['key']): void {
+  state.gathering.changes.push({ change: 'delete', key })
+}
+
+/** Gives the delivery its sequence and its record. */
+export function keepDelivery(
+  state: BrokerState,
+  session: Session,
+  stored: StoredQueue,
+  delivery: Delivery,
+  message: Message,
+): void {
+  delivery.sequence = stored.nextSequence++
+  delivery.putBatch = state.gathering.number
+  delivery.putIndex = state.gathering.changes.length
+  stored.count++
+  if (stored.count >= state.settings.maxStoredMessages) state.fullSessions.add(session)
+  if (message.bodyId !== 0) state.bodies.add(message.bodyId, 1)
+  const record: QueuedRecord = {
+    kind: 'queued',
+    clientId: session.clientId,
+    sequence: delivery.sequence,
+    qos: delivery.qos,
+    retain: delivery.retain,
+    subscriptionIdentifiers: delivery.subscriptionIdentifiers,
+    message: message.bodyId === 0 ? toStored(message) : message.bodyId,
+  }
+  put(state, record)
+}
+
+/** The message of several stored sessions is stored once; each queued record names it. */
+export function keepBody(state: BrokerState, message: Message): void {
+  message.bodyId = state.nextBodyId()
+  put(state, { kind: 'body', id: message.bodyId, message: toStored(message) })
+}
+
+/** The queued record has served: struck if it was never written, else deleted. */
+export function forgetDelivery(state: BrokerState, session: Session, delivery: Delivery): void {
+  const stored = session.stored
+  if (stored === undefined || delivery.sequence === 0) return
+  if (delivery.putBatch === state.gathering.number) state.gathering.changes[delivery.putIndex] = undefined
+  else remove(state, { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence })
+  stored.count--
+  state.fullSessions.delete(session)
+  if (delivery.message !== undefined && delivery.message.bodyId !== 0) releaseBody(state, delivery.message.bodyId)
+  if (delivery.sequence - stored.recordedHead >= headRecordInterval) recordSession(state, session, stored)
+}
+
+export function releaseBody(state: BrokerState, bodyId: number): void {
+  if (state.bodies.add(bodyId, -1) === 0) remove(state, { kind: 'body', id: bodyId })
+}
+
+export function recordSession(state: BrokerState, session: Session, stored: StoredQueue): void {
+  stored.head = lowestSequence(session, stored)
+  stored.recordedHead = stored.head
+  const record: SessionRecord = {
+    kind: 'session',
+    clientId: session.clientId,
+    version: session.version,
+    username: session.username,
+    createdAtMs: session.createdAtMs,
+    expirySeconds: session.expirySeconds,
+    disconnectedAtMs: session.connection === undefined ? session.disconnectedAtMs : undefined,
+    queueHead: stored.head,
+    sentBelow: sentBelow(session, stored),
+    receiveMaximum: session.windowLimit,
+  }
+  put(state, record)
+}
+
+function lowestSequence(session: Session, stored: StoredQueue): number {
+  let lowest = stored.diskFrom
+  const waiting = session.pending?.peek()
+  if (waiting !== undefined) lowest = Math.min(lowest, waiting.sequence)
+  // A delivery past PUBREC has no queued record any more; its sequence is no reason to look that far back.
+  for (const delivery of session.outgoing?.inSendOrder() ?? []) {
+    if (delivery.sequence !== 0 && delivery.stage !== 'received') lowest = Math.min(lowest, delivery.sequence)
+  }
+  return lowest
+}
+
+function sentBelow(session: Session, stored: StoredQueue): number {
+  let below = stored.sentBelow
+  for (const delivery of session.outgoing?.inSendOrder() ?? []) {
+    if (delivery.wasSent) below = Math.max(below, delivery.sequence + 1)
+  }
+  return below
+}
+
+/** Undefined: never. */
+export function expiryMs(session: Session): number | undefined {
+  return session.expirySeconds === neverExpires ? undefined : session.expirySeconds * 1_000
+}

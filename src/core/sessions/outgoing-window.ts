@@ -1,0 +1,81 @@
+// The deliveries in flight to one client, found by packet id without a Map.
+//
+//   slots:  [ 16 ][ 17 ][    ][ 3 ][ 4 ] ...      slot = packet id & (slots.length - 1)
+//
+// Packet ids are ours to choose: an id whose slot is taken is passed over, so two ids never meet in a slot. Slots
+// double while they are more than half full; two ids apart modulo n are apart modulo 2n, so nothing collides then.
+
+import { assert } from '../assert.ts'
+import type { PacketId } from '../../protocol/index.ts'
+import type { Delivery } from './delivery.ts'
+
+const firstSlots = 8
+const allPacketIds = 65_536
+
+export class OutgoingWindow {
+  #slots: (Delivery | undefined)[]
+  #count = 0
+  #lastId = 0
+  #sendOrder = 0
+
+  constructor() {
+    this.#slots = Array.from({ length: firstSlots })
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** Gives the delivery a packet id that nothing in flight has. */
+  add(delivery: Delivery): PacketId {
+    assert(this.#count < allPacketIds - 1, 'every packet id is in flight')
+    if (this.#count * 2 >= this.#slots.length) this.#grow()
+    const mask = this.#slots.length - 1
+    let packetId = this.#lastId
+    do {
+      packetId = packetId === 65_535 ? 1 : packetId + 1
+    } while (this.#slots[packetId & mask] !== undefined)
+    this.#lastId = packetId
+    this.#put(delivery, packetId)
+    return packetId
+  }
+
+  /** Puts back what had its packet id before a restart. */
+  addWithId(delivery: Delivery, packetId: PacketId): void {
+    assert(this.get(packetId) === undefined, `packet id ${packetId} is in flight already`)
+    while (this.#slots[packetId & (this.#slots.length - 1)] !== undefined) this.#grow()
+    this.#put(delivery, packetId)
+  }
+
+  get(packetId: PacketId): Delivery | undefined {
+    const delivery = this.#slots[packetId & (this.#slots.length - 1)]
+    return delivery !== undefined && delivery.packetId === packetId ? delivery : undefined
+  }
+
+  remove(delivery: Delivery): void {
+    const slot = delivery.packetId & (this.#slots.length - 1)
+    assert(this.#slots[slot] === delivery, `packet id ${delivery.packetId} was never in flight`)
+    this.#slots[slot] = undefined
+    this.#count--
+  }
+
+  /** In the order in which they were first sent. */
+  inSendOrder(): Delivery[] {
+    return this.#slots.filter((delivery) => delivery !== undefined).sort((a, b) => a.sendOrder - b.sendOrder)
+  }
+
+  #put(delivery: Delivery, packetId: PacketId): void {
+    delivery.packetId = packetId
+    delivery.sendOrder = ++this.#sendOrder
+    this.#slots[packetId & (this.#slots.length - 1)] = delivery
+    this.#count++
+  }
+
+  #grow(): void {
+    const old = this.#slots
+    if (old.length === allPacketIds) return // Every id has a slot of its own.
+    const slots: (Delivery | undefined)[] = Array.from({ length: old.length * 2 })
+    for (const delivery of old) if (delivery !== undefined) slots[delivery.packetId & (slots.length - 1)] = delivery
+    this.#slots = slots
+  }
+}

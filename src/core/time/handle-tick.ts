@@ -1,0 +1,126 @@
+// What becomes due by itself. Entries of the heap are looked at again when their time comes: most find that nothing
+// is to be done, because something has happened meanwhile.
+
+import { reasonCodes } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { endConnection } from '../connections/close-connection.ts'
+import type { Deadline } from '../deadlines.ts'
+import { scheduleRetry } from '../delivery/offer.ts'
+import { resend } from '../delivery/pump.ts'
+import { continueScans, expireRetained } from '../delivery/retained-messages.ts'
+import { endSession, publishWill, publishWillMessage } from '../delivery/session-end.ts'
+import { expiryMs, put, remove } from '../delivery/stored-queue.ts'
+import type { Session } from '../sessions/session.ts'
+
+/** So many deadlines in one tick at most; the rest is due in the next. */
+const maxDeadlinesPerTick = 1_000
+/** How far the clock may have gone on, at most, beyond what is stored of it. */
+export const clockRecordIntervalMs = 60_000
+
+export function handleTick(state: BrokerState): void {
+  for (let count = 0; count < maxDeadlinesPerTick; count++) {
+    const deadline = state.deadlines.takeDue(state.nowMs)
+    if (deadline === undefined) break
+    handleDeadline(state, deadline)
+  }
+  continueScans(state)
+}
+
+function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
+  if (typeof subject !== 'string') {
+    if (kind === 'idle-timeout') closeIdle(state, subject)
+    else checkKeepAlive(state, subject)
+    return
+  }
+  if (kind === 'retained-expiry') return expireRetained(state, subject)
+  if (kind === 'clock-record') return recordClock(state)
+  if (kind === 'will-due') publishOrphanWill(state, subject)
+  const session = state.sessions.get(subject)
+  if (session === undefined) return
+  if (kind === 'session-expiry') expireSession(state, session)
+  if (kind === 'will-due') publishDueWill(state, session)
+  if (kind === 'retry') retry(state, session)
+  if (kind === 'await-release') releaseOld(state, session)
+}
+
+function closeIdle(state: BrokerState, connection: Connection): void {
+  if (connection.now.state !== 'awaiting-connect' && connection.now.state !== 'awaiting-verdict') return
+  endConnection(state, connection, {
+    reason: reasonCodes.keepAliveTimeout,
+    text: 'no CONNECT in time',
+    publishWill: false,
+  })
+}
+
+/** [MQTT-3.1.2-24] [MQTT5-3.1.2-22] A client silent for one and a half times its keep alive is taken for lost. */
+function checkKeepAlive(state: BrokerState, connection: Connection): void {
+  if (connection.now.state !== 'open') return
+  const dueAtMs = connection.lastPacketAtMs + connection.keepAliveMs
+  if (dueAtMs > state.nowMs) return state.deadlines.add(dueAtMs, 'keep-alive', connection)
+  // Whoever stands still at our wish is not silent by its own.
+  if (connection.isPaused) return state.deadlines.add(state.nowMs + connection.keepAliveMs, 'keep-alive', connection)
+  endConnection(state, connection, {
+    reason: reasonCodes.keepAliveTimeout,
+    text: 'silent for longer than its keep alive',
+    publishWill: true,
+  })
+}
+
+function expireSession(state: BrokerState, session: Session): void {
+  const expiry = expiryMs(session)
+  if (session.connection !== undefined || expiry === undefined) return
+  if (session.disconnectedAtMs + expiry > state.nowMs) return // It was there in between: another entry stands for it.
+  endSession(state, session)
+}
+
+function publishDueWill(state: BrokerState, session: Session): void {
+  if (session.connection === undefined && session.willDueAtMs <= state.nowMs) publishWill(state, session)
+}
+
+function publishOrphanWill(state: BrokerState, clientId: string): void {
+  const orphan = state.orphanWills.get(clientId)
+  if (orphan === undefined || orphan.dueAtMs > state.nowMs) return
+  state.orphanWills.delete(clientId)
+  remove(state, { kind: 'will', clientId })
+  publishWillMessage(state, orphan.message)
+}
+
+/** More unsent bytes than this and the client is slow, not forgetful: sending again would only make it worse. */
+const maxUnsentBytesForRetry = 65_536
+
+function retry(state: BrokerState, session: Session): void {
+  session.isRetryScheduled = false
+  const { connection } = session
+  if (connection === undefined || connection.version === 5 || session.inflightCount === 0) return
+  if (connection.unsentBytes <= maxUnsentBytesForRetry) {
+    resend(state, session, connection, state.nowMs - state.settings.retryIntervalMs)
+  }
+  if (!session.isRetryScheduled) scheduleRetry(state, session)
+}
+
+function releaseOld(state: BrokerState, session: Session): void {
+  session.isReleaseScheduled = false
+  const { awaitReleaseTimeoutMs } = state.settings
+  let oldestMs = Infinity
+  for (const [packetId, sinceMs] of session.incoming ?? []) {
+    if (sinceMs + awaitReleaseTimeoutMs > state.nowMs) {
+      oldestMs = Math.min(oldestMs, sinceMs)
+      continue
+    }
+    session.incoming?.delete(packetId)
+    if (session.stored !== undefined) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
+    const { connection } = session
+    if (connection !== undefined && connection.version === 5 && connection.unansweredPublishes > 0)
+      connection.unansweredPublishes--
+  }
+  if (oldestMs === Infinity || awaitReleaseTimeoutMs === 0) return
+  session.isReleaseScheduled = true
+  state.deadlines.add(oldestMs + awaitReleaseTimeoutMs, 'await-release', session.clientId)
+}
+
+/** So that after a restart time never goes back, whatever the machine's clock says. */
+export function recordClock(state: BrokerState): void {
+  put(state, { kind: 'fact', name: 'clock', value: String(state.nowMs) })
+  state.deadlines.add(state.nowMs + clockRecordIntervalMs, 'clock-record', '')
+}

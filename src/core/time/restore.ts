@@ -1,0 +1,147 @@
+// What was kept comes back, before any client does.
+
+import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import { keepRetained } from '../delivery/retained-messages.ts'
+import { expiryMs } from '../delivery/stored-queue.ts'
+import { fromStored, type Message } from '../message.ts'
+import type {
+  OutgoingRecord,
+  SessionRecord,
+  StoredMessage,
+  StoredRecord,
+  SubscriptionRecord,
+  WillRecord,
+} from '../records.ts'
+import { Delivery } from '../sessions/delivery.ts'
+import { newStoredQueue, Session } from '../sessions/session.ts'
+
+/** Records may come in any order, but a session comes before what is its. */
+export function restore(state: BrokerState, record: StoredRecord): void {
+  switch (record.kind) {
+    case 'session':
+      return restoreSession(state, record)
+    case 'subscription':
+      return restoreSubscription(state, record)
+    case 'incoming':
+      return restoreIncoming(state, record.clientId, record.packetId)
+    case 'outgoing':
+      return restoreOutgoing(state, record)
+    case 'retained':
+      return restoreRetained(state, record.message)
+    case 'will':
+      return restoreWill(state, record)
+    case 'body':
+      return state.bodyIdsUsedUpTo(record.id)
+    case 'queued':
+    case 'fact':
+      return // Queues are read when their client comes; facts are the driver's.
+    default:
+      record satisfies never
+  }
+}
+
+function restoreSession(state: BrokerState, record: SessionRecord): void {
+  const session = new Session(record.clientId, record.createdAtMs)
+  session.version = record.version
+  session.username = record.username
+  session.expirySeconds = record.expirySeconds
+  session.cleanStart = false
+  // Connected when the broker ended: from then on, which is now at the latest, it is without its client.
+  session.disconnectedAtMs = record.disconnectedAtMs ?? state.nowMs
+  session.stored = {
+    ...newStoredQueue(),
+    head: record.queueHead,
+    recordedHead: record.queueHead,
+    nextSequence: record.queueHead,
+    diskFrom: record.queueHead,
+    sentBelow: record.sentBelow,
+    maybeSent: record.disconnectedAtMs === undefined ? record.receiveMaximum : 0,
+  }
+  state.sessions.set(session.clientId, session)
+  const expiry = expiryMs(session)
+  if (expiry !== undefined) state.deadlines.add(session.disconnectedAtMs + expiry, 'session-expiry', session.clientId)
+}
+
+/** Where the queue of a session lies on disk. */
+export function restoreQueue(
+  state: BrokerState,
+  queue: { clientId: string; firstSequence: number; lastSequence: number; count: number },
+): void {
+  const session = state.sessions.get(queue.clientId)
+  if (session?.stored === undefined) return
+  const { stored } = session
+  stored.head = queue.firstSequence
+  stored.diskFrom = queue.firstSequence
+  stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
+  stored.count = queue.count
+  if (stored.count >= state.settings.maxStoredMessages) state.fullSessions.add(session)
+}
+
+function restoreSubscription(state: BrokerState, record: SubscriptionRecord): void {
+  const session = state.sessions.get(record.clientId)
+  const filter = parseTopicFilter(record.filter)
+  if (session === undefined || filter === undefined) return
+  const { qos, noLocal, retainAsPublished, retainHandling, identifier } = record
+  const options = { qos, noLocal, retainAsPublished, retainHandling, identifier }
+  session.subscriptions ??= new Map()
+  session.subscriptions.set(filter, options)
+  state.routes.subscribe(filter, session, options)
+}
+
+function restoreIncoming(state: BrokerState, clientId: string, packetId: number): void {
+  const session = state.sessions.get(clientId)
+  if (session === undefined) return
+  session.incoming ??= new Map()
+  session.incoming.set(packetId, state.nowMs)
+  if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
+  session.isReleaseScheduled = true
+  state.deadlines.add(state.nowMs + state.settings.awaitReleaseTimeoutMs, 'await-release', clientId)
+}
+
+/** Its packet id is taken until the client has answered, though its message may still be on disk. */
+function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
+  const session = state.sessions.get(record.clientId)
+  if (session?.stored === undefined || session.window().get(record.packetId) !== undefined) return
+  const delivery = new Delivery(undefined, {
+    qos: 2,
+    retain: false,
+    subscriptionIdentifiers: undefined,
+    group: undefined,
+  })
+  delivery.sequence = record.sequence
+  delivery.wasSent = true
+  if (record.stage === 'received') {
+    delivery.stage = 'received'
+    session.stored.nextSequence = Math.max(session.stored.nextSequence, record.sequence + 1)
+    if (session.stored.count === 0) session.stored.diskFrom = session.stored.nextSequence
+  } else {
+    session.stored.packetIds ??= new Map()
+    session.stored.packetIds.set(record.sequence, record.packetId)
+  }
+  session.window().addWithId(delivery, record.packetId)
+}
+
+function messageOf(state: BrokerState, stored: StoredMessage): Message | undefined {
+  const name = parseTopicName(stored.topic)
+  return name === undefined ? undefined : fromStored(stored, state.topics.named(name))
+}
+
+function restoreRetained(state: BrokerState, stored: StoredMessage): void {
+  const message = messageOf(state, stored)
+  if (message !== undefined && message.expiresAtMs > state.nowMs) keepRetained(state, message)
+}
+
+function restoreWill(state: BrokerState, record: WillRecord): void {
+  const message = messageOf(state, record.message)
+  if (message === undefined) return
+  const dueAtMs = record.dueAtMs ?? state.nowMs + record.delaySeconds * 1_000
+  state.deadlines.add(dueAtMs, 'will-due', record.clientId)
+  const session = state.sessions.get(record.clientId)
+  if (session === undefined) {
+    state.orphanWills.set(record.clientId, { message, dueAtMs })
+    return
+  }
+  session.will = { message, delaySeconds: record.delaySeconds }
+  session.willDueAtMs = dueAtMs
+}

@@ -1,0 +1,91 @@
+// What others may see of the broker. They look and touch nothing.
+
+import type { Topic, TopicFilter } from '../../protocol/index.ts'
+import type { BrokerCounts, BrokerState } from '../broker-state.ts'
+import type { Message } from '../message.ts'
+import type { Session } from '../sessions/session.ts'
+import type { SubscriptionOptions } from '../topics/index.ts'
+
+export interface ClientView {
+  readonly clientId: string
+  readonly username: string | undefined
+  readonly version: number
+  readonly isConnected: boolean
+  readonly cleanStart: boolean
+  readonly expirySeconds: number
+  readonly createdAtMs: number
+  readonly inflight: number
+  /** Waiting, in memory and on disk. */
+  readonly waiting: number
+  readonly unreleased: number
+  readonly receivedMessages: number
+}
+
+export class BrokerView {
+  readonly #state: BrokerState
+
+  constructor(state: BrokerState) {
+    this.#state = state
+  }
+
+  /** Work is left that no deadline stands for: `tick` at the next turn. */
+  get hasMoreWork(): boolean {
+    return this.#state.scanning.size > 0
+  }
+
+  /** Something has gathered for the disk. */
+  get hasBatch(): boolean {
+    const { gathering } = this.#state
+    return gathering.changes.length > 0 || gathering.sendsAfterCommit.length > 0
+  }
+
+  get connections(): number {
+    return this.#state.openConnections
+  }
+
+  get sessions(): number {
+    return this.#state.sessions.size
+  }
+
+  get retainedMessages(): number {
+    return this.#state.retained.count
+  }
+
+  get counts(): Readonly<BrokerCounts> {
+    return this.#state.counts
+  }
+
+  client(clientId: string): ClientView | undefined {
+    const session = this.#state.sessions.get(clientId)
+    return session === undefined ? undefined : viewOf(session)
+  }
+
+  *clients(): IterableIterator<ClientView> {
+    for (const session of this.#state.sessions.values()) yield viewOf(session)
+  }
+
+  subscriptions(clientId: string): ReadonlyMap<TopicFilter, SubscriptionOptions> {
+    return this.#state.sessions.get(clientId)?.subscriptions ?? new Map<TopicFilter, SubscriptionOptions>()
+  }
+
+  retained(topic: Topic): Message | undefined {
+    return this.#state.retained.get(topic.name)
+  }
+}
+
+function viewOf(session: Session): ClientView {
+  const { clientId, username, version, cleanStart, expirySeconds, createdAtMs, receivedMessages } = session
+  return {
+    clientId,
+    username,
+    version,
+    isConnected: session.connection !== undefined,
+    cleanStart,
+    expirySeconds,
+    createdAtMs,
+    inflight: session.inflightCount,
+    waiting: session.pendingCount + session.onDiskCount,
+    unreleased: session.incoming?.size ?? 0,
+    receivedMessages,
+  }
+}
