@@ -1,0 +1,140 @@
+// Starts and stops the brokers that are compared: ours from this checkout, Debian's mosquitto, or any command.
+
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { listenerPid } from './process-facts.ts'
+
+/** How to start a broker on `port` with `folder` for its files: a command line for the shell. */
+export interface BrokerKind {
+  readonly name: string
+  readonly command: (port: number, folder: string) => string
+}
+
+export interface RunningBroker {
+  readonly port: number
+  /** Of the process that listens; undefined where the system does not tell. */
+  readonly pid: number | undefined
+  readonly folder: string
+  /** Ends it in the way an operator would, and removes its files. */
+  stop(): Promise<void>
+}
+
+const startLimitMs = 30_000
+const stopLimitMs = 10_000
+const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
+
+/** Ours, one shard, on loopback. `settings` are further `KEY=VALUE` pairs. */
+export function godwit(settings: readonly string[] = []): BrokerKind {
+  return {
+    name: 'godwit',
+    command: (port, folder) => {
+      const sets = ['node.shards=1', `listeners.tcp.bind=127.0.0.1:${port}`, ...settings].map(
+        (setting) => `--set ${setting}`,
+      )
+      return `"${process.execPath}" "${program}" start --data "${folder}/data" ${sets.join(' ')}`
+    },
+  }
+}
+
+/** Undefined when it is not installed. Nothing holds it back: no queue limit, no Nagle, no file. */
+export function mosquitto(): BrokerKind | undefined {
+  const program = ['mosquitto', '/usr/sbin/mosquitto'].find((name) => spawnSync(name, ['-h']).error === undefined)
+  if (program === undefined) return undefined
+  return {
+    name: 'mosquitto',
+    command: (port, folder) => {
+      const lines = [
+        `listener ${port} 127.0.0.1`,
+        'allow_anonymous true',
+        'max_inflight_messages 65535',
+        'max_queued_messages 0',
+        'max_queued_bytes 0',
+        'set_tcp_nodelay true',
+        'persistence false',
+        'log_type error',
+      ]
+      writeFileSync(join(folder, 'mosquitto.conf'), lines.join('\n'))
+      return `${program} -c "${folder}/mosquitto.conf"`
+    },
+  }
+}
+
+/** Any broker: PORT and FOLDER in the text are replaced. */
+export function otherBroker(text: string): BrokerKind {
+  return {
+    name: 'other',
+    command: (port, folder) => text.replaceAll('PORT', String(port)).replaceAll('FOLDER', folder),
+  }
+}
+
+/** Throws an Error with the last lines that the broker wrote when it does not come up. */
+export async function startBroker(kind: BrokerKind): Promise<RunningBroker> {
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'bench-'))
+  const log = join(folder, 'output.log')
+  const output = openSync(log, 'w')
+  const [program, ...pinned] = [...pinnedTo(0), 'bash', '-c', `exec ${kind.command(port, folder)}`]
+  const child = spawn(program, pinned, { stdio: ['ignore', output, output], detached: true })
+  const deadlineMs = performance.now() + startLimitMs
+  while (!(await accepts(port))) {
+    if (child.exitCode !== null || performance.now() > deadlineMs) {
+      throw new Error(
+        `${kind.name} did not start: ${readFileSync(log, 'utf8').trim().split('\n').slice(-3).join(' | ')}`,
+      )
+    }
+    await pause(50)
+  }
+  // What a program still compiles and allocates just after its start is not what is measured.
+  await pause(700)
+  return { port, pid: listenerPid(port), folder, stop: () => stopBroker(child, folder) }
+}
+
+/** The command in front of another that keeps it on one processor; nothing where that is not to be had. */
+export function pinnedTo(processor: number): string[] {
+  return spawnSync('taskset', ['-c', String(processor), 'true']).status === 0
+    ? ['taskset', '-c', String(processor)]
+    : []
+}
+
+async function stopBroker(child: ChildProcess, folder: string): Promise<void> {
+  signalGroup(child, 'SIGTERM')
+  const deadlineMs = performance.now() + stopLimitMs
+  while (child.exitCode === null && child.signalCode === null && performance.now() < deadlineMs) await pause(20)
+  signalGroup(child, 'SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, signal)
+  } catch (error) {
+    // The whole group has ended already, which is what the signal was for.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' })
+    const answer = (taken: boolean): void => {
+      socket.destroy()
+      resolve(taken)
+    }
+    socket.on('connect', () => answer(true)).on('error', () => answer(false))
+  })
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}

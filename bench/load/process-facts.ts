@@ -1,0 +1,50 @@
+// What Linux tells about another process. Elsewhere the answers are undefined and the tables show a dash.
+
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+
+/** Resident memory in KiB, all threads together. */
+export function residentKib(pid: number | undefined): number | undefined {
+  const pages = readProc(`/proc/${pid}/statm`)?.split(' ')[1]
+  return pages === undefined ? undefined : Number(pages) * 4
+}
+
+/** Seconds of processor time used so far, all threads together. */
+export function cpuSeconds(pid: number | undefined): number | undefined {
+  const fields = readProc(`/proc/${pid}/stat`)?.split(') ')[1]?.split(' ')
+  return fields === undefined ? undefined : (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+/** The process that listens on a port: a command given by hand may have started it several steps down. */
+export function listenerPid(port: number): number | undefined {
+  const inode = listeningInode(port)
+  if (inode === undefined) return undefined
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .find((pid) => holdsSocket(pid, inode))
+}
+
+function listeningInode(port: number): string | undefined {
+  const hexPort = port.toString(16).toUpperCase().padStart(4, '0')
+  const lines = `${readProc('/proc/net/tcp') ?? ''}\n${readProc('/proc/net/tcp6') ?? ''}`.split('\n')
+  const fields = lines.map((line) => line.trim().split(/\s+/))
+  return fields.find((line) => line[1]?.endsWith(`:${hexPort}`) && line[3] === '0A')?.[9]
+}
+
+function holdsSocket(pid: number, inode: string): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`)
+  } catch {
+    // It ended while we looked, or it is another user's: not ours in either case.
+    return false
+  }
+}
+
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    // No such process any more, or no /proc on this system: there is nothing to tell.
+    return undefined
+  }
+}
