@@ -1,0 +1,324 @@
+// Drives the broker as a shard does, in the simulated world: feeds it what happens, carries out what it wants, lets
+// it die and starts it again from the disk.
+//
+//   network, disk, clock --handle--> core --takeOutputs--> sends, questions, closes, readers --> network, disk, clock
+//                                         --takeBatch----> disk --committed--> sendsAfterCommit
+
+import {
+  BrokerCore,
+  type Batch,
+  type BrokerEvent,
+  type ConnectVerdict,
+  type CoreSettings,
+  type Input,
+  type Question,
+} from '../../src/core/index.ts'
+import { ProtocolError, TopicTable } from '../../src/protocol/index.ts'
+import { BrokerStream, writeSends } from './broker-stream.ts'
+import type { Death, Disk } from './disk.ts'
+import { EdgeWatch } from './edge-watch.ts'
+import { whenReady, type Eventually, type StartRecords } from './keeper.ts'
+import { Link, type NetworkTraits } from './network.ts'
+import type { PlannedEvent, Stage } from './stage.ts'
+
+type ConnectQuestion = Question & { kind: 'may-connect' }
+
+export interface HostTraits {
+  /** A turn gathers what happens within this time. */
+  maxTurnMs: number
+  /** The answer to `may-connect`, and how long it takes. */
+  verdict: (question: ConnectQuestion) => { verdict: ConnectVerdict; afterMs: number }
+  /** What the broker's clock is ahead of the world's. */
+  clockOffsetMs: number
+}
+
+/** A stream that does not close by itself is destroyed after so long. */
+const closeTimeoutMs = 5_000
+
+export class BrokerHost {
+  readonly traits: HostTraits
+  settings: CoreSettings
+  /** What the broker said for those who watch, of all its lives. */
+  readonly events: BrokerEvent[]
+  readonly streams: Set<BrokerStream>
+  private readonly stage: Stage
+  private readonly disk: Disk
+  private readonly watch: EdgeWatch
+  private running: BrokerCore | undefined
+  private turnEnd: PlannedEvent | undefined
+  private deadline: PlannedEvent | undefined
+  private reports: Set<BrokerStream>
+  private topics: TopicTable
+  private streamCount: number
+  private lastTimeMs: number
+  private isStopping: boolean
+
+  constructor(stage: Stage, disk: Disk, options: { settings: CoreSettings; traits: HostTraits }) {
+    this.stage = stage
+    this.disk = disk
+    this.settings = options.settings
+    this.traits = options.traits
+    this.events = []
+    this.streams = new Set()
+    this.watch = new EdgeWatch(stage, () => ({
+      maxInflightMessages: this.settings.maxInflightMessages,
+      retryIntervalMs: this.settings.retryIntervalMs,
+      nowMs: this.nowMs,
+    }))
+    this.running = undefined
+    this.turnEnd = undefined
+    this.deadline = undefined
+    this.reports = new Set()
+    this.topics = new TopicTable(1_024)
+    this.streamCount = 0
+    this.lastTimeMs = 0
+    this.isStopping = false
+  }
+
+  get isRunning(): boolean {
+    return this.running !== undefined
+  }
+
+  /** The broker as it runs now. */
+  get core(): BrokerCore {
+    if (this.running === undefined) throw new Error('the broker is not running: world.start() it first')
+    return this.running
+  }
+
+  /** Never goes back in one life of the broker, and at its start not before what the last one recorded. */
+  get nowMs(): number {
+    this.lastTimeMs = Math.max(this.lastTimeMs, this.stage.nowMs + this.traits.clockOffsetMs)
+    return this.lastTimeMs
+  }
+
+  /** Starts a broker on what is on the disk. */
+  start(): Eventually<void> {
+    if (this.running !== undefined) throw new Error('the broker is running already')
+    return whenReady(this.disk.readStart(), (found) => this.startWith(found))
+  }
+
+  /** The process is killed, or the power fails. Connections break; the disk keeps what it had. */
+  die(death: Death): Eventually<void> {
+    if (this.running === undefined) return undefined
+    this.stage.tell('broker', () => `dies: ${death}`)
+    this.forget()
+    this.watch.crashed()
+    return this.disk.die(death)
+  }
+
+  /** Asks the broker to stop; it is gone once everybody has been told and everything is on disk. */
+  stop(): void {
+    if (this.running === undefined || this.isStopping) return
+    this.stage.tell('broker', () => 'is asked to stop')
+    this.isStopping = true
+    this.handle({ kind: 'shutdown' })
+  }
+
+  accept(network: NetworkTraits): Link | undefined {
+    if (this.running === undefined || this.isStopping) return undefined
+    const link = new Link(this.stage, network)
+    const stream = new BrokerStream(link, {
+      name: `stream-${++this.streamCount}`,
+      topics: this.topics,
+      maxPacketBytes: this.settings.maxPacketBytes,
+      maxTopicLevels: this.settings.maxTopicLevels,
+    })
+    link.attachBroker({
+      arrived: (chunk) => this.arrived(stream, chunk),
+      ended: () => this.closed(stream),
+      drained: () => this.report(stream),
+    })
+    this.streams.add(stream)
+    this.handle({ kind: 'connection-opened', connection: stream.connection })
+    return link
+  }
+
+  handle(input: Input): void {
+    this.core.handle(input, this.nowMs)
+    this.turnEnd ??= this.stage.after(
+      this.traits.maxTurnMs === 0 ? 0 : this.stage.random.between(0, this.traits.maxTurnMs),
+      () => {
+        this.turnEnd = undefined
+        this.endTurn()
+      },
+    )
+  }
+
+  private startWith(found: StartRecords): void {
+    const identity = this.stage.random.word().toString(36)
+    this.topics = new TopicTable(1_024)
+    const core = new BrokerCore(this.settings, { identity, topics: this.topics })
+    this.running = core
+    this.lastTimeMs = recordedTimeMs(found.records)
+    this.isStopping = false
+    this.disk.attach({
+      committed: (batch) => this.committed(batch),
+      health: (isHealthy) => this.handle({ kind: 'storage-health', isHealthy }),
+    })
+    this.stage.tell('broker', () => `starts with ${found.records.length} records and ${found.queues.length} queues`)
+    this.handle({ kind: 'restore', records: found.records })
+    for (const queue of found.queues) this.handle({ kind: 'restore-queue', ...queue })
+    this.sweepBodies(core, found.bodies)
+  }
+
+  /** The counts come while the broker already serves, some at a time. */
+  private sweepBodies(core: BrokerCore, bodies: StartRecords['bodies']): void {
+    const half = Math.floor(bodies.length / 2)
+    const slices = [bodies.slice(0, half), bodies.slice(half)]
+    slices.forEach((counts, at) => {
+      this.stage.after(this.traits.maxTurnMs * at, () => {
+        if (this.running === core) this.handle({ kind: 'bodies-counted', counts, isEnd: at === slices.length - 1 })
+      })
+    })
+  }
+
+  private forget(): void {
+    this.running = undefined
+    this.stage.cancel(this.turnEnd)
+    this.stage.cancel(this.deadline)
+    this.turnEnd = undefined
+    this.deadline = undefined
+    this.reports.clear()
+    for (const stream of this.streams) {
+      stream.isClosed = true
+      stream.link.break({ clientAfterMs: 0, brokerAfterMs: undefined })
+    }
+    this.streams.clear()
+  }
+
+  private arrived(stream: BrokerStream, chunk: Buffer): void {
+    if (stream.isClosed || stream.isBroken) return
+    stream.decoder.push(chunk)
+    this.readOn(stream)
+  }
+
+  private readOn(stream: BrokerStream): void {
+    for (let packet = stream.next(); packet !== undefined; packet = stream.next()) {
+      if (packet instanceof ProtocolError) {
+        const error = packet
+        this.stage.tell('broker', () => `does not understand ${stream.name}: ${error.message}`)
+        this.handle({ kind: 'protocol-fault', connection: stream.connection, error })
+        return
+      }
+      if (packet.type === 'connect') stream.connection.version = packet.version
+      this.watch.cameIn(stream.watch, packet)
+      this.handle({ kind: 'packet', connection: stream.connection, packet })
+    }
+  }
+
+  private closed(stream: BrokerStream): void {
+    if (stream.isClosed) return
+    stream.isClosed = true
+    this.streams.delete(stream)
+    stream.link.toClient.end()
+    this.handle({ kind: 'connection-closed', connection: stream.connection })
+  }
+
+  /** Tells the core, once in a while, how much this client has left unread. */
+  private report(stream: BrokerStream): void {
+    if (this.reports.has(stream) || this.running === undefined) return
+    this.reports.add(stream)
+    this.stage.after(0, () => {
+      if (!this.reports.delete(stream) || stream.isClosed || this.running === undefined) return
+      this.handle({ kind: 'unsent-bytes', connection: stream.connection, bytes: stream.link.toClient.unsentBytes })
+    })
+  }
+
+  private endTurn(): void {
+    const { core } = this
+    const outputs = core.takeOutputs()
+    const touched = writeSends(outputs.sends, this.watch, this.nowMs)
+    for (const event of outputs.events) this.events.push(event)
+    const questions = [...outputs.questions]
+    const closes = [...outputs.closes]
+    const readers = [...outputs.readers]
+    core.clearOutputs()
+    this.flush(touched)
+    for (const question of questions) this.answer(question)
+    for (const change of readers) this.setReader(change.connection.outlet as BrokerStream, change.isPaused)
+    for (const close of closes) this.close(close.connection.outlet as BrokerStream, close.isAbrupt)
+    this.feedDisk()
+    this.planDeadline()
+    if (this.isStopping) this.stopIfDone()
+  }
+
+  private flush(streams: Set<BrokerStream>): void {
+    for (const stream of streams) {
+      stream.flush()
+      this.report(stream)
+    }
+  }
+
+  private feedDisk(): void {
+    if (!this.disk.isFree) return
+    const batch = this.core.takeBatch()
+    if (batch !== undefined) this.disk.commit(batch)
+  }
+
+  private committed(batch: Batch): void {
+    this.flush(writeSends(batch.sendsAfterCommit, this.watch, this.nowMs))
+    this.handle({ kind: 'committed', batch: batch.number })
+  }
+
+  private planDeadline(): void {
+    const { core } = this
+    const atMs = core.view.hasMoreWork ? this.nowMs : core.nextDeadlineMs()
+    const delayMs = atMs - this.nowMs
+    this.stage.cancel(this.deadline)
+    this.deadline = undefined
+    if (delayMs === Infinity) return
+    this.deadline = this.stage.after(delayMs, () => {
+      this.deadline = undefined
+      this.handle({ kind: 'tick' })
+    })
+  }
+
+  private answer(question: Question): void {
+    const core = this.running
+    if (question.kind === 'may-connect') {
+      const { verdict, afterMs } = this.traits.verdict(question)
+      this.stage.after(afterMs, () => {
+        if (this.running === core) this.handle({ kind: 'connect-verdict', question: question.question, verdict })
+      })
+      return
+    }
+    this.disk.readQueue(question, ({ records, isEnd }) => {
+      if (this.running === core) this.handle({ kind: 'queue-loaded', question: question.question, records, isEnd })
+    })
+  }
+
+  private setReader(stream: BrokerStream, isPaused: boolean): void {
+    if (stream.isClosed) return
+    if (isPaused) stream.link.toBroker.pause()
+    else {
+      // What was decoded half is read before the network gives more.
+      this.readOn(stream)
+      if (!stream.connection.isPaused) stream.link.toBroker.resume()
+    }
+  }
+
+  private close(stream: BrokerStream, isAbrupt: boolean): void {
+    if (stream.isClosed || stream.isClosing) return
+    stream.isClosing = true
+    if (isAbrupt) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
+    else {
+      stream.link.toClient.end()
+      stream.link.toBroker.resume()
+      this.stage.after(closeTimeoutMs, () => {
+        if (!stream.isClosed) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
+      })
+    }
+  }
+
+  private stopIfDone(): void {
+    if (this.streams.size > 0 || !this.disk.isFree || this.turnEnd !== undefined) return
+    this.stage.tell('broker', () => 'has stopped')
+    this.forget()
+    void this.disk.die('kill')
+  }
+}
+
+function recordedTimeMs(records: StartRecords['records']): number {
+  const clock = records.find((record) => record.kind === 'fact' && record.name === 'clock')
+  return clock?.kind === 'fact' ? Number(clock.value) : 0
+}

@@ -1,0 +1,155 @@
+// The broker's end of a connection: bytes from the network become packets, packets become bytes for the network. Here
+// stands what a shard does for one socket.
+
+import type { SendList } from '../../src/core/index.ts'
+import { Connection, headBits, never, sendKinds } from '../../src/core/index.ts'
+import {
+  measurePacket,
+  measurePublish,
+  PacketDecoder,
+  ProtocolError,
+  writeAck,
+  writePacket,
+  writePublish,
+  type Packet,
+  type TopicTable,
+} from '../../src/protocol/index.ts'
+import { StreamWatch, type EdgeWatch } from './edge-watch.ts'
+import type { Link } from './network.ts'
+
+const ackTypes = ['puback', 'puback', 'pubrec', 'pubrel', 'pubcomp'] as const
+
+export class BrokerStream {
+  readonly name: string
+  readonly link: Link
+  readonly connection: Connection
+  readonly watch: StreamWatch
+  readonly decoder: PacketDecoder
+  /** The broker has been told that it is over. */
+  isClosed: boolean
+  /** The broker wants it closed; nothing more is sent. */
+  isClosing: boolean
+  isBroken: boolean
+  private written: Buffer[]
+
+  constructor(
+    link: Link,
+    options: { name: string; topics: TopicTable; maxPacketBytes: number; maxTopicLevels: number },
+  ) {
+    this.name = options.name
+    this.link = link
+    this.connection = new Connection(this, { name: 'tcp:default', isLoopback: true }, '127.0.0.1:50000')
+    this.watch = new StreamWatch(options.name)
+    this.decoder = new PacketDecoder({
+      role: 'server',
+      topics: options.topics,
+      maxPacketBytes: options.maxPacketBytes,
+      maxPropertyBytes: 32_768,
+      maxTopicLevels: options.maxTopicLevels,
+    })
+    this.isClosed = false
+    this.isClosing = false
+    this.isBroken = false
+    this.written = []
+  }
+
+  /** The next whole packet that the broker may be given, or what is wrong with the bytes. */
+  next(): Packet | ProtocolError | undefined {
+    if (this.isBroken || this.isClosed || this.connection.isPaused) return undefined
+    try {
+      return this.decoder.next()
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+      this.isBroken = true
+      return error
+    }
+  }
+
+  write(bytes: Buffer): void {
+    this.written.push(bytes)
+  }
+
+  /** One write for all that was written in this turn. */
+  flush(): void {
+    if (this.written.length === 0) return
+    const bytes = this.written.length === 1 ? this.written[0] : Buffer.concat(this.written)
+    this.written = []
+    if (bytes !== undefined && !this.isClosed && !this.isClosing) this.link.toClient.send(bytes)
+  }
+}
+
+/** Turns a list of sendings into bytes at their streams, past the watch at the door. Gives the streams to flush. */
+export function writeSends(sends: SendList, watch: EdgeWatch, nowMs: number): Set<BrokerStream> {
+  const touched = new Set<BrokerStream>()
+  for (let at = 0; at < sends.length; at++) {
+    const stream = sends.to[at]?.outlet as BrokerStream
+    if (stream.isClosed || stream.isClosing) continue
+    touched.add(stream)
+    const head = sends.head[at] ?? 0
+    const kind = headBits.kind(head)
+    if (kind === sendKinds.publish) writePublishAt(sends, at, { stream, watch, nowMs })
+    else if (kind === sendKinds.packet) writePacketAt(sends, at, { stream, watch })
+    else {
+      const type = ackTypes[kind]
+      watch.ackLeaves(stream.watch, type, headBits.packetId(head))
+      const bytes = Buffer.alloc(4)
+      writeAck(type, headBits.packetId(head), bytes, 0)
+      stream.write(bytes)
+    }
+  }
+  return touched
+}
+
+function writePacketAt(sends: SendList, at: number, to: { stream: BrokerStream; watch: EdgeWatch }): void {
+  const packet = sends.what[at]
+  if (packet === undefined || !('type' in packet)) throw new Error('a sending of kind packet without a packet')
+  to.watch.packetLeaves(to.stream.watch, packet)
+  const { version } = to.stream.connection
+  const bytes = Buffer.alloc(measurePacket(packet, version))
+  writePacket(packet, version, bytes, 0)
+  to.stream.write(bytes)
+}
+
+function writePublishAt(
+  sends: SendList,
+  at: number,
+  to: { stream: BrokerStream; watch: EdgeWatch; nowMs: number },
+): void {
+  const message = sends.what[at]
+  if (message === undefined || 'type' in message) throw new Error('a sending of kind publish without a message')
+  const { stream, watch, nowMs } = to
+  const head = sends.head[at] ?? 0
+  const extra = sends.extra[at]
+  const { version } = stream.connection
+  const fields = {
+    topic: message.topic,
+    topicIsOmitted: extra?.topicIsOmitted ?? false,
+    topicAlias: extra?.topicAlias ?? 0,
+    qos: headBits.qos(head),
+    retain: headBits.retain(head),
+    dup: headBits.dup(head),
+    packetId: headBits.packetId(head),
+    properties: message.properties,
+    // [MQTT5-3.3.2-6] What is left of the lifetime goes on, not what it had at first.
+    messageExpiryIntervalSeconds:
+      message.expiresAtMs === never || version < 5
+        ? undefined
+        : Math.max(0, Math.ceil((message.expiresAtMs - nowMs) / 1_000)),
+    subscriptionIdentifiers: extra?.subscriptionIdentifiers,
+    chunk: message.chunk,
+    payloadStart: message.payloadStart,
+    payloadEnd: message.frameEnd,
+  }
+  watch.publishLeaves(stream.watch, {
+    topic: message.topic.name,
+    payload: message.chunk.toString('latin1', message.payloadStart, message.frameEnd),
+    qos: fields.qos,
+    dup: fields.dup,
+    packetId: fields.packetId,
+    isOfRetained: message.retain,
+    expiresAtMs: message.expiresAtMs,
+  })
+  const bytes = Buffer.alloc(measurePublish(fields, version))
+  writePublish(fields, version, bytes, 0)
+  stream.write(bytes)
+}

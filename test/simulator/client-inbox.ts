@@ -1,0 +1,101 @@
+// The half of a client that receives: messages with their topic aliases resolved, and its acknowledgements, in order
+// and after as much thought as the story gives it.
+
+import { AckPacket, reasonCodes, type PacketId, type PublishPacket } from '../../src/protocol/index.ts'
+import type { Correspondent } from './client-options.ts'
+import type { ReceivedMessage } from './client-session.ts'
+
+export class Inbox {
+  readonly messages: ReceivedMessage[]
+  /** See `Client.acknowledges` and `Client.thinkMs`. */
+  acknowledges: boolean
+  thinkMs: () => number
+  private readonly client: Correspondent
+  private readonly aliases: Map<number, string>
+  private lastAnswerMs: number
+
+  constructor(client: Correspondent) {
+    this.client = client
+    this.messages = []
+    this.acknowledges = true
+    this.thinkMs = () => 0
+    this.aliases = new Map()
+    this.lastAnswerMs = 0
+  }
+
+  forgetAliases(): void {
+    this.aliases.clear()
+    this.lastAnswerMs = 0
+  }
+
+  takePublish(packet: PublishPacket): void {
+    const topic = this.topicOf(packet)
+    const { session } = this.client
+    const isRepeat = packet.qos === 2 && session?.incoming.has(packet.packetId) === true
+    if (isRepeat && !packet.dup)
+      this.client.stage.fail(
+        `the broker used packet id ${packet.packetId} anew towards ${this.client.id}, which had not seen PUBREL for it`,
+      )
+    const bytes = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
+    const message: ReceivedMessage = {
+      topic,
+      payload: bytes.toString(),
+      bytes,
+      qos: packet.qos,
+      retain: packet.retain,
+      dup: packet.dup,
+      packetId: packet.packetId,
+      properties: packet.properties,
+      atMs: this.client.stage.nowMs,
+      step: this.client.stage.step,
+      session: this.client.sessions.length,
+      connection: this.client.connections,
+      isRepeat,
+    }
+    this.messages.push(message)
+    if (packet.qos === 0) return
+    if (packet.qos === 2) session?.incoming.add(packet.packetId)
+    if (this.acknowledges) this.answerSoon(() => this.acknowledge(message))
+  }
+
+  takeRelease(packetId: PacketId): void {
+    if (this.acknowledges) this.answerSoon(() => this.complete(packetId))
+  }
+
+  private topicOf(packet: PublishPacket): string {
+    const alias = packet.properties?.topicAlias
+    if (alias === undefined)
+      return packet.topic?.name ?? this.client.stage.fail(`the broker sent ${this.client.id} a PUBLISH without a topic`)
+    if (alias < 1 || alias > (this.client.options.topicAliasMaximum ?? 0))
+      this.client.stage.fail(`the broker used topic alias ${alias} towards ${this.client.id} [MQTT5-3.3.2-9]`)
+    if (packet.topic !== undefined) this.aliases.set(alias, packet.topic.name)
+    return (
+      this.aliases.get(alias) ??
+      this.client.stage.fail(
+        `the broker used topic alias ${alias} towards ${this.client.id} before it said what it stands for`,
+      )
+    )
+  }
+
+  /** [MQTT-4.6.0-2] Acknowledgements leave in the order in which the messages came, however long it thinks. */
+  private answerSoon(answer: () => void): void {
+    const { wire } = this.client
+    const thinkMs = this.thinkMs()
+    if (thinkMs === 0 && this.lastAnswerMs <= this.client.stage.nowMs) return answer()
+    this.lastAnswerMs = Math.max(this.lastAnswerMs, this.client.stage.nowMs + thinkMs)
+    this.client.stage.after(this.lastAnswerMs - this.client.stage.nowMs, () => {
+      if (this.client.wire === wire && wire?.isOpen === true) answer()
+    })
+  }
+
+  private acknowledge(message: ReceivedMessage): void {
+    const type = message.qos === 1 ? 'puback' : 'pubrec'
+    this.client.wire?.send(new AckPacket(type, message.packetId, reasonCodes.success, undefined))
+  }
+
+  private complete(packetId: PacketId): void {
+    const isKnown = this.client.session?.incoming.delete(packetId) === true
+    const reason = isKnown || this.client.version < 5 ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
+    this.client.wire?.send(new AckPacket('pubcomp', packetId, reason, undefined))
+  }
+}

@@ -1,0 +1,104 @@
+// The half of a client that publishes: what waits for a connection or for room in the broker's Receive Maximum, what
+// is under way, and what the broker says to it.
+//
+//   publish --> waiting --pump--> session.outgoing --PUBACK or PUBCOMP--> complete
+
+import { AckPacket, reasonCodes, type PacketId } from '../../src/protocol/index.ts'
+import type { Correspondent } from './client-options.ts'
+import type { Publication } from './client-session.ts'
+
+const protocolDefaultReceiveMaximum = 65_535
+
+export class Outbox {
+  readonly waiting: Publication[]
+  private readonly client: Correspondent
+  private readonly aliases: Map<string, number>
+
+  constructor(client: Correspondent) {
+    this.client = client
+    this.waiting = []
+    this.aliases = new Map()
+  }
+
+  /** Aliases do not outlive their connection [MQTT5-3.3.2-7]. */
+  forgetAliases(): void {
+    this.aliases.clear()
+  }
+
+  /** [MQTT-4.4.0-1] What was under way goes again, in order, with its packet ids. */
+  resume(): void {
+    for (const publication of this.client.session?.outgoing.values() ?? []) {
+      if (!publication.isReceived) this.send(publication)
+      else this.client.wire?.send(new AckPacket('pubrel', publication.packetId, reasonCodes.success, undefined))
+    }
+  }
+
+  /** Sends what waits, in order, as far as the broker's Receive Maximum goes. */
+  pump(): void {
+    const { session } = this.client
+    if (!this.client.isConnected || session === undefined) return
+    const limit = this.client.connack?.properties?.receiveMaximum ?? protocolDefaultReceiveMaximum
+    for (let next = this.waiting[0]; next !== undefined; next = this.waiting[0]) {
+      if (next.qos !== 0 && session.outgoing.size >= limit) return
+      this.waiting.shift()
+      if (next.qos !== 0) {
+        next.packetId = this.client.takePacketId()
+        session.outgoing.set(next.packetId, next)
+      } else next.isComplete = true
+      this.send(next)
+    }
+  }
+
+  takeAnswer(packet: AckPacket): void {
+    const { outgoing } = this.client.session ?? { outgoing: new Map<PacketId, Publication>() }
+    const publication = outgoing.get(packet.packetId)
+    if (publication === undefined) {
+      // After a crash of the broker an answer may come for what was settled already; never without having asked.
+      if (packet.type !== 'pubcomp')
+        this.client.stage.fail(
+          `the broker sent ${packet.type} ${packet.packetId} to ${this.client.id}, which has nothing under way with it`,
+        )
+      return
+    }
+    if (packet.type === 'puback' ? publication.qos !== 1 : publication.qos !== 2) {
+      this.client.stage.fail(`the broker answered QoS ${publication.qos} of ${this.client.id} with ${packet.type}`)
+    }
+    if (packet.type !== 'pubcomp') {
+      publication.reasonCode = packet.reasonCode
+      publication.reasonString = packet.properties?.reasonString
+      publication.acknowledgedStep = Math.min(publication.acknowledgedStep, this.client.stage.step)
+    }
+    if (packet.type === 'pubrec' && packet.reasonCode < 0x80) {
+      publication.isReceived = true
+      this.client.wire?.send(new AckPacket('pubrel', packet.packetId, reasonCodes.success, undefined))
+      return
+    }
+    publication.isComplete = true
+    outgoing.delete(packet.packetId)
+    this.pump()
+  }
+
+  private send(publication: Publication): void {
+    const dup = publication.timesSent > 0
+    publication.timesSent++
+    if (!dup) {
+      publication.firstSentStep = this.client.stage.step
+      publication.firstSentAtMs = this.client.stage.nowMs
+    }
+    const { topic, properties } = this.withAlias(publication)
+    const { payload, qos, retain, packetId } = publication
+    const frame = { topic, payload, qos, retain, packetId, dup }
+    this.client.wire?.sendPublish(properties === undefined ? frame : { ...frame, properties })
+  }
+
+  private withAlias(publication: Publication): { topic: string; properties: Publication['properties'] } {
+    const { topic, properties } = publication
+    const maximum = this.client.connack?.properties?.topicAliasMaximum ?? 0
+    if (this.client.options.usesAliases !== true || maximum === 0) return { topic, properties }
+    const known = this.aliases.get(topic)
+    if (known !== undefined) return { topic: '', properties: { ...properties, topicAlias: known } }
+    if (this.aliases.size >= maximum) return { topic, properties }
+    this.aliases.set(topic, this.aliases.size + 1)
+    return { topic, properties: { ...properties, topicAlias: this.aliases.size } }
+  }
+}

@@ -1,0 +1,126 @@
+// What a client knows of itself and remembers beyond a connection: the messages that it has published, those that
+// reached it, its subscriptions with the moments from which and until which they certainly and possibly held. All of
+// it is kept, so that at the end of a story one can say what was owed.
+
+import type { PacketId, PublishProperties, QoS, RetainHandling, SubscriptionRequest } from '../../src/protocol/index.ts'
+
+/** A message that a client publishes, and how far it came. Times are steps of the stage unless they say otherwise. */
+export class Publication {
+  readonly topic: string
+  readonly payload: Buffer
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly properties: PublishProperties | undefined
+  readonly publisher: string
+  packetId: PacketId
+  /** PUBREC has come: PUBREL goes instead of PUBLISH. */
+  isReceived: boolean
+  timesSent: number
+  firstSentStep: number
+  firstSentAtMs: number
+  /** The broker has taken it over (PUBACK, PUBREC); Infinity: it has not. */
+  acknowledgedStep: number
+  /** Of PUBACK or PUBREC. Undefined until it has come. */
+  reasonCode: number | undefined
+  reasonString: string | undefined
+  /** Nothing is left to say about it: PUBACK, PUBCOMP or a refusal has come, or it was QoS 0. */
+  isComplete: boolean
+
+  constructor(publisher: string, what: { topic: string; payload: string | Buffer } & PublishOptions) {
+    this.publisher = publisher
+    this.topic = what.topic
+    this.payload = typeof what.payload === 'string' ? Buffer.from(what.payload) : what.payload
+    this.qos = what.qos ?? 0
+    this.retain = what.retain ?? false
+    this.properties = what.properties
+    this.packetId = 0
+    this.isReceived = false
+    this.timesSent = 0
+    this.firstSentStep = Infinity
+    this.firstSentAtMs = Infinity
+    this.acknowledgedStep = Infinity
+    this.reasonCode = undefined
+    this.reasonString = undefined
+    this.isComplete = false
+  }
+
+  /** The broker has said that it has it. */
+  get isAcknowledged(): boolean {
+    return this.acknowledgedStep !== Infinity && (this.reasonCode ?? 0) < 0x80
+  }
+}
+
+export interface PublishOptions {
+  qos?: QoS
+  retain?: boolean
+  properties?: PublishProperties
+}
+
+/** A message as it reached the client. */
+export interface ReceivedMessage {
+  readonly topic: string
+  readonly payload: string
+  readonly bytes: Buffer
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly dup: boolean
+  readonly packetId: PacketId
+  readonly properties: PublishProperties | undefined
+  readonly atMs: number
+  readonly step: number
+  /** Which of the client's sessions and connections it came to, counted from 1. */
+  readonly session: number
+  readonly connection: number
+  /** QoS 2 sent again before it was released: not given to the application a second time. */
+  readonly isRepeat: boolean
+}
+
+export interface SubscribeOptions {
+  qos?: QoS
+  noLocal?: boolean
+  retainAsPublished?: boolean
+  retainHandling?: RetainHandling
+  identifier?: number
+}
+
+/** One subscription with the steps between which it held. */
+export interface HeldSubscription {
+  readonly request: SubscriptionRequest
+  readonly identifier: number | undefined
+  readonly sentStep: number
+  /** SUBACK granted it; Infinity: not yet. */
+  grantedStep: number
+  grantedQoS: QoS
+  isRefused: boolean
+  /** UNSUBSCRIBE, or a SUBSCRIBE that replaces it, was sent. */
+  endSentStep: number
+  endedStep: number
+}
+
+export class ClientSession {
+  /** Counted from 1. */
+  readonly number: number
+  readonly startedStep: number
+  readonly subscriptions: HeldSubscription[]
+  /** By packet id, in the order of sending. */
+  readonly outgoing: Map<PacketId, Publication>
+  /** QoS 2 packet ids that the broker has not released. */
+  readonly incoming: Set<PacketId>
+  /** 0: it ends with its connection. */
+  expirySeconds: number
+  /** Infinity while it lives, or while nobody can know. */
+  endedStep: number
+  /** Something happened after which the broker may rightly have forgotten it. */
+  mayBeGone: boolean
+
+  constructor(from: { number: number; step: number; expirySeconds: number }) {
+    this.number = from.number
+    this.startedStep = from.step
+    this.expirySeconds = from.expirySeconds
+    this.subscriptions = []
+    this.outgoing = new Map()
+    this.incoming = new Set()
+    this.endedStep = Infinity
+    this.mayBeGone = false
+  }
+}

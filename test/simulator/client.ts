@@ -1,0 +1,489 @@
+// A client that obeys: it keeps its session as the standard asks (packet ids, DUP on resume, the broker's Receive
+// Maximum, acknowledgements in order) and remembers all that it sent and got. Stories tell it what to do.
+
+import {
+  AckPacket,
+  reasonCodes,
+  type ConnackPacket,
+  type ConnectProperties,
+  type DisconnectPacket,
+  type DisconnectProperties,
+  type Packet,
+  type PacketId,
+  type ProtocolVersion,
+  type QoS,
+  type ReasonCode,
+  type SubackPacket,
+  type TopicFilter,
+  type TopicName,
+  type UnsubackPacket,
+} from '../../src/protocol/index.ts'
+import { Inbox } from './client-inbox.ts'
+import type { ConnectOptions, Correspondent } from './client-options.ts'
+import { Outbox } from './client-outbox.ts'
+import {
+  ClientSession,
+  Publication,
+  type HeldSubscription,
+  type PublishOptions,
+  type ReceivedMessage,
+  type SubscribeOptions,
+} from './client-session.ts'
+import type { PlannedEvent, Stage } from './stage.ts'
+import { openWire, type Doorstep, type Wire } from './wire.ts'
+
+/** What the world lends to its clients. */
+export interface Surroundings {
+  readonly stage: Stage
+  readonly broker: Doorstep
+  /** After each act of a hand-written story: lets everything happen that takes no time. */
+  settle(): void
+}
+
+export class Client implements Correspondent {
+  readonly id: string
+  readonly stage: Stage
+  options: ConnectOptions
+  /** What came with the last connection; undefined while CONNACK has not. */
+  connack: ConnackPacket | undefined
+  /** The broker's DISCONNECT of the last connection. */
+  disconnected: DisconnectPacket | undefined
+  /** Everything that it was told to publish, in order. */
+  readonly publications: Publication[]
+  readonly sessions: ClientSession[]
+  wire: Wire | undefined
+  /** Connections so far. */
+  connections: number
+  /** CONNECT packets sent, and when the last was. */
+  connectSentStep: number
+  lastSeenConnectedAtMs: number
+  private readonly surroundings: Surroundings
+  private readonly outbox: Outbox
+  private readonly inbox: Inbox
+  private readonly questions: Map<PacketId, HeldSubscription[]>
+  private lastPacketId: number
+  private ping: PlannedEvent | undefined
+
+  constructor(surroundings: Surroundings, id: string, options: ConnectOptions) {
+    this.surroundings = surroundings
+    this.stage = surroundings.stage
+    this.id = id
+    this.options = options
+    this.connack = undefined
+    this.disconnected = undefined
+    this.publications = []
+    this.sessions = []
+    this.wire = undefined
+    this.connections = 0
+    this.connectSentStep = 0
+    this.lastSeenConnectedAtMs = 0
+    this.outbox = new Outbox(this)
+    this.inbox = new Inbox(this)
+    this.questions = new Map()
+    this.lastPacketId = 0
+    this.ping = undefined
+  }
+
+  get version(): ProtocolVersion {
+    return this.options.version ?? 5
+  }
+
+  /** CONNACK has come and the connection stands. */
+  get isConnected(): boolean {
+    return this.wire?.isOpen === true && this.connack?.reasonCode === 0
+  }
+
+  get hasOpenConnection(): boolean {
+    return this.wire?.isOpen === true
+  }
+
+  get session(): ClientSession | undefined {
+    const last = this.sessions.at(-1)
+    return last === undefined || last.endedStep !== Infinity ? undefined : last
+  }
+
+  /** Every message that reached it, in order. */
+  get messages(): readonly ReceivedMessage[] {
+    return this.inbox.messages
+  }
+
+  /** False: it leaves messages unacknowledged until `acknowledge`. */
+  get acknowledges(): boolean {
+    return this.inbox.acknowledges
+  }
+
+  set acknowledges(acknowledges: boolean) {
+    this.inbox.acknowledges = acknowledges
+  }
+
+  /** How long it thinks before each acknowledgement, in milliseconds. */
+  get thinkMs(): () => number {
+    return this.inbox.thinkMs
+  }
+
+  set thinkMs(thinkMs: () => number) {
+    this.inbox.thinkMs = thinkMs
+  }
+
+  /** What the application got, without what came twice at QoS 2. */
+  get payloads(): string[] {
+    return this.messages.filter((message) => !message.isRepeat).map((message) => message.payload)
+  }
+
+  /** Publications that the broker has not yet answered for good, sent or not. */
+  get unfinished(): number {
+    return this.outbox.waiting.length + (this.session?.outgoing.size ?? 0)
+  }
+
+  /** The packets of one type that came on the present (or last) connection. */
+  received<T extends Packet['type']>(type: T): Extract<Packet, { type: T }>[] {
+    return this.wire?.of(type) ?? []
+  }
+
+  /** Opens a connection and sends CONNECT. A connection that is still open is left to the broker to take over. */
+  connect(options: ConnectOptions = {}): ConnackPacket | undefined {
+    this.options = { ...this.options, ...options }
+    this.connack = undefined
+    this.disconnected = undefined
+    const wire: Wire | undefined = openWire(this.stage, this.surroundings.broker, {
+      name: this.id,
+      version: this.version,
+      maxPacketBytes: this.options.maximumPacketBytes,
+      network: this.options.network,
+      user: {
+        packet: (packet) => {
+          if (this.wire === wire) this.take(packet)
+        },
+        ended: () => {
+          if (this.wire === wire) this.lost()
+        },
+      },
+    })
+    this.leaveOldConnection()
+    this.wire = wire
+    if (wire === undefined) return undefined
+    this.connections++
+    this.connectSentStep = this.stage.step
+    if (this.isCleanStart && this.session !== undefined) this.session.mayBeGone = true
+    wire.send(this.connectPacket())
+    this.surroundings.settle()
+    return this.connack
+  }
+
+  /** Publishes as soon as the broker's Receive Maximum and the connection allow it. */
+  publish(topic: string, payload: string | Buffer, options: PublishOptions = {}): Publication {
+    const publication = new Publication(this.id, { topic, payload, ...options })
+    this.publications.push(publication)
+    this.outbox.waiting.push(publication)
+    this.outbox.pump()
+    this.surroundings.settle()
+    return publication
+  }
+
+  /** Subscribes to one filter or several with the same options. Undefined: no SUBACK has come yet. */
+  subscribe(filters: string | readonly string[], options: SubscribeOptions = {}): SubackPacket | undefined {
+    const packetId = this.takePacketId()
+    const { identifier, ...asked } = options
+    const subscriptions = [filters].flat().map((filter) => ({
+      filter: filter as TopicFilter,
+      qos: asked.qos ?? 2,
+      noLocal: asked.noLocal ?? false,
+      retainAsPublished: asked.retainAsPublished ?? false,
+      retainHandling: asked.retainHandling ?? 0,
+    }))
+    const held = subscriptions.map((request): HeldSubscription => ({
+      request,
+      identifier,
+      sentStep: this.stage.step,
+      grantedStep: Infinity,
+      grantedQoS: 0,
+      isRefused: false,
+      endSentStep: Infinity,
+      endedStep: Infinity,
+    }))
+    for (const { request } of held) this.markEnding(request.filter)
+    this.session?.subscriptions.push(...held)
+    this.questions.set(packetId, held)
+    const properties = identifier === undefined ? undefined : { subscriptionIdentifier: identifier }
+    const { wire } = this
+    wire?.send({ type: 'subscribe', packetId, subscriptions, properties })
+    this.surroundings.settle()
+    return wire?.of('suback').findLast((suback) => suback.packetId === packetId)
+  }
+
+  unsubscribe(filters: string | readonly string[]): UnsubackPacket | undefined {
+    const packetId = this.takePacketId()
+    const list = [filters].flat() as TopicFilter[]
+    for (const filter of list) this.markEnding(filter)
+    this.questions.set(packetId, [])
+    const { wire } = this
+    wire?.send({ type: 'unsubscribe', packetId, filters: list, properties: undefined })
+    this.surroundings.settle()
+    return wire?.of('unsuback').findLast((unsuback) => unsuback.packetId === packetId)
+  }
+
+  /** Says goodbye and closes. */
+  disconnect(options: { reasonCode?: ReasonCode; properties?: DisconnectProperties } = {}): void {
+    const { reasonCode = reasonCodes.normalDisconnection, properties } = options
+    const expirySeconds = properties?.sessionExpiryIntervalSeconds
+    if (expirySeconds !== undefined && this.session !== undefined) this.session.expirySeconds = expirySeconds
+    this.wire?.send({ type: 'disconnect', reasonCode, properties })
+    this.wire?.close()
+    this.lost()
+    this.surroundings.settle()
+  }
+
+  /** The network between it and the broker breaks, and both notice. */
+  drop(brokerAfterMs = 0): void {
+    this.stage.tell(this.id, () => `loses its connection (the broker notices after ${brokerAfterMs} ms)`)
+    this.wire?.break(brokerAfterMs)
+    this.lost()
+    this.surroundings.settle()
+  }
+
+  /** Gone without a trace: the broker has to find out by itself. */
+  vanish(): void {
+    this.stage.tell(this.id, () => 'vanishes')
+    this.wire?.break(undefined)
+    this.lost()
+    this.surroundings.settle()
+  }
+
+  sendPing(): void {
+    this.wire?.send({ type: 'pingreq' })
+    this.surroundings.settle()
+  }
+
+  stopReading(): void {
+    this.wire?.stopReading()
+  }
+
+  resumeReading(): void {
+    this.wire?.resumeReading()
+    this.surroundings.settle()
+  }
+
+  /** PUBACK or PUBREC for a message, by hand (see `acknowledges`). */
+  acknowledge(message: ReceivedMessage, reasonCode: ReasonCode = reasonCodes.success): void {
+    const type = message.qos === 1 ? 'puback' : 'pubrec'
+    this.wire?.send(new AckPacket(type, message.packetId, reasonCode, undefined))
+    this.surroundings.settle()
+  }
+
+  /** PUBCOMP, by hand. */
+  complete(packetId: PacketId): void {
+    this.session?.incoming.delete(packetId)
+    this.wire?.send(new AckPacket('pubcomp', packetId, reasonCodes.success, undefined))
+    this.surroundings.settle()
+  }
+
+  private get isCleanStart(): boolean {
+    return this.options.cleanStart ?? true
+  }
+
+  private get expirySeconds(): number {
+    const { options } = this
+    if (this.version < 5) return this.isCleanStart ? 0 : Infinity
+    return (
+      this.connack?.properties?.sessionExpiryIntervalSeconds ??
+      options.sessionExpirySeconds ??
+      options.properties?.sessionExpiryIntervalSeconds ??
+      0
+    )
+  }
+
+  private connectPacket(): Packet & { type: 'connect' } {
+    const { options } = this
+    const asked: ConnectProperties = { ...options.properties }
+    if (options.sessionExpirySeconds !== undefined) asked.sessionExpiryIntervalSeconds = options.sessionExpirySeconds
+    if (options.receiveMaximum !== undefined) asked.receiveMaximum = options.receiveMaximum
+    if (options.topicAliasMaximum !== undefined) asked.topicAliasMaximum = options.topicAliasMaximum
+    if (options.maximumPacketBytes !== undefined) asked.maximumPacketSizeBytes = options.maximumPacketBytes
+    const { will } = options
+    return {
+      type: 'connect',
+      version: this.version,
+      clientId: this.id,
+      cleanStart: this.isCleanStart,
+      keepAliveSeconds: options.keepAliveSeconds ?? 0,
+      username: options.username,
+      password: options.password,
+      will:
+        will === undefined
+          ? undefined
+          : {
+              topic: will.topic as TopicName,
+              payload: Buffer.from(will.payload),
+              qos: will.qos ?? 0,
+              retain: will.retain ?? false,
+              properties: will.properties,
+            },
+      properties: this.version < 5 || Object.keys(asked).length === 0 ? undefined : asked,
+      isBridge: false,
+    }
+  }
+
+  /** Its own packets on the old connection do not count any more; the session goes on. */
+  private leaveOldConnection(): void {
+    this.stage.cancel(this.ping)
+    this.questions.clear()
+    this.inbox.forgetAliases()
+    this.outbox.forgetAliases()
+    for (const held of this.session?.subscriptions ?? []) {
+      // Asked and not answered: it may hold or not, from here on nobody knows.
+      if (held.grantedStep === Infinity && held.endSentStep === Infinity) held.endSentStep = this.stage.step
+    }
+    if (this.session?.expirySeconds === 0) this.session.endedStep = this.stage.step
+  }
+
+  private lost(): void {
+    if (this.isConnected || this.connack?.reasonCode === 0) this.lastSeenConnectedAtMs = this.stage.nowMs
+    this.leaveOldConnection()
+  }
+
+  private take(packet: Packet): void {
+    switch (packet.type) {
+      case 'connack':
+        this.takeConnack(packet)
+        return
+      case 'publish':
+        this.inbox.takePublish(packet)
+        return
+      case 'puback':
+      case 'pubrec':
+      case 'pubcomp':
+        this.outbox.takeAnswer(packet)
+        return
+      case 'pubrel':
+        this.inbox.takeRelease(packet.packetId)
+        return
+      case 'suback':
+        this.takeSuback(packet)
+        return
+      case 'unsuback':
+        this.takeUnsuback(packet)
+        return
+      case 'disconnect':
+        this.disconnected = packet
+        return
+      default:
+    }
+  }
+
+  private takeConnack(connack: ConnackPacket): void {
+    this.connack = connack
+    if (connack.reasonCode !== 0) return
+    // MQTT 3.1 has no such flag: its clients take the session they asked for to be there.
+    const isResumed = this.version === 3 ? !this.isCleanStart && this.session !== undefined : connack.sessionPresent
+    if (isResumed) this.resume()
+    else this.begin()
+    this.planPing()
+    this.outbox.pump()
+  }
+
+  private begin(): void {
+    const old = this.session
+    if (old !== undefined) {
+      if (
+        !this.isCleanStart &&
+        !old.mayBeGone &&
+        old.expirySeconds * 1_000 > this.stage.nowMs - this.lastSeenConnectedAtMs
+      ) {
+        this.stage.fail(`the broker lost the session of ${this.id}`)
+      }
+      old.endedStep = this.stage.step
+    }
+    this.sessions.push(
+      new ClientSession({ number: this.sessions.length + 1, step: this.stage.step, expirySeconds: this.expirySeconds }),
+    )
+  }
+
+  private resume(): void {
+    const { session } = this
+    if (session === undefined) {
+      // The CONNACK that told of its beginning was lost. Nothing is known of it but that it is there.
+      if (this.sessions.length === 0 && this.connections === 1)
+        this.stage.fail(`the broker gave ${this.id} a session that it never had`)
+      this.sessions.push(
+        new ClientSession({
+          number: this.sessions.length + 1,
+          step: this.stage.step,
+          expirySeconds: this.expirySeconds,
+        }),
+      )
+      return
+    }
+    session.expirySeconds = this.expirySeconds
+    this.outbox.resume()
+  }
+
+  private takeSuback(suback: SubackPacket): void {
+    const held = this.questions.get(suback.packetId)
+    if (held === undefined)
+      return this.stage.fail(`the broker sent SUBACK ${suback.packetId} to ${this.id}, which had not asked`)
+    this.questions.delete(suback.packetId)
+    if (held.length !== suback.reasonCodes.length)
+      this.stage.fail(
+        `the broker answered ${held.length} filters of ${this.id} with ${suback.reasonCodes.length} codes`,
+      )
+    held.forEach((subscription, at) => {
+      const code = suback.reasonCodes[at] ?? 0x80
+      if (code > subscription.request.qos && code < 0x80)
+        this.stage.fail(`the broker granted ${this.id} more than it asked for`)
+      this.endEarlier(subscription, code >= 0x80)
+      if (code >= 0x80) subscription.isRefused = true
+      else {
+        subscription.grantedStep = this.stage.step
+        subscription.grantedQoS = code as QoS
+      }
+    })
+  }
+
+  private takeUnsuback(unsuback: UnsubackPacket): void {
+    if (!this.questions.delete(unsuback.packetId))
+      return this.stage.fail(`the broker sent UNSUBACK ${unsuback.packetId} to ${this.id}, which had not asked`)
+    for (const held of this.session?.subscriptions ?? []) {
+      if (held.endSentStep !== Infinity && !this.isAskedFor(held))
+        held.endedStep = Math.min(held.endedStep, this.stage.step)
+    }
+  }
+
+  private isAskedFor(held: HeldSubscription): boolean {
+    return [...this.questions.values()].some((asked) => asked.includes(held))
+  }
+
+  /** A subscription that is replaced by `subscription` ends when SUBACK comes. */
+  private endEarlier(subscription: HeldSubscription, isRefused: boolean): void {
+    for (const held of this.session?.subscriptions ?? []) {
+      if (held === subscription || held.request.filter !== subscription.request.filter) continue
+      if (held.sentStep <= subscription.sentStep && !isRefused)
+        held.endedStep = Math.min(held.endedStep, this.stage.step)
+    }
+  }
+
+  private markEnding(filter: string): void {
+    for (const held of this.session?.subscriptions ?? []) {
+      if (held.request.filter === filter) held.endSentStep = Math.min(held.endSentStep, this.stage.step)
+    }
+  }
+
+  /** A packet id that is not in use. */
+  takePacketId(): PacketId {
+    const outgoing = this.session?.outgoing
+    do this.lastPacketId = (this.lastPacketId % 65_535) + 1
+    while (outgoing?.has(this.lastPacketId) === true || this.questions.has(this.lastPacketId))
+    return this.lastPacketId
+  }
+
+  private planPing(): void {
+    this.stage.cancel(this.ping)
+    const seconds = this.connack?.properties?.serverKeepAliveSeconds ?? this.options.keepAliveSeconds ?? 0
+    if (this.options.pings !== true || seconds === 0) return
+    const { wire } = this
+    this.ping = this.stage.after(seconds * 700, () => {
+      if (this.wire !== wire || wire?.isOpen !== true) return
+      wire.send({ type: 'pingreq' })
+      this.planPing()
+    })
+  }
+}

@@ -1,0 +1,186 @@
+// The disk of the simulated world. One batch at a time is on its way:
+//
+//   taken --writeMs--> written --syncMs--> synced (told to the broker)
+//         lost by any death    kept by kill -9,      kept by everything
+//                              by a power loss perhaps
+//
+// While it fails, a batch is tried again and again and nothing is told.
+
+import type { Batch, StoredChange } from '../../src/core/index.ts'
+import { frozenChanges, whenReady, type Eventually, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
+import type { PlannedEvent, Stage } from './stage.ts'
+
+export interface DiskTraits {
+  /** Each of the steps above, and each reading, takes up to so long. */
+  maxStepMs: number
+}
+
+export interface DiskUser {
+  committed(batch: Batch): void
+  health(isHealthy: boolean): void
+}
+
+export type Death = 'kill' | 'power-loss'
+
+interface Write {
+  readonly batch: Batch
+  readonly changes: StoredChange[]
+  isWritten: boolean
+  next: PlannedEvent | undefined
+}
+
+const retryMs = 500
+
+export class Disk {
+  readonly traits: DiskTraits
+  private readonly stage: Stage
+  private readonly keeper: Keeper
+  private user: DiskUser | undefined
+  private write: Write | undefined
+  private committedBatch: number
+  private isHealthy: boolean
+  private fails: boolean
+  private isHeld: boolean
+  private readonly waitingReads: { afterBatch: number; read: () => void }[]
+
+  constructor(stage: Stage, keeper: Keeper, traits: DiskTraits) {
+    this.stage = stage
+    this.keeper = keeper
+    this.traits = traits
+    this.user = undefined
+    this.write = undefined
+    this.committedBatch = 0
+    this.isHealthy = true
+    this.fails = false
+    this.isHeld = false
+    this.waitingReads = []
+  }
+
+  get isFree(): boolean {
+    return this.write === undefined
+  }
+
+  /** A broker has started on it. */
+  attach(user: DiskUser): void {
+    this.user = user
+    this.committedBatch = 0
+    this.isHealthy = true
+  }
+
+  commit(batch: Batch): void {
+    this.write = { batch, changes: frozenChanges(batch.changes), isWritten: false, next: undefined }
+    this.proceed(this.write)
+  }
+
+  /** Reads a queue once `afterBatch` is on disk; `isWanted` says at the end whether the asker still lives. */
+  readQueue(
+    from: { clientId: string; fromSequence: number; limit: number; afterBatch: number },
+    answer: (slice: QueueSlice) => void,
+  ): void {
+    const { user } = this
+    const read = (): void => {
+      this.stage.after(this.stepMs(), () => {
+        if (this.user !== user) return undefined
+        const slice = this.keeper.readQueue(from.clientId, from.fromSequence, from.limit)
+        return whenReady(slice, (found) => {
+          this.stage.after(this.stepMs(), () => {
+            if (this.user === user) answer(found)
+          })
+        })
+      })
+    }
+    if (from.afterBatch <= this.committedBatch) read()
+    else this.waitingReads.push({ afterBatch: from.afterBatch, read })
+  }
+
+  readStart(): Eventually<StartRecords> {
+    return whenReady(this.keeper.reopen(), () => this.keeper.readStart())
+  }
+
+  /** Writes and syncs fail from now on until `mend`. */
+  fail(): void {
+    this.stage.tell('disk', () => 'begins to fail')
+    this.fails = true
+  }
+
+  mend(): void {
+    if (!this.fails) return
+    this.stage.tell('disk', () => 'works again')
+    this.fails = false
+  }
+
+  /** Nothing is written until `release`: for stories about what may happen before the disk has it. */
+  hold(): void {
+    this.isHeld = true
+  }
+
+  release(): void {
+    this.isHeld = false
+    if (this.write !== undefined && this.write.next === undefined) this.proceed(this.write)
+  }
+
+  /** The broker dies. What of the batch under way survives is the dice's choice within what `death` allows. */
+  die(death: Death): Eventually<void> {
+    const { write } = this
+    this.user = undefined
+    this.write = undefined
+    this.waitingReads.length = 0
+    if (write === undefined) return undefined
+    this.stage.cancel(write.next)
+    const survives = write.isWritten && (death === 'kill' || this.stage.random.chance(0.5))
+    this.stage.tell('disk', () => `batch ${write.batch.number} ${survives ? 'survived' : 'is lost'}`)
+    return survives ? this.keeper.apply(write.changes) : undefined
+  }
+
+  private stepMs(): number {
+    return this.traits.maxStepMs === 0 ? 0 : this.stage.random.between(0, this.traits.maxStepMs)
+  }
+
+  private proceed(write: Write): void {
+    if (this.isHeld) {
+      write.next = undefined
+      return
+    }
+    write.next = this.stage.after(this.stepMs(), () => {
+      write.isWritten = true
+      write.next = this.stage.after(this.stepMs(), () => this.sync(write))
+    })
+  }
+
+  private sync(write: Write): Eventually<void> {
+    if (this.isHeld) {
+      write.next = undefined
+      return undefined
+    }
+    if (this.fails) {
+      this.tellHealth(false)
+      write.next = this.stage.after(retryMs, () => this.proceed(write))
+      return undefined
+    }
+    return whenReady(this.keeper.apply(write.changes), () => {
+      this.write = undefined
+      this.committedBatch = write.batch.number
+      this.stage.tell('disk', () => `batch ${write.batch.number} is on disk (${write.changes.length} changes)`)
+      this.tellHealth(true)
+      this.user?.committed(write.batch)
+      this.startWaitingReads()
+    })
+  }
+
+  private startWaitingReads(): void {
+    for (let at = 0; at < this.waitingReads.length;) {
+      const waiting = this.waitingReads[at]
+      if (waiting === undefined || waiting.afterBatch > this.committedBatch) at++
+      else {
+        this.waitingReads.splice(at, 1)
+        waiting.read()
+      }
+    }
+  }
+
+  private tellHealth(isHealthy: boolean): void {
+    if (isHealthy === this.isHealthy) return
+    this.isHealthy = isHealthy
+    this.user?.health(isHealthy)
+  }
+}

@@ -1,0 +1,263 @@
+// Stands at the broker's door and looks at every packet that goes in and out, with the rules of the protocol in mind:
+// what may come first, what must be answered and in which order, which packet ids are taken, how many may be under
+// way, when a PUBLISH carries DUP. It knows nothing of why the broker does something, only whether it may.
+
+import type { ConnackPacket, ConnectPacket, Packet, PacketId, QoS } from '../../src/protocol/index.ts'
+import type { Stage } from './stage.ts'
+
+/** One PUBLISH as it leaves. */
+export interface PublishSeen {
+  readonly topic: string
+  readonly payload: string
+  readonly qos: QoS
+  readonly dup: boolean
+  readonly packetId: PacketId
+  /** The message was published with the retain flag: it may be sent again to a new subscription, without DUP. */
+  readonly isOfRetained: boolean
+  readonly expiresAtMs: number
+}
+
+type AnswerType = 'puback' | 'pubrec' | 'pubcomp' | 'suback' | 'unsuback'
+
+interface InWindow {
+  readonly what: string
+  readonly qos: QoS
+  readonly isOfRetained: boolean
+  /** published --PUBREC in--> received --PUBREL out--> released; `unsure` since a crash: published or received. */
+  stage: 'published' | 'received' | 'released' | 'unsure'
+}
+
+/** What the broker has under way to one session, over all its connections. */
+class SessionWatch {
+  readonly window = new Map<PacketId, InWindow>()
+  hasCrashed = false
+  /** QoS 1 messages under way when the broker died: it has forgotten their packet ids, not that they may have left. */
+  readonly sentBeforeCrash = new Set<string>()
+
+  crash(): void {
+    this.hasCrashed = true
+    for (const [packetId, entry] of this.window) {
+      if (entry.qos === 1) {
+        this.window.delete(packetId)
+        if (!entry.isOfRetained) this.sentBeforeCrash.add(entry.what)
+      } else if (entry.stage === 'received') entry.stage = 'unsure'
+    }
+  }
+}
+
+export class StreamWatch {
+  readonly name: string
+  connect: ConnectPacket | undefined
+  session: SessionWatch | undefined
+  hasDisconnected = false
+  readonly owedAnswers: { type: AnswerType; packetId: PacketId }[] = []
+  readonly owedReleases: PacketId[] = []
+  readonly sentHere = new Set<PacketId>()
+  receiveMaximum = 65_535
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+const answerTo: Partial<Record<Packet['type'], AnswerType>> = {
+  pubrel: 'pubcomp',
+  subscribe: 'suback',
+  unsubscribe: 'unsuback',
+}
+
+export class EdgeWatch {
+  private readonly stage: Stage
+  private readonly limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }
+  private readonly sessions = new Map<string, SessionWatch>()
+
+  constructor(stage: Stage, limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }) {
+    this.stage = stage
+    this.limits = limits
+  }
+
+  crashed(): void {
+    for (const session of this.sessions.values()) session.crash()
+  }
+
+  cameIn(stream: StreamWatch, packet: Packet): void {
+    if (packet.type === 'connect') {
+      stream.connect ??= packet
+      return
+    }
+    if (packet.type === 'publish') {
+      if (packet.qos !== 0)
+        stream.owedAnswers.push({ type: packet.qos === 1 ? 'puback' : 'pubrec', packetId: packet.packetId })
+      return
+    }
+    const type = answerTo[packet.type]
+    if (type !== undefined && 'packetId' in packet) stream.owedAnswers.push({ type, packetId: packet.packetId })
+    else if (packet.type === 'puback' || packet.type === 'pubrec' || packet.type === 'pubcomp')
+      this.answerCameIn(stream, packet)
+  }
+
+  publishLeaves(stream: StreamWatch, seen: PublishSeen): void {
+    const session = this.mustBeOpen(stream, 'publish')
+    if (seen.qos === 0) {
+      if (seen.dup) this.stage.fail(`the broker set DUP on a QoS 0 message to ${stream.name}`)
+      return
+    }
+    const what = `${seen.topic} ${seen.payload}`
+    const before = session.window.get(seen.packetId)
+    if (before === undefined) this.checkFresh(stream, session, seen, what)
+    else this.checkRepeated(stream, before, seen, what)
+    stream.sentHere.add(seen.packetId)
+    session.window.set(seen.packetId, {
+      what,
+      qos: seen.qos,
+      stage: before?.stage ?? 'published',
+      isOfRetained: seen.isOfRetained,
+    })
+    this.checkWindow(stream, session)
+  }
+
+  ackLeaves(stream: StreamWatch, type: 'puback' | 'pubrec' | 'pubrel' | 'pubcomp', packetId: PacketId): void {
+    const session = this.mustBeOpen(stream, type)
+    if (type === 'pubrel') this.checkRelease(stream, session, packetId)
+    else this.checkAnswer(stream, type, packetId)
+  }
+
+  packetLeaves(stream: StreamWatch, packet: Packet): void {
+    switch (packet.type) {
+      case 'connack':
+        this.connackLeaves(stream, packet)
+        return
+      case 'puback':
+      case 'pubrec':
+      case 'pubrel':
+      case 'pubcomp':
+        this.ackLeaves(stream, packet.type, packet.packetId)
+        return
+      case 'suback':
+      case 'unsuback':
+        this.mustBeOpen(stream, packet.type)
+        this.checkAnswer(stream, packet.type, packet.packetId)
+        return
+      case 'disconnect':
+        if (stream.hasDisconnected) this.stage.fail(`the broker sent DISCONNECT twice to ${stream.name}`)
+        if ((stream.connect?.version ?? 4) < 5)
+          this.stage.fail(`the broker sent DISCONNECT to ${stream.name}, whose MQTT has none from a server`)
+        stream.hasDisconnected = true
+        return
+      case 'pingresp':
+      case 'auth':
+        if (packet.type === 'pingresp') this.mustBeOpen(stream, packet.type)
+        return
+      default:
+        this.stage.fail(`the broker sent ${packet.type} to ${stream.name}, which only clients send`)
+    }
+  }
+
+  private connackLeaves(stream: StreamWatch, connack: ConnackPacket): void {
+    const { connect } = stream
+    if (connect === undefined)
+      return this.stage.fail(`the broker sent CONNACK to ${stream.name}, which sent no CONNECT`)
+    if (stream.session !== undefined) this.stage.fail(`the broker sent CONNACK twice to ${stream.name}`)
+    if (connack.reasonCode !== 0) {
+      if (connack.sessionPresent)
+        this.stage.fail(`the broker refused ${stream.name} and spoke of a session [MQTT-3.2.2-4]`)
+      stream.hasDisconnected = true
+      return
+    }
+    if (connack.sessionPresent && connect.cleanStart)
+      this.stage.fail(`${stream.name} began anew and got an old session [MQTT-3.2.2-1]`)
+    const clientId =
+      connect.clientId === '' ? (connack.properties?.assignedClientIdentifier ?? stream.name) : connect.clientId
+    const known = this.sessions.get(clientId)
+    const session = connack.sessionPresent && known !== undefined ? known : new SessionWatch()
+    this.sessions.set(clientId, session)
+    stream.session = session
+    stream.receiveMaximum = connect.properties?.receiveMaximum ?? 65_535
+  }
+
+  private mustBeOpen(stream: StreamWatch, type: string): SessionWatch {
+    if (stream.session === undefined) return this.stage.fail(`the broker sent ${type} to ${stream.name} before CONNACK`)
+    if (stream.hasDisconnected) this.stage.fail(`the broker sent ${type} to ${stream.name} after DISCONNECT`)
+    return stream.session
+  }
+
+  private checkFresh(stream: StreamWatch, session: SessionWatch, seen: PublishSeen, what: string): void {
+    const tag = `${what} to ${stream.name} with packet id ${seen.packetId}`
+    if (seen.packetId === 0) this.stage.fail(`the broker sent ${tag}: zero is no packet id`)
+    if (seen.dup && !session.hasCrashed)
+      this.stage.fail(`the broker set DUP on ${tag}, which it had not sent before [MQTT-3.3.1-1]`)
+    const wasSent = session.sentBeforeCrash.has(what) && seen.qos === 1
+    if (!seen.dup && wasSent && !seen.isOfRetained)
+      this.stage.fail(`the broker sent ${tag} again without DUP, after its restart [MQTT-3.3.1-1]`)
+    if (!seen.dup && seen.expiresAtMs < this.limits().nowMs)
+      this.stage.fail(`the broker sent ${tag} after its expiry [MQTT5-3.3.2-5]`)
+  }
+
+  private checkRepeated(stream: StreamWatch, before: InWindow, seen: PublishSeen, what: string): void {
+    const tag = `packet id ${seen.packetId} to ${stream.name}`
+    if (before.what !== what)
+      this.stage.fail(`the broker used ${tag} for "${what}" while "${before.what}" had it [MQTT-2.3.1-4]`)
+    if (before.stage === 'received' || before.stage === 'released') {
+      this.stage.fail(`the broker sent PUBLISH with ${tag} again after PUBREC [MQTT-4.3.3-1]`)
+    }
+    if (!seen.dup) this.stage.fail(`the broker sent "${what}" with ${tag} again without DUP [MQTT-3.3.1-1]`)
+    const mayRetry = (stream.connect?.version ?? 4) < 5 && this.limits().retryIntervalMs > 0
+    if (stream.sentHere.has(seen.packetId) && !mayRetry) {
+      this.stage.fail(`the broker sent "${what}" with ${tag} twice on one connection [MQTT5-4.4.0-1]`)
+    }
+  }
+
+  private checkWindow(stream: StreamWatch, session: SessionWatch): void {
+    let underWay = 0
+    for (const packetId of stream.sentHere) if (session.window.has(packetId)) underWay++
+    const limit = Math.min(stream.receiveMaximum, this.limits().maxInflightMessages)
+    if (underWay > limit)
+      this.stage.fail(
+        `the broker has ${underWay} messages under way to ${stream.name}, whose limit is ${limit} [MQTT5-3.3.4-9]`,
+      )
+  }
+
+  private answerCameIn(stream: StreamWatch, packet: Packet & { packetId: PacketId }): void {
+    const session = stream.session
+    const entry = session?.window.get(packet.packetId)
+    const isFailure = 'reasonCode' in packet && packet.reasonCode >= 0x80
+    if (packet.type === 'pubrec' && !isFailure) {
+      stream.owedReleases.push(packet.packetId)
+      if (entry?.stage === 'published' || entry?.stage === 'unsure') entry.stage = 'received'
+      return
+    }
+    if (entry === undefined || session === undefined) return
+    const isDone = packet.type === 'puback' ? entry.qos === 1 : packet.type === 'pubrec' || entry.stage !== 'published'
+    if (!isDone) return
+    session.sentBeforeCrash.delete(entry.what)
+    session.window.delete(packet.packetId)
+  }
+
+  private checkRelease(stream: StreamWatch, session: SessionWatch, packetId: PacketId): void {
+    const owedAt = stream.owedReleases.indexOf(packetId)
+    const entry = session.window.get(packetId)
+    if (owedAt > 0)
+      this.stage.fail(
+        `the broker sent PUBREL ${packetId} to ${stream.name} before PUBREL ${stream.owedReleases[0]}, whose PUBREC came first [MQTT-4.6.0-4]`,
+      )
+    if (owedAt === 0) stream.owedReleases.shift()
+    else if (entry === undefined ? !session.hasCrashed : entry.qos === 1 || entry.stage === 'published') {
+      this.stage.fail(`the broker sent PUBREL ${packetId} to ${stream.name}, from which no PUBREC had come`)
+    }
+    if (entry !== undefined && entry.qos === 2) entry.stage = 'released'
+  }
+
+  private checkAnswer(stream: StreamWatch, type: AnswerType, packetId: PacketId): void {
+    const { owedAnswers, name } = stream
+    const first = owedAnswers[0]
+    if (first?.type === type && first.packetId === packetId) {
+      owedAnswers.shift()
+      return
+    }
+    const isOwed = owedAnswers.some((owed) => owed.type === type && owed.packetId === packetId)
+    if (!isOwed) this.stage.fail(`the broker sent ${type} ${packetId} to ${name}, which had not asked for it`)
+    this.stage.fail(
+      `the broker sent ${type} ${packetId} to ${name} before ${first?.type} ${first?.packetId}, whose packet came first [MQTT-4.6.0-2]`,
+    )
+  }
+}

@@ -1,0 +1,154 @@
+// Where the simulated disk keeps its records: in memory here, in the real LevelDB store in `level-keeper.ts`. Only
+// the second takes real time, so every answer may be a promise.
+
+import type { RecordKey, StoredChange, StoredRecord } from '../../src/core/index.ts'
+
+/** What a broker reads when it starts. */
+export interface StartRecords {
+  /** Of all kinds but `queued` and `body`; and the last body, so that its id is not given away again. */
+  readonly records: StoredRecord[]
+  readonly queues: { clientId: string; firstSequence: number; lastSequence: number; count: number }[]
+  readonly bodies: (readonly [bodyId: number, references: number])[]
+}
+
+export interface QueueSlice {
+  /** Outgoing records first, then queued ones with their messages. */
+  readonly records: StoredRecord[]
+  readonly isEnd: boolean
+}
+
+export type Eventually<T> = T | Promise<T>
+
+export interface Keeper {
+  apply(changes: readonly StoredChange[]): Eventually<void>
+  readStart(): Eventually<StartRecords>
+  readQueue(clientId: string, fromSequence: number, limit: number): Eventually<QueueSlice>
+  /** Everything, for whoever looks at the end. */
+  readAll(): Eventually<StoredRecord[]>
+  /** The process that used it is gone; the next one opens it. */
+  reopen(): Eventually<void>
+  close(): Eventually<void>
+}
+
+/** Goes on at once where the value is at hand, so that a world in memory needs no promises. */
+export function whenReady<T, U>(value: Eventually<T>, goOn: (value: T) => Eventually<U>): Eventually<U> {
+  return value instanceof Promise ? value.then(goOn) : goOn(value)
+}
+
+const keyOf = (record: StoredRecord | RecordKey): string => {
+  switch (record.kind) {
+    case 'session':
+    case 'will':
+      return `${record.kind}\n${record.clientId}`
+    case 'subscription':
+      return `${record.kind}\n${record.clientId}\n${record.filter}`
+    case 'queued':
+      return `${record.kind}\n${record.clientId}\n${record.sequence}`
+    case 'body':
+      return `${record.kind}\n${record.id}`
+    case 'outgoing':
+    case 'incoming':
+      return `${record.kind}\n${record.clientId}\n${record.packetId}`
+    case 'retained':
+      return `${record.kind}\n${'message' in record ? record.message.topic : record.topic}`
+    case 'fact':
+      return `${record.kind}\n${record.name}`
+    default:
+      return record satisfies never
+  }
+}
+
+/** The order in which a broker is given its records back. */
+const startOrder = ['fact', 'body', 'session', 'subscription', 'outgoing', 'incoming', 'will', 'retained']
+
+export class MemoryKeeper implements Keeper {
+  private readonly records = new Map<string, StoredRecord>()
+
+  apply(changes: readonly StoredChange[]): void {
+    for (const change of changes) {
+      if (change.change === 'put') this.records.set(keyOf(change.record), change.record)
+      else if (change.change === 'delete') this.records.delete(keyOf(change.key))
+      else this.deleteSession(change.clientId)
+    }
+  }
+
+  readStart(): StartRecords {
+    const records: StoredRecord[] = []
+    const queues = new Map<string, StartRecords['queues'][number]>()
+    const bodies = new Map<number, number>()
+    for (const record of this.records.values()) {
+      if (record.kind === 'body') bodies.set(record.id, bodies.get(record.id) ?? 0)
+      else if (record.kind !== 'queued') records.push(copyOf(record))
+      else {
+        const queue = queues.get(record.clientId)
+        if (typeof record.message === 'number') bodies.set(record.message, (bodies.get(record.message) ?? 0) + 1)
+        queues.set(record.clientId, {
+          clientId: record.clientId,
+          firstSequence: Math.min(record.sequence, queue?.firstSequence ?? Infinity),
+          lastSequence: Math.max(record.sequence, queue?.lastSequence ?? 0),
+          count: (queue?.count ?? 0) + 1,
+        })
+      }
+    }
+    const lastBody = this.records.get(`body\n${Math.max(...bodies.keys())}`)
+    if (lastBody !== undefined) records.push(copyOf(lastBody))
+    records.sort((one, other) => startOrder.indexOf(one.kind) - startOrder.indexOf(other.kind))
+    return { records, queues: [...queues.values()], bodies: [...bodies] }
+  }
+
+  readQueue(clientId: string, fromSequence: number, limit: number): QueueSlice {
+    const outgoing: StoredRecord[] = []
+    const queued: (StoredRecord & { kind: 'queued' })[] = []
+    for (const record of this.records.values()) {
+      if (record.kind === 'outgoing' && record.clientId === clientId) outgoing.push(copyOf(record))
+      if (record.kind === 'queued' && record.clientId === clientId && record.sequence >= fromSequence)
+        queued.push(record)
+    }
+    queued.sort((one, other) => one.sequence - other.sequence)
+    const slice = queued.slice(0, limit).map((record) => this.withBody(record))
+    return { records: [...outgoing, ...slice], isEnd: queued.length <= limit }
+  }
+
+  readAll(): StoredRecord[] {
+    return [...this.records.values()]
+  }
+
+  reopen(): void {
+    // Memory that outlives the broker is its disk: nothing to do.
+  }
+
+  close(): void {
+    // Nothing is held.
+  }
+
+  private withBody(record: StoredRecord & { kind: 'queued' }): StoredRecord {
+    if (typeof record.message !== 'number') return copyOf(record)
+    const body = this.records.get(`body\n${record.message}`)
+    if (body?.kind !== 'body')
+      throw new Error(
+        `queued record ${record.clientId}/${record.sequence} refers to body ${record.message}, which is not on disk`,
+      )
+    return copyOf({ ...record, message: body.message })
+  }
+
+  private deleteSession(clientId: string): void {
+    for (const [key, record] of this.records) {
+      if ('clientId' in record && record.clientId === clientId) this.records.delete(key)
+    }
+  }
+}
+
+/** structuredClone would copy the whole slab that a payload lies in, and make its Buffer something else. */
+function copyOf<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Uint8Array) return Buffer.from(value) as Uint8Array as T
+  if (Array.isArray(value)) return value.map(copyOf) as T
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyOf(member)])) as T
+}
+
+/** A copy that later changes in the broker do not reach: what goes to the disk is what stood there at that moment. */
+export function frozenChanges(changes: readonly (StoredChange | undefined)[]): StoredChange[] {
+  return changes
+    .filter((change) => change !== undefined)
+    .map((change) => (change.change === 'put' ? copyOf(change) : change))
+}

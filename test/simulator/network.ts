@@ -1,0 +1,163 @@
+// A connection as the network gives it: two directions that keep their order and promise nothing else. Bytes are cut
+// into pieces, come late, wait while the receiver does not read, and are lost when the connection breaks.
+//
+//   client end --- toBroker: [piece, piece, end] ---> broker end
+//   client end <--- toClient: [piece] --------------- broker end
+
+import type { Stage } from './stage.ts'
+
+/** What happens at one end of a connection. */
+export interface LinkEnd {
+  arrived(chunk: Buffer): void
+  /** The other side closed, or the connection broke. Said at most once. */
+  ended(isBroken: boolean): void
+  /** What waited has left: bytes that the network has not taken yet. */
+  drained(): void
+}
+
+export interface NetworkTraits {
+  /** Each piece takes between these, in milliseconds. */
+  readonly minDelayMs: number
+  readonly maxDelayMs: number
+  /** Bytes arrive in pieces of random length. */
+  readonly splits: boolean
+  /** So many bytes wait in the network for a reader that does not read; more wait at the sender. */
+  readonly capacityBytes: number
+}
+
+/** A network that nobody notices: hand-written stories are about something else. */
+export const calmNetwork: NetworkTraits = { minDelayMs: 0, maxDelayMs: 0, splits: false, capacityBytes: 16_384 }
+
+export class Direction {
+  private readonly stage: Stage
+  private readonly traits: NetworkTraits
+  private readonly receiver: () => LinkEnd
+  private readonly sender: () => LinkEnd
+  private readonly pieces: (Buffer | 'end')[]
+  private due: number
+  private lastArrivalMs: number
+  private waitingBytes: number
+  private isPaused: boolean
+  private isCut: boolean
+
+  constructor(stage: Stage, traits: NetworkTraits, ends: { sender: () => LinkEnd; receiver: () => LinkEnd }) {
+    this.stage = stage
+    this.traits = traits
+    this.sender = ends.sender
+    this.receiver = ends.receiver
+    this.pieces = []
+    this.due = 0
+    this.lastArrivalMs = 0
+    this.waitingBytes = 0
+    this.isPaused = false
+    this.isCut = false
+  }
+
+  /** Bytes that the sender still holds because the network is full. */
+  get unsentBytes(): number {
+    return Math.max(0, this.waitingBytes - this.traits.capacityBytes)
+  }
+
+  send(bytes: Buffer): void {
+    if (this.isCut) return
+    this.waitingBytes += bytes.length
+    let start = 0
+    while (start < bytes.length) {
+      const length = this.traits.splits ? this.pieceLength(bytes.length - start) : bytes.length
+      this.plan(bytes.subarray(start, start + length))
+      start += length
+    }
+  }
+
+  end(): void {
+    if (!this.isCut) this.plan('end')
+  }
+
+  /** What is under way is lost and nothing comes any more. */
+  cut(): void {
+    this.isCut = true
+    this.pieces.length = 0
+    this.waitingBytes = 0
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+    this.deliver()
+  }
+
+  private pieceLength(available: number): number {
+    const { random } = this.stage
+    return Math.min(available, random.chance(0.5) ? random.between(1, 8) : random.between(1, 400))
+  }
+
+  private plan(piece: Buffer | 'end'): void {
+    const { minDelayMs, maxDelayMs } = this.traits
+    const delayMs = maxDelayMs === 0 ? 0 : this.stage.random.between(minDelayMs, maxDelayMs)
+    this.lastArrivalMs = Math.max(this.lastArrivalMs, this.stage.nowMs + delayMs)
+    this.pieces.push(piece)
+    this.stage.after(this.lastArrivalMs - this.stage.nowMs, () => {
+      this.due++
+      this.deliver()
+    })
+  }
+
+  private deliver(): void {
+    while (this.due > 0 && !this.isPaused && !this.isCut) {
+      const piece = this.pieces.shift()
+      if (piece === undefined) return
+      this.due--
+      if (piece === 'end') {
+        this.isCut = true
+        this.receiver().ended(false)
+        return
+      }
+      const hadUnsent = this.unsentBytes > 0
+      this.waitingBytes -= piece.length
+      this.receiver().arrived(piece)
+      if (hadUnsent && !this.isCut) this.sender().drained()
+    }
+  }
+}
+
+export class Link {
+  readonly toBroker: Direction
+  readonly toClient: Direction
+  private readonly stage: Stage
+  private clientEnd: LinkEnd
+  private brokerEnd: LinkEnd
+
+  constructor(stage: Stage, traits: NetworkTraits) {
+    this.stage = stage
+    this.clientEnd = nobody
+    this.brokerEnd = nobody
+    const client = (): LinkEnd => this.clientEnd
+    const broker = (): LinkEnd => this.brokerEnd
+    this.toBroker = new Direction(stage, traits, { sender: client, receiver: broker })
+    this.toClient = new Direction(stage, traits, { sender: broker, receiver: client })
+  }
+
+  attachClient(end: LinkEnd): void {
+    this.clientEnd = end
+  }
+
+  attachBroker(end: LinkEnd): void {
+    this.brokerEnd = end
+  }
+
+  /** The connection breaks; each end notices after its own time. Undefined: it never does. */
+  break(noticed: { clientAfterMs: number | undefined; brokerAfterMs: number | undefined }): void {
+    this.toBroker.cut()
+    this.toClient.cut()
+    const { clientEnd, brokerEnd } = this
+    this.clientEnd = nobody
+    this.brokerEnd = nobody
+    if (noticed.clientAfterMs !== undefined) this.stage.after(noticed.clientAfterMs, () => clientEnd.ended(true))
+    if (noticed.brokerAfterMs !== undefined) this.stage.after(noticed.brokerAfterMs, () => brokerEnd.ended(true))
+  }
+}
+
+const nobody: LinkEnd = { arrived: () => undefined, ended: () => undefined, drained: () => undefined }

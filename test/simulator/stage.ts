@@ -1,0 +1,140 @@
+// The ground of the simulated world: a clock that jumps, what is going to happen, the dice, and the story so far.
+//
+//   at 12:00:00.003  [event, event]      Nothing happens between two events, so the clock goes straight to the next.
+//   at 12:00:09.500  [event]             Events of the same moment happen in the order in which they were planned.
+
+import { Random } from './random.ts'
+
+/** The broker, or a client that claims to be obedient, broke a promise. The sentence says which, when and in which world. */
+export class Violation extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'Violation'
+  }
+}
+
+export interface PlannedEvent {
+  readonly atMs: number
+  readonly order: number
+  run: (() => void | Promise<void>) | undefined
+}
+
+/** So many events within one call are taken for a world that turns in circles. */
+const maxEventsPerCall = 2_000_000
+
+/** 2026-01-01T00:00:00Z */
+export const worldBeginsAtMs = 1_767_225_600_000
+
+export class Stage {
+  readonly seed: number
+  readonly random: Random
+  nowMs: number
+  /** Counts events: tells apart what happens in the same millisecond. */
+  step: number
+  /** Undefined where nobody listens: telling costs more than happening. */
+  readonly story: string[] | undefined
+  private readonly agenda: PlannedEvent[]
+  private planned: number
+
+  constructor(seed: number, isTold: boolean) {
+    this.seed = seed
+    this.random = new Random(seed)
+    this.nowMs = worldBeginsAtMs
+    this.step = 0
+    this.story = isTold ? [] : undefined
+    this.agenda = []
+    this.planned = 0
+  }
+
+  get elapsedMs(): number {
+    return this.nowMs - worldBeginsAtMs
+  }
+
+  /** Plans `run` for `delayMs` from now. The returned event can be cancelled. */
+  after(delayMs: number, run: () => void | Promise<void>): PlannedEvent {
+    const event: PlannedEvent = { atMs: this.nowMs + Math.max(0, delayMs), order: this.planned++, run }
+    push(this.agenda, event)
+    return event
+  }
+
+  cancel(event: PlannedEvent | undefined): void {
+    if (event !== undefined) event.run = undefined
+  }
+
+  /** Lets everything happen up to `untilMs` and moves the clock there. */
+  pass(untilMs: number): void {
+    for (let count = 0; ; count++) {
+      const run = this.takeDue(untilMs, count)
+      if (run === undefined) break
+      if (run() !== undefined) throw new Error('something in this world takes real time: use passAsync')
+    }
+    this.nowMs = Math.max(this.nowMs, untilMs)
+  }
+
+  /** The same for a world with a real store in it, whose events may take real time (but no simulated time). */
+  async passAsync(untilMs: number): Promise<void> {
+    for (let count = 0; ; count++) {
+      const run = this.takeDue(untilMs, count)
+      if (run === undefined) break
+      const pending = run()
+      if (pending !== undefined) await pending
+    }
+    this.nowMs = Math.max(this.nowMs, untilMs)
+  }
+
+  /** One line of the story. `what` is called only if somebody listens. */
+  tell(who: string, what: () => string): void {
+    if (this.story === undefined) return
+    this.story.push(`${(this.elapsedMs / 1_000).toFixed(3).padStart(9)}  ${who.padEnd(10)} ${what()}`)
+  }
+
+  /** A broken promise: ends the story. */
+  fail(sentence: string): never {
+    throw new Violation(`${sentence} [seed ${this.seed}, at ${(this.elapsedMs / 1_000).toFixed(3)} s]`)
+  }
+
+  private takeDue(untilMs: number, count: number): (() => void | Promise<void>) | undefined {
+    if (count > maxEventsPerCall) this.fail(`${maxEventsPerCall} events and no end: the world turns in circles`)
+    for (let next = this.agenda[0]; next !== undefined && next.atMs <= untilMs; next = this.agenda[0]) {
+      pop(this.agenda)
+      if (next.run === undefined) continue
+      this.nowMs = next.atMs
+      this.step++
+      return next.run
+    }
+    return undefined
+  }
+}
+
+const comesBefore = (one: PlannedEvent, other: PlannedEvent): boolean =>
+  one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order)
+
+function push(heap: PlannedEvent[], event: PlannedEvent): void {
+  let at = heap.length
+  while (at > 0) {
+    const parentAt = (at - 1) >> 1
+    const parent = heap[parentAt]
+    if (parent === undefined || !comesBefore(event, parent)) break
+    heap[at] = parent
+    at = parentAt
+  }
+  heap[at] = event
+}
+
+function pop(heap: PlannedEvent[]): void {
+  const last = heap.pop()
+  if (last === undefined || heap.length === 0) return
+  let at = 0
+  for (;;) {
+    let childAt = at * 2 + 1
+    const left = heap[childAt]
+    const right = heap[childAt + 1]
+    if (left === undefined) break
+    if (right !== undefined && comesBefore(right, left)) childAt++
+    const child = heap[childAt]
+    if (child === undefined || !comesBefore(child, last)) break
+    heap[at] = child
+    at = childAt
+  }
+  heap[at] = last
+}

@@ -1,0 +1,215 @@
+// The client's end of a connection, packet by packet and without a mind of its own: whoever holds it decides what to
+// send, right or wrong. Everything the broker sends is decoded strictly.
+
+import {
+  measurePacket,
+  measurePublish,
+  PacketDecoder,
+  Topic,
+  TopicTable,
+  writePacket,
+  writePublish,
+  type ControlPacket,
+  type Packet,
+  type PacketId,
+  type ProtocolVersion,
+  type PublishProperties,
+  type QoS,
+  type TopicName,
+} from '../../src/protocol/index.ts'
+import type { Link, NetworkTraits } from './network.ts'
+import { calmNetwork } from './network.ts'
+import type { Stage } from './stage.ts'
+
+/** Where a client finds the broker. Undefined: nobody listens there. */
+export interface Doorstep {
+  accept(network: NetworkTraits): Link | undefined
+}
+
+/** A PUBLISH as a client writes it. */
+export interface PublishFrame {
+  /** '' with an alias: the topic is left out. */
+  topic: string
+  payload: string | Buffer
+  qos?: QoS
+  retain?: boolean
+  dup?: boolean
+  packetId?: PacketId
+  properties?: PublishProperties
+}
+
+export interface WireUser {
+  packet(packet: Packet): void
+  /** The connection is over; `isBroken`: without an orderly end. */
+  ended(isBroken: boolean): void
+}
+
+const maxProperties = 1 << 20
+
+/** One for all clients: a table has no memory that matters. */
+const topics = new TopicTable(1_024)
+
+export class Wire {
+  readonly name: string
+  readonly version: ProtocolVersion
+  /** Every packet that came, in order. */
+  readonly received: Packet[]
+  isOpen: boolean
+  private readonly stage: Stage
+  private readonly link: Link
+  private readonly decoder: PacketDecoder
+  private readonly user: WireUser | undefined
+
+  constructor(
+    stage: Stage,
+    link: Link,
+    options: { name: string; version: ProtocolVersion; maxPacketBytes?: number | undefined; user?: WireUser },
+  ) {
+    this.stage = stage
+    this.link = link
+    this.name = options.name
+    this.version = options.version
+    this.received = []
+    this.isOpen = true
+    this.user = options.user
+    this.decoder = new PacketDecoder({
+      role: 'client',
+      topics,
+      maxPacketBytes: options.maxPacketBytes ?? 0xfff_ffff,
+      maxPropertyBytes: maxProperties,
+      maxTopicLevels: 65_535,
+      version: options.version,
+    })
+    link.attachClient({
+      arrived: (chunk) => this.arrived(chunk),
+      ended: (isBroken) => this.ended(isBroken),
+      drained: () => undefined,
+    })
+  }
+
+  /** Any bytes at all. */
+  sendBytes(bytes: Buffer): void {
+    if (this.isOpen) this.link.toBroker.send(bytes)
+  }
+
+  send(packet: ControlPacket): void {
+    this.stage.tell(this.name, () => `-> ${describe(packet)}`)
+    this.sendBytes(encode(packet, this.version))
+  }
+
+  sendPublish(frame: PublishFrame): void {
+    this.stage.tell(this.name, () => `-> ${describeFrame(frame)}`)
+    this.sendBytes(encodePublish(frame, this.version))
+  }
+
+  /** The stream is ended in good order (TCP FIN). */
+  close(): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.link.toBroker.end()
+  }
+
+  /** The network between both is gone. `brokerAfterMs` undefined: the broker does not get to know. */
+  break(brokerAfterMs: number | undefined): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.link.break({ clientAfterMs: undefined, brokerAfterMs })
+  }
+
+  stopReading(): void {
+    this.link.toClient.pause()
+  }
+
+  resumeReading(): void {
+    this.link.toClient.resume()
+  }
+
+  /** What has come of one type. */
+  of<T extends Packet['type']>(type: T): Extract<Packet, { type: T }>[] {
+    return this.received.filter((packet): packet is Extract<Packet, { type: T }> => packet.type === type)
+  }
+
+  private arrived(chunk: Buffer): void {
+    try {
+      this.decoder.push(chunk)
+      for (let packet = this.decoder.next(); packet !== undefined; packet = this.decoder.next()) {
+        this.received.push(packet)
+        const seen = packet
+        this.stage.tell(this.name, () => `<- ${describe(seen)}`)
+        this.user?.packet(packet)
+        if (!this.isOpen) return
+      }
+    } catch (error) {
+      if (error instanceof Error && error.name === 'ProtocolError') {
+        this.stage.fail(`the broker sent ${this.name} what is no packet: ${error.message}`)
+      }
+      throw error
+    }
+  }
+
+  private ended(isBroken: boolean): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    if (!isBroken) this.link.toBroker.end()
+    this.stage.tell(this.name, () => (isBroken ? 'connection broke' : 'connection closed'))
+    this.user?.ended(isBroken)
+  }
+}
+
+/** Opens a connection to the broker; undefined if nobody listens. */
+export function openWire(
+  stage: Stage,
+  broker: Doorstep,
+  options: ConstructorParameters<typeof Wire>[2] & { network?: NetworkTraits | undefined },
+): Wire | undefined {
+  const link = broker.accept(options.network ?? calmNetwork)
+  return link === undefined ? undefined : new Wire(stage, link, options)
+}
+
+export function encode(packet: ControlPacket, version: ProtocolVersion): Buffer {
+  const bytes = Buffer.alloc(measurePacket(packet, version))
+  writePacket(packet, version, bytes, 0)
+  return bytes
+}
+
+export function encodePublish(frame: PublishFrame, version: ProtocolVersion): Buffer {
+  const payload = typeof frame.payload === 'string' ? Buffer.from(frame.payload) : frame.payload
+  const { topicAlias, subscriptionIdentifiers, ...properties } = frame.properties ?? {}
+  const fields = {
+    topic: new Topic(frame.topic as TopicName, Buffer.from(frame.topic)),
+    topicIsOmitted: frame.topic === '',
+    topicAlias: topicAlias ?? 0,
+    qos: frame.qos ?? 0,
+    retain: frame.retain ?? false,
+    dup: frame.dup ?? false,
+    packetId: frame.packetId ?? 0,
+    properties: frame.properties === undefined ? undefined : properties,
+    messageExpiryIntervalSeconds: undefined,
+    subscriptionIdentifiers,
+    chunk: payload,
+    payloadStart: 0,
+    payloadEnd: payload.length,
+  } as const
+  const bytes = Buffer.alloc(measurePublish(fields, version))
+  writePublish(fields, version, bytes, 0)
+  return bytes
+}
+
+function describeFrame(frame: PublishFrame): string {
+  const flags = `${frame.dup === true ? ' dup' : ''}${frame.retain === true ? ' retain' : ''}`
+  const payload = frame.payload.length > 40 ? `${frame.payload.length} bytes` : frame.payload.toString()
+  return `publish${flags} qos ${frame.qos ?? 0}${(frame.packetId ?? 0) === 0 ? '' : ` id ${frame.packetId}`} ${frame.topic} ${JSON.stringify(payload)}`
+}
+
+/** One packet in a few words, for the story. */
+export function describe(packet: Packet): string {
+  if (packet.type === 'publish') {
+    const payload = packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)
+    const { qos, retain, dup, packetId } = packet
+    return describeFrame({ topic: packet.topic?.name ?? '', payload, qos, retain, dup, packetId })
+  }
+  const words = Object.entries(packet)
+    .filter(([name, value]) => name !== 'type' && value !== undefined && value !== false)
+    .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+  return [packet.type, ...words].join(' ')
+}

@@ -1,0 +1,235 @@
+// The simulated world: one broker, its disk, a network and clients, all from one seed. Hand-written stories and the
+// conformance tests use it as it is (see README.md); random stories turn its faults on.
+//
+//   const world = new World({ seed: 1 })
+//   const mourner = world.subscriber('wills/#')
+//   world.connect('sensor-1', { keepAliveSeconds: 10, will: { topic: 'wills/sensor-1', payload: 'gone' } })
+//   world.passSeconds(16)
+//   assert.deepEqual(mourner.payloads, ['gone'])
+
+import {
+  defaultCoreSettings,
+  type BrokerCore,
+  type BrokerEvent,
+  type Command,
+  type CommandResult,
+  type CoreSettings,
+  type StoredRecord,
+} from '../../src/core/index.ts'
+import type { ProtocolVersion } from '../../src/protocol/index.ts'
+import { BrokerHost, type HostTraits } from './broker-host.ts'
+import type { PublishOptions, SubscribeOptions } from './client-session.ts'
+import type { ConnectOptions } from './client-options.ts'
+import { Client, type Surroundings } from './client.ts'
+import { Disk, type Death } from './disk.ts'
+import { MemoryKeeper, type Keeper } from './keeper.ts'
+import { calmNetwork, type NetworkTraits } from './network.ts'
+import { Stage } from './stage.ts'
+import { openWire, type Wire } from './wire.ts'
+
+export { Client } from './client.ts'
+export type { ConnectOptions, WillOptions } from './client-options.ts'
+export { Publication, type PublishOptions, type ReceivedMessage, type SubscribeOptions } from './client-session.ts'
+export { Violation } from './stage.ts'
+export { encode, encodePublish, Wire, type PublishFrame } from './wire.ts'
+
+export interface WorldOptions {
+  /** 1 if not said. The same seed, options and acts give the same story. */
+  seed?: number
+  /** What differs from `defaultCoreSettings`. */
+  settings?: Partial<CoreSettings>
+  /** Keep the story, for `world.story`. */
+  isTold?: boolean
+  /** Of clients that have none of their own. Nobody notices it if not said. */
+  network?: NetworkTraits
+  /** How long each step of the disk may take; 0 if not said. */
+  diskStepMs?: number
+  host?: Partial<HostTraits>
+  /** Where records are kept; in memory if not said. */
+  keeper?: Keeper
+  /** False: acts only plan what happens, and the caller lets time pass. */
+  settles?: boolean
+  /** False: no broker runs yet. */
+  starts?: boolean
+}
+
+export class World implements Surroundings {
+  readonly stage: Stage
+  readonly disk: Disk
+  readonly host: BrokerHost
+  readonly broker: { accept: BrokerHost['accept'] }
+  readonly clients: Client[]
+  private readonly keeper: Keeper
+  private readonly options: WorldOptions
+  private named: number
+  private lastCommand: number
+
+  constructor(options: WorldOptions = {}) {
+    this.options = options
+    this.stage = new Stage(options.seed ?? 1, options.isTold ?? false)
+    this.keeper = options.keeper ?? new MemoryKeeper()
+    this.disk = new Disk(this.stage, this.keeper, { maxStepMs: options.diskStepMs ?? 0 })
+    this.host = new BrokerHost(this.stage, this.disk, {
+      settings: { ...defaultCoreSettings, ...options.settings },
+      traits: {
+        maxTurnMs: 0,
+        clockOffsetMs: 0,
+        verdict: () => ({ verdict: { allowed: true }, afterMs: 0 }),
+        ...options.host,
+      },
+    })
+    this.broker = this.host
+    this.clients = []
+    this.named = 0
+    this.lastCommand = 1_000_000
+    if (options.starts !== false && this.keeper instanceof MemoryKeeper) this.start()
+  }
+
+  get nowMs(): number {
+    return this.stage.nowMs
+  }
+
+  get story(): readonly string[] {
+    return this.stage.story ?? []
+  }
+
+  /** The broker itself. */
+  get core(): BrokerCore {
+    return this.host.core
+  }
+
+  /** What one may ask it about itself. */
+  get view(): BrokerCore['view'] {
+    return this.host.core.view
+  }
+
+  /** What the broker told those who watch it, of one kind. */
+  events<K extends BrokerEvent['event']>(kind: K): Extract<BrokerEvent, { event: K }>[] {
+    return this.host.events.filter((event): event is Extract<BrokerEvent, { event: K }> => event.event === kind)
+  }
+
+  /** A client that is connected: the story fails if the broker refuses it. */
+  connect(id: string, options: ConnectOptions = {}): Client {
+    const client = this.client(id, options)
+    client.connect()
+    if (!client.isConnected)
+      this.stage.fail(`the broker did not let ${id} in: ${client.connack?.reasonCode ?? 'no CONNACK'}`)
+    return client
+  }
+
+  /** A client that is not connected yet. */
+  client(id: string, options: ConnectOptions = {}): Client {
+    const network = options.network ?? this.options.network
+    const client = new Client(this, id, network === undefined ? options : { ...options, network })
+    this.clients.push(client)
+    return client
+  }
+
+  /** A connected client with a name of its own and these subscriptions, granted. */
+  subscriber(filters: string | readonly string[], options: ConnectOptions & SubscribeOptions = {}): Client {
+    const client = this.connect(`subscriber-${++this.named}`, options)
+    const suback = client.subscribe(filters, subscribeOptions(options))
+    const refused = suback?.reasonCodes.find((code) => code >= 0x80)
+    if (suback === undefined || refused !== undefined)
+      this.stage.fail(`the broker refused ${String(filters)}: ${refused ?? 'no SUBACK'}`)
+    return client
+  }
+
+  /** Someone with a name of its own publishes once. */
+  publish(topic: string, payload: string | Buffer, options: PublishOptions & { version?: ProtocolVersion } = {}): void {
+    const publisher = this.connect(
+      `publisher-${++this.named}`,
+      options.version === undefined ? {} : { version: options.version },
+    )
+    const publication = publisher.publish(topic, payload, options)
+    if (!publication.isComplete) this.stage.fail(`the broker did not take "${topic}" at QoS ${publication.qos}`)
+    publisher.disconnect()
+  }
+
+  /** A bare connection: sends what it is told, right or wrong, and keeps what comes. */
+  wire(options: { version?: ProtocolVersion; name?: string; network?: NetworkTraits } = {}): Wire {
+    const wire = openWire(this.stage, this.host, {
+      name: options.name ?? `wire-${++this.named}`,
+      version: options.version ?? 5,
+      network: options.network ?? this.options.network ?? calmNetwork,
+    })
+    return wire ?? this.stage.fail('nobody listens: the broker is not running')
+  }
+
+  /** Lets everything happen that takes no time. Acts of clients do so by themselves; those of wires do not. */
+  settle(): void {
+    if (this.options.settles !== false) this.stage.pass(this.stage.nowMs)
+  }
+
+  passMs(ms: number): void {
+    this.stage.pass(this.stage.nowMs + ms)
+  }
+
+  passSeconds(seconds: number): void {
+    this.passMs(seconds * 1_000)
+  }
+
+  async passMsAsync(ms: number): Promise<void> {
+    await this.stage.passAsync(this.stage.nowMs + ms)
+  }
+
+  /** Starts the broker on what its disk holds. */
+  start(): void {
+    if (this.host.start() !== undefined) throw new Error('this disk takes real time: plan the start as an event')
+    this.settle()
+  }
+
+  /** `kill`: kill -9, what was written stays. `power-loss`: only what was synced is sure to stay. */
+  crash(death: Death = 'power-loss'): void {
+    if (this.host.die(death) !== undefined) throw new Error('this disk takes real time: plan the crash as an event')
+    this.settle()
+  }
+
+  /** Stops in good order: clients are told, everything is on disk. */
+  stop(): void {
+    this.host.stop()
+    this.settle()
+    if (this.host.isRunning) this.passSeconds(10)
+    if (this.host.isRunning) this.stage.fail('the broker was asked to stop and did not')
+  }
+
+  /** `crash` (or `stop` for 'graceful') and `start`, as if it took no time. */
+  restart(how: Death | 'graceful' = 'power-loss'): void {
+    if (how === 'graceful') this.stop()
+    else this.crash(how)
+    this.start()
+  }
+
+  /** Changes limits while the broker runs, and for its later lives. */
+  changeSettings(changes: Partial<CoreSettings>): void {
+    this.host.settings = { ...this.host.settings, ...changes }
+    if (this.host.isRunning) this.host.handle({ kind: 'settings', settings: this.host.settings })
+    this.settle()
+  }
+
+  /** The operator's doors. Undefined: the broker has not answered yet. */
+  command(command: Command): CommandResult | undefined {
+    const question = ++this.lastCommand
+    this.host.handle({ kind: 'command', question, command })
+    this.settle()
+    return this.events('command-done').find((event) => event.question === question)?.result
+  }
+
+  /** Everything on the disk. */
+  records(): StoredRecord[] {
+    const records = this.keeper.readAll()
+    if (records instanceof Promise) throw new Error('this disk takes real time')
+    return records
+  }
+}
+
+function subscribeOptions(options: SubscribeOptions): SubscribeOptions {
+  const { qos, noLocal, retainAsPublished, retainHandling, identifier } = options
+  return {
+    ...(qos === undefined ? {} : { qos }),
+    ...(noLocal === undefined ? {} : { noLocal }),
+    ...(retainAsPublished === undefined ? {} : { retainAsPublished }),
+    ...(retainHandling === undefined ? {} : { retainHandling }),
+    ...(identifier === undefined ? {} : { identifier }),
+  }
+}
