@@ -18,7 +18,7 @@ import { readAck, readAuth, readConnack, readDisconnect } from './read-control-p
 import { readPublish, type PublishContext } from './read-publish.ts'
 import { readSuback, readSubscribe, readUnsuback, readUnsubscribe } from './read-subscription-packets.ts'
 import { reasonCodes } from './reason-codes.ts'
-import { equalsBytes, type Topic, type TopicTable } from './topic-table.ts'
+import { checkTopicLevels, equalsBytes, type Topic, type TopicTable } from './topic-table.ts'
 
 export interface PacketDecoderOptions extends PacketLimits {
   /** `server`: reads what clients send, CONNECT first. `client`: reads what servers send, in `version`. */
@@ -89,11 +89,12 @@ export class PacketDecoder implements PublishContext {
     }
   }
 
-  /** See `PublishContext`. Most connections publish to few topics, many to one. */
+  /** See `PublishContext`; throws `topicNameInvalid` for too many levels. Most connections publish to few topics, many to one. */
   findTopic(chunk: Buffer, start: number, end: number): Topic {
     const last = this.lastTopic
     if (last !== undefined && equalsBytes(last.bytes, chunk, start, end)) return last
     const topic = this.topics.intern(chunk, start, end)
+    checkTopicLevels(topic.levels, this.limits.maxTopicLevels)
     this.lastTopic = end - start <= longestRememberedTopic ? topic : undefined
     return topic
   }

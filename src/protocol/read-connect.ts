@@ -5,7 +5,8 @@ import type { PacketLimits } from './packet-limits.ts'
 import type { ConnectPacket, ProtocolVersion, QoS, Will } from './packets.ts'
 import { ProtocolError } from './protocol-error.ts'
 import { readProperties } from './read-properties.ts'
-import { checkTopicName } from './topic-table.ts'
+import { countLevels } from './topic-names.ts'
+import { checkTopicLevels, checkTopicName } from './topic-table.ts'
 
 /** The highest bit of the level is no part of it: a bridge says so to mosquitto. */
 export const bridgeBit = 0x80
@@ -98,8 +99,10 @@ function malformedFlags(fault: string): ProtocolError {
 
 function readWill(reader: ByteReader, flags: number, version: ProtocolVersion, limits: PacketLimits): Will {
   const properties = version === 5 ? readProperties(reader, 'will', limits.maxPropertyBytes) : undefined
+  const topic = checkTopicName(reader.text('will topic'))
+  checkTopicLevels(countLevels(topic), limits.maxTopicLevels)
   return {
-    topic: checkTopicName(reader.text('will topic'), limits.maxTopicLevels),
+    topic,
     payload: reader.binary('will payload'),
     qos: willQoSOf(flags) as QoS,
     retain: (flags & connectFlagBits.willRetain) !== 0,

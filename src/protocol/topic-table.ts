@@ -6,13 +6,13 @@
 //   young [half of the capacity]  <- everything new, and what of the old is asked for again
 //   old   [half of the capacity]  <- the former young one; forgotten when the young one is full
 //
-// The table is bounded (`capacity`). A forgotten topic that is still referred to stays valid; the next message to it
+// The table is bounded, in topics and in the bytes of their names. A forgotten topic that is still referred to stays valid; the next message to it
 // makes a new object. Probes are bounded too: topics that somebody made to collide push each other out, and cost what
 // unknown topics cost.
 
 import { ProtocolError } from './protocol-error.ts'
 import { decodeText } from './text.ts'
-import { countLevels, hasWildcard, parseTopicName, type TopicName } from './topic-names.ts'
+import { countLevels, parseTopicName, type TopicName } from './topic-names.ts'
 
 /** What a router keeps with a topic so that it is found without a look-up. The protocol never looks inside. */
 export interface TopicRoute {
@@ -23,12 +23,14 @@ export class Topic {
   readonly name: TopicName
   /** The name in UTF-8, without its length. Owned: no chunk is kept alive by it. */
   readonly bytes: Buffer
+  readonly levels: number
   /** The router's slot, see `TopicRoute`. */
   route: TopicRoute | undefined
 
   constructor(name: TopicName, bytes: Buffer) {
     this.name = name
     this.bytes = bytes
+    this.levels = countLevels(name)
     this.route = undefined
   }
 }
@@ -36,23 +38,24 @@ export class Topic {
 const longestProbe = 16
 const smallestSlots = 64
 
+/** For each topic of the capacity: a table of long names is full before it has that many. */
+const nameBytesPerTopic = 256
+
 export class TopicTable {
   private readonly generationCapacity: number
-  private readonly maxTopicLevels: number
   private young: TopicSlots
   private old: TopicSlots
 
-  /** `capacity` topics are remembered at most; a topic name may have `maxTopicLevels` levels. */
-  constructor(capacity: number, maxTopicLevels: number = Infinity) {
+  /** `capacity` topics are remembered at most, and so many times 256 bytes of names. */
+  constructor(capacity: number) {
     this.generationCapacity = Math.max(1, capacity >> 1)
-    this.maxTopicLevels = maxTopicLevels
     this.young = new TopicSlots()
     this.old = new TopicSlots()
   }
 
   /**
-   * The topic whose name is `bytes[start, end)`. Throws, on first sight only, `malformedPacket` for what is no topic
-   * name (empty, invalid UTF-8, U+0000, wildcards) and `topicNameInvalid` for too many levels.
+   * The topic whose name is `bytes[start, end)`. Throws `malformedPacket` for what is no topic name: empty, invalid
+   * UTF-8, U+0000, wildcards. What is known has been checked before.
    */
   intern(bytes: Buffer, start: number, end: number): Topic {
     const hash = hashBytes(bytes, start, end)
@@ -69,11 +72,12 @@ export class TopicTable {
 
   private remember(hash: number, bytes: Buffer, start: number, end: number): Topic {
     const known = this.old.find(hash, bytes, start, end)
-    return this.keep(hash, known ?? readTopic(bytes, start, end, this.maxTopicLevels))
+    return this.keep(hash, known ?? readTopic(bytes, start, end))
   }
 
   private keep(hash: number, topic: Topic): Topic {
-    if (this.young.count >= this.generationCapacity) {
+    const { count, nameBytes } = this.young
+    if (count >= this.generationCapacity || nameBytes >= this.generationCapacity * nameBytesPerTopic) {
       this.old = this.young
       this.young = new TopicSlots()
     }
@@ -85,6 +89,7 @@ export class TopicTable {
 /** One generation: open addressing, at most half full, with a bounded probe. */
 class TopicSlots {
   count = 0
+  nameBytes = 0
   private hashes = new Int32Array(smallestSlots)
   private topics: (Topic | undefined)[] = emptySlots(smallestSlots)
 
@@ -112,7 +117,9 @@ class TopicSlots {
         break
       }
     }
-    if (this.topics[place] === undefined) this.count++
+    const replaced = this.topics[place]
+    if (replaced === undefined) this.count++
+    this.nameBytes += topic.bytes.length - (replaced?.bytes.length ?? 0)
     this.hashes[place] = hash
     this.topics[place] = topic
   }
@@ -120,6 +127,7 @@ class TopicSlots {
   private grow(): void {
     const { hashes, topics } = this
     this.count = 0
+    this.nameBytes = 0
     this.hashes = new Int32Array(hashes.length * 2)
     this.topics = emptySlots(topics.length * 2)
     for (const [slot, topic] of topics.entries()) {
@@ -150,23 +158,23 @@ export function equalsBytes(known: Buffer, bytes: Buffer, start: number, end: nu
 }
 
 /** Not remembered: `TopicTable.intern` does that. Throws as said there. */
-function readTopic(bytes: Buffer, start: number, end: number, maxTopicLevels: number): Topic {
-  const text = decodeText(bytes, start, end, 'topic name')
+function readTopic(bytes: Buffer, start: number, end: number): Topic {
+  const name = checkTopicName(decodeText(bytes, start, end, 'topic name'))
   // Copied into memory of its own: a slab that it shared would live as long as the topic.
   const owned = Buffer.allocUnsafeSlow(end - start)
   bytes.copy(owned, 0, start, end)
-  return new Topic(checkTopicName(text, maxTopicLevels), owned)
+  return new Topic(name, owned)
 }
 
-/** [MQTT-3.3.2-2] [MQTT5-3.3.2-2] [MQTT-4.7.3-1] Throws `malformedPacket`, or `topicNameInvalid` for too many levels. */
-export function checkTopicName(text: string, maxTopicLevels: number): TopicName {
+/** [MQTT-3.3.2-2] [MQTT5-3.3.2-2] [MQTT-4.7.3-1] Throws `malformedPacket` for what is no topic name. */
+export function checkTopicName(text: string): TopicName {
   const name = parseTopicName(text)
-  if (name === undefined) {
-    const fault = hasWildcard(text) ? 'has wildcards' : 'is empty'
-    throw new ProtocolError('malformedPacket', `the topic name ${fault}`)
-  }
-  if (countLevels(name) > maxTopicLevels) {
-    throw new ProtocolError('topicNameInvalid', `the topic name has more than ${maxTopicLevels} levels`)
-  }
-  return name
+  if (name !== undefined) return name
+  throw new ProtocolError('malformedPacket', `the topic name ${text === '' ? 'is empty' : 'has wildcards'}`)
+}
+
+/** Throws `topicNameInvalid`: the name is right, but larger than we take. */
+export function checkTopicLevels(levels: number, maxTopicLevels: number): void {
+  if (levels <= maxTopicLevels) return
+  throw new ProtocolError('topicNameInvalid', `the topic name has more than ${maxTopicLevels} levels`)
 }

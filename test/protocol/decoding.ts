@@ -129,5 +129,5 @@ export function faultOf(decoder: PacketDecoder, input: Buffer): ProtocolError {
     if (fault instanceof ProtocolError) return fault
     throw fault
   }
-  throw new Error(`nothing is wrong with ${input.toString('hex')}`)
+  throw new Error(`nothing is wrong with ${input.toString('hex', 0, 100)}`)
 }

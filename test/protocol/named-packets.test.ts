@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { decoderFor, drain, encode, freshDecoder } from './decoding.ts'
-import { namedPackets, type NamedPacket } from './named-packets.ts'
+import type { NamedPacket } from './named-packet.ts'
+import { namedPackets } from './named-packets.ts'
 
 const decoderOf = ({ packet, version, role }: NamedPacket) =>
   packet.type === 'connect' ? freshDecoder() : decoderFor(version, role)
