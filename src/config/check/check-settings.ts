@@ -1,0 +1,150 @@
+// A tree of values against the tree of settings: what is unknown, what is not as it must be, what has no engine yet,
+// and the values that hold, defaults included. Every fault is collected; nothing is thrown.
+
+import { faultAt, quoteForMessage, type Fault, type Warning } from '../faults.ts'
+import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
+import type { SchemaNode, Section, Setting, Takes, ValueOf } from '../schema/setting.ts'
+import { nearestOf } from './nearest-key.ts'
+import { walkSchema } from './walk-schema.ts'
+
+/** One setting as it holds. */
+export interface HeldSetting {
+  /** The value in the spelling of a configuration file. */
+  readonly text: string
+  readonly isDefault: boolean
+  readonly isSecret: boolean
+  readonly takes: Takes
+}
+
+export interface Checked<Node> {
+  readonly values: ValueOf<Node>
+  /** Every setting that has a value, by its dotted key. */
+  readonly held: ReadonlyMap<string, HeldSetting>
+  readonly faults: readonly Fault[]
+  readonly warnings: readonly Warning[]
+  /** Where settings stand that were written, for checks across several of them. */
+  readonly places: ReadonlyMap<string, Position>
+}
+
+/** Names of listeners, bridges and the like: short, and nothing that would need quotes in a key. */
+const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
+
+/** Checks `value` against the whole schema below `root`. */
+export function checkSettings<Node extends Section>(root: Node, value: ConfigObject): Checked<Node> {
+  const checker = new SettingsChecker(root)
+  const values = checker.check(root, value, '', false) as ValueOf<Node>
+  return { values, held: checker.held, faults: checker.faults, warnings: checker.warnings, places: checker.places }
+}
+
+class SettingsChecker {
+  readonly faults: Fault[] = []
+  readonly warnings: Warning[] = []
+  readonly held = new Map<string, HeldSetting>()
+  readonly places = new Map<string, Position>()
+  readonly #root: SchemaNode
+
+  constructor(root: SchemaNode) {
+    this.#root = root
+  }
+
+  /** `isWarned`: it has been said already that nothing works on this part yet. */
+  check(node: SchemaNode, value: ConfigValue | undefined, key: string, isWarned: boolean): unknown {
+    const written = value?.kind === 'null' ? undefined : value
+    if (written !== undefined && node.engine === 'none yet' && !isWarned) {
+      this.warnings.push(faultAt(written.at, key, 'this is accepted, but nothing works on it yet', 'it has no effect'))
+    }
+    const isSaid = isWarned || node.engine === 'none yet'
+    return node.kind === 'setting'
+      ? this.#checkSetting(node, written, key)
+      : this.#checkSection(node, written, key, isSaid)
+  }
+
+  #checkSetting(setting: Setting<unknown>, value: ConfigValue | undefined, key: string): unknown {
+    if (value === undefined) {
+      this.#hold(key, setting, setting.default, true)
+      return setting.default
+    }
+    this.places.set(key, value.at)
+    const read = setting.type.read(value)
+    if ('value' in read) {
+      if (read.warning !== undefined) this.warnings.push(faultAt(value.at, key, read.warning))
+      this.#hold(key, setting, read.value, false)
+      return read.value
+    }
+    const message = setting.isSecret ? `the value is not ${setting.type.name}` : read.problem
+    this.faults.push(faultAt(read.at ?? value.at, key, message, `the default is ${describeDefault(setting)}`))
+    return setting.default
+  }
+
+  #hold(key: string, setting: Setting<unknown>, value: unknown, isDefault: boolean): void {
+    const { isSecret, takes } = setting
+    this.held.set(key, { text: setting.type.show(value), isDefault, isSecret, takes })
+  }
+
+  #checkSection(node: Section, value: ConfigValue | undefined, key: string, isWarned: boolean): object {
+    if (value !== undefined && value.kind !== 'object') {
+      const known = Object.keys(node.entries).slice(0, 3).join(', ')
+      const hint = known === '' ? '' : `write ${key} { ... } with settings such as ${known}`
+      this.faults.push(faultAt(value.at, key, 'this is a group of settings, not a value', hint))
+      return this.#checkSection(node, undefined, key, isWarned)
+    }
+    if (node.isOpen) {
+      if (value !== undefined) this.#holdOpen(key, value)
+      return { isSet: value !== undefined, isSetItself: value !== undefined, named: new Map() }
+    }
+    const prefix = key === '' ? '' : `${key}.`
+    const values: Record<string, unknown> = {}
+    for (const [name, entry] of Object.entries(node.entries)) {
+      values[name] = this.check(entry, value?.entries.get(name), `${prefix}${name}`, isWarned)
+    }
+    const named = new Map<string, unknown>()
+    for (const [name, part] of value?.entries ?? []) {
+      if (Object.hasOwn(node.entries, name)) continue
+      const found = this.#checkNamed(node, name, part, prefix, isWarned)
+      if (found !== undefined) named.set(name, found)
+    }
+    const isSetItself = value !== undefined && (value.entries.size === 0 || value.entries.size > named.size)
+    return { ...values, isSet: value !== undefined, isSetItself, named }
+  }
+
+  #checkNamed(node: Section, name: string, value: ConfigValue, prefix: string, isWarned: boolean): unknown {
+    const { named } = node
+    // Below names of one shape a single value is no such thing: somebody meant one of the settings beside them.
+    if (named === undefined || (named.kind === 'section' && value.kind !== 'object')) {
+      this.#refuseUnknown(node, name, value, prefix)
+      return undefined
+    }
+    if (named.kind === 'section' && !nameForm.test(name)) {
+      const message = `${quoteForMessage(name)} is not a ${node.placeholder}`
+      this.faults.push(faultAt(value.at, prefix + name, message, 'use up to 64 letters, digits, _ and -'))
+      return undefined
+    }
+    return this.check(named, value, prefix + name, isWarned)
+  }
+
+  #refuseUnknown(node: Section, name: string, value: ConfigValue, prefix: string): void {
+    const sibling = nearestOf(name, Object.keys(node.entries))
+    const meant = sibling === undefined ? this.#findElsewhere(name, prefix + name) : prefix + sibling
+    const known = Object.keys(node.entries).slice(0, 40).join(', ')
+    const hint = meant === undefined ? `known here: ${known}` : `did you mean ${meant}?`
+    this.faults.push(faultAt(value.at, prefix + name, 'there is no such setting', hint))
+  }
+
+  /** A known key that ends in the same word, or is near the whole key as it was written. */
+  #findElsewhere(name: string, key: string): string | undefined {
+    const keys = [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')
+    const ending = keys.filter((known) => known.endsWith(`.${name}`))
+    return ending.length > 0 ? (nearestOf(key, ending) ?? ending[0]) : nearestOf(key, keys)
+  }
+
+  /** What stands in an open group is compared as it is, and shown to nobody: it may hold anything. */
+  #holdOpen(key: string, value: ConfigValue): void {
+    const text = JSON.stringify(toPlain(value))
+    this.held.set(key, { text, isDefault: false, isSecret: true, takes: 'at-restart' })
+  }
+}
+
+/** The default in words, or as it would be written. */
+export function describeDefault(setting: Setting<unknown>): string {
+  return setting.defaultWords ?? setting.type.show(setting.default)
+}

@@ -1,0 +1,208 @@
+// The configuration as the rest of the program uses it: names and units of the house, nothing left to parse.
+
+import type { HeldSetting } from './check/check-settings.ts'
+import type { SettingValues } from './settings/root.ts'
+
+export type SecurityProfile = 'hardened' | 'legacy'
+
+export interface NodeConfig {
+  /** undefined: the name kept in the data directory, or one made of the host name at the first start. */
+  readonly name: string | undefined
+  /** undefined: it depends on how the program is installed. */
+  readonly dataDir: string | undefined
+  /** undefined: the number of cores. */
+  readonly shards: number | undefined
+  readonly securityProfile: SecurityProfile
+  /** Address of listeners that are given as a port only; undefined: it depends on the profile. */
+  readonly defaultListenerAddress: string | undefined
+}
+
+/** What the core is set up with. The core describes the same shape itself and knows nothing of this room. */
+export interface CoreConfig {
+  readonly maxPacketBytes: number
+  readonly maxQueuedMessages: number
+  readonly queueFullPolicy: 'drop-newest' | 'drop-oldest'
+  readonly maxStoredMessages: number
+  readonly maxInflightMessages: number
+  readonly receiveMaximum: number
+  readonly maxAwaitingRelease: number
+  readonly awaitReleaseTimeoutMs: number
+  /** 0: nothing is sent again before the client comes back. */
+  readonly retryIntervalMs: number
+  readonly keepAliveMultiplier: number
+  readonly serverKeepAliveSeconds: number | undefined
+  readonly idleTimeoutMs: number
+  readonly maximumQoS: 0 | 1 | 2
+  readonly retainAvailable: boolean
+  readonly wildcardSubscriptionAvailable: boolean
+  readonly sharedSubscriptionAvailable: boolean
+  readonly maxTopicLevels: number
+  readonly maxClientIdBytes: number
+  readonly maxTopicAlias: number
+  readonly sessionExpirySeconds: number
+  readonly maxSessionExpirySeconds: number | undefined
+  readonly upgradeQoS: boolean
+  readonly maxSubscriptions: number
+  readonly maxUnsentBytes: number
+  readonly maxParkedPackets: number
+  readonly maxRetainedMessages: number | undefined
+  readonly maxRetainedPayloadBytes: number
+  /** 0: retained messages without an expiry of their own stay for ever. */
+  readonly retainedExpiryMs: number
+}
+
+export interface StorageConfig {
+  readonly sync: 'commit' | 'interval' | 'never'
+  readonly syncIntervalMs: number
+}
+
+export interface TcpListenerConfig {
+  readonly kind: 'tcp'
+  readonly name: string
+  /** undefined: given as a port only; profile and node.defaultListenerAddress decide. */
+  readonly host: string | undefined
+  /** 0: any free port. */
+  readonly port: number
+  /** undefined: no limit. */
+  readonly maxConnections: number | undefined
+}
+
+export type ListenerConfig = TcpListenerConfig
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
+
+export interface LogConfig {
+  readonly to: readonly ('console' | 'file')[]
+  readonly level: LogLevel
+  /** undefined: `log` in the data directory. */
+  readonly dir: string | undefined
+  readonly file: string
+  readonly rotationSizeBytes: number
+  readonly rotationCount: number
+}
+
+export interface AuthConfig {
+  /** undefined: it depends on the profile and on where the client comes from. */
+  readonly allowAnonymous: boolean | undefined
+}
+
+export interface LimitsConfig {
+  /** For the whole node; undefined: no limit. */
+  readonly maxConnections: number | undefined
+}
+
+export interface GodwitConfig {
+  readonly node: NodeConfig
+  readonly core: CoreConfig
+  readonly storage: StorageConfig
+  /** The listeners that are enabled. */
+  readonly listeners: readonly ListenerConfig[]
+  readonly log: LogConfig
+  readonly auth: AuthConfig
+  readonly limits: LimitsConfig
+  /** The properties section of one packet. */
+  readonly maxPropertyBytes: number
+  /** Unsent bytes of all connections together; undefined: an eighth of the machine's memory. */
+  readonly maxUnsentBytesTotal: number | undefined
+  /** Every setting as text, by its dotted key: what `differences` compares. */
+  readonly held: ReadonlyMap<string, HeldSetting>
+}
+
+const bytesPerKibibyte = 1_024
+const msPerSecond = 1_000
+
+/** Makes the typed configuration of checked values. */
+export function toGodwitConfig(values: SettingValues, held: ReadonlyMap<string, HeldSetting>): GodwitConfig {
+  const { node, auth, limits, mqtt, storage } = values
+  return {
+    node: {
+      name: node.name,
+      dataDir: node.data_dir,
+      shards: node.shards,
+      securityProfile: node.security_profile,
+      defaultListenerAddress: node.default_listener_address,
+    },
+    core: toCoreConfig(values),
+    storage: { sync: storage.sync, syncIntervalMs: storage.sync_interval },
+    listeners: toListeners(values.listeners),
+    log: toLogConfig(values.log),
+    auth: { allowAnonymous: auth.allow_anonymous },
+    limits: { maxConnections: limits.max_connections },
+    maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
+    maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
+    held,
+  }
+}
+
+function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
+  const maxExpiryMs = mqtt.max_session_expiry_interval
+  const maxRetained = retainer.max_retained_messages
+  return {
+    maxPacketBytes: mqtt.max_packet_size,
+    maxQueuedMessages: mqtt.max_mqueue_len,
+    queueFullPolicy: mqtt.mqueue_full_policy,
+    maxStoredMessages: mqtt.max_stored_messages,
+    maxInflightMessages: mqtt.max_inflight_window,
+    receiveMaximum: mqtt.receive_maximum,
+    maxAwaitingRelease: mqtt.max_awaiting_rel,
+    awaitReleaseTimeoutMs: mqtt.await_rel_timeout,
+    retryIntervalMs: mqtt.retry_interval,
+    keepAliveMultiplier: mqtt.keepalive_multiplier,
+    serverKeepAliveSeconds: mqtt.server_keepalive,
+    idleTimeoutMs: mqtt.idle_timeout,
+    maximumQoS: mqtt.max_qos_allowed === '2' ? 2 : mqtt.max_qos_allowed === '1' ? 1 : 0,
+    retainAvailable: mqtt.retain_available,
+    wildcardSubscriptionAvailable: mqtt.wildcard_subscription,
+    sharedSubscriptionAvailable: mqtt.shared_subscription,
+    maxTopicLevels: mqtt.max_topic_levels,
+    maxClientIdBytes: mqtt.max_clientid_len,
+    maxTopicAlias: mqtt.max_topic_alias,
+    sessionExpirySeconds: mqtt.session_expiry_interval / msPerSecond,
+    maxSessionExpirySeconds: maxExpiryMs === undefined ? undefined : maxExpiryMs / msPerSecond,
+    upgradeQoS: mqtt.upgrade_qos,
+    maxSubscriptions: mqtt.max_subscriptions,
+    maxUnsentBytes: mqtt.max_unsent_bytes,
+    maxParkedPackets: mqtt.max_parked_packets,
+    maxRetainedMessages: maxRetained === 0 ? undefined : maxRetained,
+    maxRetainedPayloadBytes: retainer.max_payload_size,
+    retainedExpiryMs: retainer.msg_expiry_interval,
+  }
+}
+
+type TcpValues = Pick<SettingValues['listeners']['tcp'], 'enable' | 'bind' | 'max_connections'>
+
+/**
+ * Listeners that are described, or, where none is, the one that everybody expects. `listeners.tcp.bind` and its
+ * neighbours describe the listener `default`.
+ */
+function toListeners(listeners: SettingValues['listeners']): ListenerConfig[] {
+  const described: [string, TcpValues][] = [...listeners.tcp.named]
+  if (isDefaultListenerThere(listeners)) described.unshift(['default', listeners.tcp])
+  return described
+    .filter(([, values]) => values.enable)
+    .map(([name, values]) => ({
+      kind: 'tcp',
+      name,
+      host: values.bind.host,
+      port: values.bind.port,
+      maxConnections: values.max_connections,
+    }))
+}
+
+function isDefaultListenerThere(listeners: SettingValues['listeners']): boolean {
+  const { tcp, ssl, ws, wss, quic } = listeners
+  // Whoever describes only TLS does not want an open port beside it.
+  const isAnyDescribed = [tcp, ssl, ws, wss, quic].some((kind) => kind.isSet)
+  return !isAnyDescribed || tcp.isSetItself
+}
+
+function toLogConfig(log: SettingValues['log']): LogConfig {
+  return {
+    to: log.to.filter((target) => target === 'console' || target === 'file'),
+    level: log.level,
+    dir: log.dir,
+    file: log.file,
+    rotationSizeBytes: log.rotation.size,
+    rotationCount: log.rotation.count,
+  }
+}

@@ -1,0 +1,403 @@
+// From text to nodes. A fault ends the line that it is on and the reading goes on below it, so that one look at a file
+// shows all that is wrong with it.
+//
+// Beyond HOCON as commonly described: a missing include is always a fault (a file of passwords that is not there must
+// not read as "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
+
+import { faultAt, quoteForMessage, type Fault } from '../faults.ts'
+import { hoconLimits } from './limits.ts'
+import {
+  define,
+  mergeInto,
+  type ArrayNode,
+  type DefinitionNode,
+  type GapNode,
+  type ObjectNode,
+  type Path,
+  type ReferenceNode,
+} from './nodes.ts'
+import {
+  isBlank,
+  isComment,
+  readPath,
+  readQuoted,
+  readUnquoted,
+  refuseCharacter,
+  skipToNext,
+  SyntaxFault,
+} from './read-text.ts'
+import { TextCursor } from './text-cursor.ts'
+import { readScalar, type Position } from './values.ts'
+
+/** `file` is the name by which the file is known from then on, in faults and to includes inside it. */
+export type IncludeReader = (
+  path: string,
+  from: string,
+) => { readonly text: string; readonly file?: string } | { readonly error: string }
+
+/** What is common to a text and all that it includes. */
+export interface Reading {
+  readonly faults: Fault[]
+  readonly readInclude: IncludeReader | undefined
+  characters: number
+  values: number
+  includes: number
+}
+
+/** Where in the tree a text stands: at the top, or where it was included. */
+interface Place {
+  /** Keys that lead to the object from the top; undefined inside an array. */
+  readonly path: Path | undefined
+  /** Keys that lead to the place of the include; empty in the first text. */
+  readonly prefix: Path
+  /** Files that are open above this one. */
+  readonly openFiles: readonly string[]
+  readonly depth: number
+}
+
+/** Reads one text. Faults go to `reading.faults`; the object holds whatever could be read. Throws nothing. */
+export function parseDocument(text: string, file: string, reading: Reading): ObjectNode {
+  return new DocumentParser(new TextCursor(text, file), reading, []).parse(text.length, {
+    path: [],
+    prefix: [],
+    openFiles: [file],
+    depth: 0,
+  })
+}
+
+class DocumentParser {
+  readonly #cursor: TextCursor
+  readonly #reading: Reading
+  #key: Path
+
+  constructor(cursor: TextCursor, reading: Reading, key: Path) {
+    this.#cursor = cursor
+    this.#reading = reading
+    this.#key = key
+  }
+
+  parse(characters: number, place: Place): ObjectNode {
+    const root: ObjectNode = { kind: 'object', fields: new Map(), at: this.#cursor.position() }
+    this.#reading.characters += characters
+    if (this.#reading.characters > hoconLimits.textCharacters) {
+      this.#report(new SyntaxFault(root.at, `the text is longer than ${hoconLimits.textCharacters} characters`))
+      return root
+    }
+    this.#guard(() => this.#parseRoot(root, place))
+    return root
+  }
+
+  #parseRoot(root: ObjectNode, place: Place): void {
+    skipToNext(this.#cursor)
+    if (this.#cursor.peek() === '[') {
+      throw new SyntaxFault(
+        this.#cursor.position(),
+        'the text is a list',
+        'a configuration consists of settings: key = value',
+      )
+    }
+    if (this.#cursor.peek() === '{') {
+      this.#parseBraces(root, place)
+      skipToNext(this.#cursor)
+      if (!this.#cursor.isAtEnd)
+        throw new SyntaxFault(this.#cursor.position(), 'there is more text after the closing }')
+      return
+    }
+    this.#parseFields(root, place)
+    while (!this.#cursor.isAtEnd) {
+      this.#report(new SyntaxFault(this.#cursor.position(), `"${this.#cursor.peek()}" closes what was never opened`))
+      this.#cursor.skip()
+      this.#parseFields(root, place)
+    }
+  }
+
+  /** The cursor stands on `{`, and afterwards behind `}`. */
+  #parseBraces(object: ObjectNode, place: Place): void {
+    const opened = this.#cursor.position()
+    this.#cursor.skip()
+    this.#parseFields(object, place)
+    if (this.#cursor.peek() === '}') {
+      this.#cursor.skip()
+      return
+    }
+    const closer = this.#cursor.peek()
+    const instead = closer === '' ? 'is never closed' : `is closed by "${closer}"`
+    throw new SyntaxFault(opened, `{ ${instead}`, 'close it with }')
+  }
+
+  /** Fields up to `}`, `]` or the end of the text, whichever comes first. */
+  #parseFields(object: ObjectNode, place: Place): void {
+    skipToNext(this.#cursor)
+    while (!this.#cursor.isAtEnd && this.#cursor.peek() !== '}' && this.#cursor.peek() !== ']') {
+      if (this.#hasTooManyFaults) return this.#skipAll()
+      const key = this.#key
+      this.#guard(() => {
+        this.#parseField(object, place)
+        this.#endItem('}')
+      })
+      this.#key = key
+      skipToNext(this.#cursor)
+    }
+  }
+
+  #parseField(object: ObjectNode, place: Place): void {
+    if (this.#isInclude()) return this.#parseInclude(object, place)
+    const at = this.#cursor.position()
+    if (this.#cursor.peek() === ',') throw new SyntaxFault(at, 'a comma stands where a key should', 'remove it')
+    const path = this.#readKey()
+    const whole = place.path === undefined ? undefined : [...place.path, ...path]
+    this.#key = whole ?? path
+    const inside: Place = { ...place, path: whole, depth: place.depth + path.length }
+    this.#checkDepth(inside, at)
+    this.#define(object, path, this.#parseFieldValue(inside, at), at)
+  }
+
+  #readKey(): Path {
+    const start = this.#cursor.peek()
+    const path = start === '"' || start === '.' || readableAsKey(start) ? readPath(this.#cursor) : undefined
+    if (path === undefined) throw refuseCharacter(this.#cursor, 'where a key should')
+    return path
+  }
+
+  /** What follows a key: `= value`, `: value`, `+= value` or `{`. */
+  #parseFieldValue(place: Place, at: Position): DefinitionNode {
+    this.#cursor.takeWhile(isBlank)
+    if (this.#cursor.peek() === '{') return this.#parseValue(place)
+    const appends = this.#cursor.startsWith('+=')
+    const character = this.#cursor.peek()
+    if (!appends && character !== '=' && character !== ':') {
+      const isLineEnd = character === '' || character === '\n' || isComment(this.#cursor)
+      if (!isLineEnd && character !== ',' && character !== '}') throw refuseCharacter(this.#cursor, 'in a key')
+      throw new SyntaxFault(at, 'the key has no value', 'write key = value')
+    }
+    this.#cursor.skip(appends ? 2 : 1)
+    skipToNext(this.#cursor)
+    if (!appends) return this.#parseValue(place)
+    return { kind: 'append', item: this.#parseValue({ ...place, path: undefined }), path: place.path, at }
+  }
+
+  #define(object: ObjectNode, path: Path, node: DefinitionNode, at: Position): void {
+    let definition = node
+    for (let index = path.length - 1; index > 0; index--) {
+      definition = { kind: 'object', fields: new Map([[path[index] ?? '', [definition]]]), at }
+    }
+    define(object, path[0] ?? '', definition)
+  }
+
+  /** A value: one part, or several on one line that are joined. */
+  #parseValue(place: Place): DefinitionNode {
+    const at = this.#cursor.position()
+    const pieces: (DefinitionNode | GapNode)[] = []
+    let gap = ''
+    for (;;) {
+      const piece = this.#parsePiece(place, pieces.length === 0)
+      if (piece === undefined) break
+      if (gap !== '') pieces.push({ kind: 'gap', text: gap })
+      pieces.push(piece)
+      gap = this.#cursor.takeWhile(isBlank)
+    }
+    const [only] = pieces
+    if (only === undefined || only.kind === 'gap') throw this.#refuseMissingValue(at)
+    return pieces.length === 1 ? only : { kind: 'concatenation', pieces, at }
+  }
+
+  #refuseMissingValue(at: Position): SyntaxFault {
+    const character = this.#cursor.peek()
+    const isEnd = character === '' || ',}]\n'.includes(character) || isComment(this.#cursor)
+    return isEnd
+      ? new SyntaxFault(at, 'a value is missing', 'write "" for an empty text')
+      : refuseCharacter(this.#cursor, 'in a value')
+  }
+
+  /** One part of a value; undefined where the value ends. */
+  #parsePiece(place: Place, isFirst: boolean): DefinitionNode | undefined {
+    const at = this.#cursor.position()
+    const character = this.#cursor.peek()
+    if (character === '' || ',}]\n'.includes(character) || isComment(this.#cursor)) return undefined
+    this.#countValue(at)
+    if (character === '"') return { kind: 'text', text: readQuoted(this.#cursor), at }
+    if (character === '{') return this.#parseObject(place, at)
+    if (character === '[') return this.#parseArray(place, at)
+    if (this.#cursor.startsWith('${')) return this.#parseReference(place, at)
+    const text = readUnquoted(this.#cursor)
+    if (text === '') throw refuseCharacter(this.#cursor, 'in a value')
+    return isFirst && this.#isValueEnd() ? readScalar(text, at) : { kind: 'text', text, at }
+  }
+
+  /** Whether nothing more of the value follows, so that `10` is a number and the `10` of `10 s` is text. */
+  #isValueEnd(): boolean {
+    let ahead = 0
+    while (isBlank(this.#cursor.peek(ahead))) ahead++
+    const character = this.#cursor.peek(ahead)
+    const isSlashes = character === '/' && this.#cursor.peek(ahead + 1) === '/'
+    return character === '' || ',}]\n#'.includes(character) || isSlashes
+  }
+
+  #parseObject(place: Place, at: Position): ObjectNode {
+    const object: ObjectNode = { kind: 'object', fields: new Map(), at }
+    const inside = { ...place, depth: place.depth + 1 }
+    this.#checkDepth(inside, at)
+    this.#parseBraces(object, inside)
+    return object
+  }
+
+  #parseArray(place: Place, at: Position): ArrayNode {
+    const array: ArrayNode = { kind: 'array', items: [], at }
+    const inside: Place = { ...place, path: undefined, depth: place.depth + 1 }
+    this.#checkDepth(inside, at)
+    this.#cursor.skip()
+    skipToNext(this.#cursor)
+    while (this.#cursor.peek() !== ']') {
+      if (this.#cursor.isAtEnd) throw new SyntaxFault(at, '[ is never closed', 'close it with ]')
+      if (this.#cursor.peek() === '}') throw new SyntaxFault(at, '[ is closed by "}"', 'close it with ]')
+      if (this.#hasTooManyFaults) {
+        this.#skipAll()
+        return array
+      }
+      this.#guard(() => {
+        array.items.push(this.#parseValue(inside))
+        this.#endItem(']')
+      })
+      skipToNext(this.#cursor)
+    }
+    this.#cursor.skip()
+    return array
+  }
+
+  /** Passes over the comma or line break that must stand between two items. */
+  #endItem(closer: '}' | ']'): void {
+    const hasBrokenLine = skipToNext(this.#cursor)
+    const character = this.#cursor.peek()
+    if (character === ',') this.#cursor.skip()
+    else if (!hasBrokenLine && character !== '' && character !== closer) {
+      throw new SyntaxFault(
+        this.#cursor.position(),
+        `${quoteForMessage(character)} stands where a comma or a new line should`,
+      )
+    }
+  }
+
+  #parseReference(place: Place, at: Position): ReferenceNode {
+    this.#cursor.skip(2)
+    const isOptional = this.#cursor.peek() === '?'
+    if (isOptional) this.#cursor.skip()
+    const path = readPath(this.#cursor)
+    if (this.#cursor.peek() !== '}') throw new SyntaxFault(at, '${ is never closed', 'write ${key} or ${?key}')
+    this.#cursor.skip()
+    if (path.length > hoconLimits.depth) throw refuseDepth(at)
+    const paths = place.prefix.length === 0 ? [path] : [[...place.prefix, ...path], path]
+    return { kind: 'reference', paths, isOptional, at }
+  }
+
+  /** `include` is a key like any other unless a file's name follows. */
+  #isInclude(): boolean {
+    if (!this.#cursor.startsWith('include')) return false
+    let ahead = 'include'.length
+    while (isBlank(this.#cursor.peek(ahead))) ahead++
+    if (this.#cursor.peek(ahead) === '"') return true
+    return ['file(', 'required(', 'url(', 'classpath('].some((opening) => this.#cursor.startsWith(opening, ahead))
+  }
+
+  #parseInclude(object: ObjectNode, place: Place): void {
+    const at = this.#cursor.position()
+    const name = this.#readIncludeName(at)
+    const { readInclude } = this.#reading
+    this.#reading.includes++
+    if (this.#reading.includes > hoconLimits.includes)
+      throw new SyntaxFault(at, `more than ${hoconLimits.includes} files are included`)
+    if (place.openFiles.length > hoconLimits.includeDepth) {
+      throw new SyntaxFault(at, `files include each other more than ${hoconLimits.includeDepth} deep`)
+    }
+    if (readInclude === undefined)
+      throw new SyntaxFault(at, 'files cannot be included here', 'write the settings themselves')
+    const found = readInclude(name, this.#cursor.file)
+    if ('error' in found) throw new SyntaxFault(at, `cannot include ${quoteForMessage(name)}: ${found.error}`)
+    const file = found.file ?? name
+    if (place.openFiles.includes(file)) throw new SyntaxFault(at, `${quoteForMessage(file)} includes itself`)
+    const parser = new DocumentParser(new TextCursor(found.text, file), this.#reading, this.#key)
+    const path = place.path
+    const inside = { path, prefix: path ?? [], openFiles: [...place.openFiles, file], depth: place.depth }
+    mergeInto(object, parser.parse(found.text.length, inside))
+  }
+
+  #readIncludeName(at: Position): string {
+    this.#cursor.skip('include'.length)
+    this.#cursor.takeWhile(isBlank)
+    let open = 0
+    while (this.#cursor.peek() !== '"') {
+      const word = this.#cursor.takeWhile((character) => character !== '(' && character !== '\n' && character !== '"')
+      if (word === 'url' || word === 'classpath')
+        throw new SyntaxFault(at, `include ${word}() is not supported`, 'include a file')
+      const isKnown = (word === 'required' && open === 0) || word === 'file'
+      if (!isKnown || this.#cursor.peek() !== '(')
+        throw new SyntaxFault(at, 'the include names no file', 'write include "file"')
+      this.#cursor.skip()
+      this.#cursor.takeWhile(isBlank)
+      open++
+    }
+    const name = readQuoted(this.#cursor)
+    for (; open > 0; open--) {
+      this.#cursor.takeWhile(isBlank)
+      if (this.#cursor.peek() !== ')')
+        throw new SyntaxFault(at, 'a parenthesis of the include is not closed', 'close it with )')
+      this.#cursor.skip()
+    }
+    return name
+  }
+
+  #checkDepth(place: Place, at: Position): void {
+    if (place.depth > hoconLimits.depth) throw refuseDepth(at)
+  }
+
+  #countValue(at: Position): void {
+    this.#reading.values++
+    if (this.#reading.values <= hoconLimits.values) return
+    this.#skipAll()
+    throw new SyntaxFault(at, `there are more than ${hoconLimits.values} values`)
+  }
+
+  get #hasTooManyFaults(): boolean {
+    return this.#reading.faults.length >= hoconLimits.faults
+  }
+
+  #skipAll(): void {
+    while (!this.#cursor.isAtEnd) this.#cursor.skip(hoconLimits.textCharacters)
+  }
+
+  /** Runs `read`; a fault of the text is noted, and the rest of its line is passed over. */
+  #guard(read: () => void): void {
+    try {
+      read()
+    } catch (error) {
+      if (!(error instanceof SyntaxFault)) throw error
+      this.#report(error)
+      skipBrokenItem(this.#cursor)
+    }
+  }
+
+  #report(fault: SyntaxFault): void {
+    if (this.#hasTooManyFaults) return
+    this.#reading.faults.push(faultAt(fault.at, this.#key.join('.'), fault.message, fault.hint))
+  }
+}
+
+function readableAsKey(character: string): boolean {
+  return character !== '' && !/[$"{}[\]:=,+#`^?!@*&\\\p{Cc}]/u.test(character)
+}
+
+/** Passes over the rest of the line, but not over what closes the braces around the broken item. */
+function skipBrokenItem(cursor: TextCursor): void {
+  let open = 0
+  let isQuoted = false
+  cursor.takeWhile((character) => {
+    if (character === '"') isQuoted = !isQuoted
+    if (isQuoted) return character !== '\n'
+    if (character === '{' || character === '[') open++
+    else if (character === '}' || character === ']') open--
+    return open >= 0 && character !== '\n'
+  })
+}
+
+function refuseDepth(at: Position): SyntaxFault {
+  return new SyntaxFault(at, `it is nested more than ${hoconLimits.depth} deep`)
+}

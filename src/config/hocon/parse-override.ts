@@ -1,0 +1,76 @@
+import { faultAt, type Fault } from '../faults.ts'
+import { hoconLimits } from './limits.ts'
+import type { Path } from './nodes.ts'
+import { parseHocon } from './parse-hocon.ts'
+import { readPath, SyntaxFault } from './read-text.ts'
+import { TextCursor } from './text-cursor.ts'
+import { readScalar, type ConfigValue, type Position } from './values.ts'
+
+const at: Position = { file: '--set', line: 0, column: 0 }
+
+/**
+ * Reads `KEY=VALUE` as it stands behind `--set`. A value that begins with a quote, a bracket or a brace is read as in
+ * a file; any other is taken as it is, so that `--set listeners.tcp.bind=127.0.0.1:1883` needs no quotes.
+ */
+export function parseOverride(
+  text: string,
+): { readonly path: Path; readonly value: ConfigValue } | { readonly fault: Fault } {
+  const path = parseKey(text)
+  if ('fault' in path) return path
+  const raw = text.slice(path.length).trim()
+  const value = /^["[{]/.test(raw) ? parseStructure(raw, path.path.join('.')) : readPlain(raw, path.path.join('.'))
+  return 'fault' in value ? value : { path: path.path, value: value.value }
+}
+
+function parseKey(text: string): { readonly path: Path; readonly length: number } | { readonly fault: Fault } {
+  const usage = 'write --set KEY=VALUE'
+  const equals = findEquals(text)
+  if (equals === -1) return { fault: faultAt(at, text.trim(), 'there is no = in it', usage) }
+  const cursor = new TextCursor(text.slice(0, equals).trim(), at.file)
+  try {
+    const path = readPath(cursor)
+    if (!cursor.isAtEnd) return { fault: faultAt(at, text.slice(0, equals), 'this is not a key', usage) }
+    if (path.length > hoconLimits.depth) {
+      return { fault: faultAt(at, text.slice(0, equals), `the key has more than ${hoconLimits.depth} parts`) }
+    }
+    return { path, length: equals + 1 }
+  } catch (error) {
+    if (!(error instanceof SyntaxFault)) throw error
+    return { fault: faultAt(at, text.slice(0, equals), error.message, error.hint || usage) }
+  }
+}
+
+/** The first `=` outside quotes. */
+function findEquals(text: string): number {
+  let isQuoted = false
+  for (let index = 0; index < text.length; index++) {
+    if (text[index] === '"') isQuoted = !isQuoted
+    else if (text[index] === '=' && !isQuoted) return index
+  }
+  return -1
+}
+
+type OverrideValue = { readonly value: ConfigValue } | { readonly fault: Fault }
+
+function parseStructure(text: string, key: string): OverrideValue {
+  const parsed = parseHocon(`value = ${text}`, { file: at.file })
+  if ('value' in parsed) {
+    const value = parsed.value.entries.get('value')
+    if (value !== undefined && parsed.value.entries.size === 1) return { value: movedToOverride(value) }
+    return { fault: faultAt(at, key, 'the value is followed by more', 'give each setting a --set of its own') }
+  }
+  const [first] = parsed.faults
+  return { fault: faultAt(at, key, first?.message ?? 'the value cannot be read', first?.hint) }
+}
+
+/** The value without the columns of a text that nobody wrote. */
+function movedToOverride(value: ConfigValue): ConfigValue {
+  if (value.kind === 'array') return { ...value, items: value.items.map(movedToOverride), at }
+  if (value.kind !== 'object') return { ...value, at }
+  return { ...value, entries: new Map([...value.entries].map(([key, part]) => [key, movedToOverride(part)])), at }
+}
+
+function readPlain(text: string, key: string): OverrideValue {
+  if (!text.isWellFormed()) return { fault: faultAt(at, key, 'the value is not well-formed text') }
+  return { value: readScalar(text, at) }
+}

@@ -1,0 +1,205 @@
+// The smallest parts of a text: blanks and comments, strings in their three spellings, dotted keys.
+
+import { quoteForMessage } from '../faults.ts'
+import { forbiddenKeys } from './limits.ts'
+import type { Path } from './nodes.ts'
+import type { TextCursor } from './text-cursor.ts'
+import type { Position } from './values.ts'
+
+/** The text breaks the rules of HOCON at `at`. Thrown by the readers, caught by the parser alone. */
+export class SyntaxFault extends Error {
+  readonly at: Position
+  readonly hint: string
+
+  constructor(at: Position, message: string, hint = '') {
+    super(message)
+    this.name = 'SyntaxFault'
+    this.at = at
+    this.hint = hint
+  }
+}
+
+/** May not stand in text without quotes. Quotes, braces and the like have a meaning of their own; the rest is reserved. */
+const reserved = new Set('$"{}[]:=,+#`^?!@*&\\')
+const lineBreak = '\n'
+const blank = /[\p{Z}\t\v\f\r\uFEFF]/u
+const control = /\p{Cc}/u
+
+export function isBlank(character: string): boolean {
+  return character !== lineBreak && blank.test(character)
+}
+
+export function isComment(cursor: TextCursor): boolean {
+  return cursor.peek() === '#' || cursor.startsWith('//')
+}
+
+/** Passes over blanks, line breaks and comments; says whether there was a line break. */
+export function skipToNext(cursor: TextCursor): boolean {
+  let hasBrokenLine = false
+  for (;;) {
+    cursor.takeWhile(isBlank)
+    if (isComment(cursor)) cursor.skipLine()
+    else if (cursor.peek() === lineBreak) {
+      hasBrokenLine = true
+      cursor.skip()
+    } else return hasBrokenLine
+  }
+}
+
+/** Reads a run of text without quotes; empty where none can begin. */
+export function readUnquoted(cursor: TextCursor): string {
+  let text = ''
+  for (;;) {
+    text += cursor.takeWhile(isPlain)
+    // One slash is text, two begin a comment.
+    if (cursor.peek() !== '/' || cursor.peek(1) === '/') return text
+    cursor.skip()
+    text += '/'
+  }
+}
+
+function isPlain(character: string): boolean {
+  return (
+    character !== '/' && character !== lineBreak && !reserved.has(character) && !/[\p{Z}\p{Cc}\uFEFF]/u.test(character)
+  )
+}
+
+/** What to say of a character that cannot stand where it stands. */
+export function refuseCharacter(cursor: TextCursor, where: string): SyntaxFault {
+  const character = cursor.peek()
+  const at = cursor.position()
+  if (character === '') return new SyntaxFault(at, `the text ends ${where}`)
+  if (control.test(character) && character !== lineBreak) {
+    return new SyntaxFault(at, `a control character stands ${where}`, 'remove it, or write it as \\u00XX inside quotes')
+  }
+  if (character === lineBreak) return new SyntaxFault(at, `the line ends ${where}`)
+  if (character === '=' || character === ':') {
+    const hint = 'put the text in quotes; if a new setting begins here, begin a line or put a comma before it'
+    return new SyntaxFault(at, `"${character}" stands ${where} without quotes`, hint)
+  }
+  return new SyntaxFault(at, `${quoteForMessage(character)} stands ${where} without quotes`, 'put the text in quotes')
+}
+
+/** Reads `"..."` or `"""..."""`; the cursor stands on the first quote. */
+export function readQuoted(cursor: TextCursor): string {
+  const at = cursor.position()
+  const text = cursor.startsWith('"""') ? readTripleQuoted(cursor, at) : readSingleQuoted(cursor, at)
+  if (!text.isWellFormed()) {
+    throw new SyntaxFault(at, 'the text holds half of a surrogate pair', 'write the character itself')
+  }
+  return text
+}
+
+function readTripleQuoted(cursor: TextCursor, at: Position): string {
+  cursor.skip(3)
+  const text = cursor.takeUntil('"""')
+  if (text === undefined) throw new SyntaxFault(at, 'three quotes open a text that never ends', 'close it with """')
+  cursor.skip(3)
+  // Quotes beyond the closing three belong to the text: """a"""" is a".
+  return text + cursor.takeWhile((character) => character === '"')
+}
+
+function readSingleQuoted(cursor: TextCursor, at: Position): string {
+  cursor.skip()
+  let text = ''
+  for (;;) {
+    text += cursor.takeWhile((character) => character !== '"' && character !== '\\' && !control.test(character))
+    const character = cursor.peek()
+    if (character === '"') {
+      cursor.skip()
+      return text
+    }
+    if (character !== '\\') throw refuseInQuotes(character, at, cursor)
+    text += readEscape(cursor)
+  }
+}
+
+function refuseInQuotes(character: string, opened: Position, cursor: TextCursor): SyntaxFault {
+  if (character === '' || character === lineBreak) {
+    return new SyntaxFault(
+      opened,
+      'a quote opens a text that does not end on its line',
+      'close it, or use """ for several lines',
+    )
+  }
+  // A tab is so common in hand-written text that it is worth its own words.
+  const name = character === '\t' ? 'a tab' : 'a control character'
+  return new SyntaxFault(
+    cursor.position(),
+    `${name} stands inside quotes`,
+    'write it as an escape, such as \\t or \\u0009',
+  )
+}
+
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ['\\', '\\'],
+  ['/', '/'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+])
+
+function readEscape(cursor: TextCursor): string {
+  const at = cursor.position()
+  const letter = cursor.peek(1)
+  if (letter === 'u') {
+    cursor.skip(2)
+    const digits = [0, 1, 2, 3].map((ahead) => cursor.peek(ahead)).join('')
+    if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw new SyntaxFault(at, '\\u is not followed by four hexadecimal digits')
+    cursor.skip(4)
+    return String.fromCharCode(Number.parseInt(digits, 16))
+  }
+  const meant = escapes.get(letter)
+  if (meant === undefined) {
+    throw new SyntaxFault(at, 'a backslash begins no known escape', 'a backslash itself is written as two')
+  }
+  cursor.skip(2)
+  return meant
+}
+
+/** Reads a dotted key up to what is neither key nor blank. Each part is text, quoted or not; blanks inside are kept. */
+export function readPath(cursor: TextCursor): Path {
+  const at = cursor.position()
+  const path: string[] = []
+  let part: string | undefined
+  let gap = ''
+  for (;;) {
+    const character = cursor.peek()
+    if (character === '"') {
+      part = (part === undefined ? '' : part + gap) + readQuoted(cursor)
+      gap = ''
+    } else if (character === '.') {
+      path.push(checkPart(part, at))
+      cursor.skip()
+      part = undefined
+      gap = ''
+    } else if (isBlank(character)) {
+      gap = cursor.takeWhile(isBlank)
+    } else {
+      const text = readKeyText(cursor)
+      if (text === '') return [...path, checkPart(part, at)]
+      part = (part === undefined ? '' : part + gap) + text
+      gap = ''
+    }
+  }
+}
+
+function readKeyText(cursor: TextCursor): string {
+  if (isComment(cursor)) return ''
+  let text = ''
+  for (;;) {
+    text += cursor.takeWhile((character) => isPlain(character) && character !== '.')
+    if (cursor.peek() !== '/' || cursor.peek(1) === '/') return text
+    cursor.skip()
+    text += '/'
+  }
+}
+
+function checkPart(part: string | undefined, at: Position): string {
+  if (part === undefined) throw new SyntaxFault(at, 'a part of the key is empty', 'write "" if an empty key is meant')
+  if (forbiddenKeys.has(part)) throw new SyntaxFault(at, `the key ${part} is not allowed`, 'choose another name')
+  return part
+}

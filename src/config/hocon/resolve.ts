@@ -1,0 +1,338 @@
+// From nodes to values: substitutions are looked up, joined, merged.
+//
+// A definition that is being worked out is marked. Whoever looks up its key meanwhile finds what the key was before
+// it: that makes `path = ${path}":/bin"` mean what it says, makes `+=` work, and turns a circle into "nothing found".
+//
+//   a = 1            definitions of a:  [ 1,  ${a}" and more" ]
+//   a = ${a}2                             ^ found    ^ marked
+//
+// Nothing is remembered between look-ups. What a text may cost is held by counting steps, so that a text of
+// doublings ends in a fault and not in an exhausted memory.
+
+import { faultAt, type Fault } from '../faults.ts'
+import { assertNever } from './assert-never.ts'
+import { hoconLimits } from './limits.ts'
+import type {
+  AppendNode,
+  ArrayNode,
+  ConcatenationNode,
+  DefinitionNode,
+  GapNode,
+  ObjectNode,
+  Path,
+  ReferenceNode,
+} from './nodes.ts'
+import { textOf, type ConfigObject, type ConfigScalar, type ConfigValue, type Position } from './values.ts'
+
+/** Names and values that substitutions may fall back to. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The text costs too much to resolve. Thrown inside, caught at the door of this file. */
+class TooMuch extends Error {}
+
+/** Resolves everything below `root`. Faults are added to `faults`; the value is whole only if none were. */
+export function resolve(root: ObjectNode, faults: Fault[], environment: Environment | undefined): ConfigObject {
+  const resolver = new Resolver(root, faults, environment)
+  try {
+    return resolver.resolveObject(root)
+  } catch (error) {
+    if (!(error instanceof TooMuch)) throw error
+    faults.push(faultAt(resolver.lastReference, '', error.message, 'write the values out instead of substituting them'))
+    return { kind: 'object', entries: new Map(), at: root.at }
+  }
+}
+
+/** The definitions that a path leads to, newest first. */
+interface Found {
+  readonly definitions: DefinitionNode[]
+  /** A definition on the way was being worked out: the path leads back to where it is asked from. */
+  hasLookedBack: boolean
+}
+
+class Resolver {
+  /** Where the latest substitution stands: the place to name when resolving must stop. */
+  lastReference: Position
+  readonly #root: ObjectNode
+  readonly #faults: Fault[]
+  readonly #environment: Environment | undefined
+  /** Definitions whose value is being worked out. */
+  readonly #evaluating = new Set<DefinitionNode>()
+  /** Definitions through which a path is being followed. */
+  readonly #following = new Set<DefinitionNode>()
+  #steps = 0
+  #chain = 0
+  #joinedCharacters = 0
+
+  constructor(root: ObjectNode, faults: Fault[], environment: Environment | undefined) {
+    this.#root = root
+    this.#faults = faults
+    this.#environment = environment
+    this.lastReference = root.at
+  }
+
+  resolveObject(node: ObjectNode): ConfigObject {
+    const entries = new Map<string, ConfigValue>()
+    for (const [key, definitions] of node.fields) {
+      const value = this.#fold(definitions.toReversed())
+      if (value !== undefined) entries.set(key, value)
+    }
+    return { kind: 'object', entries, at: node.at }
+  }
+
+  /** The value of definitions given newest first: the newest counts, and objects show what lies below them. */
+  #fold(newestFirst: readonly DefinitionNode[]): ConfigValue | undefined {
+    let merged: ConfigObject | undefined
+    for (const definition of newestFirst) {
+      const value = this.#evaluateDefinition(definition)
+      if (value === undefined) continue
+      if (value.kind !== 'object') return merged ?? value
+      merged = merged === undefined ? value : this.#merge(value, merged)
+    }
+    return merged
+  }
+
+  #evaluateDefinition(definition: DefinitionNode): ConfigValue | undefined {
+    this.#evaluating.add(definition)
+    this.#enter()
+    const value = this.#evaluate(definition)
+    this.#chain--
+    this.#evaluating.delete(definition)
+    return value
+  }
+
+  #evaluate(node: DefinitionNode): ConfigValue | undefined {
+    switch (node.kind) {
+      case 'text':
+      case 'number':
+      case 'boolean':
+      case 'null':
+        return node
+      case 'object':
+        return this.resolveObject(node)
+      case 'array':
+        return { kind: 'array', items: this.#evaluateItems(node.items), at: node.at }
+      case 'reference':
+        return this.#evaluateReference(node)
+      case 'concatenation':
+        return this.#evaluateConcatenation(node)
+      case 'append':
+        return this.#evaluateAppend(node)
+      default:
+        return assertNever(node)
+    }
+  }
+
+  #evaluateItems(items: readonly DefinitionNode[]): ConfigValue[] {
+    const values: ConfigValue[] = []
+    for (const item of items) {
+      const value = this.#evaluateDefinition(item)
+      if (value !== undefined) values.push(value)
+    }
+    return values
+  }
+
+  #evaluateReference(node: ReferenceNode): ConfigValue | undefined {
+    this.lastReference = node.at
+    let hasLookedBack = false
+    for (const path of node.paths) {
+      const found = this.#find(path)
+      hasLookedBack ||= found.hasLookedBack
+      const value = this.#fold(found.definitions)
+      if (value !== undefined) return { ...value, at: node.at }
+    }
+    const name = node.paths.at(-1)?.join('.') ?? ''
+    const fromOutside = this.#readEnvironment(name)
+    if (fromOutside !== undefined) return { kind: 'text', text: fromOutside, at: node.at }
+    if (node.isOptional) return undefined
+    const message = hasLookedBack ? `\${${name}} leads back to itself` : `\${${name}} is not set anywhere`
+    this.#report(node.at, message, `set ${name}, or write \${?${name}} if it may be absent`)
+    return undefined
+  }
+
+  #readEnvironment(name: string): string | undefined {
+    if (this.#environment === undefined || !Object.hasOwn(this.#environment, name)) return undefined
+    const value = this.#environment[name]
+    return value?.isWellFormed() === true ? value : undefined
+  }
+
+  #evaluateAppend(node: AppendNode): ConfigValue | undefined {
+    const before = node.path === undefined ? undefined : this.#fold(this.#find(node.path).definitions)
+    const items = this.#evaluateItems([node.item])
+    if (before === undefined) return { kind: 'array', items, at: node.at }
+    if (before.kind !== 'array') {
+      this.#report(node.at, `+= adds to a list, but the value so far is ${nameKind(before)}`, 'use =')
+      return undefined
+    }
+    this.#count(before.items.length)
+    return { kind: 'array', items: [...before.items, ...items], at: node.at }
+  }
+
+  #evaluateConcatenation(node: ConcatenationNode): ConfigValue | undefined {
+    const values: (ConfigValue | GapNode)[] = []
+    for (const piece of node.pieces) {
+      const value = piece.kind === 'gap' ? piece : this.#evaluateDefinition(piece)
+      if (value !== undefined) values.push(value)
+    }
+    const parts = values.filter((value) => value.kind !== 'gap')
+    const [first] = parts
+    if (first === undefined || parts.length === 1) return first
+    if (parts.some((part) => part.kind === 'object')) return this.#joinObjects(parts, node.at)
+    if (parts.some((part) => part.kind === 'array')) return this.#joinArrays(parts, node.at)
+    return this.#joinTexts(values, node.at)
+  }
+
+  #joinObjects(parts: readonly ConfigValue[], at: Position): ConfigValue | undefined {
+    let joined: ConfigObject | undefined
+    for (const part of parts) {
+      if (part.kind !== 'object') return this.#refuseMixture(part, 'an object', at)
+      joined = joined === undefined ? part : this.#merge(joined, part)
+    }
+    return joined === undefined ? undefined : { ...joined, at }
+  }
+
+  #joinArrays(parts: readonly ConfigValue[], at: Position): ConfigValue | undefined {
+    const items: ConfigValue[] = []
+    for (const part of parts) {
+      if (part.kind !== 'array') return this.#refuseMixture(part, 'a list', at)
+      this.#count(part.items.length)
+      for (const item of part.items) items.push(item)
+    }
+    return { kind: 'array', items, at }
+  }
+
+  #joinTexts(parts: readonly (ConfigValue | GapNode)[], at: Position): ConfigValue {
+    let text = ''
+    for (const part of parts) {
+      if (part.kind === 'object' || part.kind === 'array') continue
+      text += part.kind === 'gap' ? part.text : textOf(part)
+    }
+    this.#joinedCharacters += text.length
+    if (this.#joinedCharacters > hoconLimits.joinedCharacters) {
+      throw new TooMuch(`joined texts come to more than ${hoconLimits.joinedCharacters} characters`)
+    }
+    return { kind: 'text', text, at }
+  }
+
+  #refuseMixture(part: ConfigValue, other: string, at: Position): undefined {
+    this.#report(
+      at,
+      `${nameKind(part)} cannot be joined with ${other}`,
+      'begin a line or put a comma between two settings',
+    )
+    return undefined
+  }
+
+  #merge(lower: ConfigObject, upper: ConfigObject): ConfigObject {
+    this.#count(lower.entries.size + upper.entries.size)
+    const entries = new Map(lower.entries)
+    for (const [key, value] of upper.entries) {
+      const below = entries.get(key)
+      entries.set(key, value.kind === 'object' && below?.kind === 'object' ? this.#merge(below, value) : value)
+    }
+    return { kind: 'object', entries, at: upper.at }
+  }
+
+  #find(path: Path): Found {
+    const found: Found = { definitions: [], hasLookedBack: false }
+    this.#collect([this.#root], path, 0, found)
+    return found
+  }
+
+  /**
+   * Collects what `path` from `depth` on leads to inside `definitions` (oldest first), newest first. Says whether the
+   * way ended at something that hides whatever is older.
+   */
+  #collect(definitions: readonly DefinitionNode[], path: Path, depth: number, found: Found): boolean {
+    const start = found.definitions.length
+    for (let index = definitions.length - 1; index >= 0; index--) {
+      const definition = definitions[index]
+      if (definition === undefined) continue
+      this.#count(1)
+      const isAtGoal = depth === path.length
+      if (isAtGoal ? this.#evaluating.has(definition) : this.#following.has(definition)) {
+        found.hasLookedBack = true
+        found.definitions.length = start
+      } else if (isAtGoal) {
+        found.definitions.push(definition)
+        if (isOpaque(definition)) return true
+      } else if (this.#follow(definition, path, depth, found)) return true
+    }
+    return false
+  }
+
+  /** Follows `path` through one definition on the way to its goal. */
+  #follow(definition: DefinitionNode, path: Path, depth: number, found: Found): boolean {
+    this.#enter()
+    const hides = this.#followInto(definition, path, depth, found)
+    this.#chain--
+    return hides
+  }
+
+  #followInto(definition: DefinitionNode, path: Path, depth: number, found: Found): boolean {
+    if (definition.kind === 'object') {
+      const next = definition.fields.get(path[depth] ?? '')
+      return next !== undefined && this.#collect(next, path, depth + 1, found)
+    }
+    if (isOpaque(definition) || definition.kind === 'append') return true
+    this.#following.add(definition)
+    const hides =
+      definition.kind === 'reference'
+        ? this.#followReference(definition, path, depth, found)
+        : this.#followPieces(definition, path, depth, found)
+    this.#following.delete(definition)
+    return hides
+  }
+
+  #followReference(node: ReferenceNode, path: Path, depth: number, found: Found): boolean {
+    for (const target of node.paths) {
+      const before = found.definitions.length
+      const hides = this.#collect([this.#root], [...target, ...path.slice(depth)], 0, found)
+      if (hides || found.definitions.length > before) return hides
+    }
+    return false
+  }
+
+  #followPieces(node: ConcatenationNode, path: Path, depth: number, found: Found): boolean {
+    for (const piece of node.pieces.toReversed()) {
+      if (piece.kind === 'gap') continue
+      if (this.#follow(piece, path, depth, found)) return true
+    }
+    return false
+  }
+
+  #enter(): void {
+    this.#count(1)
+    this.#chain++
+    if (this.#chain > hoconLimits.chain) {
+      throw new TooMuch(`substitutions follow each other more than ${hoconLimits.chain} steps deep`)
+    }
+  }
+
+  #count(steps: number): void {
+    this.#steps += steps
+    if (this.#steps > hoconLimits.steps) throw new TooMuch('the substitutions expand to far more than was written')
+  }
+
+  #report(at: Position, message: string, hint: string): void {
+    if (this.#faults.length >= hoconLimits.faults) return
+    // A definition can be worked out several times, for each who looks it up: its fault is told once.
+    const isTold = this.#faults.some(
+      (fault) => fault.line === at.line && fault.column === at.column && fault.file === at.file,
+    )
+    if (!isTold) this.#faults.push(faultAt(at, '', message, hint))
+  }
+}
+
+function isOpaque(node: DefinitionNode): node is ConfigScalar | ArrayNode {
+  return (
+    node.kind === 'text' ||
+    node.kind === 'number' ||
+    node.kind === 'boolean' ||
+    node.kind === 'null' ||
+    node.kind === 'array'
+  )
+}
+
+function nameKind(value: ConfigValue): string {
+  return value.kind === 'array' ? 'a list' : value.kind === 'object' ? 'an object' : 'a single value'
+}

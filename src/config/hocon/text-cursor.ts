@@ -1,0 +1,66 @@
+import type { Position } from './values.ts'
+
+const lineFeed = 0x0a
+
+/** A place in a text that moves forward, and knows its line and column. */
+export class TextCursor {
+  readonly file: string
+  readonly #text: string
+  readonly #lineStarts: number[] = [0]
+  #offset = 0
+
+  constructor(text: string, file: string) {
+    this.file = file
+    this.#text = text
+    for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) this.#lineStarts.push(at + 1)
+    if (text.startsWith('\uFEFF')) this.#offset = 1
+  }
+
+  get isAtEnd(): boolean {
+    return this.#offset >= this.#text.length
+  }
+
+  /** The character `ahead` places on; empty at the end of the text. */
+  peek(ahead = 0): string {
+    return this.#text.charAt(this.#offset + ahead)
+  }
+
+  startsWith(words: string, ahead = 0): boolean {
+    return this.#text.startsWith(words, this.#offset + ahead)
+  }
+
+  skip(characters = 1): void {
+    this.#offset = Math.min(this.#offset + characters, this.#text.length)
+  }
+
+  /** Moves on while `holds` says so, and gives what was passed over. */
+  takeWhile(holds: (character: string) => boolean): string {
+    const start = this.#offset
+    while (!this.isAtEnd && holds(this.peek())) this.#offset++
+    return this.#text.slice(start, this.#offset)
+  }
+
+  /** Moves to where `words` begin next and gives what was passed over; undefined, and no move, if they do not come. */
+  takeUntil(words: string): string | undefined {
+    const end = this.#text.indexOf(words, this.#offset)
+    if (end === -1) return undefined
+    const taken = this.#text.slice(this.#offset, end)
+    this.#offset = end
+    return taken
+  }
+
+  skipLine(): void {
+    while (!this.isAtEnd && this.#text.charCodeAt(this.#offset) !== lineFeed) this.#offset++
+  }
+
+  position(): Position {
+    let low = 0
+    let high = this.#lineStarts.length - 1
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if ((this.#lineStarts[middle] ?? 0) <= this.#offset) low = middle
+      else high = middle - 1
+    }
+    return { file: this.file, line: low + 1, column: this.#offset - (this.#lineStarts[low] ?? 0) + 1 }
+  }
+}

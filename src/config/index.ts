@@ -1,0 +1,31 @@
+// The door of the room: settings as text, as checked values, and in words. Nothing in here reads a file.
+
+export { differences, describeConfig, mask, type Difference } from './differences.ts'
+export { formatFault, type Fault, type Warning } from './faults.ts'
+export type {
+  AuthConfig,
+  CoreConfig,
+  GodwitConfig,
+  LimitsConfig,
+  ListenerConfig,
+  LogConfig,
+  LogLevel,
+  NodeConfig,
+  SecurityProfile,
+  StorageConfig,
+  TcpListenerConfig,
+} from './godwit-config.ts'
+export { hoconLimits } from './hocon/limits.ts'
+export type { IncludeReader } from './hocon/parse-document.ts'
+export { parseHocon, type HoconOptions } from './hocon/parse-hocon.ts'
+export type { Environment } from './hocon/resolve.ts'
+export {
+  toPlain,
+  type ConfigArray,
+  type ConfigObject,
+  type ConfigScalar,
+  type ConfigValue,
+  type PlainValue,
+  type Position,
+} from './hocon/values.ts'
+export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'

@@ -1,0 +1,75 @@
+// Text and overrides in, a whole configuration out: defaults, under the file, under `--set`.
+
+import { checkListeners } from './check/check-together.ts'
+import { checkSettings } from './check/check-settings.ts'
+import { faultAt, type Fault, type Warning } from './faults.ts'
+import { toGodwitConfig, type GodwitConfig } from './godwit-config.ts'
+import type { IncludeReader } from './hocon/parse-document.ts'
+import { parseHocon } from './hocon/parse-hocon.ts'
+import { parseOverride } from './hocon/parse-override.ts'
+import type { Environment } from './hocon/resolve.ts'
+import type { ConfigObject, ConfigValue } from './hocon/values.ts'
+import { root } from './settings/root.ts'
+
+export interface ConfigSources {
+  /** HOCON; absent: defaults only. */
+  readonly text?: string | undefined
+  /** The name by which faults call the text. */
+  readonly file?: string | undefined
+  /** `KEY=VALUE` each, in the order given; they win over the text. */
+  readonly overrides: readonly string[]
+  /** Reads included files, and decides which may be read. Without it includes are refused. */
+  readonly readInclude?: IncludeReader | undefined
+  /** What substitutions may fall back to. Without it nothing outside the text is seen. */
+  readonly environment?: Environment | undefined
+}
+
+export type LoadedConfig =
+  | { readonly config: GodwitConfig; readonly warnings: readonly Warning[] }
+  | { readonly faults: readonly Fault[] }
+
+/** Makes the configuration that the sources describe, or tells every fault in them. Throws nothing, whatever the text. */
+export function loadConfig(sources: ConfigSources): LoadedConfig {
+  const faults: Fault[] = []
+  let values: ConfigObject = { kind: 'object', entries: new Map(), at: { file: 'defaults', line: 0, column: 0 } }
+  if (sources.text !== undefined) {
+    const { readInclude, environment } = sources
+    const parsed = parseHocon(sources.text, { file: sources.file ?? 'configuration', readInclude, environment })
+    if ('faults' in parsed) faults.push(...parsed.faults)
+    else values = parsed.value
+  }
+  for (const override of sources.overrides) {
+    const parsed = parseOverride(override)
+    if ('fault' in parsed) faults.push(parsed.fault)
+    else values = putValue(values, parsed.path, parsed.value)
+  }
+  const checked = checkSettings(root, values)
+  faults.push(...checked.faults)
+  const config = toGodwitConfig(checked.values, checked.held)
+  faults.push(...checkListeners(config.listeners, checked.places))
+  return faults.length > 0 ? { faults } : { config, warnings: [...checked.warnings, ...warnOfNoListener(config)] }
+}
+
+function warnOfNoListener(config: GodwitConfig): readonly Warning[] {
+  if (config.listeners.length > 0) return []
+  const nowhere = { file: 'configuration', line: 0, column: 0 }
+  return [faultAt(nowhere, 'listeners', 'no listener is open: no client can connect', 'set listeners.tcp.bind')]
+}
+
+/** The object with `value` at `path`; objects merge, everything else is replaced. */
+function putValue(object: ConfigObject, path: readonly string[], value: ConfigValue): ConfigObject {
+  const [key, ...rest] = path
+  if (key === undefined) return object
+  const entries = new Map(object.entries)
+  const below = entries.get(key)
+  const inside: ConfigObject = below?.kind === 'object' ? below : { kind: 'object', entries: new Map(), at: value.at }
+  entries.set(key, rest.length > 0 ? putValue(inside, rest, value) : mergeValues(below, value))
+  return { ...object, entries }
+}
+
+function mergeValues(below: ConfigValue | undefined, value: ConfigValue): ConfigValue {
+  if (below?.kind !== 'object' || value.kind !== 'object') return value
+  let merged: ConfigObject = { ...below, at: value.at }
+  for (const [key, part] of value.entries) merged = putValue(merged, [key], part)
+  return merged
+}

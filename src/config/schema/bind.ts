@@ -1,0 +1,70 @@
+import type { ConfigValue } from '../hocon/values.ts'
+import { notA, scalarText, type ReadValue, type SettingType } from './setting-type.ts'
+
+/** Where a listener listens. Without a host it depends on the security profile which addresses are meant. */
+export interface Bind {
+  /** Address or host name, without brackets. */
+  readonly host: string | undefined
+  /** 0: any free port. */
+  readonly port: number
+}
+
+/** As `Bind`, with the path under which WebSocket connections are taken. */
+export interface BindWithPath extends Bind {
+  readonly path: string
+}
+
+const name = 'a port (1883), or an address and a port ("127.0.0.1:1883", "[::1]:1883")'
+
+export const bind: SettingType<Bind> = {
+  name,
+  jsonSchema: { type: ['string', 'integer'], minimum: 0, maximum: 65_535 },
+  read: (value) => {
+    const read = parseBind(scalarText(value) ?? '')
+    return read === undefined ? notA(name, value) : { value: read }
+  },
+  show: showBind,
+}
+
+/** `host:port/path`, for WebSocket listeners; the path is `/mqtt` when it is not given. */
+export const bindWithPath: SettingType<BindWithPath> = {
+  name: `${name}, and a path behind it ("0.0.0.0:8083/mqtt")`,
+  jsonSchema: bind.jsonSchema,
+  read(value: ConfigValue): ReadValue<BindWithPath> {
+    const text = scalarText(value) ?? ''
+    const slash = text.indexOf('/')
+    const path = slash === -1 ? '/mqtt' : text.slice(slash)
+    const read = parseBind(slash === -1 ? text : text.slice(0, slash))
+    if (read === undefined || !/^\/[A-Za-z0-9/._~-]{0,200}$/.test(path)) return notA(this.name, value)
+    return { value: { ...read, path } }
+  },
+  show: (value) => JSON.stringify(`${value.host === undefined ? value.port : showHost(value)}${value.path}`),
+}
+
+/** The parts of an address with a port; undefined if it is none. */
+export function parseBind(text: string): Bind | undefined {
+  const parts =
+    /^(?:(\[[0-9a-fA-F:.]{2,45}(?:%[A-Za-z0-9_.-]{1,32})?\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|):)?([0-9]{1,5})$/.exec(
+      text,
+    )
+  if (parts === null) return undefined
+  const port = Number(parts[2])
+  const host = parts[1] === undefined || parts[1] === '' ? undefined : parts[1].replace(/^\[|\]$/g, '')
+  if (port > 65_535 || (host !== undefined && !isPlausibleHost(host))) return undefined
+  return { host, port }
+}
+
+/** What looks like an IPv4 address must be one; "256.0.0.1" would otherwise be asked of the name service. */
+function isPlausibleHost(host: string): boolean {
+  if (!/^[0-9.]+$/.test(host)) return true
+  const numbers = host.split('.')
+  return numbers.length === 4 && numbers.every((number) => /^[0-9]{1,3}$/.test(number) && Number(number) <= 255)
+}
+
+function showBind(value: Bind): string {
+  return value.host === undefined ? String(value.port) : JSON.stringify(showHost(value))
+}
+
+function showHost(value: Bind): string {
+  return `${value.host?.includes(':') === true ? `[${value.host}]` : value.host}:${value.port}`
+}

@@ -1,0 +1,115 @@
+// The shape of the whole configuration, as one tree of which everything else is made: the check of a file, the
+// defaults, the example file, the reference page, the JSON Schema, and what is masked.
+//
+//   section ── entries: mqtt, log, ...           a key each
+//      │       named: listeners.tcp.<name>       any name, all of one shape
+//      └── setting ── type, default, words
+
+import type { SettingType } from './setting-type.ts'
+
+/** When a changed value begins to count. */
+export type Takes = 'at-once' | 'on-next-connect' | 'at-restart'
+
+/** Whether there is something in the broker yet that does what the setting says. */
+export type Engine = 'present' | 'none yet'
+
+export interface Setting<T> {
+  readonly kind: 'setting'
+  readonly type: SettingType<T>
+  readonly default: T
+  /** What stands for the default where a value would say less: "the number of cores". */
+  readonly defaultWords: string | undefined
+  readonly description: string
+  readonly takes: Takes
+  /** Never shown: not in differences, not in messages. */
+  readonly isSecret: boolean
+  readonly engine: Engine
+}
+
+export interface Entries {
+  readonly [key: string]: SchemaNode
+}
+
+export interface Section<E extends Entries = Entries, N extends SchemaNode | undefined = SchemaNode | undefined> {
+  readonly kind: 'section'
+  readonly description: string
+  readonly entries: E
+  /** What stands below keys that are not among the entries. */
+  readonly named: N
+  /** Stands for such a key in the reference: "name". */
+  readonly placeholder: string
+  /** Anything may stand in it: it is kept for a part of the broker that is still to come. */
+  readonly isOpen: boolean
+  readonly engine: Engine
+}
+
+export type SchemaNode = Setting<unknown> | Section
+
+/** What checking gives for a part of the tree. `isSet`, `isSetItself` and `named` are no keys of any section. */
+export type ValueOf<Node> =
+  Node extends Setting<infer T>
+    ? T
+    : Node extends Section<infer E, infer N>
+      ? { readonly [Key in keyof E]: ValueOf<E[Key]> } & {
+          /** Whether the section was written, be it empty. */
+          readonly isSet: boolean
+          /** Whether it was written for itself, and not only for what it holds under names. */
+          readonly isSetItself: boolean
+          /** What stands below names, in the order of writing. */
+          readonly named: ReadonlyMap<string, ValueOf<N>>
+        }
+      : never
+
+interface SettingWords {
+  readonly description: string
+  readonly takes?: Takes
+  readonly defaultWords?: string
+  readonly isSecret?: boolean
+  readonly engine?: Engine
+}
+
+/** One setting: its type, its default, and the words that explain it. */
+export function setting<T>(type: SettingType<T>, defaultValue: T, words: SettingWords): Setting<T> {
+  return {
+    kind: 'setting',
+    type,
+    default: defaultValue,
+    defaultWords: words.defaultWords,
+    description: words.description,
+    takes: words.takes ?? 'at-restart',
+    isSecret: words.isSecret ?? false,
+    engine: words.engine ?? 'present',
+  }
+}
+
+/** A group of settings. */
+export function section<E extends Entries>(
+  description: string,
+  entries: E,
+  options: { readonly engine?: Engine } = {},
+): Section<E, undefined> {
+  const engine = options.engine ?? 'present'
+  return { kind: 'section', description, entries, named: undefined, placeholder: '', isOpen: false, engine }
+}
+
+/** A group that may hold any number of things of one shape, each under a name, beside settings of its own. */
+export function namedSection<E extends Entries, N extends SchemaNode>(
+  description: string,
+  parts: { readonly entries: E; readonly placeholder: string; readonly named: N; readonly engine?: Engine },
+): Section<E, N> {
+  const { entries, named, placeholder } = parts
+  return { kind: 'section', description, entries, named, placeholder, isOpen: false, engine: parts.engine ?? 'present' }
+}
+
+/** A group whose keys are not looked at yet. */
+export function openSection(description: string): Section<Entries, undefined> {
+  return {
+    kind: 'section',
+    description,
+    entries: {},
+    named: undefined,
+    placeholder: '',
+    isOpen: true,
+    engine: 'none yet',
+  }
+}

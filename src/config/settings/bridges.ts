@@ -1,0 +1,243 @@
+// bridges: connections to other brokers. Everything is read and checked; nothing runs it yet.
+
+import { listOf, record, textMap } from '../schema/collections.ts'
+import { duration } from '../schema/quantities.ts'
+import { namedSection, section, setting } from '../schema/setting.ts'
+import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
+import { maxCount } from './node.ts'
+
+const dayMs = 86_400_000
+const anyText = text({ isEmptyAllowed: true })
+const maybeText = optional(text(), 'none')
+const qos = choice(['0', '1', '2'])
+const flag = boolean
+
+/** Durations that other brokers' files give as bare milliseconds. */
+const milliseconds = duration({ minMs: 0, maxMs: dayMs, bareUnitMs: 1 })
+const seconds = duration({ minMs: 0, maxMs: 30 * dayMs })
+
+const forward = record('a forward', {
+  remote_topic: anyText,
+  local_topic: anyText,
+  qos,
+  retain: flag,
+  prefix: anyText,
+  suffix: anyText,
+})
+
+const subscription = record('a subscription', {
+  remote_topic: anyText,
+  local_topic: anyText,
+  qos,
+  prefix: anyText,
+  suffix: anyText,
+  retain_as_published: text(),
+  retain_handling: choice(['0', '1', '2']),
+})
+
+const rules = {
+  forwards: setting(listOf(forward), [], {
+    description:
+      'What goes to the remote broker: local_topic is the filter here, remote_topic the topic there (empty: the same).',
+  }),
+  subscription: setting(listOf(subscription), [], {
+    description:
+      'What comes from the remote broker: remote_topic is the filter there, local_topic the topic here (empty: the same).',
+  }),
+}
+
+/** TLS of a connection that we open. */
+export const clientCertificates = section('TLS towards the other side.', {
+  enable: setting(flag, false, { description: 'Whether TLS is used.' }),
+  keyfile: setting(maybeText, undefined, { description: 'File of our private key, PEM.' }),
+  key_password: setting(maybeText, undefined, { description: 'Password of the private key.', isSecret: true }),
+  certfile: setting(maybeText, undefined, { description: 'File of our certificate, PEM.' }),
+  cacertfile: setting(maybeText, undefined, {
+    description: 'File of the authorities that the other side is checked by, PEM.',
+  }),
+  verify_peer: setting(flag, true, { description: 'Whether the certificate of the other side is checked.' }),
+  fail_if_no_peer_cert: setting(flag, false, { description: 'Read and kept; it has a meaning for listeners only.' }),
+})
+
+const connection = {
+  server: setting(maybeText, undefined, {
+    description: 'The remote broker, such as mqtt-tcp://broker.example:1883, tls+mqtt-tcp://... or mqtt-quic://...',
+  }),
+  proto_ver: setting(choice(['4', '3', '5']), '4', { description: 'MQTT version: 3 is 3.1, 4 is 3.1.1, 5 is 5.0.' }),
+  clientid: setting(maybeText, undefined, { description: 'Client id of the bridge.', defaultWords: 'a random one' }),
+  keepalive: setting(seconds, 60_000, { description: 'Keep alive.' }),
+  clean_start: setting(flag, true, {
+    description: 'Whether the remote broker forgets the bridge between connections.',
+  }),
+  username: setting(maybeText, undefined, { description: 'User name of the bridge.' }),
+  password: setting(maybeText, undefined, { description: 'Password of the bridge.', isSecret: true }),
+  ssl: clientCertificates,
+  tls: clientCertificates,
+  max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, {
+    description: 'Messages under way at one time.',
+  }),
+}
+
+const tcpOptions = section('Options of the socket, by the names of the operating system.', {
+  bind_interface: setting(maybeText, undefined, { description: 'Network interface.' }),
+  nodelay: setting(flag, true, { description: 'TCP_NODELAY.' }),
+  keepalive: setting(flag, false, { description: 'SO_KEEPALIVE.' }),
+  quickack: setting(flag, false, { description: 'TCP_QUICKACK.' }),
+  keepidle: setting(seconds, 7_200_000, { description: 'TCP_KEEPIDLE.' }),
+  keepintvl: setting(seconds, 75_000, { description: 'TCP_KEEPINTVL.' }),
+  keepcnt: setting(integer({ min: 1, max: 127 }), 9, { description: 'TCP_KEEPCNT.' }),
+  sendtimeo: setting(seconds, 0, { description: 'SO_SNDTIMEO; 0: none.' }),
+  recvtimeo: setting(seconds, 0, { description: 'SO_RCVTIMEO; 0: none.' }),
+})
+
+const connectProperties = section('Properties of CONNECT, for MQTT 5.0.', {
+  session_expiry_interval: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Seconds.' }),
+  receive_maximum: setting(integer({ min: 1, max: 65_535 }), 65_535, { description: 'Messages.' }),
+  maximum_packet_size: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Bytes; 0: no limit.' }),
+  topic_alias_maximum: setting(integer({ min: 0, max: 65_535 }), 0, { description: 'Aliases.' }),
+  request_problem_info: setting(choice(['1', '0', 'true', 'false']), '1', {
+    description: 'Whether reasons are wanted in words.',
+  }),
+  request_response_info: setting(choice(['0', '1', 'true', 'false']), '0', {
+    description: 'Whether response information is wanted.',
+  }),
+  request_problem_information: setting(optional(flag, 'unset'), undefined, {
+    description: 'The same as request_problem_info.',
+  }),
+  request_response_information: setting(optional(flag, 'unset'), undefined, {
+    description: 'The same as request_response_info.',
+  }),
+  user_property: setting(textMap, new Map(), { description: 'User properties.' }),
+})
+
+const will = section('The will that the bridge leaves with the remote broker.', {
+  topic: setting(maybeText, undefined, { description: 'Topic.' }),
+  payload: setting(anyText, '', { description: 'Payload.' }),
+  qos: setting(qos, '0', { description: 'QoS.' }),
+  retain: setting(flag, false, { description: 'Whether it is retained.' }),
+  properties: section('Properties, for MQTT 5.0.', {
+    payload_format_indicator: setting(choice(['0', '1']), '0', { description: '1: the payload is text.' }),
+    message_expiry_interval: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Seconds.' }),
+    will_delay_interval: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Seconds.' }),
+    content_type: setting(maybeText, undefined, { description: 'Content type.' }),
+    response_topic: setting(maybeText, undefined, { description: 'Response topic.' }),
+    correlation_data: setting(maybeText, undefined, { description: 'Correlation data.' }),
+    user_property: setting(textMap, new Map(), { description: 'User properties.' }),
+  }),
+})
+
+const quic = {
+  quic_keepalive: setting(seconds, 120_000, { description: 'Time between two signs of life.' }),
+  quic_idle_timeout: setting(seconds, 120_000, {
+    description: 'Silence after which the connection is given up; 0: never.',
+  }),
+  quic_discon_timeout: setting(seconds, 20_000, { description: 'How long an acknowledgement of QUIC may take.' }),
+  quic_handshake_timeout: setting(seconds, 60_000, { description: 'How long the handshake may take.' }),
+  quic_send_idle_timeout: setting(seconds, 60_000, {
+    description: 'Idle time after which the sending rate is found anew.',
+  }),
+  quic_initial_rtt_ms: setting(milliseconds, 800, { description: 'First guess of the round-trip time.' }),
+  quic_max_ack_delay_ms: setting(duration({ minMs: 0, maxMs: 16_000, bareUnitMs: 1 }), 100, {
+    description: 'How long an acknowledgement may be held back.',
+  }),
+  quic_multi_stream: setting(flag, false, { description: 'Whether topics have streams of their own.' }),
+  multi_stream: setting(optional(flag, 'unset'), undefined, { description: 'The same as quic_multi_stream.' }),
+  quic_qos_priority: setting(flag, true, { description: 'Whether QoS 1 and 2 go before QoS 0.' }),
+  quic_0rtt: setting(flag, true, { description: 'Whether data may go with the first packet of a resumed connection.' }),
+}
+
+const mqttBridge = section('A bridge to one broker.', {
+  enable: setting(flag, true, { description: 'Whether the bridge runs.' }),
+  ...connection,
+  backoff_max: setting(seconds, 5_000, { description: 'The longest pause between two attempts to connect.' }),
+  transparent: setting(flag, false, { description: 'Whether subscriptions of clients here are made there as well.' }),
+  no_local_v4: setting(flag, true, {
+    description: 'Whether what the bridge sent does not come back, with MQTT 3.1.1.',
+  }),
+  retry_qos_0: setting(flag, false, {
+    description: 'Whether QoS 0 messages are kept while the remote broker is away.',
+  }),
+  will,
+  tcp: tcpOptions,
+  conn_properties: connectProperties,
+  sub_properties: section('Properties of SUBSCRIBE, for MQTT 5.0.', {
+    identifier: setting(optional(integer({ min: 1, max: 268_435_455 }), 'none'), undefined, {
+      description: 'Subscription identifier.',
+    }),
+    user_property: setting(textMap, new Map(), { description: 'User properties.' }),
+  }),
+  ...rules,
+  hybrid_bridging: setting(flag, false, {
+    description: 'Whether the bridge goes from server to server, and from QUIC to TCP, when one fails.',
+  }),
+  hybrid_servers: setting(listOf(text(), 64), [], { description: 'The servers that it goes through.' }),
+  max_send_queue_len: setting(integer({ min: 1, max: 1_000_000 }), 32, {
+    description: 'Messages that wait to be sent.',
+  }),
+  max_recv_queue_len: setting(integer({ min: 1, max: 1_000_000 }), 128, {
+    description: 'Messages that wait to be taken in.',
+  }),
+  resend_interval: setting(milliseconds, 5_000, { description: 'Time between two rounds of sending again.' }),
+  resend_wait: setting(milliseconds, 3_000, { description: 'Pause before a message is sent again.' }),
+  cancel_timeout: setting(milliseconds, 10_000, { description: 'How long sending one message may take.' }),
+  ...quic,
+})
+
+/** Where messages are kept while the other side is away, as NanoMQ's files describe it. */
+export const diskCache = {
+  enable: setting(flag, false, { description: 'Whether messages are kept on disk.' }),
+  disk_cache_size: setting(integer({ min: 0, max: maxCount }), 102_400, { description: 'Messages that are kept.' }),
+  mounted_file_path: setting(maybeText, undefined, {
+    description: 'Directory.',
+    defaultWords: 'the current directory',
+  }),
+  flush_mem_threshold: setting(integer({ min: 1, max: maxCount }), 100, {
+    description: 'Messages in memory that are written together.',
+  }),
+  resend_interval: setting(milliseconds, 5_000, { description: 'Time between two rounds of sending again.' }),
+}
+
+export const bridges = section('Connections to other brokers.', {
+  mqtt: namedSection('Bridges over MQTT.', {
+    entries: { cache: section('What is kept while a remote broker is away.', diskCache) },
+    placeholder: 'name',
+    named: mqttBridge,
+    engine: 'none yet',
+  }),
+  aws: namedSection('Bridges to AWS IoT.', {
+    entries: {},
+    placeholder: 'name',
+    named: section('A bridge to one endpoint.', {
+      enable: setting(flag, true, { description: 'Whether the bridge runs.' }),
+      ...connection,
+      ...rules,
+    }),
+    engine: 'none yet',
+  }),
+})
+
+/** sqlite and webhook: two more ways in which messages leave. */
+export const sqlite = section('What NanoMQ keeps on disk. Godwit keeps sessions itself; see storage.', diskCache, {
+  engine: 'none yet',
+})
+
+const webhookEvent = record('an event', { event: text(), topic: text() }, ['event'])
+
+export const webhook = section(
+  'Events that are told to a service of yours over HTTP.',
+  {
+    enable: setting(flag, true, { description: 'Whether events are told.' }),
+    url: setting(maybeText, undefined, { description: 'Address of the service.' }),
+    headers: setting(textMap, new Map(), { description: 'Headers of each request.', isSecret: true }),
+    body: section('The body of each request.', {
+      encoding: setting(choice(['plain', 'base64', 'base62']), 'plain', { description: 'How payloads are written.' }),
+    }),
+    pool_size: setting(integer({ min: 1, max: 65_535 }), 32, { description: 'Connections to the service.' }),
+    cancel_timeout: setting(milliseconds, 5_000, { description: 'How long an answer may take.' }),
+    events: setting(listOf(webhookEvent), [], {
+      description: 'Events by name (event), for messages also a topic filter (topic).',
+    }),
+    ssl: clientCertificates,
+  },
+  { engine: 'none yet' },
+)

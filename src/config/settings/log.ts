@@ -1,0 +1,54 @@
+import { listOf } from '../schema/collections.ts'
+import { size } from '../schema/quantities.ts'
+import { section, setting } from '../schema/setting.ts'
+import { choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
+
+const kilobyte = 1_024
+const gigabyte = 1_073_741_824
+
+const fileName = text({
+  maxBytes: 255,
+  form: { pattern: /^(?!\.{1,2}$)[^/\\\p{Cc}]+$/u, name: 'the name of a file, without a directory' },
+})
+
+type LogTarget = 'console' | 'file' | 'syslog' | 'uds'
+
+const targets = listOf(choice<LogTarget>(['console', 'file', 'syslog', 'uds']), 4)
+
+/** Targets that are accepted from files of other brokers, but where no line arrives. */
+const targetsWithWarning: SettingType<readonly LogTarget[]> = {
+  ...targets,
+  read(value) {
+    const read = targets.read(value)
+    if ('problem' in read) return read
+    const idle = read.value.filter((target) => target === 'syslog' || target === 'uds')
+    return idle.length === 0 ? read : { ...read, warning: `${idle.join(' and ')}: nothing works on it yet` }
+  },
+}
+
+export const log = section('What the broker says about its work.', {
+  to: setting(targetsWithWarning, ['console'], {
+    description: 'Where lines go. syslog and uds are accepted, but there is nothing behind them yet.',
+  }),
+  level: setting(choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), 'warn', {
+    description: 'The least severe lines that are written.',
+    takes: 'at-once',
+  }),
+  dir: setting(optional(text({ maxBytes: 4_096 }), 'auto'), undefined, {
+    description: 'Directory of the log files.',
+    defaultWords: 'log in the data directory',
+  }),
+  file: setting(fileName, 'godwit.log', { description: 'Name of the log file.' }),
+  rotation: section('When a log file is full.', {
+    size: setting(size({ minBytes: kilobyte, maxBytes: 64 * gigabyte }), 10 * kilobyte * kilobyte, {
+      description: 'The file is put aside and a new one begun before it grows beyond this.',
+    }),
+    count: setting(integer({ min: 1, max: 1_000 }), 5, {
+      description: 'Files that are kept, the current one not counted. The oldest goes first.',
+    }),
+  }),
+  uds_addr: setting(optional(text(), 'none'), undefined, {
+    description: 'Unix socket for lines to uds.',
+    engine: 'none yet',
+  }),
+})

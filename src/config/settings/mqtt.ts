@@ -1,0 +1,179 @@
+// mqtt and retainer: what the protocol leaves to the broker. Defaults of these are the core's own.
+
+import { boolean, choice, decimal, integer, optional, scalarText, type SettingType } from '../schema/setting-type.ts'
+import { duration, parseDuration, size } from '../schema/quantities.ts'
+import { section, setting } from '../schema/setting.ts'
+import { maxCount } from './node.ts'
+
+const gigabyte = 1_073_741_824
+const megabyte = 1_048_576
+/** MQTT counts expiry in seconds of 32 bits, and keeps the highest for "never". */
+const longestExpiryMs = 4_294_967_294_000
+const dayMs = 86_400_000
+/** MQTT has 16 bits for packet ids and for what is counted with them. */
+const max16Bits = 65_535
+
+const awaitingReleaseCount = integer({ min: 1, max: max16Bits })
+
+/** Sample files of NanoMQ give this count as a duration, which it ignores; so do we, but not in silence. */
+const awaitingRelease: SettingType<number> = {
+  ...awaitingReleaseCount,
+  read(value) {
+    const read = awaitingReleaseCount.read(value)
+    const isDuration = 'problem' in read && parseDuration(scalarText(value) ?? '', 1_000) !== undefined
+    if (!isDuration || /^[0-9.]+$/.test(scalarText(value) ?? '')) return read
+    return { value: 100, warning: 'a duration says nothing here: it is a number of packets; 100 is used' }
+  },
+}
+
+export const mqtt = section('The protocol: limits that clients are held to, and what the broker offers them.', {
+  max_packet_size: setting(size({ minBytes: 64, maxBytes: 260 * megabyte }), 10 * megabyte, {
+    description:
+      'The largest packet that a client may send. It is told to MQTT 5.0 clients; a larger packet ends the connection.',
+    takes: 'on-next-connect',
+  }),
+  property_size: setting(integer({ min: 1, max: 262_144 }), 32, {
+    description:
+      'The largest properties section of one packet, in KiB. A larger one ends the connection with reason code 0x95.',
+    takes: 'on-next-connect',
+  }),
+  max_mqueue_len: setting(integer({ min: 1, max: 10_000_000 }), 1_024, {
+    description: 'Messages that wait in memory for one session. More of a durable session wait on disk.',
+    takes: 'on-next-connect',
+  }),
+  mqueue_full_policy: setting(choice(['drop-newest', 'drop-oldest']), 'drop-newest', {
+    description: 'Which message goes when one too many waits for a session that nothing is stored for.',
+    takes: 'on-next-connect',
+  }),
+  max_stored_messages: setting(integer({ min: 1, max: maxCount }), 1_000_000, {
+    description:
+      'Messages that wait on disk for one session. One more is refused: the publisher is told that the quota is exceeded.',
+    takes: 'on-next-connect',
+  }),
+  max_inflight_window: setting(integer({ min: 1, max: max16Bits }), 1_024, {
+    description: 'QoS 1 and 2 messages that may be unacknowledged towards one client. A client may ask for fewer.',
+    takes: 'on-next-connect',
+  }),
+  receive_maximum: setting(integer({ min: 1, max: max16Bits }), 100, {
+    description:
+      'QoS 1 and 2 messages that one client may have unacknowledged towards the broker. It is told to MQTT 5.0 clients.',
+    takes: 'on-next-connect',
+  }),
+  max_awaiting_rel: setting(awaitingRelease, 100, {
+    description: 'QoS 2 messages that one client may leave without their PUBREL.',
+    takes: 'on-next-connect',
+  }),
+  await_rel_timeout: setting(duration({ minMs: 1_000, maxMs: 30 * dayMs }), 300_000, {
+    description: 'How long a QoS 2 message waits for its PUBREL before its packet id is forgotten.',
+    takes: 'on-next-connect',
+  }),
+  retry_interval: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 30_000, {
+    description:
+      'How long an MQTT 3.1 or 3.1.1 client may leave a message unacknowledged before it is sent again. 0: it is sent again only when the client comes back.',
+    takes: 'on-next-connect',
+  }),
+  keepalive_multiplier: setting(decimal({ moreThan: 0.5, max: 100 }), 1.5, {
+    description: 'A client that is silent for its keep alive times this is taken for lost.',
+    takes: 'on-next-connect',
+  }),
+  server_keepalive: setting(optional(integer({ min: 1, max: max16Bits }), 'none'), undefined, {
+    description: 'Keep alive in seconds that clients must use, whatever they ask for. It is told to MQTT 5.0 clients.',
+    takes: 'on-next-connect',
+    defaultWords: 'none: what each client asks for',
+  }),
+  idle_timeout: setting(duration({ minMs: 10, maxMs: dayMs }), 15_000, {
+    description: 'How long a new connection may stay silent before its CONNECT.',
+    takes: 'on-next-connect',
+  }),
+  max_qos_allowed: setting(choice(['2', '1', '0']), '2', {
+    description: 'The highest QoS that clients may publish with and subscribe at.',
+    takes: 'on-next-connect',
+  }),
+  retain_available: setting(boolean, true, {
+    description: 'Whether messages may be retained.',
+    takes: 'on-next-connect',
+  }),
+  wildcard_subscription: setting(boolean, true, {
+    description: 'Whether filters may hold + and #.',
+    takes: 'on-next-connect',
+  }),
+  shared_subscription: setting(boolean, true, {
+    description: 'Whether clients may share a subscription by $share.',
+    takes: 'on-next-connect',
+  }),
+  exclusive_subscription: setting(boolean, false, {
+    description: 'Whether a client may keep a topic to itself by $exclusive.',
+    takes: 'on-next-connect',
+    engine: 'none yet',
+  }),
+  max_topic_levels: setting(integer({ min: 1, max: max16Bits }), 128, {
+    description: 'Levels that a topic or a filter may have.',
+    takes: 'on-next-connect',
+  }),
+  max_clientid_len: setting(integer({ min: 23, max: max16Bits }), 65_535, {
+    description: 'Bytes that a client id may have. MQTT promises clients at least 23.',
+    takes: 'on-next-connect',
+  }),
+  max_topic_alias: setting(integer({ min: 0, max: max16Bits }), 1_024, {
+    description: 'Topic aliases in each direction of one connection. 0 turns them off.',
+    takes: 'on-next-connect',
+  }),
+  session_expiry_interval: setting(duration({ minMs: 0, maxMs: longestExpiryMs, stepMs: 1_000 }), 7_200_000, {
+    description: 'How long the session of an absent MQTT 3.1 or 3.1.1 client is kept that asked for one to be kept.',
+    takes: 'on-next-connect',
+  }),
+  max_session_expiry_interval: setting(
+    optional(duration({ minMs: 0, maxMs: longestExpiryMs, stepMs: 1_000 }), 'unlimited'),
+    undefined,
+    {
+      description: 'The longest session expiry that an MQTT 5.0 client gets when it asks for more.',
+      takes: 'on-next-connect',
+    },
+  ),
+  upgrade_qos: setting(boolean, false, {
+    description: 'Deliver with the QoS of the subscription even where the message came with less.',
+    takes: 'at-once',
+  }),
+  batch_resend: setting(boolean, false, {
+    description: 'Whether NanoMQ sends all unacknowledged messages of a client again in one go.',
+    takes: 'at-once',
+    engine: 'none yet',
+  }),
+  max_subscriptions: setting(integer({ min: 1, max: 10_000_000 }), 1_000_000, {
+    description: 'Subscriptions that one session may hold.',
+    takes: 'on-next-connect',
+  }),
+  max_parked_packets: setting(integer({ min: 1, max: max16Bits }), 128, {
+    description:
+      'Packets of one connection that wait while its CONNECT is being decided. Beyond them nothing more is read from it.',
+    takes: 'on-next-connect',
+  }),
+  max_unsent_bytes: setting(size({ minBytes: 1_024, maxBytes: gigabyte }), megabyte, {
+    description:
+      'Bytes that may wait for a slow client. Beyond them QoS 0 messages are dropped and counted, QoS 1 and 2 wait in the session.',
+    takes: 'on-next-connect',
+  }),
+  max_unsent_bytes_total: setting(
+    optional(size({ minBytes: megabyte, maxBytes: 1_024 * gigabyte }), 'auto'),
+    undefined,
+    {
+      description: 'The same, for all clients together.',
+      defaultWords: 'one eighth of the memory of the machine',
+    },
+  ),
+})
+
+export const retainer = section('Retained messages.', {
+  max_retained_messages: setting(optional(integer({ min: 0, max: maxCount }), 'unlimited'), undefined, {
+    description: 'Retained messages that are kept; 0 sets no limit. One more is delivered but not kept.',
+    takes: 'at-once',
+  }),
+  max_payload_size: setting(size({ minBytes: 1, maxBytes: 260 * megabyte }), megabyte, {
+    description: 'The largest payload that is retained. A larger message is delivered but not kept.',
+    takes: 'at-once',
+  }),
+  msg_expiry_interval: setting(duration({ minMs: 0, maxMs: longestExpiryMs }), 0, {
+    description: 'How long a retained message is kept that says nothing about it itself. 0: for ever.',
+    takes: 'at-once',
+  }),
+})

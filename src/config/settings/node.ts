@@ -1,0 +1,113 @@
+// node, storage, limits, sys_topics, system: the process and its keeping.
+
+import { choice, boolean, integer, optional, text } from '../schema/setting-type.ts'
+import { duration } from '../schema/quantities.ts'
+import { section, setting } from '../schema/setting.ts'
+
+export const maxCount = 4_294_967_295
+
+const nodeName = text({
+  maxBytes: 255,
+  form: { pattern: /^[A-Za-z0-9_-]{1,128}(?:@[A-Za-z0-9._:-]{1,126})?$/, name: 'a node name such as godwit@plant-7' },
+})
+
+const host = text({
+  maxBytes: 253,
+  form: {
+    pattern: /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)$/,
+    name: 'an address such as 0.0.0.0',
+  },
+})
+
+export const node = section('This machine: who it is, where it keeps what it knows, how open it is.', {
+  name: setting(optional(nodeName, 'auto'), undefined, {
+    description: 'Identity of the node. It is kept in the data directory, so that it survives a change of address.',
+    defaultWords: 'godwit@ and the host name, at the first start',
+  }),
+  data_dir: setting(optional(text({ maxBytes: 4_096 }), 'auto'), undefined, {
+    description: 'Directory of everything that the node keeps. `--data` does the same.',
+    defaultWords:
+      './data beside a checkout, ~/.local/share/godwit for an installation of a user, /var/lib/godwit for a service of root',
+  }),
+  shards: setting(optional(integer({ min: 1, max: 1_024 }), 'auto'), undefined, {
+    description: 'Worker threads, each with its share of the sessions.',
+    defaultWords: 'the number of cores',
+  }),
+  security_profile: setting(choice(['hardened', 'legacy']), 'hardened', {
+    description:
+      'hardened: a listener given as a port only is reachable from this machine only, and anonymous clients are let in there only. ' +
+      'legacy: such a listener is reachable from everywhere, and anonymous clients are let in unless auth.allow_anonymous is false.',
+  }),
+  default_listener_address: setting(optional(host, 'none'), undefined, {
+    description: 'Address of listeners that are given as a port only. Set it to 0.0.0.0 to open them to the network.',
+    defaultWords: 'the loopback address when hardened, all addresses when legacy',
+  }),
+})
+
+export const storage = section('How what must not be lost reaches the disk.', {
+  sync: setting(choice(['commit', 'interval', 'never']), 'commit', {
+    description:
+      'commit: nothing is acknowledged before it is safe on disk. interval: the disk is told at intervals; a power loss costs what came ' +
+      'since. never: it is left to the operating system.',
+  }),
+  sync_interval: setting(duration({ minMs: 10, maxMs: 3_600_000 }), 1_000, {
+    description: 'Time between two syncs when storage.sync is interval.',
+  }),
+})
+
+const perSecond = optional(integer({ min: 1, max: maxCount }), 'unlimited')
+
+/** Limits that hold for the node, and for each listener when given there. */
+export const limits = section('Limits for the whole node. Listeners have the same settings, each for itself.', {
+  max_connections: setting(perSecond, undefined, {
+    description: 'Connections at one time. One more is closed at once.',
+    takes: 'on-next-connect',
+  }),
+  max_connection_rate: setting(perSecond, undefined, {
+    description: 'New connections per second.',
+    takes: 'at-once',
+    engine: 'none yet',
+  }),
+  messages_rate: setting(perSecond, undefined, {
+    description: 'Messages per second that one client may publish.',
+    takes: 'at-once',
+    engine: 'none yet',
+  }),
+  bytes_rate: setting(perSecond, undefined, {
+    description: 'Bytes per second that one client may send.',
+    takes: 'at-once',
+    engine: 'none yet',
+  }),
+})
+
+export const sysTopics = section(
+  'Messages of the broker about itself, below $SYS.',
+  {
+    interval: setting(duration({ minMs: 1_000, maxMs: 86_400_000 }), 60_000, {
+      description: 'Time between two rounds of $SYS messages.',
+      takes: 'at-once',
+    }),
+  },
+  { engine: 'none yet' },
+)
+
+const threads = integer({ min: 0, max: 1_024 })
+
+/** Keys of NanoMQ's files about its own insides. They are read so that such a file starts here as it is. */
+export const system = section(
+  'Accepted so that files of NanoMQ can be used as they are. node.shards says here how many threads work.',
+  {
+    num_taskq_thread: setting(threads, 0, { description: 'Task threads of NanoMQ; 0 leaves the number to it.' }),
+    max_taskq_thread: setting(threads, 0, { description: 'Most task threads of NanoMQ; 0 leaves the number to it.' }),
+    parallel: setting(integer({ min: 0, max: 65_535 }), 0, {
+      description: 'Work that NanoMQ has under way at one time; 0 leaves the number to it.',
+    }),
+    daemon: setting(boolean, false, {
+      description: 'Whether NanoMQ leaves the terminal. Godwit runs in the foreground.',
+    }),
+    enable_ipc_internal: setting(boolean, true, { description: 'Whether parts of NanoMQ talk to each other by IPC.' }),
+    hook_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of hooks.' }),
+    cmd_ipc_url: setting(optional(text(), 'none'), undefined, { description: 'IPC address of commands.' }),
+  },
+  { engine: 'none yet' },
+)

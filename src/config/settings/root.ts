@@ -1,0 +1,36 @@
+import { section, type ValueOf } from '../schema/setting.ts'
+import { auth, httpServer } from './auth.ts'
+import { bridges, sqlite, webhook } from './bridges.ts'
+import { listeners } from './listeners.ts'
+import { log } from './log.ts'
+import { mqtt, retainer } from './mqtt.ts'
+import { limits, node, storage, sysTopics, system } from './node.ts'
+import { dds, forwardRules, gateway, plugin, preset, rules, vsomeip } from './rules.ts'
+
+/** Every setting there is, in the order in which the reference tells of them. */
+export const root = section('The configuration of Godwit.', {
+  node,
+  listeners,
+  mqtt,
+  retainer,
+  limits,
+  storage,
+  auth,
+  log,
+  http_server: httpServer,
+  sys_topics: sysTopics,
+  bridges,
+  webhook,
+  rules,
+  preset,
+  sqlite,
+  system,
+  plugin,
+  gateway,
+  dds,
+  forward_rules: forwardRules,
+  vsomeip,
+})
+
+/** All settings with their values, by the names that they have in a file. */
+export type SettingValues = ValueOf<typeof root>

@@ -1,0 +1,98 @@
+// rules, preset, plugin, and what gateways are described with: read and checked, nothing runs them yet.
+
+import { listOf, record } from '../schema/collections.ts'
+import { namedSection, openSection, section, setting } from '../schema/setting.ts'
+import { choice, integer, optional, text } from '../schema/setting-type.ts'
+
+const maybeText = optional(text(), 'none')
+
+const tableRule = record('a rule', { sql: text(), table: text() }, ['sql'])
+
+const tableRules = setting(listOf(tableRule), [], {
+  description: 'Each rule says sql, and table for where its rows go.',
+})
+
+function databaseSection(product: string) {
+  return namedSection(`Rules whose results go to ${product}.`, {
+    entries: {},
+    placeholder: 'name',
+    named: section('One database.', {
+      conn: section('How it is reached.', {
+        host: setting(maybeText, undefined, { description: 'Host name or address.' }),
+        port: setting(optional(integer({ min: 1, max: 65_535 }), 'auto'), undefined, { description: 'Port.' }),
+        username: setting(maybeText, undefined, { description: 'User name.' }),
+        password: setting(maybeText, undefined, { description: 'Password.', isSecret: true }),
+        database: setting(maybeText, undefined, { description: 'Name of the database.' }),
+      }),
+      rules: tableRules,
+    }),
+  })
+}
+
+const republishRule = record(
+  'a rule',
+  {
+    server: text(),
+    topic: text(),
+    proto_ver: choice(['3', '4', '5']),
+    clientid: text(),
+    keepalive: text(),
+    clean_start: choice(['true', 'false']),
+    username: text(),
+    password: text({ isEmptyAllowed: true }),
+    sql: text(),
+  },
+  ['sql'],
+)
+
+export const rules = section(
+  'Rules: SQL over messages, and what happens with the results.',
+  {
+    sqlite: section('Rules whose results go to an SQLite file.', {
+      path: setting(maybeText, undefined, { description: 'The file.' }),
+      rules: tableRules,
+    }),
+    mysql: databaseSection('MySQL'),
+    postgresql: databaseSection('PostgreSQL'),
+    timescaledb: databaseSection('TimescaleDB'),
+    repub: section('Rules whose results are published again.', {
+      rules: setting(listOf(republishRule), [], {
+        description:
+          'Each rule says sql, server and topic, and how to connect: proto_ver, clientid, keepalive, clean_start, username, password.',
+        isSecret: true,
+      }),
+    }),
+  },
+  { engine: 'none yet' },
+)
+
+const presetTopic = record('a subscription', { remote_topic: text(), qos: choice(['0', '1', '2']) }, ['remote_topic'])
+
+export const preset = section('What is there before any client comes.', {
+  session: namedSection('Sessions that are made at the start, under any names.', {
+    entries: {},
+    placeholder: 'name',
+    named: section('One session.', {
+      clientid: setting(maybeText, undefined, { description: 'Client id of the session.' }),
+      topic: setting(listOf(presetTopic), [], {
+        description: 'Subscriptions: remote_topic is the filter, qos the QoS.',
+      }),
+    }),
+    engine: 'none yet',
+  }),
+})
+
+export const plugin = section(
+  'Native plugins of NanoMQ. They cannot be loaded here.',
+  {
+    libs: setting(listOf(record('a plugin', { path: text() }, ['path'])), [], {
+      description: 'Each plugin says path.',
+    }),
+  },
+  { engine: 'none yet' },
+)
+
+export const gateway = openSection('Gateways to other protocols.')
+export const dds = openSection('The DDS gateway.')
+export const forwardRules = openSection('What the DDS gateway forwards.')
+export const vsomeip = openSection('The SOME/IP gateway.')
