@@ -42,7 +42,7 @@ export interface ShardStart {
 export type ShardToNode =
   /** Every listener accepts connections. */
   | { readonly kind: 'ready'; readonly listeners: readonly { name: string; host: string; port: number }[] }
-  /** It cannot start; `message` is a sentence for the operator. The thread ends by itself. */
+  /** It cannot start; `message` is a sentence for the operator. The thread is ended. */
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'log'; readonly level: LogLevel; readonly event: string; readonly fields: LogFields | undefined }
   /** Something that the operator must know of. */

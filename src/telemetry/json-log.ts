@@ -4,7 +4,7 @@ import { pino, stdTimeFunctions } from 'pino'
 import type { Log, LogFields, LogLevel } from './log.ts'
 
 /** Longer values are cut: a client id may have 65,535 bytes, a line for people must not. */
-const maxValueCharacters = 256
+const maxValueCharacters = 1_024
 
 export interface LineLog extends Log {
   /** A line of any level: for lines that come from elsewhere. */

@@ -107,7 +107,7 @@ test('a long value is cut and its length told', async () => {
   const console = new MemoryConsole()
   const log = await createLogger(onConsole, console)
   log.info('connected', { clientId: 'x'.repeat(65_535) })
-  assert.equal(JSON.parse(console.lines[0]).clientId, `${'x'.repeat(256)}… (65535 characters)`)
+  assert.equal(JSON.parse(console.lines[0]).clientId, `${'x'.repeat(1_024)}… (65535 characters)`)
 })
 
 test('files rotate by size, overshoot by less than a line, and only as many as configured are kept', async (t) => {

@@ -1,0 +1,50 @@
+// Reads configuration files for the configuration's own reader, which is pure and knows no files. An `include` reaches
+// only what lies below the folder of the configuration: a text that somebody sent must not show /etc/shadow.
+
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
+
+export type FileText = { readonly text: string } | { readonly error: string }
+
+/** Bytes of one file; a configuration is smaller. */
+const maxFileBytes = 1_048_576
+
+/** The text of a file, or a sentence that says why there is none. */
+export function readConfigFile(path: string): FileText {
+  try {
+    const status = statSync(path)
+    if (!status.isFile()) return { error: 'it is not a file' }
+    if (status.size > maxFileBytes) return { error: `it has more than ${maxFileBytes} bytes` }
+    return { text: readFileSync(path, 'utf8') }
+  } catch (error) {
+    return { error: reasonOf(error) }
+  }
+}
+
+/** A reader of includes for the configuration in `file`. `from` is the file that holds the `include`. */
+export function includeReader(file: string): (path: string, from: string) => FileText {
+  const folder = dirname(resolve(file))
+  return (path, from) => {
+    const target = isAbsolute(path) ? path : resolve(from === '' ? folder : dirname(resolve(from)), path)
+    try {
+      if (!isBelow(realpathSync(target), realpathSync(folder))) {
+        return { error: `only files below ${folder} can be included` }
+      }
+    } catch (error) {
+      return { error: reasonOf(error) }
+    }
+    return readConfigFile(target)
+  }
+}
+
+function isBelow(path: string, folder: string): boolean {
+  const way = relative(folder, path)
+  return way !== '' && !way.startsWith('..') && !isAbsolute(way)
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return 'there is no such file'
+  if (code === 'EACCES') return 'this account may not read it'
+  return message
+}

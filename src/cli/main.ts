@@ -1,0 +1,19 @@
+// The beginning of the process. bin/godwit.js has made sure of the Node that runs it.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { runProgram } from './program.ts'
+import { Terminal } from './terminal.ts'
+
+// src/cli/ and dist/cli/ lie equally deep.
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }
+
+// A reader that went away (`godwit start | head -1`) is no reason to stop serving.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
+process.exitCode = await runProgram(
+  process.argv.slice(2),
+  { version, installation: { root, isCheckout: existsSync(`${root}src`) } },
+  new Terminal(process.stdout, process.stderr),
+)

@@ -1,0 +1,126 @@
+// `godwit start`: the broker in the foreground, until somebody stops it.
+
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { differences, type Fault, formatFault, type GodwitConfig, loadConfig, type Warning } from '../config/index.ts'
+import { type Installation, type RunningNode, startNode } from '../node/index.ts'
+import { banner } from './banner.ts'
+import { includeReader, readConfigFile } from './config-files.ts'
+import { exitCodes, type Terminal } from './terminal.ts'
+
+export interface StartOptions {
+  readonly config: string | undefined
+  readonly data: string | undefined
+  /** `KEY=VALUE` each. */
+  readonly set: readonly string[]
+}
+
+export interface Program {
+  readonly version: string
+  readonly installation: Installation
+}
+
+type Configured =
+  | { readonly config: GodwitConfig; readonly warnings: readonly Warning[]; readonly file: string | undefined }
+  | { readonly problems: readonly string[]; readonly exitCode: number }
+
+/** Runs until a signal or a breakdown. Gives the exit code; when it resolves nothing runs any more. */
+export async function startCommand(options: StartOptions, program: Program, terminal: Terminal): Promise<number> {
+  const configured = readConfiguration(options, program)
+  if ('problems' in configured) {
+    terminal.fail(...configured.problems)
+    return configured.exitCode
+  }
+  const signals = new Signals()
+  const started = await startNode({ ...configured, installation: program.installation })
+  if ('problem' in started) return terminal.fail(started.problem)
+  const { node } = started
+  const { config, file } = configured
+  terminal.say(banner({ version: program.version, profile: config.node.securityProfile, configFile: file, node }))
+  signals.onReload = () => reportChanges(node, config, readConfiguration(options, program))
+  return runUntilStopped(node, signals, terminal)
+}
+
+async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Terminal): Promise<number> {
+  endOnOurMistakes(node)
+  const problem = await Promise.race([signals.stopped, node.broken])
+  if (problem === undefined) terminal.say('stopping: clients are told, the store is closed\n')
+  await node.stop()
+  return problem === undefined ? exitCodes.done : terminal.fail(problem)
+}
+
+function readConfiguration(options: StartOptions, program: Program): Configured {
+  const file = options.config ?? ownConfigFile(program.installation)
+  const source = file === undefined ? { text: '' } : readConfigFile(file)
+  if ('error' in source)
+    return { problems: [`configuration ${file}: ${source.error}; name another with --config FILE`] }
+  const loaded = loadConfig({
+    text: source.text,
+    overrides: options.set,
+    environment: process.env,
+    ...(file === undefined ? {} : { file, readInclude: includeReader(file) }),
+  })
+  if ('faults' in loaded) return { problems: loaded.faults.map(formatFault), exitCode: exitCodeOf(loaded.faults) }
+  const { config, warnings } = loaded
+  const dataDir = options.data ?? config.node.dataDir
+  return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file }
+}
+
+/** A fault in a file is a failure; where all of them stand on the command line, that was used wrongly. */
+function exitCodeOf(faults: readonly Fault[]): number {
+  return faults.every((fault) => fault.file === '--set') ? exitCodes.wrongUsage : exitCodes.failed
+}
+
+/** The file that came with the installation, where it is still there. */
+function ownConfigFile(installation: Installation): string | undefined {
+  const file = join(installation.root, 'etc', 'godwit.conf')
+  return existsSync(file) ? file : undefined
+}
+
+/** SIGHUP: says what the file would change. Nothing is applied; the running configuration stays whatever the file holds. */
+function reportChanges(node: RunningNode, running: GodwitConfig, configured: Configured): void {
+  if ('problems' in configured) {
+    for (const problem of configured.problems) node.log.error('the configuration cannot be loaded', { problem })
+    return
+  }
+  const changes = differences(running, configured.config)
+  node.log.warn('the configuration was read again; changes hold from the next start', { changes: changes.length })
+  for (const change of changes) {
+    const { key, takes } = change
+    node.log.warn('setting changed in the file', { key, old: String(change.old), new: String(change.new), takes })
+  }
+}
+
+/** The signals of this process from its first moment on: one that comes while the node starts is not lost. */
+class Signals {
+  /** Resolves at the first SIGTERM or SIGINT. */
+  readonly stopped: Promise<undefined>
+  onReload: () => void
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    this.stopped = promise
+    this.onReload = () => {}
+    let isStopping = false
+    const stop = (): void => {
+      // Whoever asks twice does not want to wait.
+      if (isStopping) process.exit(exitCodes.failed)
+      isStopping = true
+      resolve(undefined)
+    }
+    process.on('SIGTERM', stop)
+    process.on('SIGINT', stop)
+    process.on('SIGHUP', () => this.onReload())
+  }
+}
+
+/** A mistake of ours on the main thread: nobody knows what still holds, so the process says it and ends. */
+function endOnOurMistakes(node: RunningNode): void {
+  const end = (error: unknown): void => {
+    const stack = error instanceof Error ? error.stack : String(error)
+    node.log.error('the node fails', { stack })
+    void node.log.close().finally(() => process.exit(exitCodes.failed))
+  }
+  process.on('uncaughtException', end)
+  process.on('unhandledRejection', end)
+}

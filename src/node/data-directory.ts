@@ -1,0 +1,83 @@
+// Where this node keeps what it must not lose.
+
+import { mkdir, stat, unlink, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+
+/** How this program came onto the machine. */
+export interface Installation {
+  /** The folder that holds `bin/`, absolute. */
+  readonly root: string
+  /** A clone of the repository, not an installed package. */
+  readonly isCheckout: boolean
+}
+
+export interface Account {
+  /** Undefined where the system has no such thing. */
+  readonly userId: number | undefined
+  readonly homeDirectory: string
+}
+
+/** The data directory of a node that was not told one. Absolute. */
+export function defaultDataDirectory(installation: Installation, account: Account): string {
+  if (installation.isCheckout) return join(installation.root, 'data')
+  if (account.userId === 0) return '/var/lib/godwit'
+  return join(account.homeDirectory, '.local', 'share', 'godwit')
+}
+
+export type PreparedDirectory =
+  | {
+      readonly path: string
+      /** Other accounts of this machine may look into it: it was there before, with such rights. */
+      readonly isOpenToOthers: boolean
+    }
+  | { readonly problem: string }
+
+/** Makes the directory where it is missing (for its owner alone) and checks that this process can write there. */
+export async function prepareDataDirectory(path: string): Promise<PreparedDirectory> {
+  const directory = resolve(path)
+  const probe = join(directory, `.write-probe-${process.pid}`)
+  try {
+    await makeDirectory(directory)
+    await writeFile(probe, '')
+    await unlink(probe)
+    const { mode } = await stat(directory)
+    return { path: directory, isOpenToOthers: (mode & 0o077) !== 0 }
+  } catch (error) {
+    // Whatever the system says against it, the operator has to choose another place or mend this one.
+    return {
+      problem: `data directory ${directory}: ${reasonOf(error)}; choose another with --data DIR or node.data_dir`,
+    }
+  }
+}
+
+/** Not Node's own recursive mkdir: where a file system lets nobody make a directory, as /proc does, that never ends. */
+async function makeDirectory(path: string): Promise<void> {
+  if (await isDirectory(path)) return
+  const parent = dirname(path)
+  if (parent !== path) await makeDirectory(parent)
+  await mkdir(path, { mode: 0o700 })
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}
+
+const reasons: Record<string, string> = {
+  EACCES: 'this account may not write there',
+  EPERM: 'this account may not write there',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a part of the path is not a directory',
+  EEXIST: 'it is not a directory',
+  ENOENT: 'no directory can be made there',
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return reasons[code ?? ''] ?? message
+}

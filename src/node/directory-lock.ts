@@ -1,0 +1,137 @@
+// One node for each data directory. The lock is a file that names its holder:
+//
+//   node.lock    {"pid":4711,"startedAt":"<boot id> <start ticks>"}
+//
+// A process number alone would not do: after a crash the same number may belong to somebody else, and in a container it
+// is always 1. So the holder's start is compared too, where the system tells it (Linux). What this file cannot see (a
+// holder in another container) the database's own lock does.
+
+import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export interface DirectoryLock {
+  release(): Promise<void>
+}
+
+export type LockOutcome = { readonly lock: DirectoryLock } | { readonly problem: string }
+
+interface Holder {
+  readonly pid: number
+  readonly startedAt: string
+}
+
+const lockFile = 'node.lock'
+/** Each round lost means that another starter was faster; then its lock is a live one. */
+const maxRounds = 5
+
+/** Takes the lock of `directory`, also from a holder that is dead. Rejects only where the file system fails. */
+export async function lockDirectory(directory: string): Promise<LockOutcome> {
+  const path = join(directory, lockFile)
+  const mine = JSON.stringify({ pid: process.pid, startedAt: await startOf(process.pid) } satisfies Holder)
+  for (let round = 0; round < maxRounds; round += 1) {
+    if (await createWhole(path, mine)) return { lock: { release: () => releaseOwn(path, mine) } }
+    const theirs = await readIfThere(path)
+    if (theirs === undefined) continue
+    const holder = parseHolder(theirs)
+    if (holder !== undefined && (await isAlive(holder))) return { problem: inUse(directory, holder.pid) }
+    await setAsideStale(path, theirs)
+  }
+  return { problem: `data directory ${directory}: other nodes start there at the same time; start one at a time` }
+}
+
+const inUse = (directory: string, pid: number): string =>
+  `data directory ${directory}: a node is running there already (process ${pid}); stop it, or give this one its own with --data DIR`
+
+/** The file appears with its content or not at all. False: there is one already. */
+async function createWhole(path: string, content: string): Promise<boolean> {
+  const draft = `${path}.${process.pid}`
+  await writeFile(draft, content, { mode: 0o600 })
+  try {
+    await link(draft, path)
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return false
+    // A file system without hard links: created at once, filled a moment later.
+    return createPlain(path, content)
+  } finally {
+    await unlink(draft)
+  }
+}
+
+async function createPlain(path: string, content: string): Promise<boolean> {
+  try {
+    await writeFile(path, content, { mode: 0o600, flag: 'wx' })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Moves a dead holder's lock away. Where a third starter has just replaced it, its live lock is put back. */
+async function setAsideStale(path: string, content: string): Promise<void> {
+  const aside = `${path}.stale.${process.pid}`
+  try {
+    await rename(path, aside)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+  if ((await readFile(aside, 'utf8')) === content) await unlink(aside)
+  else await rename(aside, path)
+}
+
+async function releaseOwn(path: string, mine: string): Promise<void> {
+  if ((await readIfThere(path)) === mine) await unlink(path)
+}
+
+/** Undefined: the file is not what a node writes; nobody holds such a lock. */
+function parseHolder(content: string): Holder | undefined {
+  try {
+    const { pid, startedAt } = JSON.parse(content) as Partial<Holder>
+    return typeof pid === 'number' && typeof startedAt === 'string' ? { pid, startedAt } : undefined
+  } catch {
+    // Cut off in the middle of being written, by a crash: nobody's.
+    return undefined
+  }
+}
+
+async function isAlive(holder: Holder): Promise<boolean> {
+  if (!processExists(holder.pid)) return false
+  const startedAt = await startOf(holder.pid)
+  return startedAt === '' || holder.startedAt === '' || startedAt === holder.startedAt
+}
+
+function processExists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // EPERM: it is there and belongs to another account.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Tells this run of a process from every other; '' where the system does not say. */
+async function startOf(pid: number): Promise<string> {
+  try {
+    const bootId = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
+    const status = await readFile(`/proc/${pid}/stat`, 'utf8')
+    // The second field is the program's name in parentheses and may hold anything; the start is field 22.
+    const fields = status.slice(status.lastIndexOf(')') + 2).split(' ')
+    return `${bootId.trim()} ${fields[19]}`
+  } catch {
+    // No /proc, or the process is gone: the caller decides by the process number alone.
+    return ''
+  }
+}

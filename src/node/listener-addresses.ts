@@ -1,0 +1,100 @@
+// From listeners as they are configured to addresses that shards can listen on: the profile decides for those that were
+// given as a port only, port 0 is resolved, and a port in use is noticed here, where it can be said in one line.
+
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import type { GodwitConfig } from '../config/index.ts'
+
+export interface ListenerAddress {
+  readonly name: string
+  /** An address, not a name. */
+  readonly host: string
+  readonly port: number
+  readonly maxConnections: number | undefined
+  readonly isLoopback: boolean
+}
+
+export type ResolvedListeners = { readonly listeners: readonly ListenerAddress[] } | { readonly problem: string }
+
+type ConfiguredListener = GodwitConfig['listeners'][number]
+
+/** Binds each port once, alone, and lets go of all of them when it knows them. */
+export async function resolveListeners(config: GodwitConfig): Promise<ResolvedListeners> {
+  const servers: Server[] = []
+  try {
+    const listeners: ListenerAddress[] = []
+    for (const listener of config.listeners) {
+      const bound = await bindFirst(listener, hostsFor(listener, config))
+      if ('problem' in bound) return bound
+      servers.push(bound.server)
+      listeners.push(addressOf(listener, bound.server))
+    }
+    return { listeners }
+  } finally {
+    await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))))
+  }
+}
+
+function addressOf(listener: ConfiguredListener, server: Server): ListenerAddress {
+  const { address, port } = server.address() as AddressInfo
+  const { name, maxConnections } = listener
+  return { name, host: address, port, maxConnections, isLoopback: isLoopbackAddress(address) }
+}
+
+/** Whether only this machine can reach the address. */
+export function isLoopbackAddress(address: string): boolean {
+  const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+  return plain === '::1' || /^127\.\d+\.\d+\.\d+$/.test(plain)
+}
+
+/** Hosts to try in order: the next one only where the machine does not have the one before. */
+function hostsFor(listener: ConfiguredListener, config: GodwitConfig): readonly string[] {
+  if (listener.host !== undefined) return [listener.host]
+  const { defaultListenerAddress, securityProfile } = config.node
+  if (defaultListenerAddress !== undefined) return [defaultListenerAddress]
+  return securityProfile === 'legacy' ? ['::', '0.0.0.0'] : ['127.0.0.1']
+}
+
+type Bound = { readonly server: Server } | { readonly problem: string }
+
+async function bindFirst(listener: ConfiguredListener, hosts: readonly string[]): Promise<Bound> {
+  const [host = '', ...others] = hosts
+  try {
+    return { server: await bind(host, listener.port) }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
+    if (isMissing && others.length > 0) return bindFirst(listener, others)
+    return { problem: `${keyOf(listener)}: ${reasonOf(code, message, host, listener.port)}` }
+  }
+}
+
+function bind(host: string, port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen({ host, port, exclusive: true }, () => resolve(server))
+  })
+}
+
+/** The dotted key that the operator wrote, or would write. */
+function keyOf(listener: ConfiguredListener): string {
+  return listener.name === 'default'
+    ? `listeners.${listener.kind}.bind`
+    : `listeners.${listener.kind}.${listener.name}.bind`
+}
+
+function reasonOf(code: string | undefined, message: string, host: string, port: number): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} on ${host} is in use by another program; stop that one or choose another port`
+    case 'EACCES':
+      return `this account may not listen on port ${port}; choose a port above 1023 or give the account the right`
+    case 'EADDRNOTAVAIL':
+      return `this machine has no address ${host}; choose one of its own, 127.0.0.1 or 0.0.0.0`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `the name ${host} leads to no address; write an address of this machine`
+    default:
+      return `cannot listen on ${host} port ${port}: ${message}`
+  }
+}

@@ -1,0 +1,31 @@
+// What the machine has for us: memory and open files.
+
+import { readFile } from 'node:fs/promises'
+import { totalmem } from 'node:os'
+
+/** Descriptors that connections may not take: the database's (at most 500), the log's, the runtime's own. */
+const reservedDescriptors = 600
+
+/** Connections that the open-file limit of this process leaves room for. Infinite where the system does not tell it. */
+export async function roomForConnections(): Promise<number> {
+  const limit = await openFileLimit()
+  return limit - Math.min(reservedDescriptors, Math.ceil(limit / 2))
+}
+
+/** Bytes of memory that this process may use: the machine's, or less where a container is smaller. */
+export function memoryBytes(): number {
+  const constrained = process.constrainedMemory()
+  // Without a constraint the system answers 0 or a number beyond any machine.
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
+}
+
+async function openFileLimit(): Promise<number> {
+  try {
+    const limits = await readFile('/proc/self/limits', 'utf8')
+    const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
+    return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft)
+  } catch {
+    // Not a Linux: the system refuses by itself what is too much.
+    return Number.POSITIVE_INFINITY
+  }
+}

@@ -1,0 +1,26 @@
+// A node keeps its name when its machine's address or host name changes: it lies beside its data.
+
+import { readFile, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+
+const nameFile = 'node-name'
+
+/** The configured name, else the one that this data directory had before, else one made of the host's. */
+export async function settleNodeName(dataDirectory: string, configured: string | undefined): Promise<string> {
+  const path = join(dataDirectory, nameFile)
+  const known = await readName(path)
+  const name = configured ?? known ?? `godwit@${hostname()}`
+  if (name !== known) await writeFile(path, `${name}\n`, { mode: 0o600 })
+  return name
+}
+
+async function readName(path: string): Promise<string | undefined> {
+  try {
+    const name = (await readFile(path, 'utf8')).trim()
+    return name === '' ? undefined : name
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,186 @@
+// One shard as the main thread sees it: a thread that is started, heard, started again when it dies, and stopped.
+//
+//   starting --ready--> running --dies--> waiting --(delay)--> starting
+//      |                   |                 |
+//      '-------------- stop -----------------'--> stopping --> stopped
+
+import { Worker } from 'node:worker_threads'
+import { counterCells, Counters, type Logger } from '../telemetry/index.ts'
+import type { NodeToShard, ShardStart, ShardToNode } from '../shard/index.ts'
+
+export interface RestartPolicy {
+  /** Before the first restart; doubled for each further one. */
+  readonly firstDelayMs: number
+  readonly longestDelayMs: number
+  /** A shard that ran for so long starts with a clean record when it dies. */
+  readonly forgivenAfterMs: number
+  /** Deaths in a row after which the node gives up: whoever runs it should know. */
+  readonly maxDeathsInARow: number
+}
+
+export const defaultRestartPolicy: RestartPolicy = {
+  firstDelayMs: 100,
+  longestDelayMs: 30_000,
+  forgivenAfterMs: 60_000,
+  maxDeathsInARow: 10,
+}
+
+export interface WatchedShardOptions {
+  readonly entry: URL
+  readonly start: ShardStart
+  readonly log: Logger
+  readonly restarts: RestartPolicy
+  /** Of the thread's own heap, in MiB. */
+  readonly maxHeapMb: number
+  /** It died `maxDeathsInARow` times: it is not started again. */
+  onGivenUp(message: string): void
+}
+
+export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
+
+/** Objects of one turn die young: with room for them fewer are copied into the old generation. */
+const youngGenerationMb = 64
+
+export class WatchedShard {
+  readonly #options: WatchedShardOptions
+  readonly #counters: Counters
+  #state: 'starting' | 'running' | 'waiting' | 'stopping' | 'stopped'
+  #worker: Worker | undefined
+  #deathsInARow: number
+  #startedAtMs: number
+  /** What it said about its own end, for the log. */
+  #lastWords: string | undefined
+  #timer: NodeJS.Timeout | undefined
+  #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
+  #settleStop: (() => void) | undefined
+
+  constructor(options: WatchedShardOptions) {
+    this.#options = options
+    this.#counters = new Counters(options.start.counters, options.start.shardNumber)
+    this.#state = 'starting'
+    this.#worker = undefined
+    this.#deathsInARow = 0
+    this.#startedAtMs = 0
+    this.#lastWords = undefined
+    this.#timer = undefined
+    this.#settleFirstStart = undefined
+    this.#settleStop = undefined
+  }
+
+  /** Resolves when the shard accepts connections, or with the reason why it cannot; then it is not tried again. */
+  start(): Promise<ShardStartOutcome> {
+    return new Promise((resolve) => {
+      this.#settleFirstStart = resolve
+      this.#startThread()
+    })
+  }
+
+  send(message: NodeToShard): void {
+    this.#worker?.postMessage(message)
+  }
+
+  /** Asks the shard to tell its clients and to close its store; ends the thread when it has, or after `deadlineMs`. */
+  async stop(deadlineMs: number): Promise<void> {
+    clearTimeout(this.#timer)
+    const worker = this.#worker
+    this.#state = 'stopping'
+    if (worker !== undefined) {
+      await this.#askToStop(deadlineMs)
+      await worker.terminate()
+    }
+    this.#state = 'stopped'
+  }
+
+  #askToStop(deadlineMs: number): Promise<void> {
+    return new Promise<void>((resolve) => {
+      this.#settleStop = resolve
+      this.#timer = setTimeout(() => {
+        this.#say('warn', 'a shard did not stop in time and is ended', undefined)
+        resolve()
+      }, deadlineMs)
+      this.send({ kind: 'stop' })
+    }).then(() => clearTimeout(this.#timer))
+  }
+
+  #startThread(): void {
+    this.#state = 'starting'
+    this.#lastWords = undefined
+    this.#startedAtMs = performance.now()
+    this.#counters.clearGauges()
+    const worker = new Worker(this.#options.entry, {
+      name: `shard ${this.#options.start.shardNumber}`,
+      workerData: this.#options.start,
+      resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb, maxOldGenerationSizeMb: this.#options.maxHeapMb },
+    })
+    this.#worker = worker
+    worker.on('message', (message: ShardToNode) => this.#hear(message))
+    worker.on('error', (error) => {
+      this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    })
+    worker.on('exit', () => this.#threadEnded())
+  }
+
+  #hear(message: ShardToNode): void {
+    switch (message.kind) {
+      case 'ready':
+        return this.#isReady()
+      case 'failed':
+        this.#lastWords = message.message
+        void this.#worker?.terminate()
+        return
+      case 'log':
+        this.#counters.add(counterCells.logLinesTaken, 1)
+        this.#options.log.write(message.level, message.event, message.fields)
+        return
+      case 'alarm':
+        return this.#options.log.error('alarm', { name: message.name, message: message.message })
+      case 'stopped':
+        return this.#settleStop?.()
+      default:
+        message satisfies never
+    }
+  }
+
+  #isReady(): void {
+    // Stopped while it started: the answer to `stop` is on its way.
+    if (this.#state !== 'starting') return
+    this.#state = 'running'
+    if (this.#deathsInARow > 0) this.#say('warn', 'a shard is back', undefined)
+    this.#settleFirstStart?.({ ready: true })
+    this.#settleFirstStart = undefined
+  }
+
+  #threadEnded(): void {
+    this.#worker = undefined
+    this.#settleStop?.()
+    const lastWords = this.#lastWords ?? 'its thread ended without a word'
+    const isFirstStart = this.#settleFirstStart !== undefined
+    this.#settleFirstStart?.({ ready: false, message: lastWords })
+    this.#settleFirstStart = undefined
+    if (this.#state === 'stopping') return
+    if (isFirstStart) this.#state = 'stopped'
+    else this.#restartLater(lastWords)
+  }
+
+  #restartLater(lastWords: string): void {
+    const { restarts } = this.#options
+    const ranForMs = performance.now() - this.#startedAtMs
+    const isForgiven = this.#state === 'running' && ranForMs >= restarts.forgivenAfterMs
+    this.#deathsInARow = isForgiven ? 1 : this.#deathsInARow + 1
+    if (this.#deathsInARow > restarts.maxDeathsInARow) {
+      this.#state = 'stopped'
+      this.#say('error', 'a shard died too often and is given up', lastWords)
+      this.#options.onGivenUp(lastWords)
+      return
+    }
+    const delayMs = Math.min(restarts.longestDelayMs, restarts.firstDelayMs * 2 ** (this.#deathsInARow - 1))
+    this.#state = 'waiting'
+    this.#say('error', 'a shard died and is started again', lastWords)
+    this.#timer = setTimeout(() => this.#startThread(), delayMs)
+  }
+
+  #say(level: 'warn' | 'error', event: string, lastWords: string | undefined): void {
+    const { shardNumber } = this.#options.start
+    this.#options.log.write(level, event, { shard: shardNumber, deathsInARow: this.#deathsInARow, lastWords })
+  }
+}

@@ -1,0 +1,200 @@
+// The command from outside: exit codes, and one line that says what and where.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { runGodwit, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+
+interface Ended {
+  code: number | null
+  output: string
+  errors: string
+}
+
+async function ended(t: TestContext, words: readonly string[]): Promise<Ended> {
+  const godwit = runGodwit(t, words)
+  const code = await godwit.ended
+  return { code, output: godwit.output, errors: godwit.errors }
+}
+
+/** Fails unless the command ended with this code and said why in exactly one line on stderr. */
+async function refusal(t: TestContext, code: number, words: readonly string[]): Promise<string> {
+  const result = await ended(t, words)
+  assert.equal(result.code, code, result.errors)
+  assert.equal(result.output, '')
+  assert.match(result.errors, /^godwit: [^\n]+\n$/)
+  return result.errors
+}
+
+const quietly = ['--set', 'listeners.tcp.bind="127.0.0.1:0"']
+
+test('--version prints the version of the package', async (t) => {
+  const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+  assert.deepEqual(await ended(t, ['--version']), { code: 0, output: `${version}\n`, errors: '' })
+})
+
+test('--help lists the commands, and the options of each', async (t) => {
+  const help = await ended(t, ['--help'])
+  assert.equal(help.code, 0)
+  assert.match(help.output, /start/)
+  assert.match(help.output, /config/)
+  const startHelp = await ended(t, ['start', '--help'])
+  assert.equal(startHelp.code, 0)
+  for (const option of ['--config', '--data', '--set']) assert.ok(startHelp.output.includes(option), option)
+})
+
+test('an unknown command suggests the nearest one', async (t) => {
+  assert.match(await refusal(t, 2, ['strat']), /unknown command 'strat' \(Did you mean start\?\)/)
+})
+
+test('an unknown option suggests the nearest one', async (t) => {
+  assert.match(await refusal(t, 2, ['start', '--confg', 'x']), /unknown option '--confg' \(Did you mean --config\?\)/)
+})
+
+test('an option without its value, a word too many, and a --set that is none are wrong usage', async (t) => {
+  assert.match(await refusal(t, 2, ['start', '--data']), /--data/)
+  assert.match(await refusal(t, 2, ['start', 'now']), /too many arguments/)
+  assert.match(await refusal(t, 2, ['start', '--set', 'node.shards']), /KEY=VALUE/)
+})
+
+test('no command at all shows the help and is wrong usage', async (t) => {
+  const { code, errors } = await ended(t, [])
+  assert.equal(code, 2)
+  assert.match(errors, /Usage: godwit/)
+})
+
+test('a configuration file that is not there is named', async (t) => {
+  assert.match(
+    await refusal(t, 1, ['start', '--config', '/nowhere/godwit.conf']),
+    /\/nowhere\/godwit\.conf: there is no such file/,
+  )
+})
+
+test('a bad key in the file is told with file, line and the nearest key', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'godwit.conf')
+  await writeFile(file, 'mqtt {\n  max_packet_sise = 1MB\n}\n')
+  const told = await refusal(t, 1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  assert.match(told, new RegExp(`${file}:2:\\d+: mqtt\\.max_packet_sise: .*max_packet_size`))
+})
+
+test('every fault of the file is told, each in its line', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'godwit.conf')
+  await writeFile(file, 'mqtt.max_qos_allowed = 7\nnode.shards = none\n')
+  const { code, errors } = await ended(t, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  assert.equal(code, 1)
+  assert.match(errors, /^godwit: .*:1:.*mqtt\.max_qos_allowed.*\ngodwit: .*:2:.*node\.shards.*\n$/)
+})
+
+test('a bad key in --set is wrong usage', async (t) => {
+  assert.match(await refusal(t, 2, ['start', '--set', 'node.shard=1']), /node\.shard.*node\.shards/)
+})
+
+test('an include reaches only below the folder of the configuration', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'godwit.conf')
+  await writeFile(file, 'include required(file("/etc/hostname"))\n')
+  const told = await refusal(t, 1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  assert.match(told, new RegExp(`${file}:1:.*only files below ${folder} can be included`))
+})
+
+test('a port in use is told in one line', async (t) => {
+  const folder = await temporaryFolder(t)
+  const other = createServer().listen(0, '127.0.0.1')
+  t.after(() => other.close())
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const words = ['start', '--data', folder, '--set', `listeners.tcp.bind="127.0.0.1:${port}"`]
+  assert.match(
+    await refusal(t, 1, words),
+    new RegExp(`listeners\\.tcp\\.bind: port ${port} on 127\\.0\\.0\\.1 is in use`),
+  )
+})
+
+test('a data directory that cannot be is told in one line', async (t) => {
+  const folder = await temporaryFolder(t)
+  await writeFile(join(folder, 'file'), '')
+  const told = await refusal(t, 1, ['start', '--data', join(folder, 'file', 'data'), ...quietly])
+  assert.match(told, /data directory .*: a part of the path is not a directory/)
+})
+
+test('the banner names version, profile, data directory, listener and how to open it', async (t) => {
+  const broker = await startBroker(t)
+  await broker.process.until(/auth\.allow_anonymous/)
+  const { output } = broker.process
+  assert.match(output, /^Godwit \d+\.\d+\.\d+, node godwit@\S+, profile hardened\n/)
+  assert.ok(output.includes(broker.dataDirectory))
+  assert.ok(output.includes(`mqtt://127.0.0.1:${broker.port} (tcp, default)`))
+  assert.ok(output.includes(`mosquitto_sub -h 127.0.0.1 -p ${broker.port}`))
+  assert.match(output, /node\.default_listener_address/)
+})
+
+test('a second broker on the same data directory is refused, the first serves on', async (t) => {
+  const broker = await startBroker(t)
+  const told = await refusal(t, 1, ['start', '--data', broker.dataDirectory, ...quietly])
+  assert.match(told, new RegExp(`a node is running there already \\(process ${broker.process.child.pid}\\)`))
+  assert.equal(await broker.process.stop(), 0)
+})
+
+test('a broker that was killed leaves no lock that blocks', async (t) => {
+  const broker = await startBroker(t)
+  assert.equal(await broker.process.stop('SIGKILL'), null)
+  const next = await startBroker(t, { dataDirectory: broker.dataDirectory })
+  assert.equal(await next.process.stop(), 0)
+})
+
+test('a signal during the start is not lost', async (t) => {
+  const folder = await temporaryFolder(t)
+  const godwit = runGodwit(t, ['start', '--data', folder, ...quietly])
+  await godwit.until(/Godwit/)
+  assert.equal(await godwit.stop('SIGINT'), 0)
+})
+
+test('SIGHUP reads the file again, tells what would change, and a broken file changes nothing', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'godwit.conf')
+  await writeFile(file, 'mqtt.max_packet_size = 1MB\n')
+  const godwit = runGodwit(t, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  await godwit.until(/listening/)
+  await writeFile(file, 'mqtt.max_packet_size = 2MB\n')
+  godwit.child.kill('SIGHUP')
+  await godwit.until(/setting changed in the file.*mqtt\.max_packet_size/)
+  await writeFile(file, 'mqtt.max_packet_size = \n]')
+  godwit.child.kill('SIGHUP')
+  await godwit.until(/the configuration cannot be loaded/)
+  assert.equal(await godwit.stop(), 0)
+})
+
+test('a reader of the output that goes away does not stop the broker', async (t) => {
+  const broker = await startBroker(t)
+  broker.process.child.stdout?.destroy()
+  broker.process.child.stderr?.destroy()
+  broker.process.child.kill('SIGHUP')
+  broker.process.child.kill('SIGHUP')
+  assert.equal(await broker.process.stop(), 0)
+})
+
+test('config example, docs and schema print, config check tells faults', async (t) => {
+  const example = await ended(t, ['config', 'example'])
+  assert.equal(example.code, 0)
+  assert.match(example.output, /listeners/)
+  assert.equal((await ended(t, ['config', 'docs'])).code, 0)
+  const schema = await ended(t, ['config', 'schema'])
+  assert.equal(schema.code, 0)
+  assert.equal(typeof JSON.parse(schema.output), 'object')
+
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'godwit.conf')
+  await writeFile(file, example.output)
+  assert.equal((await ended(t, ['config', 'check', file])).code, 0)
+  await writeFile(file, 'nonsense = 1\n')
+  const checked = await ended(t, ['config', 'check', file])
+  assert.equal(checked.code, 1)
+  assert.match(checked.errors + checked.output, /godwit\.conf:1:\d+: nonsense/)
+  assert.equal((await ended(t, ['config', 'check'])).code, 2)
+  assert.match(await refusal(t, 2, ['config', 'exmaple']), /Did you mean example\?/)
+})

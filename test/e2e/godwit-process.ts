@@ -1,0 +1,93 @@
+// The real program in a process of its own, for tests that look at it from outside.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
+
+/** A process whose output is kept and can be waited for. */
+export class WatchedProcess {
+  readonly child: ChildProcess
+  readonly ended: Promise<number | null>
+  output: string
+  errors: string
+  readonly #waiting: Set<() => void>
+
+  constructor(command: string, words: readonly string[], environment: NodeJS.ProcessEnv = process.env) {
+    this.child = spawn(command, words, { stdio: ['pipe', 'pipe', 'pipe'], env: environment })
+    this.output = ''
+    this.errors = ''
+    this.#waiting = new Set()
+    this.ended = once(this.child, 'close').then(([code]) => {
+      for (const look of this.#waiting) look()
+      return code
+    })
+    this.child.stdout?.on('data', (chunk) => {
+      this.output += String(chunk)
+      for (const look of this.#waiting) look()
+    })
+    this.child.stderr?.on('data', (chunk) => {
+      this.errors += String(chunk)
+      for (const look of this.#waiting) look()
+    })
+  }
+
+  /** Resolves with the match when stdout or stderr shows it; rejects when the process ends without. */
+  until(pattern: RegExp): Promise<RegExpExecArray> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = pattern.exec(this.output) ?? pattern.exec(this.errors)
+        if (found === null && this.child.exitCode === null && this.child.signalCode === null) return
+        this.#waiting.delete(look)
+        if (found === null) reject(new Error(`ended without ${pattern}:\n${this.output}\n${this.errors}`))
+        else resolve(found)
+      }
+      this.#waiting.add(look)
+      look()
+    })
+  }
+
+  /** Sends the signal and resolves with the exit code; null where the signal ended it. */
+  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    this.child.kill(signal)
+    return this.ended
+  }
+}
+
+/** `godwit` with these arguments. It is ended with the test at the latest. */
+export function runGodwit(t: TestContext, words: readonly string[], environment?: NodeJS.ProcessEnv): WatchedProcess {
+  const godwit = new WatchedProcess(process.execPath, [program, ...words], environment)
+  t.after(() => godwit.stop('SIGKILL'))
+  return godwit
+}
+
+export interface Broker {
+  readonly port: number
+  readonly dataDirectory: string
+  readonly process: WatchedProcess
+}
+
+export interface BrokerOptions {
+  readonly dataDirectory?: string
+  readonly set?: readonly string[]
+}
+
+/** A broker that serves on a port of its own and keeps its data in a folder that goes with the test. */
+export async function startBroker(t: TestContext, options: BrokerOptions = {}): Promise<Broker> {
+  const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
+  const set = ['listeners.tcp.bind="127.0.0.1:0"', ...(options.set ?? [])].flatMap((setting) => ['--set', setting])
+  const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...set])
+  const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
+  return { port: Number(port), dataDirectory, process: godwit }
+}
+
+export async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-e2e-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}

@@ -1,0 +1,178 @@
+// The whole program with a real client: what people come for.
+
+import assert from 'node:assert/strict'
+import { type EventEmitter, once } from 'node:events'
+import { test, type TestContext } from 'node:test'
+import mqtt, {
+  type IClientOptions,
+  type IConnackPacket,
+  type IDisconnectPacket,
+  type IPublishPacket,
+  type MqttClient,
+} from 'mqtt'
+import { type Broker, startBroker } from './godwit-process.ts'
+
+const protocols = [
+  { name: '3.1', options: { protocolId: 'MQIsdp', protocolVersion: 3 } },
+  { name: '3.1.1', options: { protocolId: 'MQTT', protocolVersion: 4 } },
+  { name: '5.0', options: { protocolId: 'MQTT', protocolVersion: 5 } },
+] as const
+const levels = [0, 1, 2] as const
+
+async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, ...options })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+/** The client's own type of its events is too narrow for `once`. */
+const happening = (client: MqttClient, event: string): Promise<unknown[]> =>
+  once(client as unknown as EventEmitter, event)
+
+async function nextMessage(client: MqttClient): Promise<{ topic: string; payload: string; packet: IPublishPacket }> {
+  const [topic, payload, packet] = await happening(client, 'message')
+  return { topic: String(topic), payload: String(payload), packet: packet as IPublishPacket }
+}
+
+for (const protocol of protocols) {
+  test(`MQTT ${protocol.name}: messages arrive at every quality of service, in order`, async (t) => {
+    const broker = await startBroker(t)
+    for (const qos of levels) {
+      const subscriber = await connected(t, broker, { ...protocol.options, clientId: `subscriber-${qos}` })
+      const publisher = await connected(t, broker, { ...protocol.options, clientId: `publisher-${qos}` })
+      await subscriber.subscribeAsync(`house/+/level-${qos}`, { qos })
+      const seen: string[] = []
+      const all = new Promise<void>((resolve) => {
+        subscriber.on('message', (topic, payload, packet) => {
+          assert.equal(packet.qos, qos)
+          seen.push(`${topic} ${String(payload)}`)
+          if (seen.length === 20) resolve()
+        })
+      })
+      const topic = `house/kitchen/level-${qos}`
+      await Promise.all(Array.from({ length: 20 }, (_, number) => publisher.publishAsync(topic, `${number}`, { qos })))
+      await all
+      assert.deepEqual(
+        seen,
+        Array.from({ length: 20 }, (_, number) => `${topic} ${number}`),
+      )
+    }
+  })
+
+  test(`MQTT ${protocol.name}: a retained message meets who comes later`, async (t) => {
+    const broker = await startBroker(t)
+    const publisher = await connected(t, broker, { ...protocol.options, clientId: 'publisher' })
+    await publisher.publishAsync('state/door', 'open', { qos: 1, retain: true })
+    const subscriber = await connected(t, broker, { ...protocol.options, clientId: 'subscriber' })
+    const arrived = nextMessage(subscriber)
+    await subscriber.subscribeAsync('state/#', { qos: 1 })
+    const { topic, payload, packet } = await arrived
+    assert.deepEqual({ topic, payload, retain: packet.retain }, { topic: 'state/door', payload: 'open', retain: true })
+  })
+
+  test(`MQTT ${protocol.name}: the will of a client that breaks off is published`, async (t) => {
+    const broker = await startBroker(t)
+    const mourner = await connected(t, broker, { ...protocol.options, clientId: 'mourner' })
+    await mourner.subscribeAsync('wills/#', { qos: 1 })
+    const arrived = nextMessage(mourner)
+    const sensor = await connected(t, broker, {
+      ...protocol.options,
+      clientId: 'sensor',
+      will: { topic: 'wills/sensor', payload: Buffer.from('gone'), qos: 1, retain: false },
+    })
+    sensor.stream.destroy()
+    const { topic, payload } = await arrived
+    assert.deepEqual({ topic, payload }, { topic: 'wills/sensor', payload: 'gone' })
+  })
+}
+
+const durable = {
+  protocolVersion: 5,
+  clientId: 'sleeper',
+  clean: false,
+  properties: { sessionExpiryInterval: 3_600 },
+} as const
+
+for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+  test(`what was acknowledged for a sleeping client outlives ${signal}`, async (t) => {
+    const broker = await startBroker(t)
+    const sleeper = await connected(t, broker, durable)
+    await sleeper.subscribeAsync('night/#', { qos: 2 })
+    await sleeper.endAsync()
+    const publisher = await connected(t, broker, { clientId: 'publisher' })
+    await publisher.publishAsync('night/1', 'at least once', { qos: 1 })
+    await publisher.publishAsync('night/2', 'exactly once', { qos: 2 })
+    await publisher.publishAsync('morning', 'retained', { qos: 1, retain: true })
+    await broker.process.stop(signal)
+
+    const reborn = await startBroker(t, { dataDirectory: broker.dataDirectory })
+    const seen: string[] = []
+    const awake = mqtt.connect(`mqtt://127.0.0.1:${reborn.port}`, { ...durable, reconnectPeriod: 0 })
+    t.after(() => awake.end(true))
+    const both = new Promise<void>((resolve) => {
+      awake.on('message', (topic) => {
+        seen.push(topic)
+        if (seen.length === 3) resolve()
+      })
+    })
+    const [connack] = await happening(awake, 'connect')
+    assert.equal((connack as IConnackPacket).sessionPresent, true)
+    await awake.subscribeAsync('morning', { qos: 1 })
+    await both
+    assert.deepEqual(seen, ['night/1', 'night/2', 'morning'])
+  })
+}
+
+test('a stop tells MQTT 5 clients why, closes the store and ends with 0', async (t) => {
+  const broker = await startBroker(t)
+  const client = await connected(t, broker, { protocolVersion: 5, clientId: 'last-guest' })
+  const told = happening(client, 'disconnect')
+  const code = broker.process.stop('SIGTERM')
+  const [packet] = await told
+  assert.equal((packet as IDisconnectPacket).reasonCode, 0x8b)
+  assert.equal(await code, 0)
+})
+
+test('a stop with nobody there, and one with SIGINT, end with 0 too', async (t) => {
+  const broker = await startBroker(t)
+  assert.equal(await broker.process.stop('SIGINT'), 0)
+})
+
+test('anonymous clients are let in on loopback unless that is forbidden', async (t) => {
+  const open = await startBroker(t)
+  await connected(t, open, { clientId: 'anybody' })
+  const shut = await startBroker(t, { set: ['auth.allow_anonymous=false'] })
+  const refused = mqtt.connectAsync(`mqtt://127.0.0.1:${shut.port}`, { protocolVersion: 5, reconnectPeriod: 0 })
+  await assert.rejects(refused, { code: 0x87 })
+})
+
+test('a client that is taken over is told so', async (t) => {
+  const broker = await startBroker(t)
+  const first = await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
+  const told = happening(first, 'disconnect')
+  await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
+  const [packet] = await told
+  assert.equal((packet as IDisconnectPacket).reasonCode, 0x8e)
+})
+
+test('members of a shared group take turns and nobody hears twice', async (t) => {
+  const broker = await startBroker(t)
+  const seen: string[] = []
+  const { promise: all, resolve: resolveAll } = Promise.withResolvers<void>()
+  for (const name of ['a', 'b']) {
+    const member = await connected(t, broker, { protocolVersion: 5, clientId: name })
+    member.on('message', (_, payload) => {
+      seen.push(String(payload))
+      if (seen.length === 10) resolveAll()
+    })
+    await member.subscribeAsync('$share/workers/jobs', { qos: 1 })
+  }
+  const publisher = await connected(t, broker, { protocolVersion: 5, clientId: 'boss' })
+  for (let job = 0; job < 10; job += 1) await publisher.publishAsync('jobs', `${job}`, { qos: 1 })
+  await all
+  assert.deepEqual(
+    seen.map(Number).sort((a, b) => a - b),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+  )
+})

@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { type GodwitConfig, loadConfig } from '../../src/config/index.ts'
+import { type NodeStart, type RunningNode, startNode } from '../../src/node/index.ts'
+import { readCounters } from '../../src/telemetry/index.ts'
+
+const doubleShard = new URL('./double-shard.ts', import.meta.url)
+const quickRestarts = { firstDelayMs: 1, longestDelayMs: 4, forgivenAfterMs: 60_000, maxDeathsInARow: 3 }
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-node-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function configOf(dataDir: string, overrides: readonly string[] = []): GodwitConfig {
+  const quiet = ['log.to=[file]', 'log.level=warn']
+  const loaded = loadConfig({ overrides: ['listeners.tcp.bind="127.0.0.1:0"', ...quiet, ...overrides] })
+  assert.ok('config' in loaded, JSON.stringify(loaded))
+  return { ...loaded.config, node: { ...loaded.config.node, dataDir } }
+}
+
+interface Surroundings {
+  overrides?: readonly string[]
+  behaviour?: string
+  shardStopMs?: number
+}
+
+async function start(t: TestContext, folder: string, surroundings: Surroundings = {}): Promise<NodeStart> {
+  const dataDir = join(folder, 'data')
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  if (surroundings.behaviour !== undefined) await writeFile(join(dataDir, 'behaviour'), surroundings.behaviour)
+  const started = await startNode({
+    config: configOf(dataDir, surroundings.overrides),
+    warnings: [],
+    installation: { root: folder, isCheckout: true },
+    shardEntry: doubleShard,
+    restarts: quickRestarts,
+    ...(surroundings.shardStopMs === undefined ? {} : { shardStopMs: surroundings.shardStopMs }),
+  })
+  if ('node' in started) t.after(() => started.node.stop())
+  return started
+}
+
+async function running(t: TestContext, folder: string, surroundings: Surroundings = {}): Promise<RunningNode> {
+  const started = await start(t, folder, surroundings)
+  assert.ok('node' in started, 'problem' in started ? started.problem : '')
+  return started.node
+}
+
+async function problem(t: TestContext, folder: string, surroundings: Surroundings = {}): Promise<string> {
+  const started = await start(t, folder, surroundings)
+  assert.ok('problem' in started, 'it started')
+  assert.doesNotMatch(started.problem, /\n/, 'a problem is told in one line')
+  return started.problem
+}
+
+async function logLines(node: RunningNode): Promise<{ event: string; lastWords?: string }[]> {
+  const text = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}
+
+test('a node starts, knows its real ports, and leaves the data directory free when it has stopped', async (t) => {
+  const folder = await temporaryFolder(t)
+  const node = await running(t, folder)
+  assert.equal(node.listeners.length, 1)
+  const { host, port, name, isLoopback } = node.listeners[0]
+  assert.deepEqual({ host, name, isLoopback }, { host: '127.0.0.1', name: 'default', isLoopback: true })
+  assert.ok(port > 0)
+  assert.equal(readCounters(node.counters).connectionsOpen, 1)
+
+  await node.stop()
+  assert.equal(await readFile(join(folder, 'data', 'stopped'), 'utf8'), 'asked to stop\n')
+  assert.deepEqual(
+    (await readdir(join(folder, 'data'))).filter((file) => file.startsWith('node.lock')),
+    [],
+  )
+  await running(t, folder)
+})
+
+test('a data directory is made for its owner alone', async (t) => {
+  const folder = await temporaryFolder(t)
+  const dataDir = join(folder, 'deep', 'data')
+  const started = await startNode({
+    config: configOf(dataDir),
+    warnings: [],
+    installation: { root: folder, isCheckout: true },
+    shardEntry: doubleShard,
+  })
+  assert.ok('node' in started)
+  await started.node.stop()
+  assert.equal((await stat(dataDir)).mode & 0o777, 0o700)
+  for (const file of ['node-name', 'log/godwit.log']) {
+    assert.equal((await stat(join(dataDir, file))).mode & 0o077, 0, file)
+  }
+})
+
+test('a second node on the same data directory is refused and the first one goes on', async (t) => {
+  const folder = await temporaryFolder(t)
+  const first = await running(t, folder)
+  assert.match(
+    await problem(t, folder),
+    new RegExp(`data: a node is running there already \\(process ${process.pid}\\)`),
+  )
+  assert.equal(readCounters(first.counters).connectionsOpen, 1)
+  await first.stop()
+  await running(t, folder)
+})
+
+const staleLocks = [
+  { of: 'a process that is gone', content: JSON.stringify({ pid: 2 ** 30, startedAt: 'some boot 1' }) },
+  {
+    of: 'an earlier process with the number of a living one',
+    content: JSON.stringify({ pid: 1, startedAt: 'some boot 1' }),
+  },
+  { of: 'a process that died while it wrote', content: '{"pid":1,"star' },
+  { of: 'a process that died before it wrote', content: '' },
+  { of: 'nobody', content: '{"pid":"x"}' },
+]
+for (const stale of staleLocks) {
+  test(
+    `the lock of ${stale.of} does not block`,
+    { skip: process.platform !== 'linux' && stale.content.includes('"pid":1,') },
+    async (t) => {
+      const folder = await temporaryFolder(t)
+      await mkdir(join(folder, 'data'), { mode: 0o700 })
+      await writeFile(join(folder, 'data', 'node.lock'), stale.content)
+      const node = await running(t, folder)
+      assert.equal(JSON.parse(await readFile(join(node.dataDirectory, 'node.lock'), 'utf8')).pid, process.pid)
+    },
+  )
+}
+
+test('many nodes at once on one data directory with a stale lock: exactly one starts', async (t) => {
+  const folder = await temporaryFolder(t)
+  await mkdir(join(folder, 'data'), { mode: 0o700 })
+  await writeFile(join(folder, 'data', 'node.lock'), staleLocks[0].content)
+  const started = await Promise.all(Array.from({ length: 8 }, () => start(t, folder)))
+  assert.equal(started.filter((each) => 'node' in each).length, 1)
+})
+
+test('a port in use is named in one line, with the key to change', async (t) => {
+  const folder = await temporaryFolder(t)
+  const other = createServer().listen(0, '127.0.0.1')
+  t.after(() => other.close())
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const told = await problem(t, folder, { overrides: [`listeners.tcp.bind="127.0.0.1:${port}"`] })
+  assert.equal(
+    told,
+    `listeners.tcp.bind: port ${port} on 127.0.0.1 is in use by another program; stop that one or choose another port`,
+  )
+  other.close()
+  await once(other, 'close')
+  await running(t, folder)
+})
+
+test('two listeners of one node on the same port are told apart by name', async (t) => {
+  const folder = await temporaryFolder(t)
+  const free = createServer().listen(0, '127.0.0.1')
+  await once(free, 'listening')
+  const { port } = free.address() as AddressInfo
+  free.close()
+  await once(free, 'close')
+  const overrides = [`listeners.tcp.bind=${port}`, `listeners.tcp.second.bind="127.0.0.1:${port}"`]
+  const told = await problem(t, folder, { overrides })
+  assert.match(told, /^listeners\.tcp\.second\.bind: port \d+ on 127\.0\.0\.1 is in use/)
+})
+
+test('an address that this machine does not have is named', async (t) => {
+  const folder = await temporaryFolder(t)
+  const told = await problem(t, folder, { overrides: ['listeners.tcp.bind="192.0.2.1:0"'] })
+  assert.match(told, /^listeners\.tcp\.bind: this machine has no address 192\.0\.2\.1/)
+})
+
+test('a data directory that cannot be is named in one line', async (t) => {
+  const folder = await temporaryFolder(t)
+  await writeFile(join(folder, 'file'), '')
+  for (const dataDir of [join(folder, 'file'), join(folder, 'file', 'below'), '/proc/godwit']) {
+    const started = await startNode({
+      config: configOf(dataDir),
+      warnings: [],
+      installation: { root: folder, isCheckout: true },
+      shardEntry: doubleShard,
+    })
+    assert.ok('problem' in started)
+    assert.match(started.problem, /^data directory \/.*: .*; choose another with --data DIR or node\.data_dir$/)
+  }
+})
+
+test('a log that cannot be written is named and holds nothing', async (t) => {
+  const folder = await temporaryFolder(t)
+  await writeFile(join(folder, 'file'), '')
+  const told = await problem(t, folder, { overrides: [`log.dir=${JSON.stringify(join(folder, 'file'))}`] })
+  assert.match(told, /^log\.dir: cannot write godwit\.log in .*file/)
+  await running(t, folder)
+})
+
+test('a shard that cannot start ends the start with its sentence, and nothing is held', async (t) => {
+  const folder = await temporaryFolder(t)
+  const told = await problem(t, folder, { behaviour: 'cannot start' })
+  assert.equal(told, 'storage: the database is held by somebody else')
+  await running(t, folder, { behaviour: 'obeys' })
+})
+
+test('a shard that throws is started again on the same ports, and the log says so', async (t) => {
+  const folder = await temporaryFolder(t)
+  const node = await running(t, folder, { behaviour: 'dies once' })
+  await untilLogged(node, 'a shard is back')
+  const died = (await logLines(node)).find((line) => line.event === 'a shard died and is started again')
+  assert.match(String(died?.lastWords), /the double breaks/)
+  const lives = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
+  assert.equal(lives.length, 2)
+  assert.equal(lives[0], lives[1])
+  assert.equal(readCounters(node.counters).connectionsOpen, 1, 'what was open in the first life is not counted twice')
+})
+
+test('a shard that keeps dying is given up and the node says that it is broken', async (t) => {
+  const folder = await temporaryFolder(t)
+  const node = await running(t, folder, { behaviour: 'dies always' })
+  assert.match(await node.broken, /the double breaks/)
+  const lives = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
+  assert.equal(lives.length, 1 + quickRestarts.maxDeathsInARow)
+})
+
+test('a shard that does not stop in time is ended', async (t) => {
+  const folder = await temporaryFolder(t)
+  const node = await running(t, folder, { behaviour: 'ignores stop', shardStopMs: 20 })
+  await node.stop()
+  assert.ok((await logLines(node)).some((line) => line.event === 'a shard did not stop in time and is ended'))
+  await running(t, folder, { behaviour: 'obeys' })
+})
+
+test('a listener given only a port is on loopback when hardened, everywhere when legacy, and where one says', async (t) => {
+  const folder = await temporaryFolder(t)
+  const onlyPort = 'listeners.tcp.bind=0'
+  const cases = [
+    { overrides: [onlyPort], host: /^127\.0\.0\.1$/, isLoopback: true },
+    { overrides: [onlyPort, 'node.security_profile=legacy'], host: /^(::|0\.0\.0\.0)$/, isLoopback: false },
+    { overrides: [onlyPort, 'node.default_listener_address="0.0.0.0"'], host: /^0\.0\.0\.0$/, isLoopback: false },
+  ]
+  for (const { overrides, host, isLoopback } of cases) {
+    const node = await running(t, folder, { overrides })
+    await node.stop()
+    assert.match(node.listeners[0].host, host)
+    assert.equal(node.listeners[0].isLoopback, isLoopback)
+  }
+})
+
+test('a node keeps its name, and takes a configured one', async (t) => {
+  const folder = await temporaryFolder(t)
+  const first = await running(t, folder)
+  assert.match(first.name, /^godwit@./)
+  await first.stop()
+  await writeFile(join(folder, 'data', 'node-name'), 'godwit@where-it-was-before\n')
+  const second = await running(t, folder)
+  assert.equal(second.name, 'godwit@where-it-was-before')
+  await second.stop()
+  const third = await running(t, folder, { overrides: ['node.name="godwit@here"'] })
+  await third.stop()
+  const fourth = await running(t, folder)
+  assert.equal(fourth.name, 'godwit@here')
+})
+
+test('more shards than this version runs are warned about', async (t) => {
+  const folder = await temporaryFolder(t)
+  const node = await running(t, folder, { overrides: ['node.shards=3'] })
+  await node.stop()
+  assert.ok((await logLines(node)).some((line) => line.event.startsWith('one shard runs')))
+})
+
+/** Looks at the log again and again: a fact of another thread has no event here. The runner's time-out ends it. */
+async function untilLogged(node: RunningNode, event: string): Promise<void> {
+  while (!(await logLines(node)).some((line) => line.event === event)) {
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
