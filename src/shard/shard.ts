@@ -1,0 +1,403 @@
+// One shard: a core and the adapters that give it a world. What arrives in one poll of the event loop is one turn:
+//
+//   chunks -> packets -> core -> buffers        for each chunk, as it comes
+//   then, once: flush each buffer that was written to, start a commit, set the timer
+//
+// A turn is bounded. A connection that sends more than its part is set back: the others come first.
+
+import {
+  BrokerCore,
+  Connection,
+  type Batch,
+  type BrokerEvent,
+  type ConnectVerdict,
+  type Input,
+  type Question,
+} from '../core/index.ts'
+import { PacketDecoder, ProtocolError, reasonCodes, TopicTable, type Packet } from '../protocol/index.ts'
+import type { Store } from '../storage/index.ts'
+import { counterCells, type Counters, type Log } from '../telemetry/index.ts'
+import type { ByteStream } from '../transports/index.ts'
+import type { Clock } from './clock.ts'
+import { Commits } from './commits.ts'
+import { drainSends } from './drain-sends.ts'
+import type { ShardListener, ShardStart } from './messages.ts'
+import { Outlet, type OutletOwner } from './outlet.ts'
+import { QueueLoads } from './queue-loads.ts'
+import { WriteBuffers } from './write-buffers.ts'
+
+/** So many sendings are gathered before they are written into buffers: what the core made is still in the cache then. */
+const maxSendsBetweenDrains = 4_096
+/** A turn ends after this; the rest of the input waits for the next one. */
+const maxTurnMs = 4
+/** Reports of sent bytes are worth a call only where much had been handed out. */
+const reportUnsentFrom = 65_536
+const topicsRemembered = 262_144
+const longestTimerMs = 2_147_483_647
+
+export interface ShardWorld {
+  readonly start: ShardStart
+  readonly store: Store
+  readonly clock: Clock
+  readonly counters: Counters
+  readonly log: Log
+  alarm(name: string, message: string): void
+  /** A mistake of ours: the thread ends and is started again. */
+  fail(error: unknown): void
+}
+
+export class Shard implements OutletOwner {
+  readonly core: BrokerCore
+  readonly buffers = new WriteBuffers()
+  draining = 0
+  readonly #world: ShardWorld
+  readonly #topics: TopicTable
+  readonly #commits: Commits
+  readonly #loads: QueueLoads
+  readonly #outlets = new Set<Outlet>()
+  #dirty: Outlet[] = []
+  #backlog: Outlet[] = []
+  #committedBatch = 0
+  /** The time of this turn, 0 between turns: the clock is read once. */
+  #turnMs = 0
+  #turnIsPlanned = false
+  #timer: NodeJS.Timeout | undefined
+  #timerAtMs = Infinity
+  #whenEmpty: (() => void) | undefined
+  readonly #packetInput: { kind: 'packet'; connection: Connection; packet: Packet }
+
+  constructor(world: ShardWorld) {
+    this.#world = world
+    const { core, shardNumber } = world.start
+    this.#topics = new TopicTable(topicsRemembered)
+    const identity = `${shardNumber}${world.clock.nowMs().toString(36)}`
+    this.core = new BrokerCore(core, { identity, topics: this.#topics })
+    this.#commits = new Commits(world.store, {
+      noteCommitted: (batch) => this.#guarded(() => this.#afterCommit(batch)),
+      noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
+      fail: (error) => world.fail(error),
+    })
+    const answer = (input: Input) => this.#guarded(() => this.input(input))
+    this.#loads = new QueueLoads(world.store, answer, (error) => world.fail(error))
+    // One object for the input that comes by the million.
+    this.#packetInput = { kind: 'packet', connection: undefined as never, packet: undefined as never }
+  }
+
+  get connections(): number {
+    return this.#outlets.size
+  }
+
+  accept(stream: ByteStream, listener: ShardListener): void {
+    const { core, maxPropertyBytes } = this.#world.start
+    const decoder = new PacketDecoder({
+      role: 'server',
+      topics: this.#topics,
+      maxPacketBytes: core.maxPacketBytes,
+      maxPropertyBytes,
+      maxTopicLevels: core.maxTopicLevels,
+    })
+    const outlet = new Outlet(this, stream, decoder)
+    outlet.connection = new Connection(outlet, listener, stream.remoteAddress)
+    this.#outlets.add(outlet)
+    this.#count(counterCells.connectionsAccepted, 1)
+    this.input({ kind: 'connection-opened', connection: outlet.connection })
+  }
+
+  /** Anything but packets. */
+  input(input: Input): void {
+    this.core.handle(input, this.#now())
+    this.#carryOut()
+  }
+
+  noteChunk(outlet: Outlet, chunk: Buffer): void {
+    this.#count(counterCells.bytesReceived, chunk.length)
+    outlet.decoder.push(chunk)
+    if (!outlet.isBacklogged) this.#read(outlet)
+  }
+
+  noteDirty(outlet: Outlet): void {
+    this.#dirty.push(outlet)
+    this.#planTurnEnd()
+  }
+
+  noteSent(outlet: Outlet): void {
+    const { connection } = outlet
+    if (outlet.endsAfterFlush) outlet.stream.end()
+    else if (connection !== undefined && connection.unsentBytes >= reportUnsentFrom)
+      this.#reportUnsent(outlet, connection)
+  }
+
+  noteClosed(outlet: Outlet, error: Error | undefined): void {
+    this.#outlets.delete(outlet)
+    const { connection } = outlet
+    if (connection !== undefined) this.input({ kind: 'connection-closed', connection })
+    if (error !== undefined)
+      this.#world.log.debug('stream failed', { address: outlet.stream.remoteAddress, error: error.message })
+    if (this.#outlets.size === 0) this.#whenEmpty?.()
+  }
+
+  /** Clients are told and their streams ended; what was promised is on disk when it resolves. */
+  async stop(patienceMs: number): Promise<void> {
+    this.input({ kind: 'shutdown' })
+    await new Promise<void>((resolve) => {
+      if (this.#outlets.size === 0) return resolve()
+      this.#whenEmpty = resolve
+      setTimeout(resolve, patienceMs).unref()
+    })
+    for (const outlet of this.#outlets) outlet.stream.destroy()
+    this.#endTurn()
+    while (this.core.view.hasBatch || this.#commits.isBusy) {
+      await this.#commits.whenIdle()
+      this.#startCommit()
+    }
+    clearTimeout(this.#timer)
+  }
+
+  /** Packets of one connection, until they are used up or the turn is over. */
+  #read(outlet: Outlet): void {
+    const { connection, decoder } = outlet
+    if (connection === undefined) return
+    const nowMs = this.#now()
+    const input = this.#packetInput
+    const { sends } = this.core.takeOutputs()
+    let packets = 0
+    try {
+      while (!connection.isPaused) {
+        const packet = decoder.next()
+        if (packet === undefined) break
+        packets++
+        input.connection = connection
+        input.packet = packet
+        this.core.handle(input, nowMs)
+        if (sends.length < maxSendsBetweenDrains) continue
+        this.#carryOut()
+        if (this.#world.clock.nowMs() - nowMs >= maxTurnMs) {
+          this.#setBack(outlet)
+          break
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+      connection.version = connection.now.state === 'awaiting-connect' ? decoder.version : connection.version
+      this.core.handle({ kind: 'protocol-fault', connection, error }, nowMs)
+    }
+    this.#count(counterCells.packetsReceived, packets)
+    this.#carryOut()
+  }
+
+  /** More input than fits this turn: the reader stands still and the rest waits its turn behind the others. */
+  #setBack(outlet: Outlet): void {
+    outlet.isBacklogged = true
+    this.#backlog.push(outlet)
+    this.#stopReader(outlet)
+    this.#planTurnEnd()
+  }
+
+  /** What the core has put out since the last time. */
+  #carryOut(): void {
+    const outputs = this.core.takeOutputs()
+    // Answers at hand come back in the same turn, and bring outputs of their own.
+    while (outputs.questions.length > 0) this.#answerQuestions(outputs.questions.splice(0))
+    this.#drain(outputs.sends)
+    for (const { connection, isPaused } of outputs.readers) this.#changeReader(connection.outlet as Outlet, isPaused)
+    for (const { connection, afterBatch } of outputs.closes) this.#close(connection.outlet as Outlet, afterBatch)
+    for (const event of outputs.events) this.#tell(event)
+    this.core.clearOutputs()
+    if (this.core.view.hasBatch || this.core.view.hasMoreWork) this.#planTurnEnd()
+    this.#setTimer()
+  }
+
+  #drain(sends: Batch['sendsAfterCommit']): void {
+    if (sends.length === 0) return
+    this.draining++
+    this.#count(counterCells.packetsSent, sends.length)
+    drainSends(sends, this.#now())
+  }
+
+  #answerQuestions(questions: Question[]): void {
+    for (const question of questions) {
+      if (question.kind === 'load-queue') this.#loads.add(question, this.#committedBatch)
+      else {
+        const verdict = this.#mayConnect(question.connection)
+        this.core.handle({ kind: 'connect-verdict', question: question.question, verdict }, this.#now())
+      }
+    }
+  }
+
+  /** architecture: with `auth.allow_anonymous` unset strangers are let in where only this machine can reach. */
+  #mayConnect(connection: Connection): ConnectVerdict {
+    const allowed = this.#world.start.allowAnonymous ?? connection.listener.isLoopback
+    if (allowed) return { allowed }
+    return { allowed, reason: reasonCodes.notAuthorized, reasonString: 'anonymous clients are not allowed' }
+  }
+
+  #changeReader(outlet: Outlet, isPaused: boolean): void {
+    if (isPaused) return this.#stopReader(outlet)
+    if (outlet.isClosed || outlet.isBacklogged) return
+    // What has arrived already comes first, at the next turn: now other handlers may be under way.
+    outlet.isBacklogged = true
+    this.#backlog.push(outlet)
+    this.#planTurnEnd()
+  }
+
+  #stopReader(outlet: Outlet): void {
+    if (outlet.isReaderStopped) return
+    outlet.isReaderStopped = true
+    outlet.stream.pause()
+  }
+
+  #startReader(outlet: Outlet): void {
+    if (!outlet.isReaderStopped || outlet.isBacklogged || outlet.connection?.isPaused === true) return
+    outlet.isReaderStopped = false
+    outlet.stream.resume()
+  }
+
+  #close(outlet: Outlet, afterBatch: number): void {
+    if (outlet.isClosed) return
+    if (afterBatch > this.#committedBatch) {
+      this.#closesAfter.push({ outlet, afterBatch })
+      return
+    }
+    outlet.endsAfterFlush = true
+    this.noteDirty(outlet)
+  }
+  #closesAfter: { outlet: Outlet; afterBatch: number }[] = []
+
+  #reportUnsent(outlet: Outlet, connection: Connection): void {
+    this.input({ kind: 'unsent-bytes', connection, bytes: outlet.unsentBytes })
+  }
+
+  #planTurnEnd(): void {
+    if (this.#turnIsPlanned) return
+    this.#turnIsPlanned = true
+    setImmediate(() => this.#guarded(() => this.#endTurn()))
+  }
+
+  #endTurn(): void {
+    this.#turnIsPlanned = false
+    this.#turnMs = 0
+    this.#goOnWithBacklog()
+    if (this.core.view.hasMoreWork) this.input({ kind: 'tick' })
+    this.#startCommit()
+    this.#flush()
+    this.#turnMs = 0
+  }
+
+  #goOnWithBacklog(): void {
+    if (this.#backlog.length === 0) return
+    const backlog = this.#backlog
+    this.#backlog = []
+    for (const outlet of backlog) {
+      outlet.isBacklogged = false
+      if (!outlet.isClosed) this.#read(outlet)
+      this.#startReader(outlet)
+    }
+  }
+
+  #flush(): void {
+    const dirty = this.#dirty
+    this.#dirty = []
+    const isShortOfRoom = this.buffers.takenBytes > this.#world.start.maxUnsentBytesTotal
+    for (const outlet of dirty) {
+      outlet.flush()
+      // All readers together hold too much: those that have not taken their last write get nothing more for now.
+      if (isShortOfRoom && outlet.isWriting && outlet.connection !== undefined) outlet.connection.unsentBytes = Infinity
+    }
+    this.#world.counters.cells[counterCells.unsentBytes] = this.buffers.takenBytes
+  }
+
+  /** The next batch goes to disk when the last one is there. One without changes has only waited its turn. */
+  #startCommit(): void {
+    while (!this.#commits.isBusy) {
+      const batch = this.core.takeBatch()
+      if (batch === undefined) return
+      if (batch.changes.some((change) => change !== undefined)) this.#commits.start(batch)
+      else this.#afterCommit(batch)
+    }
+  }
+
+  #afterCommit(batch: Batch): void {
+    this.#committedBatch = batch.number
+    this.#drain(batch.sendsAfterCommit)
+    this.input({ kind: 'committed', batch: batch.number })
+    this.#loads.noteCommitted(batch.number)
+    const ready = this.#closesAfter.filter(({ afterBatch }) => afterBatch <= batch.number)
+    this.#closesAfter = this.#closesAfter.filter(({ afterBatch }) => afterBatch > batch.number)
+    for (const { outlet } of ready) this.#close(outlet, 0)
+  }
+
+  #changeHealth(isHealthy: boolean, why: string): void {
+    this.#world.alarm(
+      'storage',
+      isHealthy ? 'the disk serves again' : `the disk fails, nothing durable is acknowledged: ${why}`,
+    )
+    this.input({ kind: 'storage-health', isHealthy })
+  }
+
+  #setTimer(): void {
+    const atMs = this.core.nextDeadlineMs()
+    if (atMs >= this.#timerAtMs || atMs === Infinity) return
+    clearTimeout(this.#timer)
+    this.#timerAtMs = atMs
+    const delayMs = Math.min(longestTimerMs, Math.max(1, atMs - this.#now()))
+    this.#timer = setTimeout(() => this.#guarded(() => this.#onTimer()), delayMs)
+  }
+
+  #onTimer(): void {
+    this.#timerAtMs = Infinity
+    this.input({ kind: 'tick' })
+    if (this.#turnMs !== 0 && !this.#turnIsPlanned) this.#turnMs = 0
+  }
+
+  #now(): number {
+    if (this.#turnMs === 0) {
+      this.#turnMs = this.#world.clock.nowMs()
+      this.#planTurnEnd()
+    }
+    return this.#turnMs
+  }
+
+  #count(cell: number, by: number): void {
+    this.#world.counters.cells[cell] += by
+  }
+
+  #tell(event: BrokerEvent): void {
+    const { log } = this.#world
+    switch (event.event) {
+      case 'client-connected':
+        return log.info('client connected', { clientId: event.clientId, address: event.connection.peerAddress })
+      case 'client-refused':
+        return log.warn('client refused', {
+          clientId: event.clientId,
+          address: event.connection.peerAddress,
+          reason: event.reason,
+          why: event.text,
+        })
+      case 'client-disconnected':
+        return log.info('client disconnected', { clientId: event.clientId, reason: event.reason, why: event.text })
+      case 'session-taken-over':
+        return log.info('session taken over', { clientId: event.clientId })
+      case 'message-dropped':
+        return log.warn('message dropped', {
+          clientId: event.clientId,
+          topic: event.message.topic.name,
+          reason: event.reason,
+        })
+      case 'session-ended':
+      case 'subscribed':
+      case 'unsubscribed':
+      case 'command-done':
+        return
+      default:
+        event satisfies never
+    }
+  }
+
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#world.fail(error)
+    }
+  }
+}
