@@ -1,6 +1,6 @@
 // Topics are interned: the same bytes give the same object, so that the way of a message needs no string.
 //
-//   bytes --hash--> slot, slot + 1, ... --compare bytes--> Topic { name, bytes, route }
+//   bytes --hash--> slot, slot + 1, slot + 1 + 2, ... --compare bytes--> Topic { name, bytes, route }
 //                   \_ at most `longestProbe` of them _/
 //
 //   young [half of the capacity]  <- everything new, and what of the old is asked for again
@@ -35,7 +35,7 @@ export class Topic {
   }
 }
 
-const longestProbe = 16
+const longestProbe = 32
 const smallestSlots = 64
 
 /** For each topic of the capacity: a table of long names is full before it has that many. */
@@ -95,11 +95,12 @@ class TopicSlots {
 
   find(hash: number, bytes: Buffer, start: number, end: number): Topic | undefined {
     const mask = this.hashes.length - 1
-    for (let probe = 0; probe < longestProbe; probe++) {
-      const slot = (hash + probe) & mask
+    let slot = hash & mask
+    for (let probe = 1; probe <= longestProbe; probe++) {
       const topic = this.topics[slot]
       if (topic === undefined) return undefined
       if (this.hashes[slot] === hash && equalsBytes(topic.bytes, bytes, start, end)) return topic
+      slot = (slot + probe) & mask
     }
     return undefined
   }
@@ -107,21 +108,23 @@ class TopicSlots {
   /** In the first free slot of the probe, or in place of the same topic, or of whoever stands at its beginning. */
   put(hash: number, topic: Topic): void {
     if (this.count * 2 >= this.hashes.length) this.grow()
-    const mask = this.hashes.length - 1
-    let place = hash & mask
-    for (let probe = 0; probe < longestProbe; probe++) {
-      const slot = (hash + probe) & mask
-      const present = this.topics[slot]
-      if (present === undefined || present === topic) {
-        place = slot
-        break
-      }
-    }
+    const place = this.placeFor(hash, topic)
     const replaced = this.topics[place]
     if (replaced === undefined) this.count++
     this.nameBytes += topic.bytes.length - (replaced?.bytes.length ?? 0)
     this.hashes[place] = hash
     this.topics[place] = topic
+  }
+
+  private placeFor(hash: number, topic: Topic): number {
+    const mask = this.hashes.length - 1
+    let slot = hash & mask
+    for (let probe = 1; probe <= longestProbe; probe++) {
+      const present = this.topics[slot]
+      if (present === undefined || present === topic) return slot
+      slot = (slot + probe) & mask
+    }
+    return hash & mask
   }
 
   private grow(): void {

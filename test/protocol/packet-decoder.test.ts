@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { AckPacket, ProtocolError, PublishPacket, reasonCodes, type ConnectPacket } from '../../src/protocol/index.ts'
+import { bytes, frame } from './bytes.ts'
+import { decoderFor, drain, encode, faultOf, freshDecoder, smallConnect } from './decoding.ts'
+
+const publishBytes = bytes`30 07 0003 ${'a/b'} ${'hi'}`
+
+describe('a PUBLISH lies where it came', () => {
+  test('in the chunk itself where the chunk holds all of it', () => {
+    const decoder = decoderFor(4)
+    const chunk = Buffer.concat([bytes`c0 00`, bytes`33 09 0003 ${'a/b'} 0102 ${'hi'}`, publishBytes])
+    decoder.push(chunk)
+    decoder.next()
+    const packet = decoder.next()
+    assert.ok(packet instanceof PublishPacket)
+    assert.equal(packet.chunk, chunk)
+    const { frameStart, packetIdAt, payloadStart, frameEnd } = packet
+    assert.deepEqual(
+      { frameStart, packetIdAt, payloadStart, frameEnd },
+      { frameStart: 2, packetIdAt: 9, payloadStart: 11, frameEnd: 13 },
+    )
+  })
+
+  test('in a buffer of its own where it straddles chunks, and the next lies in its chunk again', () => {
+    const decoder = decoderFor(4)
+    decoder.push(publishBytes.subarray(0, 5))
+    assert.equal(decoder.next(), undefined)
+    const chunk = Buffer.concat([publishBytes.subarray(5), publishBytes])
+    decoder.push(chunk)
+    const joined = decoder.next()
+    const inPlace = decoder.next()
+    assert.ok(joined instanceof PublishPacket && inPlace instanceof PublishPacket)
+    assert.deepEqual(joined.chunk.subarray(joined.frameStart, joined.frameEnd), publishBytes)
+    assert.equal(inPlace.chunk, chunk)
+    assert.equal(inPlace.frameStart, 4)
+  })
+
+  test('and the same topic is the same object, on every connection', () => {
+    const [first, second] = [decoderFor(4), decoderFor(5)]
+    first.push(publishBytes)
+    second.push(bytes`30 08 0003 ${'a/b'} 00 ${'hi'}`)
+    const [one, other] = [first.next(), second.next()]
+    assert.ok(one instanceof PublishPacket && other instanceof PublishPacket)
+    assert.equal(one.topic, other.topic)
+    assert.equal(one.topic?.name, 'a/b')
+  })
+})
+
+test('what was pushed may be overwritten once there is no next packet', () => {
+  const decoder = decoderFor(4)
+  const readBuffer = Buffer.alloc(4)
+  const packets = []
+  for (let at = 0; at < publishBytes.length; at += 4) {
+    const size = publishBytes.copy(readBuffer, 0, at, at + 4)
+    decoder.push(readBuffer.subarray(0, size))
+    packets.push(...drain(decoder))
+    readBuffer.fill(0xff)
+  }
+  const plain = { type: 'publish', topic: 'a/b', qos: 0, retain: false, dup: false, packetId: 0, properties: undefined }
+  assert.deepEqual(packets, [{ ...plain, payload: Buffer.from('hi') }])
+})
+
+describe('a header alone is enough to refuse', () => {
+  test('[MQTT-3.1.0-1] [MQTT5-3.1.0-1] a first packet that is no CONNECT, from its first byte', () => {
+    assert.equal(faultOf(freshDecoder(), bytes`30`).reason, reasonCodes.protocolError)
+  })
+
+  test('a CONNECT that is too large, before its body', () => {
+    const fault = faultOf(freshDecoder({ maxPacketBytes: 1_000 }), bytes`10 ff ff ff 7f`)
+    assert.equal(fault.reason, reasonCodes.packetTooLarge)
+  })
+
+  test('[MQTT5-3.1.2-24] a packet of more bytes than are taken, and not one of as many', () => {
+    const decoder = decoderFor(4, 'server', { maxPacketBytes: 100 })
+    decoder.push(frame(0x30, bytes`0003 ${'a/b'} ${'x'.repeat(93)}`))
+    assert.equal(drain(decoder).length, 1, 'a hundred with the header')
+    assert.equal(faultOf(decoder, bytes`30 63`).reason, reasonCodes.packetTooLarge, 'a hundred and one')
+  })
+
+  test('a packet that this end does not take, before its body', () => {
+    assert.equal(faultOf(decoderFor(4), bytes`90`).reason, reasonCodes.protocolError)
+    assert.equal(faultOf(decoderFor(4, 'client'), bytes`82`).reason, reasonCodes.protocolError)
+  })
+})
+
+describe('after a fault', () => {
+  test('the decoder says the same for ever and keeps nothing', () => {
+    const decoder = decoderFor(4)
+    const fault = faultOf(decoder, Buffer.concat([bytes`00 00`, publishBytes]))
+    decoder.push(publishBytes)
+    assert.throws(
+      () => decoder.next(),
+      (again) => again === fault,
+    )
+    assert.equal(decoder.bufferedBytes, 0)
+  })
+
+  test('the packets in front of it have come out', () => {
+    const decoder = decoderFor(4)
+    decoder.push(Buffer.concat([publishBytes, publishBytes, bytes`00 00`]))
+    assert.ok(decoder.next())
+    assert.ok(decoder.next())
+    assert.throws(() => decoder.next(), ProtocolError)
+  })
+
+  test('in a CONNECT of 5.0 the decoder knows that it was one of 5.0', () => {
+    const decoder = freshDecoder()
+    faultOf(decoder, frame(0x10, bytes`0004 ${'MQTT'} 05 03 0000 00 0000`))
+    assert.equal(decoder.version, 5)
+  })
+})
+
+describe('CONNECT', () => {
+  test('sets the version that is read from then on', () => {
+    for (const version of [3, 4, 5] as const) {
+      const decoder = freshDecoder()
+      decoder.push(encode(smallConnect(version), version))
+      assert.equal((decoder.next() as ConnectPacket).version, version)
+      assert.equal(decoder.version, version)
+    }
+  })
+
+  test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] is read a second time, for the broker to refuse, and changes no version', () => {
+    const decoder = decoderFor(5)
+    decoder.push(encode(smallConnect(3), 3))
+    assert.equal((decoder.next() as ConnectPacket).version, 3)
+    assert.equal(decoder.version, 5)
+  })
+
+  test('keeps no chunk alive: password and will are copies', () => {
+    const decoder = freshDecoder()
+    const will = {
+      topic: 'w' as never,
+      payload: Buffer.from('gone'),
+      qos: 0 as const,
+      retain: false,
+      properties: undefined,
+    }
+    const chunk = encode({ ...smallConnect(4), username: 'u', password: Buffer.from('secret'), will }, 4)
+    decoder.push(chunk)
+    const packet = decoder.next() as ConnectPacket
+    chunk.fill(0)
+    assert.equal(packet.password?.toString(), 'secret')
+    assert.equal(packet.will?.payload.toString(), 'gone')
+  })
+})
+
+test('an announced length allocates nothing: memory follows what has come', () => {
+  const decoder = decoderFor(4, 'server', { maxPacketBytes: 300_000_000 })
+  const before = process.memoryUsage().arrayBuffers
+  decoder.push(bytes`30 ff ff ff 7f`)
+  decoder.next()
+  for (let chunk = 0; chunk < 16; chunk++) {
+    decoder.push(Buffer.alloc(65_536))
+    assert.equal(decoder.next(), undefined)
+  }
+  assert.equal(decoder.bufferedBytes, 5 + 16 * 65_536)
+  const grown = process.memoryUsage().arrayBuffers - before
+  assert.ok(grown < 16 * 1_048_576, `${grown} bytes for a mebibyte that came`)
+})
+
+test('a packet of a mebibyte in pieces of a byte takes time in proportion', () => {
+  const decoder = decoderFor(4, 'server', { maxPacketBytes: 2_000_000 })
+  const packet = frame(0x30, Buffer.concat([bytes`0001 ${'a'}`, Buffer.alloc(1_048_576)]))
+  for (let at = 0; at < packet.length; at++) {
+    decoder.push(packet.subarray(at, at + 1))
+    if (at % 1_000 === 0) assert.equal(decoder.next(), undefined)
+  }
+  assert.ok(decoder.next() instanceof PublishPacket)
+})
+
+test('ten thousand user properties are read in order', () => {
+  const decoder = decoderFor(5, 'server', { maxPropertyBytes: 1_000_000 })
+  const userProperties = Array.from({ length: 10_000 }, (_, index) => [`name ${index % 7}`, `${index}`] as const)
+  decoder.push(encode(new AckPacket('puback', 1, 0, { userProperties }), 5))
+  const packet = decoder.next() as AckPacket
+  assert.deepEqual(packet.properties?.userProperties, userProperties)
+})

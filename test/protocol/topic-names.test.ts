@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import {
+  countLevels,
+  hasWildcard,
+  matchesFilter,
+  parseTopicFilter,
+  parseTopicName,
+  splitSharedFilter,
+  type TopicFilter,
+} from '../../src/protocol/index.ts'
+
+describe('a topic name', () => {
+  test('is any text without wildcards', () => {
+    for (const name of ['a', '/', '/a', 'a/', 'a//b', ' ', '$SYS/x', 'Ä/ö', '\u0001', '🐦', 'a'.repeat(65_535)]) {
+      assert.equal(parseTopicName(name), name)
+    }
+  })
+
+  test('[MQTT-4.7.3-1] [MQTT-4.7.3-2] [MQTT-4.7.3-3] is neither empty, nor holds U+0000, nor takes more than 65,535 bytes', () => {
+    for (const text of ['', 'a\0b', 'a'.repeat(65_536), 'ü'.repeat(32_768), '\ud800']) {
+      assert.equal(parseTopicName(text), undefined)
+    }
+  })
+
+  test('[MQTT-3.3.2-2] [MQTT5-3.3.2-2] has no wildcard anywhere', () => {
+    for (const text of ['#', '+', 'a/#', 'a+b', '#a']) assert.equal(parseTopicName(text), undefined)
+  })
+})
+
+describe('a topic filter', () => {
+  test('has its wildcards in levels of their own', () => {
+    for (const filter of ['#', '+', 'a/#', '+/+', '/+', '+/', '/#', 'a/+/b/#', '$SYS/#', 'a', '$share', '$shared/a']) {
+      assert.equal(parseTopicFilter(filter), filter)
+    }
+  })
+
+  test('[MQTT-4.7.1-2] [MQTT-4.7.1-3] is none where a wildcard shares its level or # is not the last', () => {
+    for (const text of ['a#', '#a', 'a/#/b', '#/', 'a+', '+a', 'a/+b/c', '##', '++', '#/#', '']) {
+      assert.equal(parseTopicFilter(text), undefined)
+    }
+  })
+
+  test('[MQTT5-4.8.2-1] [MQTT5-4.8.2-2] that is shared has a group without wildcards and a filter', () => {
+    for (const text of [
+      '$share/g/a',
+      '$share/g/#',
+      '$share/g//',
+      '$share/g/+/b',
+      '$share/g/$SYS/#',
+      '$share/$share/a',
+    ]) {
+      assert.equal(parseTopicFilter(text), text)
+    }
+    for (const text of [
+      '$share/',
+      '$share//',
+      '$share//a',
+      '$share/g',
+      '$share/g/',
+      '$share/+/a',
+      '$share/#',
+      '$share/a#/b',
+    ]) {
+      assert.equal(parseTopicFilter(text), undefined)
+    }
+  })
+
+  test('is not shared twice', () => {
+    assert.equal(parseTopicFilter('$share/g/$share/h/a'), undefined)
+  })
+
+  test('is split into its group and the filter behind it', () => {
+    assert.deepEqual(splitSharedFilter('$share/g/a/#' as TopicFilter), { group: 'g', filter: 'a/#' })
+    assert.deepEqual(splitSharedFilter('$share/g//' as TopicFilter), { group: 'g', filter: '/' })
+    assert.equal(splitSharedFilter('a/$share/b' as TopicFilter), undefined)
+    assert.equal(splitSharedFilter('$share' as TopicFilter), undefined)
+  })
+})
+
+test('levels are counted by what separates them', () => {
+  for (const [text, levels] of [
+    ['a', 1],
+    ['/', 2],
+    ['a/b', 2],
+    ['/a/', 3],
+    ['//', 3],
+  ] as const) {
+    assert.equal(countLevels(text), levels)
+  }
+})
+
+test('a wildcard is seen wherever it stands', () => {
+  for (const text of ['+', 'a/#', 'a+']) assert.equal(hasWildcard(text), true)
+  for (const text of ['', 'a/b']) assert.equal(hasWildcard(text), false)
+})
+
+describe('a filter matches', () => {
+  const matching = [
+    ['sport/tennis/player1/#', 'sport/tennis/player1'],
+    ['sport/tennis/player1/#', 'sport/tennis/player1/ranking'],
+    ['sport/tennis/player1/#', 'sport/tennis/player1/score/wimbledon'],
+    ['sport/#', 'sport'],
+    ['#', 'a/b'],
+    ['#', '/'],
+    ['sport/+', 'sport/'],
+    ['sport/tennis/+', 'sport/tennis/player1'],
+    ['+/+', '/finance'],
+    ['/+', '/finance'],
+    ['+/tennis/#', 'sport/tennis'],
+    ['a', 'a'],
+    ['a//b', 'a//b'],
+    ['+/+/+', '//'],
+    ['$SYS/#', '$SYS'],
+    ['$SYS/#', '$SYS/broker/clients'],
+    ['$SYS/monitor/+', '$SYS/monitor/Clients'],
+    ['a/#', 'a/$b'],
+  ] as const
+  const others = [
+    ['sport/tennis/+', 'sport/tennis/player1/ranking'],
+    ['sport/+', 'sport'],
+    ['+', '/finance'],
+    ['a', 'A'],
+    ['a', 'a/'],
+    ['/a', 'a'],
+    ['a/b', 'a'],
+    ['a/+/c', 'a/b'],
+    ['a/b/#', 'a'],
+  ] as const
+
+  for (const [filter, topic] of matching) {
+    test(`${filter} matches ${topic}`, () => assert.equal(matchesFilter(filter, topic), true))
+  }
+  for (const [filter, topic] of others) {
+    test(`${filter} does not match ${topic}`, () => assert.equal(matchesFilter(filter, topic), false))
+  }
+
+  test('[MQTT-4.7.2-1] [MQTT5-4.7.2-1] with no wildcard in front of a topic that begins with $', () => {
+    for (const filter of ['#', '+/monitor/Clients', '+/#', '+']) {
+      assert.equal(matchesFilter(filter, '$SYS/monitor/Clients'), false)
+      assert.equal(matchesFilter(filter, '$SYS'), false)
+    }
+  })
+
+  test('exactly what a regular expression made from it matches', () => {
+    const level = fc.constantFrom('', 'a', 'b', '$x')
+    const topics = fc.array(level, { minLength: 1, maxLength: 4 }).map((levels) => levels.join('/'))
+    const filters = fc
+      .tuple(fc.array(fc.oneof(level, fc.constant('+')), { maxLength: 4 }), fc.boolean())
+      .map(([levels, endsInHash]) => [...levels, ...(endsInHash || levels.length === 0 ? ['#'] : [])].join('/'))
+    fc.assert(
+      fc.property(filters, topics, (filter, topic) => {
+        assert.equal(matchesFilter(filter, topic), asExpression(filter).test(topic))
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+})
+
+/** The same said in another language. */
+function asExpression(filter: string): RegExp {
+  const body = filter
+    .replaceAll('$', '\\$')
+    .replaceAll('+', '[^/]*')
+    .replace(/(^|\/)#$/, (_, separator) => (separator === '/' ? '(/.*)?' : '.*'))
+  return new RegExp(`^${/^[+#]/.test(filter) ? '(?!\\$)' : ''}${body}$`)
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { ProtocolError, TopicTable, type Topic, type TopicName } from '../../src/protocol/index.ts'
+
+const intern = (table: TopicTable, name: string): Topic => {
+  const bytes = Buffer.from(`..${name}..`)
+  return table.intern(bytes, 2, bytes.length - 2)
+}
+
+describe('a topic table', () => {
+  test('gives the same object for the same bytes, however they came', () => {
+    const table = new TopicTable(100)
+    const topic = intern(table, 'grüße/🐦')
+    assert.equal(intern(table, 'grüße/🐦'), topic)
+    assert.equal(table.named('grüße/🐦' as TopicName), topic)
+    assert.equal(topic.name, 'grüße/🐦')
+    assert.deepEqual(topic.bytes, Buffer.from('grüße/🐦'))
+    assert.equal(topic.levels, 2)
+  })
+
+  test('tells topics apart that differ in one byte, or in length only', () => {
+    const table = new TopicTable(100)
+    const names = ['a', 'aa', 'ab', 'ba', 'a/', '/a', 'a/b']
+    const topics = new Set(names.map((name) => intern(table, name)))
+    assert.equal(topics.size, names.length)
+    for (const name of names) assert.equal(intern(table, name).name, name)
+  })
+
+  test('keeps no chunk alive', () => {
+    const bytes = Buffer.from('a/b')
+    const topic = new TopicTable(10).intern(bytes, 0, 3)
+    bytes.fill(0)
+    assert.equal(topic.bytes.toString(), 'a/b')
+    assert.notEqual(topic.bytes.buffer, bytes.buffer)
+  })
+
+  test('never remembers what is no topic name', () => {
+    const table = new TopicTable(10)
+    for (let attempt = 0; attempt < 2; attempt++) {
+      for (const text of ['', 'a/#', '+', 'a\0']) assert.throws(() => intern(table, text), ProtocolError)
+    }
+  })
+
+  test('remembers all that is in use while it has room', () => {
+    const table = new TopicTable(20_000)
+    const topics = Array.from({ length: 10_000 }, (_, index) => intern(table, `sensor/${index}/state`))
+    for (const [index, topic] of topics.entries()) assert.equal(intern(table, `sensor/${index}/state`), topic)
+  })
+
+  test('forgets what was not asked for since half of its capacity came, and keeps what was', () => {
+    const table = new TopicTable(100)
+    const busy = intern(table, 'busy')
+    const idle = intern(table, 'idle')
+    for (let index = 0; index < 500; index++) {
+      intern(table, `passing/${index}`)
+      assert.equal(intern(table, 'busy'), busy)
+    }
+    assert.notEqual(intern(table, 'idle'), idle)
+    assert.equal(idle.name, 'idle', 'a forgotten topic stays valid')
+  })
+
+  test('is bounded in bytes too: long names are forgotten sooner', () => {
+    const table = new TopicTable(1_000)
+    const first = intern(table, 'first')
+    for (let index = 0; index < 10; index++) intern(table, `${index}`.repeat(65_000))
+    assert.notEqual(intern(table, 'first'), first)
+  })
+
+  test('serves topics that collide: they push each other out, and each is what it says', () => {
+    const table = new TopicTable(4_096)
+    // Whatever the hash, so many names in so small a table share slots.
+    for (let round = 0; round < 3; round++) {
+      for (let index = 0; index < 3_000; index++) assert.equal(intern(table, `t${index}`).name, `t${index}`)
+    }
+  })
+})
