@@ -52,8 +52,10 @@ async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Te
 function readConfiguration(options: StartOptions, program: Program): Configured {
   const file = options.config ?? ownConfigFile(program.installation)
   const source = file === undefined ? { text: '' } : readConfigFile(file)
-  if ('error' in source)
-    return { problems: [`configuration ${file}: ${source.error}; name another with --config FILE`] }
+  if ('error' in source) {
+    const problem = `configuration ${file}: ${source.error}; name another with --config FILE`
+    return { problems: [problem], exitCode: exitCodes.failed }
+  }
   const loaded = loadConfig({
     text: source.text,
     overrides: options.set,
