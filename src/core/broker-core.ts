@@ -143,7 +143,10 @@ function handleFault(state: BrokerState, connection: Connection, error: Protocol
 }
 
 function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: 'bodies-counted' }>): void {
-  for (const [bodyId, references] of input.counts) state.bodies.addSwept(bodyId, references)
+  for (const [bodyId, references] of input.counts) {
+    state.bodies.addSwept(bodyId, references)
+    state.bodyIdsUsedUpTo(bodyId)
+  }
   if (!input.isEnd) return
   for (const id of state.bodies.takeUnreferenced()) remove(state, { kind: 'body', id })
 }

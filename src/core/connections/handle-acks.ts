@@ -6,8 +6,7 @@ import type { Connection } from '../connection.ts'
 import { pump } from '../delivery/pump.ts'
 import { sendAck } from '../delivery/send-to-client.ts'
 import { forgetDelivery, put, remove } from '../delivery/stored-queue.ts'
-import type { Delivery } from '../sessions/delivery.ts'
-import type { Session } from '../sessions/session.ts'
+import type { Session, SessionDelivery } from '../sessions/session.ts'
 import { endConnection } from './close-connection.ts'
 
 const firstError = 0x80
@@ -51,7 +50,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
 }
 
 /** [MQTT-4.3.3-1] From here on the message is the client's: only its packet id is kept. */
-function markReceived(state: BrokerState, session: Session, delivery: Delivery): void {
+function markReceived(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   if (delivery.sequence !== 0) {
     forgetDelivery(state, session, delivery)
     const { clientId } = session
@@ -76,7 +75,7 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
 }
 
 /** The exchange is over: room for the next. */
-function finish(state: BrokerState, session: Session, delivery: Delivery): void {
+function finish(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   session.outgoing?.remove(delivery)
   if (delivery.sequence !== 0) {
     if (delivery.stage !== 'received') forgetDelivery(state, session, delivery)

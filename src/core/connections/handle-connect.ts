@@ -1,17 +1,19 @@
 // CONNECT, as a list of steps. Whether the client may connect is asked and not awaited: between the question and the
 // answer the connection has a named state, and what the client sends meanwhile is parked in order.
 
-import { reasonCodes, returnCodeFor, type ConnectPacket, type ReasonCode } from '../../protocol/index.ts'
+import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type ReasonCode } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { ConnectVerdict } from '../inputs.ts'
 import { moveTo, stateOf, type AwaitingVerdict } from './connection-state.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
 import { openConnection } from './open-connection.ts'
-import type { HandlePacket } from './handle-packet.ts'
 
 /** MQTT 3.1 allows client ids of 1 to 23 characters. */
 const maxClientIdCharacters31 = 23
+
+/** What handles the packets that were parked; handed in, as it calls this file itself. */
+export type HandlePacket = (state: BrokerState, connection: Connection, packet: Packet) => void
 
 interface Refusal {
   readonly reason: ReasonCode

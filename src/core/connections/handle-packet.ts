@@ -12,8 +12,6 @@ import { handleDisconnect } from './handle-disconnect.ts'
 import { handlePublish } from './handle-publish.ts'
 import { handleSubscribe, handleUnsubscribe } from './handle-subscribe.ts'
 
-export type HandlePacket = (state: BrokerState, connection: Connection, packet: Packet) => void
-
 export function handlePacket(state: BrokerState, connection: Connection, packet: Packet): void {
   const now = stateOf(connection)
   switch (now.state) {

@@ -6,8 +6,7 @@ import type { Connection } from '../connection.ts'
 import { own, type Message } from '../message.ts'
 import type { DropReason } from '../outputs.ts'
 import { publishHead } from '../send-list.ts'
-import type { Delivery } from '../sessions/delivery.ts'
-import type { Session } from '../sessions/session.ts'
+import type { Session, SessionDelivery } from '../sessions/session.ts'
 import { fits, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
 import { forgetDelivery, keepDelivery, put } from './stored-queue.ts'
 
@@ -38,7 +37,7 @@ export function offerAtMostOnce(
 }
 
 /** QoS 1 and 2. A stored session keeps it whatever becomes of it next. */
-export function offer(state: BrokerState, session: Session, delivery: Delivery, message: Message): void {
+export function offer(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored !== undefined) {
     if (stored.count >= state.settings.maxStoredMessages) return state.countDrop(session, message, 'storage-full')
@@ -62,7 +61,7 @@ export function hasRoom(state: BrokerState, session: Session, connection: Connec
   )
 }
 
-function leaveWaiting(state: BrokerState, session: Session, delivery: Delivery, message: Message): void {
+function leaveWaiting(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored === undefined) return waitInMemory(state, session, delivery, message)
   const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
@@ -73,7 +72,7 @@ function leaveWaiting(state: BrokerState, session: Session, delivery: Delivery, 
   session.queue().push(delivery)
 }
 
-function waitInMemory(state: BrokerState, session: Session, delivery: Delivery, message: Message): void {
+function waitInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   const queue = session.queue()
   if (queue.length >= state.settings.maxQueuedMessages) {
     if (state.settings.queueFullPolicy === 'drop-newest') return state.countDrop(session, message, 'queue-full')
@@ -88,7 +87,12 @@ function waitInMemory(state: BrokerState, session: Session, delivery: Delivery, 
  * The first sending in this connection. Puts the delivery in flight, or drops it where the client could not take it
  * or its time is over.
  */
-export function sendFirst(state: BrokerState, session: Session, connection: Connection, delivery: Delivery): void {
+export function sendFirst(
+  state: BrokerState,
+  session: Session,
+  connection: Connection,
+  delivery: SessionDelivery,
+): void {
   const message = delivery.message
   if (message === undefined) return
   const refusal = reasonNotToSend(state, connection, delivery, message)
@@ -105,7 +109,7 @@ export function sendFirst(state: BrokerState, session: Session, connection: Conn
 function reasonNotToSend(
   state: BrokerState,
   connection: Connection,
-  delivery: Delivery,
+  delivery: SessionDelivery,
   message: Message,
 ): DropReason | undefined {
   // What may have been sent before is owed to the client: its packet id is known to it.
@@ -114,7 +118,13 @@ function reasonNotToSend(
   return undefined
 }
 
-function abandon(state: BrokerState, session: Session, delivery: Delivery, message: Message, reason: DropReason): void {
+function abandon(
+  state: BrokerState,
+  session: Session,
+  delivery: SessionDelivery,
+  message: Message,
+  reason: DropReason,
+): void {
   if (delivery.packetId !== 0) session.window().remove(delivery)
   state.countDrop(session, message, reason)
   forgetDelivery(state, session, delivery)
@@ -125,7 +135,7 @@ export function transmit(
   state: BrokerState,
   session: Session,
   connection: Connection,
-  delivery: Delivery,
+  delivery: SessionDelivery,
   message: Message,
 ): void {
   const head = publishHead(delivery.qos, { retain: delivery.retain, dup: delivery.wasSent }, delivery.packetId)

@@ -3,10 +3,11 @@
 
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import type { SharedGroup } from '../topics/index.ts'
 import { fromStored } from '../message.ts'
 import type { QueuedRecord, StoredRecord } from '../records.ts'
 import { Delivery } from '../sessions/delivery.ts'
-import type { Session, StoredQueue } from '../sessions/session.ts'
+import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import { parseTopicName } from '../../protocol/index.ts'
 import { hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
 import { sendAck } from './send-to-client.ts'
@@ -28,7 +29,7 @@ export function pump(state: BrokerState, session: Session): void {
   else if (session.scans !== undefined && session.pendingCount === 0) state.scanning.add(session)
 }
 
-function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: Delivery): void {
+function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
   session.stored?.packetIds?.delete(delivery.sequence)
   sendFirst(state, session, connection, delivery)
 }
@@ -48,7 +49,7 @@ export function resend(state: BrokerState, session: Session, connection: Connect
   if (session.inflightCount > 0 && connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
 }
 
-function resendOne(state: BrokerState, session: Session, connection: Connection, delivery: Delivery): void {
+function resendOne(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
   if (delivery.stage === 'waiting') return // Its packet id is remembered, its message is still on disk.
   delivery.sentAtMs = state.nowMs
   if (delivery.stage === 'received') {
@@ -104,7 +105,8 @@ function restoreDelivery(state: BrokerState, session: Session, stored: StoredQue
   if (record.bodyId !== undefined) message.bodyId = record.bodyId
   const packetId = stored.packetIds?.get(record.sequence)
   const reserved = packetId === undefined ? undefined : session.window().get(packetId)
-  const delivery = reserved ?? new Delivery(message, { ...record, group: undefined })
+  const delivery: SessionDelivery =
+    reserved ?? new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.message = message
   delivery.sequence = record.sequence
   if (reserved === undefined && record.qos === 1) delivery.wasSent = mayHaveBeenSent(stored, record.sequence)

@@ -2,8 +2,7 @@
 
 import type { BrokerState } from '../broker-state.ts'
 import { Message, toStored } from '../message.ts'
-import type { Delivery } from '../sessions/delivery.ts'
-import { newStoredQueue, type Session, type StoredQueue } from '../sessions/session.ts'
+import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { deliverToGroup, publish } from './publish.ts'
 import { retain } from './retained-messages.ts'
 import { expiryMs, forgetDelivery, put, recordSession, remove } from './stored-queue.ts'
@@ -68,12 +67,12 @@ function releaseBodies(state: BrokerState, session: Session): void {
 }
 
 /** [MQTT5-4.8.2-5] What a shared group gave to this session and its client has not acknowledged, in order. */
-function sharedDeliveries(session: Session): Delivery[] {
+function sharedDeliveries(session: Session): SessionDelivery[] {
   const inFlight = (session.outgoing?.inSendOrder() ?? []).filter((delivery) => delivery.qos === 1)
   return [...inFlight, ...waiting(session)].filter((delivery) => delivery.group !== undefined)
 }
 
-function waiting(session: Session): Delivery[] {
+function waiting(session: Session): SessionDelivery[] {
   const all = session.pending?.takeAll() ?? []
   for (const delivery of all) session.pending?.push(delivery)
   return all
@@ -94,14 +93,14 @@ function passOnShared(state: BrokerState, session: Session): void {
   }
 }
 
-function hasOpenMember(delivery: Delivery, except: Session): boolean {
+function hasOpenMember(delivery: SessionDelivery, except: Session): boolean {
   for (const member of delivery.group?.members() ?? []) {
     if (member.subscriber !== except && member.subscriber.connection !== undefined) return true
   }
   return false
 }
 
-function moveToAnother(state: BrokerState, session: Session, delivery: Delivery): boolean {
+function moveToAnother(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }

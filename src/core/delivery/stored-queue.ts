@@ -4,8 +4,7 @@
 import type { BrokerState } from '../broker-state.ts'
 import { toStored, type Message } from '../message.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../records.ts'
-import type { Delivery } from '../sessions/delivery.ts'
-import { neverExpires, type Session, type StoredQueue } from '../sessions/session.ts'
+import { neverExpires, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 
 /** After so many acknowledged messages the record of the session says where its queue begins now. */
 const headRecordInterval = 1_000
@@ -23,7 +22,7 @@ export function keepDelivery(
   state: BrokerState,
   session: Session,
   stored: StoredQueue,
-  delivery: Delivery,
+  delivery: SessionDelivery,
   message: Message,
 ): void {
   delivery.sequence = stored.nextSequence++
@@ -51,7 +50,7 @@ export function keepBody(state: BrokerState, message: Message): void {
 }
 
 /** The queued record has served: struck if it was never written, else deleted. */
-export function forgetDelivery(state: BrokerState, session: Session, delivery: Delivery): void {
+export function forgetDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const stored = session.stored
   if (stored === undefined || delivery.sequence === 0) return
   if (delivery.putBatch === state.gathering.number) state.gathering.changes[delivery.putIndex] = undefined

@@ -6,12 +6,11 @@
 
 import type { PacketId, QoS } from '../../protocol/index.ts'
 import type { Message } from '../message.ts'
-import type { SharedGroup } from '../topics/index.ts'
-import type { Session } from './session.ts'
 
 export type DeliveryStage = 'waiting' | 'sent' | 'received'
 
-export class Delivery {
+/** `Group`: what stands for a shared group; nothing here looks inside. */
+export class Delivery<Group extends object> {
   /** Undefined once PUBREC has come, or after a restart for what had reached that stage before. */
   message: Message | undefined
   readonly qos: QoS
@@ -31,9 +30,9 @@ export class Delivery {
   putBatch: number
   putIndex: number
   /** The shared group that chose this session, where one did. */
-  readonly group: SharedGroup<Session> | undefined
+  readonly group: Group | undefined
 
-  constructor(message: Message | undefined, from: DeliverySource) {
+  constructor(message: Message | undefined, from: DeliverySource<Group>) {
     this.message = message
     this.qos = from.qos
     this.retain = from.retain
@@ -50,9 +49,9 @@ export class Delivery {
   }
 }
 
-export interface DeliverySource {
+export interface DeliverySource<Group extends object> {
   readonly qos: QoS
   readonly retain: boolean
   readonly subscriptionIdentifiers: readonly number[] | undefined
-  readonly group: SharedGroup<Session> | undefined
+  readonly group: Group | undefined
 }

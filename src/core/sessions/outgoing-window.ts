@@ -7,13 +7,17 @@
 
 import { assert } from '../assert.ts'
 import type { PacketId } from '../../protocol/index.ts'
-import type { Delivery } from './delivery.ts'
 
 const firstSlots = 8
 const allPacketIds = 65_536
 
-export class OutgoingWindow {
-  #slots: (Delivery | undefined)[]
+export interface InFlight {
+  packetId: PacketId
+  sendOrder: number
+}
+
+export class OutgoingWindow<D extends InFlight> {
+  #slots: (D | undefined)[]
   #count = 0
   #lastId = 0
   #sendOrder = 0
@@ -27,7 +31,7 @@ export class OutgoingWindow {
   }
 
   /** Gives the delivery a packet id that nothing in flight has. */
-  add(delivery: Delivery): PacketId {
+  add(delivery: D): PacketId {
     assert(this.#count < allPacketIds - 1, 'every packet id is in flight')
     if (this.#count * 2 >= this.#slots.length) this.#grow()
     const mask = this.#slots.length - 1
@@ -41,18 +45,18 @@ export class OutgoingWindow {
   }
 
   /** Puts back what had its packet id before a restart. */
-  addWithId(delivery: Delivery, packetId: PacketId): void {
+  addWithId(delivery: D, packetId: PacketId): void {
     assert(this.get(packetId) === undefined, `packet id ${packetId} is in flight already`)
     while (this.#slots[packetId & (this.#slots.length - 1)] !== undefined) this.#grow()
     this.#put(delivery, packetId)
   }
 
-  get(packetId: PacketId): Delivery | undefined {
+  get(packetId: PacketId): D | undefined {
     const delivery = this.#slots[packetId & (this.#slots.length - 1)]
     return delivery !== undefined && delivery.packetId === packetId ? delivery : undefined
   }
 
-  remove(delivery: Delivery): void {
+  remove(delivery: D): void {
     const slot = delivery.packetId & (this.#slots.length - 1)
     assert(this.#slots[slot] === delivery, `packet id ${delivery.packetId} was never in flight`)
     this.#slots[slot] = undefined
@@ -60,11 +64,11 @@ export class OutgoingWindow {
   }
 
   /** In the order in which they were first sent. */
-  inSendOrder(): Delivery[] {
+  inSendOrder(): D[] {
     return this.#slots.filter((delivery) => delivery !== undefined).sort((a, b) => a.sendOrder - b.sendOrder)
   }
 
-  #put(delivery: Delivery, packetId: PacketId): void {
+  #put(delivery: D, packetId: PacketId): void {
     delivery.packetId = packetId
     delivery.sendOrder = ++this.#sendOrder
     this.#slots[packetId & (this.#slots.length - 1)] = delivery
@@ -74,7 +78,7 @@ export class OutgoingWindow {
   #grow(): void {
     const old = this.#slots
     if (old.length === allPacketIds) return // Every id has a slot of its own.
-    const slots: (Delivery | undefined)[] = Array.from({ length: old.length * 2 })
+    const slots: (D | undefined)[] = Array.from({ length: old.length * 2 })
     for (const delivery of old) if (delivery !== undefined) slots[delivery.packetId & (slots.length - 1)] = delivery
     this.#slots = slots
   }

@@ -3,27 +3,25 @@
 //   items:  [ -- | -- | C | D | E ]
 //                       ^ head        what is before the head is given up, and cut off now and then
 
-import type { Delivery } from './delivery.ts'
-
 const cutAt = 256
 
-export class PendingQueue {
-  #items: (Delivery | undefined)[] = []
+export class PendingQueue<D extends object> {
+  #items: (D | undefined)[] = []
   #head = 0
 
   get length(): number {
     return this.#items.length - this.#head
   }
 
-  push(delivery: Delivery): void {
+  push(delivery: D): void {
     this.#items.push(delivery)
   }
 
-  peek(): Delivery | undefined {
+  peek(): D | undefined {
     return this.#items[this.#head]
   }
 
-  shift(): Delivery | undefined {
+  shift(): D | undefined {
     if (this.length === 0) return undefined
     const first = this.#items[this.#head]
     this.#items[this.#head++] = undefined
@@ -35,7 +33,7 @@ export class PendingQueue {
   }
 
   /** All of it, in order; the queue is empty afterwards. */
-  takeAll(): Delivery[] {
+  takeAll(): D[] {
     const all = this.#items.slice(this.#head).filter((delivery) => delivery !== undefined)
     this.#items = []
     this.#head = 0

@@ -10,12 +10,15 @@ import type { PacketId, ProtocolVersion, TopicFilter } from '../../protocol/inde
 import type { Connection } from '../connection.ts'
 import type { QuestionId } from '../inputs.ts'
 import type { Message } from '../message.ts'
-import type { RetainedCursor, SubscriptionOptions } from '../topics/index.ts'
+import type { RetainedCursor, SharedGroup, SubscriptionOptions } from '../topics/index.ts'
+import type { Delivery } from './delivery.ts'
 import { OutgoingWindow } from './outgoing-window.ts'
 import { PendingQueue } from './pending-queue.ts'
 
 /** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
 export const neverExpires = 0xffffffff
+
+export type SessionDelivery = Delivery<SharedGroup<Session>>
 
 export interface SessionWill {
   readonly message: Message
@@ -63,8 +66,8 @@ export class Session {
   /** Meaningful while `connection` is undefined. */
   disconnectedAtMs: number
   subscriptions: Map<TopicFilter, SubscriptionOptions> | undefined
-  outgoing: OutgoingWindow | undefined
-  pending: PendingQueue | undefined
+  outgoing: OutgoingWindow<SessionDelivery> | undefined
+  pending: PendingQueue<SessionDelivery> | undefined
   /** Deliveries in flight at most: the client's Receive Maximum or our own limit. */
   windowLimit: number
   /** QoS 2 packet ids that the client has not released, with the time at which each came. */
@@ -117,12 +120,12 @@ export class Session {
     return this.stored === undefined ? 0 : this.stored.nextSequence - this.stored.diskFrom
   }
 
-  window(): OutgoingWindow {
+  window(): OutgoingWindow<SessionDelivery> {
     this.outgoing ??= new OutgoingWindow()
     return this.outgoing
   }
 
-  queue(): PendingQueue {
+  queue(): PendingQueue<SessionDelivery> {
     this.pending ??= new PendingQueue()
     return this.pending
   }

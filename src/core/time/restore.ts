@@ -14,6 +14,7 @@ import type {
   WillRecord,
 } from '../records.ts'
 import { Delivery } from '../sessions/delivery.ts'
+import type { SharedGroup } from '../topics/index.ts'
 import { newStoredQueue, Session } from '../sessions/session.ts'
 
 /** Records may come in any order, but a session comes before what is its. */
@@ -103,7 +104,7 @@ function restoreIncoming(state: BrokerState, clientId: string, packetId: number)
 function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
   const session = state.sessions.get(record.clientId)
   if (session?.stored === undefined || session.window().get(record.packetId) !== undefined) return
-  const delivery = new Delivery(undefined, {
+  const delivery = new Delivery<SharedGroup<Session>>(undefined, {
     qos: 2,
     retain: false,
     subscriptionIdentifiers: undefined,

@@ -1,59 +1,73 @@
 // How a topic learns that a subscription that matters to it has changed, without asking the subscriptions and without
 // a list of topics: counters in cells, and each change adds one to a single cell.
 //
-//   a change of         adds one to the cell of
-//   a/b/c/d             the whole name a/b/c/d           (no wildcard: it can only match that name)
-//   a/b/c/d/+           the first levels a/b/c           (at most three)
-//   a/b/#               the first levels a/b
-//   a/+/c               the first level  a
-//   #   +/b             no level: the root cell
+// A topic watches ten cells, each found by a hash:
 //
-//   the topic a/b/c/d watches  root, a, a/b, a/b/c, and its whole name
+//   building/7/floor/3/lamp
+//   ├─ root cell            every topic
+//   ├─ whole name           only this one
+//   ├─ first levels         building   building/7   building/7/floor   building/7/floor/3
+//   └─ level at its place   7 as the 2nd   floor as the 3rd   3 as the 4th   lamp as the 5th
 //
-// Every filter that matches a topic adds to one of the five cells that the topic watches: its literal levels in front
-// of the first wildcard are the topic's own. Cells are found by hash, so a topic may also hear of changes that are none
-// of its business: then a plan is made anew that need not have been, and nothing is wrong. (Whoever makes names
-// collide on purpose gains that and no more.)
+// A filter can only match a topic that has all its literal levels, and in their places. So a change of a filter may
+// count in the cell of any of them, and of its literal beginning: every topic that it matches watches each of these.
+// The one that the fewest topics watch is taken (`#watchers`):
 //
-// Counters only grow. So the topic keeps the *sum* of its five cells, and an equal sum later means that none of them
-// has moved: five loads and four additions instead of five comparisons with five remembered numbers.
+//   building/7/floor/3/lamp   its whole name: it has no wildcard
+//   building/7/#              building/7                        (or 7 as the 2nd)
+//   +/+/floor/3/#             floor as the 3rd or 3 as the 4th, whichever is rarer
+//   #   +/+                   the root cell: all topics
+//
+// Cells are found by hash and shared, so a topic also hears of changes that are none of its business: then a plan is
+// made anew that need not have been, and nothing is wrong. (Whoever makes names collide on purpose gains that and no
+// more; nor does a wrong guess of `#watchers`, which never hears that a topic is forgotten, cost more.)
+//
+// Counters only grow. So the topic keeps the *sum* of its cells, and an equal sum later means that none of them has
+// moved: ten loads and nine additions instead of ten comparisons with ten remembered numbers.
 //
 // Sums are taken modulo 2^32. They could come around only after 2^32 additions; an era ends long before, and a watch of
 // another era is always stale. A watch also belongs to one set of cells: that of another broker is of another era.
 
-import { hasWildcard, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+import type { TopicFilter, TopicName } from '../../protocol/index.ts'
+import { hashStart, hashStep } from './text-hash.ts'
 
+const separator = '/'.charCodeAt(0)
 const cellCount = 65_536
 const rootCell = 0
-const watchedDepth = 3
-/** One change can count up to five times in a sum, if hashes collide: 5 * 2^29 < 2^32. */
-const changesPerEra = 2 ** 29
-const separator = 47
+/** So many first levels of a name have a cell for all of them together, ... */
+const watchedBeginnings = 4
+/** ... and the levels at the places 1 to this have a cell each. (That of place 0 is the beginning of one level.) */
+const watchedPlaces = 4
+/** One change can count up to ten times in a sum, if hashes collide: 10 * 2^28 < 2^32. */
+const changesPerEra = 2 ** 28
 
-/** The cells of one topic and what they came to when it last looked. */
+/** What a topic keeps: its cells, two in one number, and what they came to when it last looked. */
 export class CellWatch {
   era: object | undefined = undefined
   sum: number = 0
-  readonly first: number
-  readonly second: number
-  readonly third: number
-  readonly whole: number
+  readonly cells01: number
+  readonly cells23: number
+  readonly cells45: number
+  readonly cells67: number
+  readonly cell8: number
 
-  /** Where a name has less than three levels the missing ones are the root cell again. */
   constructor(name: TopicName) {
-    const firstEnd = name.indexOf('/')
-    const secondEnd = firstEnd === -1 ? -1 : name.indexOf('/', firstEnd + 1)
-    const thirdEnd = secondEnd === -1 ? -1 : name.indexOf('/', secondEnd + 1)
-    this.first = levelsCell(hashOf(name, firstEnd === -1 ? name.length : firstEnd))
-    this.second = firstEnd === -1 ? rootCell : levelsCell(hashOf(name, secondEnd === -1 ? name.length : secondEnd))
-    this.third = secondEnd === -1 ? rootCell : levelsCell(hashOf(name, thirdEnd === -1 ? name.length : thirdEnd))
-    this.whole = wholeNameCell(hashOf(name, name.length))
+    const found = [wholeNameCell(name), ...levelCells(name, name.length)]
+    // A name of few levels watches the root cell in place of what it has not.
+    const cell = (at: number): number => found[at] ?? rootCell
+    this.cells01 = cell(0) | (cell(1) << 16)
+    this.cells23 = cell(2) | (cell(3) << 16)
+    this.cells45 = cell(4) | (cell(5) << 16)
+    this.cells67 = cell(6) | (cell(7) << 16)
+    this.cell8 = cell(8)
   }
 }
 
-/** The counters themselves: 256 KiB, however many topics and subscriptions there are. */
+/** The counters themselves: 512 KiB, however many topics and subscriptions there are. */
 export class ChangeCells {
   readonly #counts: Int32Array = new Int32Array(cellCount)
+  /** How many topics began to watch each cell. */
+  readonly #watchers: Uint32Array = new Uint32Array(cellCount)
   readonly #changesPerEra: number
   #changesLeft: number
   #era: object = {}
@@ -66,16 +80,25 @@ export class ChangeCells {
 
   /** A subscription to `filter` (without `$share/group/`) has come, gone or changed. */
   touch(filter: TopicFilter): void {
-    this.#counts[cellOf(filter)] += 1
+    this.#counts[this.#cellOf(filter)] += 1
     this.#changesLeft -= 1
     if (this.#changesLeft > 0) return
     this.#era = {}
     this.#changesLeft = this.#changesPerEra
   }
 
+  /** Says that there is a topic that watches these cells from now on. */
+  addWatch(watch: CellWatch): void {
+    for (const pair of [watch.cells01, watch.cells23, watch.cells45, watch.cells67]) {
+      this.#watchers[pair & 0xffff] += 1
+      this.#watchers[pair >>> 16] += 1
+    }
+    this.#watchers[watch.cell8] += 1
+  }
+
   /** Whether nothing that matters to the topic has changed since `renew`. May say no without need. */
   isCurrent(watch: CellWatch): boolean {
-    return watch.era === this.#era && watch.sum === this.#sumOf(watch)
+    return watch.sum === this.#sumOf(watch) && watch.era === this.#era
   }
 
   /** From now on. */
@@ -84,43 +107,59 @@ export class ChangeCells {
     watch.sum = this.#sumOf(watch)
   }
 
-  #sumOf(watch: CellWatch): number {
+  #sumOf({ cells01, cells23, cells45, cells67, cell8 }: CellWatch): number {
     const counts = this.#counts
-    return (
-      (counts[rootCell] + counts[watch.first] + counts[watch.second] + counts[watch.third] + counts[watch.whole]) | 0
-    )
+    const early = counts[cells01 & 0xffff] + counts[cells01 >>> 16] + counts[cells23 & 0xffff] + counts[cells23 >>> 16]
+    const late = counts[cells45 & 0xffff] + counts[cells45 >>> 16] + counts[cells67 & 0xffff] + counts[cells67 >>> 16]
+    return (early + late + counts[cell8] + counts[rootCell]) | 0
+  }
+
+  #cellOf(filter: TopicFilter): number {
+    const wildcardAt = filter.search(/[+#]/)
+    if (wildcardAt === -1) return wholeNameCell(filter)
+    let rarest = rootCell
+    let fewest = Infinity
+    for (const cell of levelCells(filter, wildcardAt)) {
+      if (this.#watchers[cell] >= fewest) continue
+      rarest = cell
+      fewest = this.#watchers[cell]
+    }
+    return rarest
   }
 }
 
-function cellOf(filter: TopicFilter): number {
-  if (!hasWildcard(filter)) return wholeNameCell(hashOf(filter, filter.length))
-  const end = watchedEnd(filter)
-  return end === undefined ? rootCell : levelsCell(hashOf(filter, end))
-}
-
-/** Where the last watched level in front of the first wildcard ends, undefined where there is none. */
-function watchedEnd(filter: TopicFilter): number | undefined {
-  let end: number | undefined
+/**
+ * The cells of the levels of a name or filter: its beginnings as far as they end in front of `literalEnd`, and each
+ * literal level at its place.
+ */
+function levelCells(text: string, literalEnd: number): number[] {
+  const cells: number[] = []
+  let beginning = hashStart
   let start = 0
-  for (let depth = 0; depth < watchedDepth; depth += 1) {
-    const first = filter[start]
-    if (first === '+' || first === '#') return end
-    const separatorAt = filter.indexOf('/', start)
-    // The wildcard is still ahead, so there is a separator in front of it.
-    end = separatorAt
-    start = separatorAt + 1
+  for (let place = 0; place <= watchedPlaces; place += 1) {
+    let level = hashStep(hashStart, place)
+    let at = start
+    for (; at < text.length; at += 1) {
+      const unit = text.charCodeAt(at)
+      if (unit === separator) break
+      beginning = hashStep(beginning, unit)
+      level = hashStep(level, unit)
+    }
+    const isWildcard = text[start] === '+' || text[start] === '#'
+    if (place < watchedBeginnings && at <= literalEnd && !isWildcard) cells.push(cellNumber(beginning))
+    if (place > 0 && !isWildcard) cells.push(cellNumber(level))
+    if (at === text.length) break
+    beginning = hashStep(beginning, separator)
+    start = at + 1
   }
-  return end
+  return cells
 }
 
-/** FNV-1a over the UTF-16 units of `text` up to `end`. */
-function hashOf(text: string, end: number): number {
-  let hash = 0x811c9dc5 | 0
-  for (let at = 0; at < end; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-  return hash
+/** Not the cell of the same text as a beginning: a change of `a` must not count for `a/b`. */
+function wholeNameCell(name: string): number {
+  let hash = hashStep(hashStart, separator)
+  for (let at = 0; at < name.length; at += 1) hash = hashStep(hash, name.charCodeAt(at))
+  return cellNumber(hash)
 }
 
-const levelsCell = (hash: number): number => ((hash >>> 16) ^ hash) & (cellCount - 1)
-
-/** Not the cell of the same text as first levels: a change of `a` must not count for `a/b`. */
-const wholeNameCell = (hash: number): number => levelsCell(Math.imul(hash ^ separator, 0x01000193))
+const cellNumber = (hash: number): number => ((hash >>> 16) ^ hash) & (cellCount - 1)

@@ -8,10 +8,10 @@
 // A plan is a picture of one moment and is never changed. The groups in it are the living ones: who joins or leaves a
 // group that goes on is seen without a new plan.
 
-import type { QoS, TopicName } from '../../protocol/index.ts'
+import type { QoS } from '../../protocol/index.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
-import type { SubscriptionTrie } from './subscription-trie.ts'
+import type { Audience } from './subscription-trie.ts'
 
 /** What several subscriptions of one subscriber come to for one message. */
 export interface EffectiveOptions {
@@ -105,14 +105,16 @@ export class DeliveryPlan<S extends object> {
   }
 }
 
-/** The plan as the subscriptions are now. */
-export function makePlan<S extends object>(trie: SubscriptionTrie<S>, topic: TopicName): DeliveryPlan<S> {
+const nobody: readonly never[] = []
+
+/** A plan for the audiences of all filters that match a topic. */
+export function makePlan<S extends object>(audiences: readonly Audience<S>[]): DeliveryPlan<S> {
   const recipients: Recipient<S>[] = []
   const groups: SharedGroup<S>[] = []
   // Within one filter a subscriber stands once, so the first audience needs no looking for repeats.
   let known: Map<S, Recipient<S>> | undefined
 
-  trie.match(topic, (audience) => {
+  for (const audience of audiences) {
     if (known === undefined && recipients.length > 0) known = new Map(recipients.map((one) => [one.subscriber, one]))
     audience.forEach((subscriber, options) => {
       const recipient = known?.get(subscriber)
@@ -125,6 +127,11 @@ export function makePlan<S extends object>(trie: SubscriptionTrie<S>, topic: Top
       known?.set(subscriber, newcomer)
     })
     audience.forEachGroup((group) => groups.push(group))
-  })
-  return new DeliveryPlan(recipients, groups)
+  }
+  return new DeliveryPlan(trimmed(recipients), trimmed(groups))
+}
+
+/** An array that was pushed to has room for 17, and there may be a million plans of one recipient. */
+function trimmed<T>(list: T[]): readonly T[] {
+  return list.length === 0 ? nobody : list.slice()
 }

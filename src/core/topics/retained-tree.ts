@@ -9,12 +9,13 @@
 // node's own (`message`). An empty node is taken out; a node that holds but one message stays as it is, so that a
 // cursor that walks below it loses nothing.
 //
-// A cursor walks in slices while the tree changes between them. Its place is an iterator of a Map on each level: a
-// Map's iterator comes once to every entry that is there throughout, whatever is put in or taken out meanwhile, and the
-// nodes above a message that stays are never replaced. Hence every message whose topic is retained throughout is given
+// A cursor walks in slices while the tree changes between them. Its place is a walk of a WideMap on each level: such a
+// walk comes once to every entry that is there throughout, whatever is put in or taken out meanwhile, and the nodes
+// above a message that stays are never replaced. Hence every message whose topic is retained throughout is given
 // exactly once. What comes or goes meanwhile may be given or not.
 
 import { matchesFilter, type Topic, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+import { WideMap, type WideMapWalk } from './wide-map.ts'
 
 interface Retainable {
   readonly topic: Topic
@@ -23,7 +24,7 @@ interface Retainable {
 class RetainedNode<M extends Retainable> {
   /** The message whose topic ends here. */
   message: M | undefined = undefined
-  readonly children: Map<string, RetainedNode<M> | M> = new Map()
+  readonly children: WideMap<RetainedNode<M> | M> = new WideMap()
 
   get isEmpty(): boolean {
     return this.message === undefined && this.children.size === 0
@@ -184,7 +185,7 @@ export interface RetainedCursor<M> {
 interface Place<M extends Retainable> {
   readonly node: RetainedNode<M>
   readonly depth: number
-  entries: MapIterator<[string, RetainedNode<M> | M]> | undefined
+  walk: WideMapWalk<RetainedNode<M> | M> | undefined
 }
 
 class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
@@ -195,7 +196,7 @@ class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
   constructor(root: RetainedNode<M>, filter: TopicFilter) {
     this.#filter = filter
     this.#levels = filter.split('/')
-    this.#places = [{ node: root, depth: 0, entries: undefined }]
+    this.#places = [{ node: root, depth: 0, walk: undefined }]
   }
 
   next(limitVisited: number): RetainedSlice<M> {
@@ -216,13 +217,13 @@ class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
       if (child !== undefined) this.#arrive(child, place.depth, messages)
       return
     }
-    place.entries ??= place.node.children.entries()
-    const step = place.entries.next()
-    if (step.done === true) {
+    place.walk ??= place.node.children.walk()
+    const entry = place.walk.next()
+    if (entry === undefined) {
       this.#places.pop()
       return
     }
-    const [level, child] = step.value
+    const [level, child] = entry
     // [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $.
     if (this.#places.length === 1 && place.depth === 0 && level.startsWith('$')) return
     this.#arrive(child, place.depth, messages)
@@ -240,6 +241,6 @@ class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
     // `a/#` matches `a` as well: what a `#` follows is itself among what it stands for.
     const isWanted = isLastLevel || this.#levels[nextDepth] === '#'
     if (isWanted && child.message !== undefined) messages.push(child.message)
-    if (!isLastLevel) this.#places.push({ node: child, depth: nextDepth, entries: undefined })
+    if (!isLastLevel) this.#places.push({ node: child, depth: nextDepth, walk: undefined })
   }
 }

@@ -1,7 +1,6 @@
 // The way from a topic to its delivery plan, without a look-up and without a string:
 //
-//   Topic.route ──► CachedRoute ──► plan
-//                      └─ watch: is the plan still true? (see change-cells.ts)
+//   Topic.route ──► CachedRoute { plan, and a watch that says whether it is still true: see change-cells.ts }
 //
 // The cache is not bounded here and need not be: a route hangs on its topic and goes with it, and the table of topics
 // is bounded. A topic without subscribers costs its route only; such topics share one empty plan.
@@ -13,15 +12,17 @@ import { splitSharedFilter, type Topic, type TopicFilter, type TopicRoute } from
 import { CellWatch, ChangeCells } from './change-cells.ts'
 import { DeliveryPlan, makePlan } from './delivery-plan.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
-import { SubscriptionTrie } from './subscription-trie.ts'
+import { SubscriptionTrie, type Audience } from './subscription-trie.ts'
 
-class CachedRoute<S extends object> implements TopicRoute {
+/** A watch itself, and not with one beside it: the message on its way touches one object less. */
+class CachedRoute<S extends object> extends CellWatch implements TopicRoute {
   readonly isTopicRoute = true
-  readonly watch: CellWatch
   plan: DeliveryPlan<S>
+  /** Where the subscribers to exactly this topic are, so that a new plan need not look for them again. */
+  exact: Audience<S> | undefined = undefined
 
   constructor(topic: Topic, plan: DeliveryPlan<S>) {
-    this.watch = new CellWatch(topic.name)
+    super(topic.name)
     this.plan = plan
   }
 }
@@ -53,16 +54,24 @@ export class Routes<S extends object> {
   planFor(topic: Topic): DeliveryPlan<S> {
     // The slot is ours alone; one of another `Routes` is of another era, and so never current.
     const route = topic.route as CachedRoute<S> | undefined
-    if (route !== undefined && this.#cells.isCurrent(route.watch)) return route.plan
+    if (route !== undefined && this.#cells.isCurrent(route)) return route.plan
     return this.#makeRoute(topic, route)
   }
 
   #makeRoute(topic: Topic, stale: CachedRoute<S> | undefined): DeliveryPlan<S> {
-    const plan = makePlan(this.#trie, topic.name)
-    const route = stale ?? new CachedRoute(topic, plan)
-    route.plan = plan.isEmpty ? this.#emptyPlan : plan
-    this.#cells.renew(route.watch)
-    topic.route = route
+    const route = stale ?? this.#newRoute(topic)
+    if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.exactAudience(topic.name)
+    const audiences = route.exact === undefined ? [] : [route.exact]
+    this.#trie.addWildcardAudiences(topic.name, audiences)
+    route.plan = audiences.length === 0 ? this.#emptyPlan : makePlan(audiences)
+    this.#cells.renew(route)
     return route.plan
+  }
+
+  #newRoute(topic: Topic): CachedRoute<S> {
+    const route = new CachedRoute(topic, this.#emptyPlan)
+    topic.route = route
+    this.#cells.addWatch(route)
+    return route
   }
 }

@@ -1,5 +1,7 @@
-// Filters by their levels. A level that is `+` is a child like any other; `#` is no child but a second audience of the
-// node in front of it, since nothing can follow it.
+// Filters without wildcards are looked up as they are; the others stand in a trie of their levels. A level that is `+`
+// is a child like any other; `#` is no child but a second audience of the node in front of it, since nothing can follow.
+//
+//   exact:  'sensors/3/temperature' ──► { session 4 }
 //
 //   root ── 'sensors' ── '+' ── 'temperature' ── here: { session 7 }              sensors/+/temperature
 //     │         │
@@ -10,9 +12,10 @@
 // node with nothing in it is taken out. Matching looks up two children for each level, so filters that share no level
 // with a topic cost it nothing. All walks are loops: the depth of a filter is nothing to the stack.
 
-import { splitSharedFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+import { hasWildcard, splitSharedFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
 import { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
+import { WideMap } from './wide-map.ts'
 
 /** Who subscribes to one filter. Never empty when it is seen from outside. */
 export class Audience<S extends object> {
@@ -105,7 +108,7 @@ class TrieNode<S extends object> {
   below: Audience<S> | undefined = undefined
   #loneChild: TrieNode<S> | undefined = undefined
   /** In place of `#loneChild` once there was a second. */
-  #children: Map<string, TrieNode<S>> | undefined = undefined
+  #children: WideMap<TrieNode<S>> | undefined = undefined
 
   constructor(level: string) {
     this.level = level
@@ -132,10 +135,9 @@ class TrieNode<S extends object> {
     } else if (this.#loneChild === undefined) {
       this.#loneChild = child
     } else {
-      this.#children = new Map([
-        [this.#loneChild.level, this.#loneChild],
-        [level, child],
-      ])
+      this.#children = new WideMap()
+      this.#children.set(this.#loneChild.level, this.#loneChild)
+      this.#children.set(level, child)
       this.#loneChild = undefined
     }
     return child
@@ -150,11 +152,12 @@ class TrieNode<S extends object> {
 
 /** All subscriptions, found by the topics that they match. */
 export class SubscriptionTrie<S extends object> {
+  readonly #exact: WideMap<Audience<S>> = new WideMap()
   readonly #root: TrieNode<S> = new TrieNode('')
 
   /** Nothing is left, not even a node. */
   get isEmpty(): boolean {
-    return this.#root.isEmpty
+    return this.#exact.size === 0 && this.#root.isEmpty
   }
 
   /** True if the subscription is new; false if it was there and has other options now [MQTT-3.8.4-3] [MQTT5-3.8.4-3]. */
@@ -168,56 +171,33 @@ export class SubscriptionTrie<S extends object> {
   /** True if there was such a subscription. */
   remove(filter: TopicFilter, subscriber: S): boolean {
     const shared = splitSharedFilter(filter)
-    const levels = (shared?.filter ?? filter).split('/')
-    const path = this.#pathTo(levels)
-    const last = path?.at(-1)
-    if (path === undefined || last === undefined) return false
-    const place = levels.at(-1) === '#' ? 'below' : 'here'
-    const audience = last[place]
-    if (audience === undefined) return false
-
-    const wasThere =
+    const removeFrom = (audience: Audience<S>): boolean =>
       shared === undefined ? audience.remove(subscriber) : audience.removeShared(shared.group, subscriber)
-    if (audience.isEmpty) last[place] = undefined
-    pruneUpwards(path)
-    return wasThere
+    const plainFilter = shared?.filter ?? filter
+    return hasWildcard(plainFilter)
+      ? this.#removeFromTrie(plainFilter, removeFrom)
+      : this.#removeExact(plainFilter, removeFrom)
   }
 
-  /**
-   * Calls `visit` with the audience of each filter that matches the topic, once for each filter, in an order that
-   * depends on nothing but the subscriptions.
-   */
-  match(topic: TopicName, visit: (audience: Audience<S>) => void): void {
-    const levels = topic.split('/')
-    const nodes: TrieNode<S>[] = [this.#root]
-    const depths: number[] = [0]
-    for (;;) {
-      const node = nodes.pop()
-      const depth = depths.pop()
-      if (node === undefined || depth === undefined) return
+  /** The audience of the filter that is the topic itself. Once it is empty it will stay so, and may have a successor. */
+  exactAudience(topic: TopicName): Audience<S> | undefined {
+    return this.#exact.get(topic)
+  }
 
-      // [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $.
-      const isWildcardAllowed = depth > 0 || !topic.startsWith('$')
-      if (node.below !== undefined && isWildcardAllowed) visit(node.below)
-      const level = levels[depth]
-      if (level === undefined) {
-        if (node.here !== undefined) visit(node.here)
-        continue
-      }
-      const anyLevel = isWildcardAllowed ? node.child('+') : undefined
-      if (anyLevel !== undefined) {
-        nodes.push(anyLevel)
-        depths.push(depth + 1)
-      }
-      const sameLevel = node.child(level)
-      if (sameLevel !== undefined) {
-        nodes.push(sameLevel)
-        depths.push(depth + 1)
-      }
-    }
+  /** Puts the audience of each filter with wildcards that matches the topic behind those in `found`. */
+  addWildcardAudiences(topic: TopicName, found: Audience<S>[]): void {
+    if (!this.#root.isEmpty) addMatches(this.#root, topic, found)
   }
 
   #audienceFor(filter: TopicFilter): Audience<S> {
+    if (!hasWildcard(filter)) {
+      let audience = this.#exact.get(filter)
+      if (audience === undefined) {
+        audience = new Audience()
+        this.#exact.set(filter, audience)
+      }
+      return audience
+    }
     let node = this.#root
     for (const level of filter.split('/')) {
       if (level === '#') return (node.below ??= new Audience())
@@ -226,17 +206,60 @@ export class SubscriptionTrie<S extends object> {
     return (node.here ??= new Audience())
   }
 
-  /** The nodes from the root to where the filter ends, undefined if there is no such way. */
-  #pathTo(levels: readonly string[]): TrieNode<S>[] | undefined {
+  #removeExact(filter: TopicFilter, removeFrom: (audience: Audience<S>) => boolean): boolean {
+    const audience = this.#exact.get(filter)
+    if (audience === undefined) return false
+    const wasThere = removeFrom(audience)
+    if (audience.isEmpty) this.#exact.delete(filter)
+    return wasThere
+  }
+
+  #removeFromTrie(filter: TopicFilter, removeFrom: (audience: Audience<S>) => boolean): boolean {
     const path = [this.#root]
-    let node: TrieNode<S> | undefined = this.#root
-    for (const level of levels) {
+    for (const level of filter.split('/')) {
       if (level === '#') break
-      node = node.child(level)
-      if (node === undefined) return undefined
-      path.push(node)
+      const child = path[path.length - 1].child(level)
+      if (child === undefined) return false
+      path.push(child)
     }
-    return path
+    const last = path[path.length - 1]
+    const place = filter.endsWith('#') ? 'below' : 'here'
+    const audience = last[place]
+    if (audience === undefined) return false
+    const wasThere = removeFrom(audience)
+    if (audience.isEmpty) last[place] = undefined
+    pruneUpwards(path)
+    return wasThere
+  }
+}
+
+function addMatches<S extends object>(root: TrieNode<S>, topic: TopicName, found: Audience<S>[]): void {
+  const levels = topic.split('/')
+  const nodes: TrieNode<S>[] = [root]
+  const depths: number[] = [0]
+  for (;;) {
+    const node = nodes.pop()
+    const depth = depths.pop()
+    if (node === undefined || depth === undefined) return
+
+    // [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $.
+    const isWildcardAllowed = depth > 0 || !topic.startsWith('$')
+    if (node.below !== undefined && isWildcardAllowed) found.push(node.below)
+    const level = levels[depth]
+    if (level === undefined) {
+      if (node.here !== undefined) found.push(node.here)
+      continue
+    }
+    const anyLevel = isWildcardAllowed ? node.child('+') : undefined
+    if (anyLevel !== undefined) {
+      nodes.push(anyLevel)
+      depths.push(depth + 1)
+    }
+    const sameLevel = node.child(level)
+    if (sameLevel !== undefined) {
+      nodes.push(sameLevel)
+      depths.push(depth + 1)
+    }
   }
 }
 

@@ -1,0 +1,92 @@
+// A Map by text that may hold millions and never stops for long. A plain Map doubles by moving every entry at once,
+// which takes 60 ms at a million; here nothing larger than one part is ever moved.
+//
+//   first   [ up to 32,768 entries ]       the only part, as long as it has room
+//   others  [0] [1] [2] ... [255]          behind it: the part of a key is its hash
+//
+// An entry stays in its part until it is deleted, so a walk that goes from part to part while others set and delete
+// comes exactly once to every entry that is there throughout: a Map's own iterator promises that for each part.
+
+import { hashOf } from './text-hash.ts'
+
+const firstCapacity = 32_768
+const partCount = 256
+
+/** Like a Map with keys of text; walked with `walk`. */
+export class WideMap<V> {
+  readonly #first: Map<string, V> = new Map()
+  readonly #firstCapacity: number
+  #others: Map<string, V>[] | undefined = undefined
+  #size = 0
+
+  /** Another capacity of the first part is for tests. */
+  constructor(capacity: number = firstCapacity) {
+    this.#firstCapacity = capacity
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get(key: string): V | undefined {
+    const value = this.#first.get(key)
+    if (value !== undefined || this.#others === undefined) return value
+    return partOf(this.#others, key).get(key)
+  }
+
+  set(key: string, value: V): void {
+    const part = this.#partWithRoomFor(key)
+    const before = part.size
+    part.set(key, value)
+    this.#size += part.size - before
+  }
+
+  /** True if it was there. */
+  delete(key: string): boolean {
+    const wasThere = this.#first.delete(key) || (this.#others !== undefined && partOf(this.#others, key).delete(key))
+    if (wasThere) this.#size -= 1
+    return wasThere
+  }
+
+  /** Each entry that is there throughout exactly once, whatever is set and deleted between two steps. */
+  walk(): WideMapWalk<V> {
+    return new WideMapWalk((at) => (at === 0 ? this.#first : this.#others?.[at - 1]))
+  }
+
+  /** Where the key is, or where it goes. */
+  #partWithRoomFor(key: string): Map<string, V> {
+    const firstHasRoom = this.#first.size < this.#firstCapacity
+    if (this.#first.has(key) || (this.#others === undefined && firstHasRoom)) return this.#first
+    this.#others ??= Array.from({ length: partCount }, () => new Map<string, V>())
+    const other = partOf(this.#others, key)
+    return firstHasRoom && !other.has(key) ? this.#first : other
+  }
+}
+
+function partOf<V>(parts: readonly Map<string, V>[], key: string): Map<string, V> {
+  const hash = hashOf(key, key.length)
+  return parts[((hash >>> 16) ^ hash) & (partCount - 1)]
+}
+
+/** A place in a WideMap. */
+export class WideMapWalk<V> {
+  readonly #partAt: (at: number) => Map<string, V> | undefined
+  #at = 0
+  #entries: MapIterator<[string, V]> | undefined
+
+  constructor(partAt: (at: number) => Map<string, V> | undefined) {
+    this.#partAt = partAt
+    this.#entries = partAt(0)?.entries()
+  }
+
+  /** The next entry, undefined after the last. */
+  next(): [key: string, value: V] | undefined {
+    while (this.#entries !== undefined) {
+      const step = this.#entries.next()
+      if (step.done !== true) return step.value
+      this.#at += 1
+      this.#entries = this.#partAt(this.#at)?.entries()
+    }
+    return undefined
+  }
+}
