@@ -1,0 +1,149 @@
+// The package as strangers get it: packed, installed into an empty project, started with each Node that it promises.
+
+import assert from 'node:assert/strict'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const checkout = fileURLToPath(new URL('../../', import.meta.url))
+const run = promisify(execFile)
+
+/** Frames of MQTT 3.1.1: a clean session `package-test`, a subscription to `news`, and a QoS 1 publication of `hello`. */
+const frames = {
+  connect: Buffer.from('\x10\x18\x00\x04MQTT\x04\x02\x00\x00\x00\x0cpackage-test', 'latin1'),
+  connack: Buffer.from([0x20, 2, 0, 0]),
+  subscribe: Buffer.from('\x82\x09\x00\x01\x00\x04news\x01', 'latin1'),
+  suback: Buffer.from([0x90, 3, 0, 1, 1]),
+  publish: Buffer.from('\x32\x0d\x00\x04news\x00\x02hello', 'latin1'),
+  puback: Buffer.from([0x40, 2, 0, 2]),
+  publication: Buffer.from('\x32\x0d\x00\x04news\x00\x01hello', 'latin1'),
+}
+
+describe('the package', () => {
+  const project = mkdtempSync(join(tmpdir(), 'godwit-package-'))
+  const bin = join(project, 'node_modules', '.bin', 'godwit')
+
+  before(async () => {
+    await run('npm', ['pack', '--pack-destination', project], { cwd: checkout })
+    writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'a-project', private: true, version: '1.0.0' }))
+    await run('npm', ['install', '--omit=dev', './' + (await tarballIn(project))], { cwd: project })
+  })
+  after(() => rmSync(project, { recursive: true, force: true }))
+
+  for (const major of [24, 26]) {
+    test(`installs, starts, carries a message and stops on Node ${major}`, async () => {
+      const node = await nodeOfMajor(major, project)
+      const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }
+      assert.match((await run(node, [bin, '--version'])).stdout, new RegExp(version.replaceAll('.', '\\.')))
+
+      const data = mkdtempSync(join(project, 'data-'))
+      const broker = spawn(node, [bin, 'start', '--data', data, '--set', 'listeners.tcp.bind=127.0.0.1:0'], {
+        cwd: project,
+      })
+      try {
+        const socket = connect({ host: '127.0.0.1', port: await portSaidBy(broker) })
+        await exchange(socket, frames.connect, [frames.connack])
+        await exchange(socket, frames.subscribe, [frames.suback])
+        await exchange(socket, frames.publish, [frames.puback, frames.publication])
+        socket.destroy()
+        broker.kill('SIGTERM')
+        assert.deepEqual(await ended(broker), { code: 0, signal: null })
+      } finally {
+        broker.kill('SIGKILL')
+      }
+    })
+  }
+
+  test('carries its sources built, and nothing of the workshop', async () => {
+    const { stdout } = await run(
+      'find',
+      ['node_modules/godwit', '-type', 'f', '-not', '-path', '*/node_modules/godwit/node_modules/*'],
+      { cwd: project },
+    )
+    const files = stdout
+      .trim()
+      .split('\n')
+      .map((path) => path.replace('node_modules/godwit/', ''))
+    const places = new Set(files.map((path) => path.split('/')[0]))
+    assert.deepEqual([...places].toSorted(), [
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'bin',
+      'dist',
+      'etc',
+      'package.json',
+    ])
+    assert.deepEqual(
+      files.filter((path) => path.endsWith('.ts')),
+      [],
+    )
+  })
+})
+
+async function tarballIn(folder: string): Promise<string> {
+  const { stdout } = await run('ls', [folder])
+  const tarball = stdout.split('\n').find((name) => name.endsWith('.tgz'))
+  assert.ok(tarball !== undefined, 'npm pack left a tarball')
+  return tarball
+}
+
+/** The Node that runs this test, or the one that npm has for this platform. */
+async function nodeOfMajor(major: number, project: string): Promise<string> {
+  if (process.versions.node.startsWith(`${major}.`)) return process.execPath
+  const folder = mkdtempSync(join(project, `node-${major}-`))
+  const platform = `node-${process.platform}-${process.arch}`
+  writeFileSync(join(folder, 'package.json'), '{}')
+  await run('npm', ['install', '--no-save', `${platform}@${major}`], { cwd: folder })
+  return join(folder, 'node_modules', platform, 'bin', 'node')
+}
+
+/** The first port on loopback that the starting broker names. */
+function portSaidBy(broker: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let said = ''
+    const listen = (chunk: Buffer): void => {
+      said += chunk.toString()
+      const port = /127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+      if (port !== undefined && port !== '0') resolve(Number(port))
+    }
+    broker.stdout?.on('data', listen)
+    broker.stderr?.on('data', listen)
+    broker.on('exit', (code) => reject(new Error(`godwit ended with ${code} before it listened: ${said}`)))
+  })
+}
+
+/** Sends a packet and waits for the bytes of all the answers, in whatever order they come. */
+function exchange(socket: Socket, request: Buffer, answers: readonly Buffer[]): Promise<void> {
+  const expected = answers.reduce((sum, answer) => sum + answer.length, 0)
+  return new Promise((resolve, reject) => {
+    let received = Buffer.alloc(0)
+    const take = (chunk: Buffer): void => {
+      received = Buffer.concat([received, chunk])
+      if (received.length < expected) return
+      socket.off('data', take)
+      const missing = answers.find((answer) => !received.includes(answer))
+      if (received.length === expected && missing === undefined) resolve()
+      else
+        reject(
+          new Error(
+            `got ${received.toString('hex')}, not ${answers.map((answer) => answer.toString('hex')).join(' and ')}`,
+          ),
+        )
+    }
+    socket.on('data', take).on('error', reject)
+    socket.write(request)
+  })
+}
+
+function ended(broker: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+  return new Promise((resolve) => {
+    if (broker.exitCode !== null) resolve({ code: broker.exitCode, signal: broker.signalCode })
+    else broker.on('exit', (code, signal) => resolve({ code, signal }))
+  })
+}
