@@ -101,6 +101,11 @@ export class ChangeCells {
     return watch.sum === this.#sumOf(watch) && watch.era === this.#era
   }
 
+  /** Whether `renew` was called for it here, and not too many changes ago. */
+  isOfThisEra(watch: CellWatch): boolean {
+    return watch.era === this.#era
+  }
+
   /** From now on. */
   renew(watch: CellWatch): void {
     watch.era = this.#era

@@ -52,14 +52,15 @@ export class Routes<S extends object> {
 
   /** Who gets a message on `topic` now. To be used at once and not kept: it does not follow later changes. */
   planFor(topic: Topic): DeliveryPlan<S> {
-    // The slot is ours alone; one of another `Routes` is of another era, and so never current.
+    // The slot is for routes alone; one of another `Routes` is of another era, and so never current.
     const route = topic.route as CachedRoute<S> | undefined
     if (route !== undefined && this.#cells.isCurrent(route)) return route.plan
     return this.#makeRoute(topic, route)
   }
 
   #makeRoute(topic: Topic, stale: CachedRoute<S> | undefined): DeliveryPlan<S> {
-    const route = stale ?? this.#newRoute(topic)
+    // What is left of another `Routes` holds subscribers of a world that is gone.
+    const route = stale !== undefined && this.#cells.isOfThisEra(stale) ? stale : this.#newRoute(topic)
     if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.exactAudience(topic.name)
     const audiences = route.exact === undefined ? [] : [route.exact]
     this.#trie.addWildcardAudiences(topic.name, audiences)

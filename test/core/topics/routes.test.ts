@@ -236,18 +236,39 @@ test('a topic that another broker has planned is planned anew', () => {
   )
 })
 
-test('every filter that matches a topic is noticed by its watch', () => {
+test('every filter that matches a topic is noticed by its watch, whoever else watches', () => {
   fc.assert(
-    fc.property(topicFilters, topicNames, (filter, name) => {
+    fc.property(topicFilters, topicNames, fc.array(topicNames), (filter, name, others) => {
       fc.pre(matchesFilter(filter, name))
       const cells = new ChangeCells()
+      for (const other of others) cells.addWatch(new CellWatch(other))
       const watch = new CellWatch(name)
+      cells.addWatch(watch)
       cells.renew(watch)
       cells.touch(filter)
       assert.equal(cells.isCurrent(watch), false)
     }),
     { numRuns: 2_000 },
   )
+})
+
+test('a change counts where the fewest topics watch', () => {
+  const cells = new ChangeCells()
+  const watches = Array.from({ length: 1_000 }, (_, device) => {
+    const watch = new CellWatch(topicName(`site/${device % 10}/device/${device}/temperature`))
+    cells.addWatch(watch)
+    return watch
+  })
+  const staleAfter = (filter: string): number => {
+    for (const watch of watches) cells.renew(watch)
+    cells.touch(topicFilter(filter))
+    return watches.filter((watch) => !cells.isCurrent(watch)).length
+  }
+  assert.ok(staleAfter('site/3/#') < 120)
+  assert.ok(staleAfter('+/3/#') < 120)
+  assert.ok(staleAfter('+/+/device/17/#') < 10)
+  assert.ok(staleAfter('site/7/device/17/+') < 10)
+  assert.equal(staleAfter('#'), 1_000)
 })
 
 test('a watch of an earlier era is stale, so that counters may come around', () => {

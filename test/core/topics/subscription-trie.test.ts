@@ -14,12 +14,15 @@ const subscribers: readonly Subscriber[] = ['s1', 's2', 's3'].map((name) => ({ n
 /** Each match as `subscriber qos`, or `group subscriber qos` where it is shared. */
 function matches(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[] {
   const found: string[] = []
-  trie.match(topic, (audience) => {
+  const exact = trie.exactAudience(topic)
+  const audiences = exact === undefined ? [] : [exact]
+  trie.addWildcardAudiences(topic, audiences)
+  for (const audience of audiences) {
     audience.forEach((subscriber, { qos }) => found.push(`${subscriber.name} ${qos}`))
     audience.forEachGroup((group) => {
       for (const member of group.members()) found.push(`${group.name} ${member.subscriber.name} ${member.options.qos}`)
     })
-  })
+  }
   return found.toSorted()
 }
 
