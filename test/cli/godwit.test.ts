@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { watch } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -84,7 +85,7 @@ test('a bad key in the file is told with file, line and the nearest key', async 
 test('every fault of the file is told, each in its line', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
-  await writeFile(file, 'mqtt.max_qos_allowed = 7\nnode.shards = none\n')
+  await writeFile(file, 'mqtt.max_qos_allowed = 7\nnode.shards = many\n')
   const { code, errors } = await ended(t, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
   assert.equal(code, 1)
   assert.match(errors, /^godwit: .*:1:.*mqtt\.max_qos_allowed.*\ngodwit: .*:2:.*node\.shards.*\n$/)
@@ -149,8 +150,14 @@ test('a broker that was killed leaves no lock that blocks', async (t) => {
 
 test('a signal during the start is not lost', async (t) => {
   const folder = await temporaryFolder(t)
+  const locked = new Promise<void>((resolve) => {
+    const watcher = watch(folder, (_, file) => {
+      if (file === 'node.lock') resolve()
+    })
+    t.after(() => watcher.close())
+  })
   const godwit = runGodwit(t, ['start', '--data', folder, ...quietly])
-  await godwit.until(/Godwit/)
+  await locked
   assert.equal(await godwit.stop('SIGINT'), 0)
 })
 

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { includeReader, readConfigFile } from '../../src/cli/config-files.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+
+interface Tree {
+  /** The configuration. */
+  file: string
+  folder: string
+  outside: string
+}
+
+async function tree(t: TestContext): Promise<Tree> {
+  const top = await temporaryFolder(t)
+  const folder = join(top, 'etc')
+  await mkdir(join(folder, 'parts'), { recursive: true })
+  const outside = join(top, 'secret')
+  await writeFile(outside, 'secret = 1')
+  await writeFile(join(folder, 'parts', 'log.conf'), 'log.level = info')
+  return { file: join(folder, 'godwit.conf'), folder, outside }
+}
+
+test('an include is read from below the folder of the configuration, also by its absolute path', async (t) => {
+  const { file, folder } = await tree(t)
+  const read = includeReader(file)
+  assert.deepEqual(read('parts/log.conf', file), { text: 'log.level = info' })
+  assert.deepEqual(read(join(folder, 'parts', 'log.conf'), file), { text: 'log.level = info' })
+})
+
+test('an include inside an included file is looked up beside that file', async (t) => {
+  const { file, folder } = await tree(t)
+  assert.deepEqual(includeReader(file)('log.conf', join(folder, 'parts', 'all.conf')), { text: 'log.level = info' })
+})
+
+test('a link within the folder is followed, as mounted configuration has them', async (t) => {
+  const { file, folder } = await tree(t)
+  await symlink(join(folder, 'parts', 'log.conf'), join(folder, 'linked.conf'))
+  assert.deepEqual(includeReader(file)('linked.conf', file), { text: 'log.level = info' })
+})
+
+test('nothing outside the folder can be included, by whatever way', async (t) => {
+  const { file, folder, outside } = await tree(t)
+  const read = includeReader(file)
+  await symlink(outside, join(folder, 'link.conf'))
+  await symlink(join(folder, '..'), join(folder, 'up'))
+  for (const path of ['../secret', outside, 'parts/../../secret', 'link.conf', 'up/secret', '/etc/passwd', '.']) {
+    assert.deepEqual(read(path, file), { error: `only files below ${folder} can be included` }, path)
+  }
+})
+
+test('what is missing, a folder, or too large is told', async (t) => {
+  const { file, folder } = await tree(t)
+  assert.deepEqual(readConfigFile(file), { error: 'there is no such file' })
+  assert.deepEqual(includeReader(file)('none.conf', file), { error: 'there is no such file' })
+  assert.deepEqual(readConfigFile(folder), { error: 'it is not a file' })
+  await writeFile(file, '#'.repeat(1_048_577))
+  assert.deepEqual(readConfigFile(file), { error: 'it has more than 1048576 bytes' })
+  await writeFile(file, '#'.repeat(1_048_576))
+  assert.ok('text' in readConfigFile(file))
+})
