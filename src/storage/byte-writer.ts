@@ -75,6 +75,11 @@ export class ByteWriter {
 
   blob(value: Uint8Array): void {
     this.varint(value.length)
+    this.bytesOf(value)
+  }
+
+  /** Bytes without a length in front. */
+  bytesOf(value: Uint8Array): void {
     this.reserve(value.length)
     this.bytes.set(value, this.length)
     this.length += value.length

@@ -2,9 +2,10 @@
 
 import type { StoredChange, StoredRecord } from '../core/index.ts'
 import type { OperationList } from './operation-list.ts'
-import { isSessionKind, kindBytes, writeKey, writeKeyOfRecord, writeTextKey } from './record-keys.ts'
+import { begunKey, isSessionKind, writeKey, writeKeyOfRecord, writeSessionPrefix, writeTextKey } from './record-keys.ts'
 import { newestVersion, writeChecksum, writeValue } from './record-values.ts'
-import type { Life, SessionLives } from './session-lives.ts'
+import type { SessionLives } from './session-lives.ts'
+import type { Life } from './record-keys.ts'
 
 /** Appends what one change does. The lives of all sessions that it names have been learned. Returns the life that it ended, if any. */
 export function encodeChange(operations: OperationList, change: StoredChange, lives: SessionLives): Life | undefined {
@@ -37,6 +38,27 @@ export function encodeLife(operations: OperationList, clientId: string, life: Li
   operations.endValue()
 }
 
+/** Appends that a life has ended and what is left of it waits to be swept. */
+export function encodeGrave(operations: OperationList, life: Life): void {
+  operations.begin()
+  writeSessionPrefix(operations.writer, 'grave', life)
+  operations.endKey()
+  operations.writer.byte(newestVersion)
+  writeChecksum(operations.writer, operations.keyStart)
+  operations.endValue()
+}
+
+/** Appends which life a shard has given out last: none up to it is given out again, even if nothing is left of it. */
+export function encodeBegun(operations: OperationList, shard: number, life: Life): void {
+  operations.begin()
+  operations.writer.bytesOf(begunKey(shard))
+  operations.endKey()
+  operations.writer.byte(newestVersion)
+  operations.writer.uint48(life)
+  writeChecksum(operations.writer, operations.keyStart)
+  operations.endValue()
+}
+
 function encodePut(operations: OperationList, record: StoredRecord, lives: SessionLives): undefined {
   let life = 0
   if (isSessionKind(record.kind) && 'clientId' in record) {
@@ -59,12 +81,6 @@ function encodeDeleteSession(operations: OperationList, clientId: string, lives:
   operations.begin()
   writeTextKey(operations.writer, 'life', clientId)
   operations.endDelete()
-  operations.begin()
-  operations.writer.byte(kindBytes.grave)
-  operations.writer.uint48(life)
-  operations.endKey()
-  operations.writer.byte(newestVersion)
-  writeChecksum(operations.writer, operations.keyStart)
-  operations.endValue()
+  encodeGrave(operations, life)
   return life
 }

@@ -18,10 +18,10 @@ export type LevelEntry = readonly [key: Buffer, value: Buffer]
 export interface EntryRange {
   readonly gte: Buffer
   readonly lt: Buffer
-  readonly moment?: Moment
-  readonly reverse?: boolean
-  readonly limit?: number
-  readonly keysOnly?: boolean
+  readonly moment?: Moment | undefined
+  readonly reverse?: boolean | undefined
+  readonly limit?: number | undefined
+  readonly keysOnly?: boolean | undefined
 }
 
 const writeBufferBytes = 16 * 1_024 * 1_024
@@ -160,10 +160,13 @@ export class LevelDatabase {
   }
 }
 
+/** What the system says of a file that is not what it was. Others are about space, permissions, limits: nothing is damaged. */
+const damagedFile = /No such file|Invalid argument|Input\/output error|Is a directory/
+
 /** Does the error say that what is on disk cannot be read? */
 export function isDamage(error: unknown): error is Error {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return code === 'LEVEL_CORRUPTION' || code === 'LEVEL_IO_ERROR'
+  if (!(error instanceof Error) || !('code' in error)) return false
+  return error.code === 'LEVEL_CORRUPTION' || (error.code === 'LEVEL_IO_ERROR' && damagedFile.test(error.message))
 }
 
 function causeOf(error: unknown): unknown {

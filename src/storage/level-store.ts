@@ -1,24 +1,30 @@
-// The store on disk: commits in a row, reads as of one moment.
+// The store on disk: commits in a row, reads as of one moment, a sweep behind them.
 
 import assert from 'node:assert/strict'
-import type { StoredChange, StoredMessage, StoredRecord } from '../core/index.ts'
-import { bodyIdsOf, resolveBodies } from './body-resolution.ts'
-import { encodeChange } from './change-encoder.ts'
-import { LevelDatabase, type Moment } from './level-database.ts'
+import type { StoredChange, StoredRecord } from '../core/index.ts'
+import type { BatchJournal } from './batch-journal.ts'
+import { encodeBegun, encodeChange } from './change-encoder.ts'
+import { BadRecords } from './damage/bad-records.ts'
+import { probeDisk } from './damage/database-files.ts'
+import { closeSeal } from './damage/seal.ts'
+import { openSoundly } from './damage/sound-opening.ts'
+import { isDamage, type LevelDatabase } from './level-database.ts'
+import { LevelReading } from './level-reading.ts'
 import { OperationList } from './operation-list.ts'
+import { OrphanSweep } from './orphan-sweep.ts'
+import { lifeKey } from './record-keys.ts'
+import { readLife } from './record-values.ts'
+import { SessionLives } from './session-lives.ts'
+import type { Life } from './record-keys.ts'
+import { firstFreeLife } from './first-free-life.ts'
 import {
-  bodyKey,
-  isSessionKind,
-  kindBytes,
-  lifeKey,
-  lifeOfKey,
-  queuedKey,
-  sessionKinds,
-  sessionPrefix,
-} from './record-keys.ts'
-import { openValue, readBodyId, readRecord } from './record-values.ts'
-import { type Life, SessionLives } from './session-lives.ts'
-import type { QueueEntry, RecordRange, StorageAlarm, Store } from './store.ts'
+  type BodyReferences,
+  type QueueEntry,
+  type RecordRange,
+  type StorageAlarm,
+  StorageFailure,
+  type Store,
+} from './store.ts'
 
 /** When what was committed must be on disk: before `commit` resolves, every so often, or when the system likes. */
 export type SyncMode = 'commit' | 'interval' | 'never'
@@ -27,187 +33,258 @@ export interface LevelStoreOptions {
   /** The directory of the database alone. Made if missing. What is damaged is set aside beside it. */
   readonly directory: string
   readonly sync: SyncMode
-  /** For `sync: 'interval'`. */
+  /** For `sync: 'interval'`: so long at most after its commit a batch is on disk. */
   readonly syncIntervalMs: number
   readonly onAlarm: (alarm: StorageAlarm) => void
+  /** The number of the shard, 0 to 255; it numbers its batches and sessions by itself. 0 if left out. */
+  readonly shard?: number
+  /** Calls back once after so long; the timers of the process if left out. */
+  readonly after?: (delayMs: number, callback: () => void) => void
 }
 
-/** Opens the database in a directory, or makes it. Rejects if another process has it or the directory cannot be written. */
+/** Opens the database in a directory, or makes it. Rejects with StorageFailure if another process has it or it cannot be written. */
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
   const store = new LevelStore(options)
-  await store.open()
+  await store.reopen()
   return store
+}
+
+/** What belongs to one opening of the database. */
+interface Opening {
+  readonly database: LevelDatabase
+  readonly journal: BatchJournal
+  readonly lives: SessionLives
+  readonly badRecords: BadRecords
+  readonly sweep: OrphanSweep
 }
 
 class LevelStore implements Store {
   readonly #options: LevelStoreOptions
+  readonly #shard: number
   readonly #operations = new OperationList()
-  #database: LevelDatabase | undefined
-  #lives = new SessionLives(1)
-  #lastCommit: Promise<void> = Promise.resolve()
+  #opening: Opening | undefined
+  #isClosed = false
+  /** Commits, and whatever must not happen during one, one after the other. */
+  #lastTurn: Promise<void> = Promise.resolve()
   #mustReopen = false
+  /** What in the database cannot be read: it is repaired before it is opened again. */
+  #suspicion: string | undefined
+  #isSyncDue = false
+  /** Readers that came while the database was not open. */
+  readonly #waiting: (() => void)[] = []
 
   constructor(options: LevelStoreOptions) {
     this.#options = options
-  }
-
-  async open(): Promise<void> {
-    this.#database = await LevelDatabase.open(this.#options.directory)
-    this.#lives = new SessionLives(await firstFreeLife(this.#database))
-    this.#mustReopen = false
+    this.#shard = options.shard ?? 0
   }
 
   commit(changes: readonly (StoredChange | undefined)[]): Promise<void> {
-    const commit = this.#lastCommit.then(() => this.#write(changes))
-    // The next commit waits for this one; that this one failed is told to its own caller.
-    this.#lastCommit = commit.catch(() => {})
-    return commit
+    return this.#inTurn(() => this.#write(changes))
   }
 
   async *read(range: RecordRange): AsyncIterable<StoredRecord> {
-    const database = this.#open()
-    const moment = database.moment()
-    try {
-      if (range.clientId === undefined) yield* this.#readAll(database, moment, range.kind)
-      else yield* this.#readSession(database, moment, range)
-    } finally {
-      await moment.close()
-    }
+    if (this.#opening === undefined && !this.#isClosed)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    for await (const slice of this.#during((reading) => reading.records(range))) yield* slice
   }
 
-  async *scanQueues(): AsyncIterable<readonly QueueEntry[]> {
-    const database = this.#open()
-    const moment = database.moment()
-    try {
-      const clientIds = await this.#clientIds(database, moment)
-      for await (const slice of database.slices({ ...rangeOfKind(kindBytes.queued), moment })) {
-        yield slice.flatMap(([key, value]) => {
-          const clientId = clientIds.get(lifeOfKey(key))
-          if (clientId === undefined) return []
-          return [{ clientId, sequence: Number(key.readBigUInt64BE(7)), bodyId: readBodyId(key, value) }]
-        })
+  scanQueues(): AsyncIterable<readonly QueueEntry[]> {
+    return this.#during((reading) => reading.queueEntries())
+  }
+
+  countBodyReferences(): AsyncIterable<readonly BodyReferences[]> {
+    return this.#during((reading) => reading.bodyReferences())
+  }
+
+  reopen(): Promise<void> {
+    return this.#inTurn(async () => {
+      assert(!this.#isClosed, 'the store is closed')
+      try {
+        // As long as the disk takes nothing the old opening still serves readers.
+        if (this.#opening !== undefined) await probeDisk(this.#options.directory)
+        await this.#end()
+        await this.#begin()
+      } catch (error) {
+        throw failure(`The database in ${this.#options.directory} cannot be opened`, error)
       }
-    } finally {
-      await moment.close()
-    }
-  }
-
-  async reopen(): Promise<void> {
-    await this.#lastCommit
-    await this.#database?.close()
-    this.#database = undefined
-    await this.open()
+    })
   }
 
   async close(): Promise<void> {
-    await this.#lastCommit
-    await this.#database?.close()
-    this.#database = undefined
+    await this.#opening?.badRecords.finish()
+    await this.#inTurn(async () => {
+      this.#isClosed = true
+      this.#tellWaiting()
+      const opening = this.#opening
+      if (opening === undefined) return
+      if (this.#options.sync !== 'never' && !this.#mustReopen) await this.#syncNow(opening)
+      await this.#end()
+      // Only files that are known to be as they should be are vouched for.
+      if (!this.#mustReopen && this.#suspicion === undefined) await closeSeal(this.#options.directory)
+    })
+  }
+
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    const turn = this.#lastTurn.then(act)
+    // The next turn waits for this one; that this one failed is told to its own caller.
+    this.#lastTurn = turn.catch(() => {})
+    return turn
+  }
+
+  async #begin(): Promise<void> {
+    const { directory, onAlarm } = this.#options
+    const shard = this.#shard
+    const { database, journal } = await openSoundly({ directory, shard, suspicion: this.#suspicion, onAlarm })
+    this.#suspicion = undefined
+    const badRecords = new BadRecords({
+      database,
+      file: `${directory}.damaged-records`,
+      onAlarm,
+      inTurn: (act) => this.#inTurn(act),
+      onUnreadable: (error) => this.#suspect(error),
+    })
+    const sweep = new OrphanSweep(database, (error) => this.#sweepFailed(error))
+    const lives = new SessionLives(await firstFreeLife(database, shard))
+    this.#opening = { database, journal, lives, badRecords, sweep }
+    this.#mustReopen = false
+    sweep.start(shard)
+    this.#tellWaiting()
+  }
+
+  #tellWaiting(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+
+  async #end(): Promise<void> {
+    const opening = this.#opening
+    if (opening === undefined) return
+    this.#opening = undefined
+    opening.badRecords.stop()
+    await opening.sweep.stop()
+    await opening.database.close()
   }
 
   async #write(changes: readonly (StoredChange | undefined)[]): Promise<void> {
-    const database = this.#open()
-    assert(!this.#mustReopen, 'a commit failed: the store must be reopened first')
+    const opening = this.#open()
+    if (this.#mustReopen) throw new StorageFailure('a commit failed before: the store is to be reopened first')
+    const { database, journal, lives, sweep } = opening
     try {
-      await this.#learnLives(database, changes)
-      const operations = this.#operations
-      operations.clear()
-      for (const change of changes) if (change !== undefined) encodeChange(operations, change, this.#lives)
-      await database.write(operations, this.#options.sync === 'commit')
-      this.#lives.settle()
+      await learnLives(opening, changes)
+      const ended = this.#encode(opening, changes)
+      await database.write(this.#operations, this.#options.sync === 'commit')
+      lives.settle()
+      journal.settle()
+      for (const life of ended) sweep.add(life)
     } catch (error) {
+      lives.forget()
+      if (!isOfDatabase(error)) throw error
       this.#mustReopen = true
-      this.#lives.forget()
-      throw error
+      if (isDamage(error)) this.#suspect(error)
+      throw failure(`Writing to the database in ${this.#options.directory} failed`, error)
     }
+    if (this.#options.sync === 'interval') this.#syncLater()
   }
 
-  async #learnLives(database: LevelDatabase, changes: readonly (StoredChange | undefined)[]): Promise<void> {
-    const clientIds = this.#lives.unknownIn(changes)
-    if (clientIds.length === 0) return
-    const values = await database.getMany(clientIds.map(lifeKey))
-    for (const [index, clientId] of clientIds.entries()) {
-      const value = values[index]
-      this.#lives.learn(clientId, value === undefined ? undefined : readLife(lifeKey(clientId), value))
+  /** Lays the changes out as operations. Returns the lives that they end. */
+  #encode({ journal, lives }: Opening, changes: readonly (StoredChange | undefined)[]): Life[] {
+    const operations = this.#operations
+    operations.clear()
+    const ended: Life[] = []
+    const lastLife = lives.last
+    for (const change of changes) {
+      const life = change === undefined ? undefined : encodeChange(operations, change, lives)
+      if (life !== undefined) ended.push(life)
     }
+    if (lives.last !== lastLife) encodeBegun(operations, this.#shard, lives.last)
+    journal.encodeNext(operations)
+    return ended
   }
 
-  async *#readAll(database: LevelDatabase, moment: Moment, kind: StoredRecord['kind']): AsyncIterable<StoredRecord> {
-    const clientIds = isSessionKind(kind) ? await this.#clientIds(database, moment) : undefined
-    for await (const slice of database.slices({ ...rangeOfKind(kindBytes[kind]), moment })) {
-      for (const [key, value] of slice) {
-        const clientId = clientIds === undefined ? '' : clientIds.get(lifeOfKey(key))
-        if (clientId !== undefined) yield readRecord(key, value, clientId)
-      }
-    }
+  /** The moment is that of the call, also if the iteration begins later. */
+  #during<Slice>(read: (reading: LevelReading) => AsyncIterable<Slice>): AsyncIterable<Slice> {
+    const { database, badRecords } = this.#open()
+    const reading = new LevelReading({ database, badRecords, onAlarm: this.#options.onAlarm })
+    return closingAfter(reading, read(reading), this.#options.directory)
   }
 
-  async *#readSession(
-    database: LevelDatabase,
-    moment: Moment,
-    range: Extract<RecordRange, { clientId: string }>,
-  ): AsyncIterable<StoredRecord> {
-    const value = await database.get(lifeKey(range.clientId), moment)
-    if (value === undefined) return
-    const life = readLife(lifeKey(range.clientId), value)
-    const isQueue = range.kind === 'queued'
-    const entries = {
-      gte: isQueue ? queuedKey(life, range.fromSequence ?? 0) : sessionPrefix(range.kind, life),
-      lt: sessionPrefix(range.kind, life + 1),
-      moment,
-      limit: isQueue ? range.limit : undefined,
-      reverse: isQueue ? range.reverse : undefined,
-    }
-    for await (const slice of database.slices(entries)) {
-      const records = slice.map(([key, value]) => readRecord(key, value, range.clientId))
-      if (isQueue && range.withBodies === true) yield* await this.#resolve(database, moment, records)
-      else yield* records
-    }
+  #syncLater(): void {
+    if (this.#isSyncDue) return
+    this.#isSyncDue = true
+    const after = this.#options.after ?? ((delayMs, callback) => void setTimeout(callback, delayMs).unref())
+    after(this.#options.syncIntervalMs, () => {
+      this.#isSyncDue = false
+      const opening = this.#opening
+      if (opening === undefined || this.#mustReopen) return
+      this.#syncNow(opening).catch((error: unknown) => {
+        // What has been promised less than the interval ago may be lost: the next commit says so, by failing.
+        this.#mustReopen = true
+        const text = `Syncing the database in ${this.#options.directory} failed: ${String(error)}.`
+        this.#options.onAlarm({ alarm: 'maintenance-failed', text })
+      })
+    })
   }
 
-  async #resolve(database: LevelDatabase, moment: Moment, records: readonly StoredRecord[]): Promise<StoredRecord[]> {
-    const ids = bodyIdsOf(records)
-    if (ids.length === 0) return [...records]
-    const values = await database.getMany(ids.map(bodyKey), moment)
-    const bodies = new Map<number, StoredMessage>()
-    for (const [index, id] of ids.entries()) {
-      const value = values[index]
-      const record = value === undefined ? undefined : readRecord(bodyKey(id), value, '')
-      if (record?.kind === 'body') bodies.set(id, record.message)
-    }
-    return resolveBodies(records, bodies, this.#options.onAlarm)
+  /** A synced write brings all writes before it to the disk. */
+  async #syncNow({ database, journal }: Opening): Promise<void> {
+    const operations = new OperationList()
+    journal.encodeLast(operations)
+    await database.write(operations, true)
   }
 
-  /** The client id of each life of that moment. */
-  async #clientIds(database: LevelDatabase, moment: Moment): Promise<Map<Life, string>> {
-    const clientIds = new Map<Life, string>()
-    for await (const slice of database.slices({ ...rangeOfKind(kindBytes.life), moment })) {
-      for (const [key, value] of slice) clientIds.set(readLife(key, value), key.toString('utf8', 1))
-    }
-    return clientIds
+  #suspect(error: Error): void {
+    this.#suspicion ??= error.message
   }
 
-  #open(): LevelDatabase {
-    assert(this.#database !== undefined, 'the store is closed')
-    return this.#database
+  #sweepFailed(error: unknown): void {
+    if (!isOfDatabase(error)) throw error
+    const text = `Removing ended sessions from ${this.#options.directory} failed and goes on when it is opened again: ${error.message}.`
+    this.#options.onAlarm({ alarm: 'maintenance-failed', text })
+  }
+
+  #open(): Opening {
+    assert(!this.#isClosed, 'the store is closed')
+    if (this.#opening === undefined) throw new StorageFailure('the database is being opened again')
+    return this.#opening
   }
 }
 
-function rangeOfKind(kindByte: number): { gte: Buffer; lt: Buffer } {
-  return { gte: Buffer.of(kindByte), lt: Buffer.of(kindByte + 1) }
-}
-
-function readLife(key: Buffer, value: Buffer): Life {
-  return openValue(key, value).reader.uint48()
-}
-
-/** One more than the highest life that any key names. */
-async function firstFreeLife(database: LevelDatabase): Promise<Life> {
-  let highest = 0
-  for (const kindByte of [kindBytes.grave, ...sessionKinds.map((kind) => kindBytes[kind])]) {
-    const { gte, lt } = rangeOfKind(kindByte)
-    const key = await database.lastKey(gte, lt)
-    if (key !== undefined) highest = Math.max(highest, lifeOfKey(key))
+async function learnLives(
+  { database, lives, badRecords }: Opening,
+  changes: readonly (StoredChange | undefined)[],
+): Promise<void> {
+  const clientIds = lives.unknownIn(changes)
+  if (clientIds.length === 0) return
+  const keys = clientIds.map(lifeKey)
+  const values = await database.getMany(keys)
+  for (const [index, key] of keys.entries()) {
+    const value = values[index]
+    const life = value === undefined ? undefined : badRecords.attempt([key, value], () => readLife(key, value))
+    lives.learn(clientIds[index] ?? '', life)
   }
-  return highest + 1
+}
+
+async function* closingAfter<Slice>(
+  reading: LevelReading,
+  slices: AsyncIterable<Slice>,
+  directory: string,
+): AsyncIterable<Slice> {
+  try {
+    yield* slices
+  } catch (error) {
+    if (!isOfDatabase(error)) throw error
+    throw failure(`Reading from the database in ${directory} failed`, error)
+  } finally {
+    await reading.close()
+  }
+}
+
+/** Does the error come from the database or the file system, and not from a mistake of ours? */
+function isOfDatabase(error: unknown): error is Error {
+  if (!(error instanceof Error) || !('code' in error)) return false
+  return typeof error.code === 'string' && !error.code.startsWith('ERR_')
+}
+
+function failure(what: string, error: unknown): unknown {
+  if (!isOfDatabase(error)) return error
+  return new StorageFailure(`${what}: ${error.message}`, { cause: error })
 }

@@ -4,9 +4,18 @@
 import assert from 'node:assert/strict'
 import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../core/index.ts'
 import { OperationList } from './operation-list.ts'
-import { bodyKey, isSessionKind, writeKey, writeKeyOfRecord } from './record-keys.ts'
+import { ReferenceCounts } from './reference-counts.ts'
+import { bodyIdOfKey, bodyKey, isSessionKind, sequenceOfKey, writeKey, writeKeyOfRecord } from './record-keys.ts'
 import { readBodyId, readRecord, writeChecksum, writeValue } from './record-values.ts'
-import type { QueueEntry, QueueRange, RecordRange, SessionRecordKind, StorageAlarm, Store } from './store.ts'
+import type {
+  BodyReferences,
+  QueueEntry,
+  QueueRange,
+  RecordRange,
+  SessionRecordKind,
+  StorageAlarm,
+  Store,
+} from './store.ts'
 import { bodyIdsOf, resolveBodies } from './body-resolution.ts'
 
 interface Entry {
@@ -52,15 +61,15 @@ class MemoryStore implements Store {
     }
   }
 
-  async *scanQueues(): AsyncIterable<readonly QueueEntry[]> {
-    const entries = this.#allOf('queued')
-    for (let start = 0; start < entries.length; start += sliceEntries) {
-      yield entries.slice(start, start + sliceEntries).map(({ entry, clientId }) => ({
-        clientId,
-        sequence: Number(entry.key.readBigUInt64BE(entry.key.length - 8)),
-        bodyId: readBodyId(entry.key, entry.value),
-      }))
-    }
+  scanQueues(): AsyncIterable<readonly QueueEntry[]> {
+    return inSlices(this.#queueEntries())
+  }
+
+  countBodyReferences(): AsyncIterable<readonly BodyReferences[]> {
+    const counts = new ReferenceCounts()
+    for (const { bodyId } of this.#queueEntries()) if (bodyId !== undefined) counts.add(bodyId)
+    const ids = sorted(this.#shelves.get('body')).map(({ key }) => bodyIdOfKey(key))
+    return inSlices(ids.map((id) => [id, counts.get(id)] as const))
   }
 
   async reopen(): Promise<void> {
@@ -110,21 +119,34 @@ class MemoryStore implements Store {
     )
   }
 
-  *#readQueue(range: QueueRange): Iterable<StoredRecord> {
+  #queueEntries(): QueueEntry[] {
+    return this.#allOf('queued').map(({ entry, clientId }) => ({
+      clientId,
+      sequence: sequenceOfKey(entry.key),
+      bodyId: readBodyId(entry.key, entry.value),
+    }))
+  }
+
+  #readQueue(range: QueueRange): StoredRecord[] {
     let entries = sorted(this.#sessions.get(range.clientId)?.get('queued'))
-    const from = BigInt(range.fromSequence ?? 0)
-    entries = entries.filter((entry) => entry.key.readBigUInt64BE(entry.key.length - 8) >= from)
+    const from = range.fromSequence ?? 0
+    entries = entries.filter((entry) => sequenceOfKey(entry.key) >= from)
     if (range.reverse === true) entries.reverse()
     const records = entries.slice(0, range.limit).map((entry) => readRecord(entry.key, entry.value, range.clientId))
-    if (range.withBodies !== true) return yield* records
+    if (range.withBodies !== true) return records
     const bodies = new Map<number, StoredMessage>()
     for (const id of bodyIdsOf(records)) {
       const body = this.#shelves.get('body')?.get(bodyKey(id).toString('hex'))
       const record = body === undefined ? undefined : readRecord(body.key, body.value, '')
       if (record?.kind === 'body') bodies.set(id, record.message)
     }
-    yield* resolveBodies(records, bodies, this.#onAlarm)
+    return resolveBodies(records, bodies, this.#onAlarm)
   }
+}
+
+/** One slice after the other. */
+async function* inSlices<Thing>(things: readonly Thing[]): AsyncIterable<readonly Thing[]> {
+  for (let start = 0; start < things.length; start += sliceEntries) yield things.slice(start, start + sliceEntries)
 }
 
 function sorted(shelf: Shelf | undefined): Entry[] {

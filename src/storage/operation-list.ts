@@ -40,6 +40,13 @@ export class OperationList {
     this.#offsets.push(this.#keyStart, end, end)
   }
 
+  /** Deletes by a key that is at hand. */
+  delete(key: Buffer): void {
+    this.begin()
+    this.writer.bytesOf(key)
+    this.endDelete()
+  }
+
   /** Calls back for each operation in order. The buffers are good until `clear`. */
   replay(put: (key: Buffer, value: Buffer) => void, remove: (key: Buffer) => void): void {
     const { bytes } = this.writer

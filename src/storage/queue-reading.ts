@@ -75,35 +75,6 @@ export async function* readAllQueueBounds(store: Store): AsyncIterable<QueueBoun
   if (first !== undefined && last !== undefined) yield boundsOf(first, last, count)
 }
 
-/**
- * How many queued records refer to each stored body, as of one moment: for the input `bodies-counted`. In slices; bodies that
- * nothing refers to have 0.
- */
-export async function* countBodyReferences(
-  store: Store,
-): AsyncIterable<(readonly [bodyId: number, references: number])[]> {
-  // Bodies first: one that comes later is not mistaken for one that nobody needs.
-  const counts = new Map<number, number>()
-  for await (const record of store.read({ kind: 'body' })) if (record.kind === 'body') counts.set(record.id, 0)
-  for await (const slice of store.scanQueues()) {
-    for (const { bodyId } of slice) {
-      if (bodyId === undefined) continue
-      const references = counts.get(bodyId)
-      if (references !== undefined) counts.set(bodyId, references + 1)
-    }
-  }
-  let part: (readonly [number, number])[] = []
-  for (const pair of counts) {
-    part.push(pair)
-    if (part.length < sliceCounts) continue
-    yield part
-    part = []
-  }
-  if (part.length > 0) yield part
-}
-
-const sliceCounts = 512
-
 function boundsOf(first: QueueEntry, last: QueueEntry, count: number): QueueBounds {
   return { clientId: first.clientId, firstSequence: first.sequence, lastSequence: last.sequence, count }
 }

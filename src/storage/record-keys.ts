@@ -1,9 +1,10 @@
 // The keys of the database. One byte says the kind; what belongs to a session then names the session's *life*: a number that is given
-// out when the first record of a session is put, and never again. Numbers are big-endian, so they sort.
+// out when the first record of a session is put, and never again. Its highest byte is the shard that gave it out. Numbers are big-endian, so they sort.
 //
-//   journal       01  shard u16, slot u16            running numbers of batches
+//   journal       01  shard u8, slot u16             running numbers of batches
 //   life          02  client id ...                  the present life of a session
 //   grave         03  life u48                       a life that has ended and is not swept yet
+//   begun         04  shard u8                       the last life that was given out
 //   session       10  life u48
 //   subscription  11  life u48, filter ...
 //   queued        12  life u48, sequence u64
@@ -19,14 +20,21 @@
 
 import type { RecordKey, RecordKind, StoredRecord } from '../core/index.ts'
 import type { SessionRecordKind } from './store.ts'
-import { DamagedRecord } from './byte-reader.ts'
+import { ByteReader, DamagedRecord } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
+
+/** Names a life. */
+export type Life = number
+
+/** Names none. */
+export const noLife: Life = 0
 
 /** The first byte of each key. */
 export const kindBytes = {
   journal: 0x01,
   life: 0x02,
   grave: 0x03,
+  begun: 0x04,
   session: 0x10,
   subscription: 0x11,
   queued: 0x12,
@@ -36,7 +44,7 @@ export const kindBytes = {
   body: 0x20,
   retained: 0x21,
   fact: 0x22,
-} as const satisfies Record<RecordKind | 'journal' | 'life' | 'grave', number>
+} as const satisfies Record<RecordKind | 'journal' | 'life' | 'grave' | 'begun', number>
 
 /** What goes when a session goes. */
 export const sessionKinds: readonly SessionRecordKind[] = [
@@ -48,11 +56,20 @@ export const sessionKinds: readonly SessionRecordKind[] = [
   'will',
 ]
 
-const recordKinds: readonly RecordKind[] = [...sessionKinds, 'body', 'retained', 'fact']
+/** What the core stores. */
+export const recordKinds: readonly RecordKind[] = [...sessionKinds, 'body', 'retained', 'fact']
 
 const kindOfByte: readonly (RecordKind | undefined)[] = Array.from({ length: 256 }, (_, byte) =>
   recordKinds.find((kind) => kindBytes[kind] === byte),
 )
+
+const livesPerShard = 2 ** 40
+
+/** Keys from `gte` (inclusive) to `lt` (exclusive). */
+export interface KeyRange {
+  readonly gte: Buffer
+  readonly lt: Buffer
+}
 
 /** The length of a key's front that names a session: kind and life. */
 export const sessionPrefixBytes = 7
@@ -102,7 +119,7 @@ export function writeKey(writer: ByteWriter, key: RecordKey, life: number): void
 }
 
 /** Appends kind and life. */
-export function writeSessionPrefix(writer: ByteWriter, kind: SessionRecordKind, life: number): void {
+export function writeSessionPrefix(writer: ByteWriter, kind: SessionRecordKind | 'grave', life: number): void {
   writer.byte(kindBytes[kind])
   writer.uint48(life)
 }
@@ -117,6 +134,39 @@ export function writeTextKey(writer: ByteWriter, kind: 'retained' | 'fact' | 'li
 export function lifeOfKey(key: Buffer): number {
   if (key.length < sessionPrefixBytes) throw new DamagedRecord('the key is too short')
   return key.readUIntBE(1, 6)
+}
+
+/** Appends the key of a slot of a shard's journal. */
+export function writeJournalKey(writer: ByteWriter, shard: number, slot: number): void {
+  writer.byte(kindBytes.journal)
+  writer.byte(shard)
+  writer.uint16(slot)
+}
+
+/** All keys of a kind. */
+export function rangeOfKind(kind: keyof typeof kindBytes): KeyRange {
+  return { gte: Buffer.of(kindBytes[kind]), lt: Buffer.of(kindBytes[kind] + 1) }
+}
+
+/** The keys of a shard's journal. */
+export function rangeOfJournal(shard: number): KeyRange {
+  return { gte: Buffer.of(kindBytes.journal, shard), lt: Buffer.of(kindBytes.journal, shard + 1) }
+}
+
+/** The lives that a shard gives out: from `first` (inclusive) to `end` (exclusive). */
+export function livesOfShard(shard: number): { readonly first: number; readonly end: number } {
+  return { first: shard * livesPerShard, end: (shard + 1) * livesPerShard }
+}
+
+/** The keys of a kind with lives that a shard has given out. */
+export function rangeOfShard(kind: SessionRecordKind | 'grave', shard: number): KeyRange {
+  const { first, end } = livesOfShard(shard)
+  return { gte: sessionPrefix(kind, first), lt: sessionPrefix(kind, end) }
+}
+
+/** The key of the last life that a shard has given out. */
+export function begunKey(shard: number): Buffer {
+  return Buffer.of(kindBytes.begun, shard)
 }
 
 /** The key of a shared body. */
@@ -134,7 +184,7 @@ export function lifeKey(clientId: string): Buffer {
 }
 
 /** The first key that records of one kind and one session can have, or with `life + 1` the first that they cannot. */
-export function sessionPrefix(kind: SessionRecordKind, life: number): Buffer {
+export function sessionPrefix(kind: SessionRecordKind | 'grave', life: number): Buffer {
   const writer = new ByteWriter(sessionPrefixBytes)
   writeSessionPrefix(writer, kind, life)
   return writer.bytes
@@ -148,10 +198,25 @@ export function queuedKey(life: number, sequence: number): Buffer {
   return writer.bytes
 }
 
-/** The key that says that a life has ended. */
-export function graveKey(life: number): Buffer {
-  const writer = new ByteWriter(sessionPrefixBytes)
-  writer.byte(kindBytes.grave)
-  writer.uint48(life)
-  return writer.bytes
+/** The sequence in the key of a queued record. */
+export function sequenceOfKey(key: Buffer): number {
+  return wholeNumberAt(key, sessionPrefixBytes)
+}
+
+/** The id in the key of a body. */
+export function bodyIdOfKey(key: Buffer): number {
+  return wholeNumberAt(key, 1)
+}
+
+/** The packet id in the key of an outgoing or incoming record. */
+export function packetIdOfKey(key: Buffer): number {
+  if (key.length !== sessionPrefixBytes + 2) throw new DamagedRecord('the key has a wrong length')
+  return key.readUInt16BE(sessionPrefixBytes)
+}
+
+function wholeNumberAt(key: Buffer, at: number): number {
+  const reader = new ByteReader(key, at)
+  const value = reader.uint64()
+  reader.finish()
+  return value
 }

@@ -9,9 +9,10 @@ import { crc32 } from 'node:zlib'
 import type { ProtocolVersion, RetainHandling } from '../protocol/index.ts'
 import type { QueuedRecord, RecordKind, SessionRecord, StoredRecord, SubscriptionRecord } from '../core/index.ts'
 import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
+import type { Life } from './record-keys.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { asQoS, readMessage, writeMessage } from './message-bytes.ts'
-import { kindOfKey, sessionPrefixBytes } from './record-keys.ts'
+import { bodyIdOfKey, kindOfKey, packetIdOfKey, sequenceOfKey, sessionPrefixBytes } from './record-keys.ts'
 
 /** The version that is written, of every kind. */
 export const newestVersion = 1
@@ -92,6 +93,13 @@ export function readBodyId(key: Buffer, value: Buffer): number | undefined {
   return reader.varint()
 }
 
+/** The life that the record of a session's life names. Throws DamagedRecord, RecordTooNew. */
+export function readLife(key: Buffer, value: Buffer): Life {
+  const { version, reader } = openValue(key, value)
+  if (version > newestVersion) throw new RecordTooNew(`version ${version} of a life record is newer than this Godwit`)
+  return reader.uint48()
+}
+
 type RecordReader = (key: Buffer, reader: ByteReader, clientId: string) => StoredRecord
 
 /** For each kind its readers: that of version 1 first. A new version adds one behind; none is ever taken away. */
@@ -100,9 +108,9 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   subscription: [readSubscription1],
   queued: [readQueued1],
   outgoing: [readOutgoing1],
-  incoming: [(key, _reader, clientId) => ({ kind: 'incoming', clientId, packetId: packetIdOf(key) })],
+  incoming: [(key, _reader, clientId) => ({ kind: 'incoming', clientId, packetId: packetIdOfKey(key) })],
   will: [readWill1],
-  body: [(key, reader) => ({ kind: 'body', id: numberOf(key, 1), message: readMessage(reader) })],
+  body: [(key, reader) => ({ kind: 'body', id: bodyIdOfKey(key), message: readMessage(reader) })],
   retained: [readRetained1],
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
 }
@@ -130,7 +138,7 @@ function readQueued1(key: Buffer, reader: ByteReader, clientId: string): StoredR
   return {
     kind: 'queued',
     clientId,
-    sequence: numberOf(key, sessionPrefixBytes),
+    sequence: sequenceOfKey(key),
     qos: asQoS(flags & 0x03),
     retain: (flags & queuedFlags.retain) !== 0,
     subscriptionIdentifiers: identifiers,
@@ -212,7 +220,7 @@ function asRetainHandling(value: number): RetainHandling {
 function readOutgoing1(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
   const sequence = reader.varint()
   const stage = reader.byte() === 0 ? 'sent' : 'received'
-  return { kind: 'outgoing', clientId, packetId: packetIdOf(key), sequence, stage }
+  return { kind: 'outgoing', clientId, packetId: packetIdOfKey(key), sequence, stage }
 }
 
 function readWill1(_key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
@@ -234,16 +242,4 @@ function writeOptionalTime(writer: ByteWriter, timeMs: number | undefined): void
 
 function readOptionalTime(reader: ByteReader): number | undefined {
   return reader.byte() === 0 ? undefined : reader.float()
-}
-
-function packetIdOf(key: Buffer): number {
-  if (key.length !== sessionPrefixBytes + 2) throw new DamagedRecord('the key has a wrong length')
-  return key.readUInt16BE(sessionPrefixBytes)
-}
-
-function numberOf(key: Buffer, at: number): number {
-  const reader = new ByteReader(key, at)
-  const value = reader.uint64()
-  reader.finish()
-  return value
 }

@@ -2,12 +2,8 @@
 // change laid over it: only a batch that reached the disk changes the cache.
 
 import type { StoredChange } from '../core/index.ts'
-import { isSessionKind } from './record-keys.ts'
+import { isSessionKind, type Life, noLife } from './record-keys.ts'
 
-/** Names a life; 0 is none. */
-export type Life = number
-
-const noLife: Life = 0
 /** Beyond so many client ids the cache is emptied; what is needed comes back from the disk. */
 const cacheLimit = 200_000
 
@@ -36,6 +32,11 @@ export class SessionLives {
   /** What the disk says of a client id; undefined: no life. */
   learn(clientId: string, life: Life | undefined): void {
     this.#known.set(clientId, life ?? noLife)
+  }
+
+  /** The last life that was given out. */
+  get last(): Life {
+    return this.#next - 1
   }
 
   /** The life that the batch sees, if there is one. */

@@ -31,6 +31,9 @@ export interface QueueRange {
   readonly withBodies?: boolean
 }
 
+/** The disk did not do what it was asked to. To be tried again after `reopen`; anything else that a store throws is a mistake of ours. */
+export class StorageFailure extends Error {}
+
 /** A queued record without its message: what counting needs. */
 export interface QueueEntry {
   readonly clientId: string
@@ -43,19 +46,24 @@ export interface QueueEntry {
 export interface Store {
   /**
    * Applies the changes in their order, all or none; holes are skipped. When it resolves they are on disk, as far as the sync mode
-   * promises. When it rejects, they may be there or not: the same changes are to be committed again, before any
+   * promises. When it rejects with StorageFailure, they may be there or not: the same changes are to be committed again, before any
    * others, after `reopen`. Changes may be committed twice without harm. The records may be altered by the caller as soon as the
    * promise has settled, not before.
    */
   commit(changes: readonly (StoredChange | undefined)[]): Promise<void>
   /** The records of a range as of the moment when the iteration begins. What is damaged is left out and told by an alarm. */
   read(range: RecordRange): AsyncIterable<StoredRecord>
-  /** Every queued record, session after session, each session's by sequence; in slices, as of one moment. */
+  /** Every queued record, session after session, each session's by sequence; in slices, as of the moment of the call. */
   scanQueues(): AsyncIterable<readonly QueueEntry[]>
-  /** Makes the store usable again after a commit failed. Rejects if it still is not. */
+  /** How many queued records refer to each body, 0 for one that nobody needs; in slices, as of the moment of the call. */
+  countBodyReferences(): AsyncIterable<readonly BodyReferences[]>
+  /** Makes the store usable again after a commit failed. Rejects with StorageFailure if it still is not. */
   reopen(): Promise<void>
   close(): Promise<void>
 }
+
+/** A body's id and how many queued records refer to it. */
+export type BodyReferences = readonly [bodyId: number, references: number]
 
 /** Something was lost or is at risk. `text` is a whole sentence for the operator and names the place. */
 export interface StorageAlarm {

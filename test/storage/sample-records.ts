@@ -127,7 +127,7 @@ const storedMessage: fc.Arbitrary<StoredMessage> = fc.record(
     expiresAtMs: optionalTime,
   },
   { noNullPrototype: true },
-) as fc.Arbitrary<StoredMessage>
+)
 
 /** Records of every kind with anything in them. */
 export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(

@@ -4,8 +4,6 @@ import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import type { StoredRecord } from '../../src/core/index.ts'
 import {
-  countBodyReferences,
-  openLevelStore,
   openMemoryStore,
   readAllQueueBounds,
   readQueue,
@@ -15,22 +13,13 @@ import {
 } from '../../src/storage/index.ts'
 import { gather, put, readAll, readEverything } from './read-all.ts'
 import { message, oneOfEachKind, queued, session, subscription } from './sample-records.ts'
-import { temporaryDatabase } from './temporary-directory.ts'
+import { LevelStage } from './level-stage.ts'
 
 type OpenStore = (context: TestContext, alarms: StorageAlarm[]) => Promise<Store>
 
 const stores: Record<string, OpenStore> = {
   memory: async (_context, alarms) => openMemoryStore((alarm) => alarms.push(alarm)),
-  LevelDB: async (context, alarms) => {
-    const store = await openLevelStore({
-      directory: temporaryDatabase(context),
-      sync: 'never',
-      syncIntervalMs: 1_000,
-      onAlarm: (alarm) => alarms.push(alarm),
-    })
-    context.after(() => store.close())
-    return store
-  },
+  LevelDB: (context, alarms) => new LevelStage(context).open({ onAlarm: (alarm) => alarms.push(alarm) }),
 }
 
 for (const [name, open] of Object.entries(stores)) {
@@ -126,7 +115,8 @@ for (const [name, open] of Object.entries(stores)) {
       const many = Array.from({ length: 1_200 }, (_, sequence) => queued('client', sequence))
       await store.commit(put(...many))
       let count = 0
-      for await (const _record of store.read({ kind: 'queued', clientId: 'client' })) {
+      for await (const record of store.read({ kind: 'queued', clientId: 'client' })) {
+        assert.deepEqual(record, queued('client', count))
         if (count === 0)
           await store.commit([{ change: 'delete-session', clientId: 'client' }, ...put(queued('client', 5_000))])
         count += 1
@@ -147,13 +137,6 @@ for (const [name, open] of Object.entries(stores)) {
     test('answers load-queue: outgoing packets first, then messages with their bodies, and whether more follow', async (context) => {
       const store = await open(context, [])
       const shared = message('shared', 'once')
-      const outgoing = (packetId: number, sequence: number): StoredRecord => ({
-        kind: 'outgoing',
-        clientId: 'client',
-        packetId,
-        sequence,
-        stage: 'sent',
-      })
       await store.commit(
         put(queued('client', 4), queued('client', 5, 9), queued('client', 6, 9), {
           kind: 'body',
@@ -201,11 +184,10 @@ for (const [name, open] of Object.entries(stores)) {
 
     test('counts how many queued records refer to each body', async (context) => {
       const store = await open(context, [])
-      const body = (id: number): StoredRecord => ({ kind: 'body', id, message: message('t', String(id)) })
       await store.commit(
         put(body(1), body(2), body(3), queued('a', 1, 1), queued('b', 1, 1), queued('b', 2, 3), queued('b', 3)),
       )
-      assert.deepEqual((await gather(countBodyReferences(store))).flat(), [
+      assert.deepEqual((await gather(store.countBodyReferences())).flat(), [
         [1, 2],
         [2, 0],
         [3, 1],
@@ -230,6 +212,14 @@ for (const [name, open] of Object.entries(stores)) {
       await assert.rejects(store.commit([]), /the store is closed/)
     })
   })
+}
+
+function outgoing(packetId: number, sequence: number): StoredRecord {
+  return { kind: 'outgoing', clientId: 'client', packetId, sequence, stage: 'sent' }
+}
+
+function body(id: number): StoredRecord {
+  return { kind: 'body', id, message: message('t', String(id)) }
 }
 
 async function sequencesOf(store: Store, fromSequence: number, limit?: number): Promise<number[]> {

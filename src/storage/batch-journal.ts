@@ -1,0 +1,105 @@
+// Every batch carries a running number, written with it into one of many slots in turn:
+//
+//   slot    0     1     2    ...  16383
+//   number 16384 16385  [2]       16383      slot 2 still has the number of the round before: batch 16386 is lost
+//
+// LevelDB drops what it cannot read of its log and says nothing. If batches behind a lost one survive, this tells.
+
+import { DamagedRecord } from './byte-reader.ts'
+import type { LevelDatabase } from './level-database.ts'
+import type { OperationList } from './operation-list.ts'
+import { rangeOfJournal, writeJournalKey } from './record-keys.ts'
+import { newestVersion, openValue, writeChecksum } from './record-values.ts'
+
+const slotCount = 16_384
+
+/** Batches that were written and are not there. Inclusive. */
+export interface Gap {
+  readonly first: number
+  readonly last: number
+}
+
+/** The running number of the batches. */
+export class BatchJournal {
+  readonly #shard: number
+  #last: number
+
+  private constructor(shard: number, last: number) {
+    this.#shard = shard
+    this.#last = last
+  }
+
+  /** Reads the slots of a shard: the journal, and the batches that are missing among the last ones. */
+  static async read(database: LevelDatabase, shard: number): Promise<{ journal: BatchJournal; gaps: Gap[] }> {
+    const numbers = new Set<number>()
+    let last = 0
+    for await (const slice of database.slices(rangeOfJournal(shard))) {
+      for (const [key, value] of slice) {
+        const number = numberIn(key, value)
+        if (number === undefined) continue
+        numbers.add(number)
+        last = Math.max(last, number)
+      }
+    }
+    return { journal: new BatchJournal(shard, last), gaps: gapsIn(numbers, last) }
+  }
+
+  get last(): number {
+    return this.#last
+  }
+
+  /** Appends the number of the batch that is being written. It counts once `settle` is called. */
+  encodeNext(operations: OperationList): void {
+    this.#encode(operations, this.#last + 1)
+  }
+
+  /** Appends the number of the last batch again: a write that changes nothing. */
+  encodeLast(operations: OperationList): void {
+    if (this.#last > 0) this.#encode(operations, this.#last)
+  }
+
+  settle(): void {
+    this.#last += 1
+  }
+
+  /** Appends numbers for missing batches: they were told, once. */
+  encodeTold(operations: OperationList, gaps: readonly Gap[]): void {
+    for (const { first, last } of gaps) {
+      for (let number = first; number <= last; number++) this.#encode(operations, number)
+    }
+  }
+
+  #encode(operations: OperationList, number: number): void {
+    operations.begin()
+    writeJournalKey(operations.writer, this.#shard, number % slotCount)
+    operations.endKey()
+    operations.writer.byte(newestVersion)
+    operations.writer.uint64(number)
+    writeChecksum(operations.writer, operations.keyStart)
+    operations.endValue()
+  }
+}
+
+function numberIn(key: Buffer, value: Buffer): number | undefined {
+  try {
+    return openValue(key, value).reader.uint64()
+  } catch (error) {
+    // A bad slot reads as a missing batch, which is what it may stand for.
+    if (error instanceof DamagedRecord) return undefined
+    throw error
+  }
+}
+
+function gapsIn(numbers: ReadonlySet<number>, last: number): Gap[] {
+  const gaps: Gap[] = []
+  let first: number | undefined
+  for (let number = Math.max(1, last - slotCount + 1); number <= last; number++) {
+    if (!numbers.has(number)) {
+      first ??= number
+    } else if (first !== undefined) {
+      gaps.push({ first, last: number - 1 })
+      first = undefined
+    }
+  }
+  return gaps
+}

@@ -1,0 +1,91 @@
+// The files of a LevelDB directory, as far as their names tell, and copies of them.
+
+import { copyFile, link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+/** Every file that holds records or says which file does; LevelDB's own log and lock are not among them. */
+const recordFile = /^(CURRENT|MANIFEST-\d+|\d+\.(ldb|sst|log))$/
+
+/** The names and sizes in bytes of the files that hold the database; empty if there is none. */
+export async function databaseFiles(directory: string): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>()
+  for (const name of await namesIn(directory)) {
+    if (recordFile.test(name)) sizes.set(name, (await stat(join(directory, name))).size)
+  }
+  return sizes
+}
+
+/** Is this a table, whose content never changes? */
+export function isTable(name: string): boolean {
+  return name.endsWith('.ldb') || name.endsWith('.sst')
+}
+
+/** Is this the log of what is in no table yet? */
+export function isLog(name: string): boolean {
+  return name.endsWith('.log')
+}
+
+/** The number of a table or a log; NaN for others. */
+export function numberOfFile(name: string): number {
+  return Number.parseInt(name, 10)
+}
+
+/** Gives files a second place in another directory, without a copy where the file system can do that. */
+export async function linkFiles(names: Iterable<string>, from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true, mode: 0o700 })
+  for (const name of names) {
+    try {
+      await link(join(from, name), join(to, name))
+    } catch {
+      // No hard links here. If the file cannot be read either, that is for the caller.
+      await copyFile(join(from, name), join(to, name))
+    }
+  }
+}
+
+/** A path beside the database that is not taken yet: `messages.1.damaged`, `messages.2.damaged`, ... */
+export async function freeDamagedPath(directory: string): Promise<string> {
+  const taken = new Set(await namesIn(dirname(directory)))
+  let number = 1
+  while (taken.has(`${basename(directory)}.${number}.damaged`)) number += 1
+  return `${directory}.${number}.damaged`
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+/** Does the error say that there is no such file or directory? */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
+/** What LevelDB says, in its own log, that it dropped when it was opened last, in words. It tells nobody else. */
+export async function droppedFromLog(directory: string): Promise<string[]> {
+  try {
+    const text = await readFile(join(directory, 'LOG'), 'utf8')
+    return [...text.matchAll(/dropping (\d+) bytes; (.*)$/gm)].map(([, bytes, why]) => `${bytes} bytes (${why})`)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+/** Writes as much as opening the database anew may write, to the disk, and takes it away again. Rejects if the disk does not take it. */
+export async function probeDisk(directory: string): Promise<void> {
+  let bytes = probeBytes
+  for (const [name, size] of await databaseFiles(directory)) if (isLog(name)) bytes += size
+  const path = `${directory}.probe`
+  try {
+    await writeFile(path, Buffer.alloc(bytes, 0x55), { flush: true, mode: 0o600 })
+  } finally {
+    await rm(path, { force: true })
+  }
+}
+
+const probeBytes = 1_024 * 1_024

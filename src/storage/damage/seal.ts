@@ -1,0 +1,64 @@
+// A file in the database's directory that says how it was left: with which files and of what size after an orderly close, or
+// how often it was opened since.
+
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { databaseFiles } from './database-files.ts'
+
+/** How the database was left by who had it last. */
+export type Seal =
+  /** Closed in order, with these files and sizes in bytes. */
+  | { readonly state: 'closed'; readonly files: Readonly<Record<string, number>> }
+  /** Opened so many times without an orderly close. */
+  | { readonly state: 'open'; readonly openings: number }
+
+const sealName = 'SEAL'
+
+/** Reads the seal; one that is missing or unreadable says that nothing is known. */
+export async function readSeal(directory: string): Promise<Seal> {
+  try {
+    const seal: unknown = JSON.parse(await readFile(join(directory, sealName), 'utf8'))
+    if (isSeal(seal)) return seal
+  } catch {
+    // A missing or damaged seal is the same as one that promises nothing.
+  }
+  return { state: 'open', openings: 0 }
+}
+
+/** Notes that the database is open once more. */
+export async function breakSeal(directory: string, openings: number): Promise<void> {
+  await writeSeal(directory, { state: 'open', openings })
+}
+
+/** Notes the files of a database that has just been closed, if the disk takes the note. */
+export async function closeSeal(directory: string): Promise<void> {
+  try {
+    await writeSeal(directory, { state: 'closed', files: Object.fromEntries(await databaseFiles(directory)) })
+  } catch (error) {
+    // A full disk must not keep the broker from stopping. Without the note the next opening only trusts less.
+    if (!(error instanceof Error && 'code' in error)) throw error
+  }
+}
+
+/** What is not as the seal says, in words; undefined if nothing. */
+export function brokenPromise(seal: Seal, files: ReadonlyMap<string, number>): string | undefined {
+  if (seal.state === 'open') return undefined
+  for (const [name, bytes] of Object.entries(seal.files)) {
+    const found = files.get(name)
+    if (found === undefined) return `${name} is missing`
+    if (found !== bytes) return `${name} has ${found} bytes instead of ${bytes}`
+  }
+  return undefined
+}
+
+async function writeSeal(directory: string, seal: Seal): Promise<void> {
+  const path = join(directory, sealName)
+  await writeFile(`${path}.new`, JSON.stringify(seal), { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}
+
+function isSeal(value: unknown): value is Seal {
+  if (typeof value !== 'object' || value === null || !('state' in value)) return false
+  if (value.state === 'open') return 'openings' in value && typeof value.openings === 'number'
+  return value.state === 'closed' && 'files' in value && typeof value.files === 'object' && value.files !== null
+}

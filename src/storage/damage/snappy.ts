@@ -1,0 +1,77 @@
+// Undoes Snappy, which LevelDB may have used on the index of a table. Only what reading an index needs.
+//
+//   length varint | elements: tag's low bits 00 literal, 01 10 11 copy of earlier output
+
+/** The bytes, or undefined if they are not Snappy's. Never more than `limitBytes`. */
+export function unsnap(bytes: Uint8Array, limitBytes: number): Buffer | undefined {
+  const header = varintAt(bytes, 0)
+  if (header === undefined || header.value > limitBytes) return undefined
+  const output = Buffer.alloc(header.value)
+  let at = header.next
+  let length = 0
+  while (at < bytes.length) {
+    const element = elementAt(bytes, at)
+    if (element === undefined || length + element.length > output.length) return undefined
+    if (element.offset === 0) {
+      if (element.next + element.length > bytes.length) return undefined
+      output.set(bytes.subarray(element.next, element.next + element.length), length)
+      at = element.next + element.length
+    } else {
+      if (element.offset > length) return undefined
+      // A copy may overlap what it writes: byte by byte it repeats itself.
+      for (let index = 0; index < element.length; index++) {
+        output[length + index] = output[length + index - element.offset] ?? 0
+      }
+      at = element.next
+    }
+    length += element.length
+  }
+  return length === output.length ? output : undefined
+}
+
+/** A number of LevelDB and Snappy, and where it ends; undefined if it does not end or is beyond 32 bits. */
+export function varintAt(bytes: Uint8Array, start: number): { value: number; next: number } | undefined {
+  let value = 0
+  for (let index = 0; index < 5; index++) {
+    const next = bytes[start + index]
+    if (next === undefined) return undefined
+    value += (next & 0x7f) * 2 ** (7 * index)
+    if (next < 0x80) return { value, next: start + index + 1 }
+  }
+  return undefined
+}
+
+interface Element {
+  readonly length: number
+  /** How far back a copy begins; 0: a literal, its bytes follow. */
+  readonly offset: number
+  readonly next: number
+}
+
+function elementAt(bytes: Uint8Array, at: number): Element | undefined {
+  const tag = bytes[at] ?? 0
+  const high = tag >>> 2
+  switch (tag & 0x03) {
+    case 0: {
+      const extra = Math.max(0, high - 59)
+      const length = extra === 0 ? high : littleEndian(bytes, at + 1, extra)
+      return { length: length + 1, offset: 0, next: at + 1 + extra }
+    }
+    case 1:
+      return copy(4 + (high & 0x07), ((tag >>> 5) << 8) | littleEndian(bytes, at + 1, 1), at + 2)
+    case 2:
+      return copy(high + 1, littleEndian(bytes, at + 1, 2), at + 3)
+    default:
+      return copy(high + 1, littleEndian(bytes, at + 1, 4), at + 5)
+  }
+}
+
+function copy(length: number, offset: number, next: number): Element | undefined {
+  return offset === 0 ? undefined : { length, offset, next }
+}
+
+function littleEndian(bytes: Uint8Array, at: number, count: number): number {
+  let value = 0
+  for (let index = 0; index < count; index++) value += (bytes[at + index] ?? 0) * 2 ** (8 * index)
+  return value
+}

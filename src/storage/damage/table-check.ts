@@ -1,0 +1,101 @@
+// Checks the checksums of a LevelDB table. LevelDB can do that itself but its binding does not ask it to; and a wrong block does not just
+// read as wrong: merged with others it may break the order of keys, which ends the process.
+//
+//   data block, ..., filter block, meta index block, index block, footer of 48 bytes
+//   block  = content | how it is compressed, 1 byte | checksum of both, 4 bytes
+//   footer = handle of the meta index | handle of the index | padding | magic, 8 bytes
+//   handle = offset varint | size varint
+
+import { readFile } from 'node:fs/promises'
+import { maskedCrc32c } from './crc32c.ts'
+import { unsnap, varintAt } from './snappy.ts'
+
+const footerBytes = 48
+const magic = Buffer.from('57fb808b247547db', 'hex')
+const trailerBytes = 5
+/** No index of a table of ours is nearly as large. */
+const indexLimitBytes = 64 * 1_024 * 1_024
+/** How a block says that it is compressed in a way that LevelDB does not know: it is skipped then. */
+const unknownCompression = 0xff
+
+/** What a check finds: nothing wrong, blocks that are wrong, or that not even the index can be trusted. */
+export type TableVerdict =
+  | { readonly state: 'sound' }
+  | { readonly state: 'partly-damaged'; readonly badBlocks: readonly BlockHandle[]; readonly blockCount: number }
+  | { readonly state: 'unusable' }
+
+interface BlockHandle {
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** Reads a table file whole and checks every block. Rejects with the file system's error if it cannot be read. */
+export async function checkTable(path: string): Promise<TableVerdict> {
+  return judge(await readFile(path))
+}
+
+/** Makes LevelDB skip the bad blocks of a table: writes into `table`, its content. */
+export function blotOut(table: Buffer, badBlocks: readonly BlockHandle[]): void {
+  for (const { offset, bytes } of badBlocks) {
+    if (offset + bytes < table.length) table[offset + bytes] = unknownCompression
+  }
+}
+
+function judge(table: Buffer): TableVerdict {
+  const unusable: TableVerdict = { state: 'unusable' }
+  const footerAt = table.length - footerBytes
+  if (footerAt < 0 || !table.subarray(table.length - magic.length).equals(magic)) return unusable
+  const metaIndex = handleAt(table, footerAt)
+  const index = metaIndex === undefined ? undefined : handleAt(table, metaIndex.next)
+  if (metaIndex === undefined || index === undefined) return unusable
+  const blocks = blocksIn(table, index)
+  if (blocks === undefined) return unusable
+  // A bad filter would hide records: the filter is found through the meta index, which is made unreadable with it.
+  const filters = blocksIn(table, metaIndex)
+  const badBlocks = blocks.filter((block) => !isSound(table, block))
+  if (filters === undefined || !filters.every((block) => isSound(table, block))) badBlocks.push(metaIndex)
+  return badBlocks.length === 0 ? { state: 'sound' } : { state: 'partly-damaged', badBlocks, blockCount: blocks.length }
+}
+
+/** The blocks that an index block names; undefined if it is not sound. */
+function blocksIn(table: Buffer, index: BlockHandle): BlockHandle[] | undefined {
+  if (!isSound(table, index)) return undefined
+  const end = index.offset + index.bytes
+  const content = table.subarray(index.offset, end)
+  const entries = table[end] === 0 ? content : unsnap(content, indexLimitBytes)
+  return entries === undefined ? undefined : handlesIn(entries)
+}
+
+/** The values of a block's entries: shared varint, unshared varint, value's length varint, key's rest, value. */
+function handlesIn(block: Buffer): BlockHandle[] | undefined {
+  if (block.length < 4) return undefined
+  const end = block.length - 4 * (1 + block.readUInt32LE(block.length - 4))
+  const handles: BlockHandle[] = []
+  let at = 0
+  while (at < end) {
+    const shared = varintAt(block, at)
+    const unshared = shared && varintAt(block, shared.next)
+    const valueBytes = unshared && varintAt(block, unshared.next)
+    if (unshared === undefined || valueBytes === undefined) return undefined
+    const valueAt = valueBytes.next + unshared.value
+    const handle = handleAt(block, valueAt)
+    if (handle === undefined) return undefined
+    handles.push(handle)
+    at = valueAt + valueBytes.value
+  }
+  return handles
+}
+
+function handleAt(bytes: Buffer, at: number): (BlockHandle & { readonly next: number }) | undefined {
+  const offset = varintAt(bytes, at)
+  const size = offset && varintAt(bytes, offset.next)
+  return offset === undefined || size === undefined
+    ? undefined
+    : { offset: offset.value, bytes: size.value, next: size.next }
+}
+
+function isSound(table: Buffer, { offset, bytes }: BlockHandle): boolean {
+  const end = offset + bytes
+  if (end + trailerBytes > table.length) return false
+  return maskedCrc32c(table, offset, end + 1) === table.readUInt32LE(end + 1)
+}

@@ -1,0 +1,155 @@
+// Reads records from one moment of a database. What is damaged is left out and handed to `BadRecords`.
+
+import type { RecordKind, StoredMessage, StoredRecord } from '../core/index.ts'
+import type { BadRecords } from './damage/bad-records.ts'
+import { bodyIdsOf, resolveBodies } from './body-resolution.ts'
+import type { LevelDatabase, LevelEntry, Moment } from './level-database.ts'
+import {
+  bodyIdOfKey,
+  bodyKey,
+  isSessionKind,
+  lifeKey,
+  lifeOfKey,
+  queuedKey,
+  rangeOfKind,
+  sequenceOfKey,
+  sessionPrefix,
+} from './record-keys.ts'
+import { readBodyId, readLife, readRecord } from './record-values.ts'
+import { ReferenceCounts } from './reference-counts.ts'
+import type { Life } from './record-keys.ts'
+import type { BodyReferences, QueueEntry, RecordRange, StorageAlarm } from './store.ts'
+
+export interface LevelReadingOptions {
+  readonly database: LevelDatabase
+  readonly badRecords: BadRecords
+  readonly onAlarm: (alarm: StorageAlarm) => void
+}
+
+type SessionRange = Extract<RecordRange, { clientId: string }>
+
+/** One moment of the database, taken at once. `close` it. */
+export class LevelReading {
+  readonly #database: LevelDatabase
+  readonly #moment: Moment
+  readonly #badRecords: BadRecords
+  readonly #onAlarm: (alarm: StorageAlarm) => void
+
+  constructor(options: LevelReadingOptions) {
+    this.#database = options.database
+    this.#moment = options.database.moment()
+    this.#badRecords = options.badRecords
+    this.#onAlarm = options.onAlarm
+  }
+
+  /** The records of a range in slices. */
+  async *records(range: RecordRange): AsyncIterable<StoredRecord[]> {
+    if (range.clientId === undefined) yield* this.#allOf(range.kind)
+    else yield* this.#ofSession(range)
+  }
+
+  /** Every queued record without its message, in slices. */
+  async *queueEntries(): AsyncIterable<QueueEntry[]> {
+    const clientIds = await this.#clientIds()
+    for await (const slice of this.#slices(rangeOfKind('queued'))) {
+      yield this.#good(slice, ([key, value]) => {
+        const clientId = clientIds.get(lifeOfKey(key))
+        if (clientId === undefined) return undefined
+        return { clientId, sequence: sequenceOfKey(key), bodyId: readBodyId(key, value) }
+      })
+    }
+  }
+
+  /** How many queued records refer to each body, in slices. */
+  async *bodyReferences(): AsyncIterable<BodyReferences[]> {
+    const counts = new ReferenceCounts()
+    for await (const entries of this.queueEntries()) {
+      for (const { bodyId } of entries) if (bodyId !== undefined) counts.add(bodyId)
+    }
+    const range = { ...rangeOfKind('body'), keysOnly: true }
+    for await (const slice of this.#slices(range)) {
+      yield this.#good(slice, ([key]): BodyReferences => {
+        const id = bodyIdOfKey(key)
+        return [id, counts.get(id)]
+      })
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#moment.close()
+  }
+
+  async *#allOf(kind: RecordKind): AsyncIterable<StoredRecord[]> {
+    const clientIds = isSessionKind(kind) ? await this.#clientIds() : undefined
+    for await (const slice of this.#slices(rangeOfKind(kind))) {
+      yield this.#good(slice, ([key, value]) => {
+        // A record of a life that is over waits for its sweep: nobody sees it.
+        const clientId = clientIds === undefined ? '' : clientIds.get(lifeOfKey(key))
+        return clientId === undefined ? undefined : readRecord(key, value, clientId)
+      })
+    }
+  }
+
+  async *#ofSession(range: SessionRange): AsyncIterable<StoredRecord[]> {
+    const life = await this.#lifeOf(range.clientId)
+    if (life === undefined) return
+    const isQueue = range.kind === 'queued'
+    const entries = {
+      gte: isQueue ? queuedKey(life, range.fromSequence ?? 0) : sessionPrefix(range.kind, life),
+      lt: sessionPrefix(range.kind, life + 1),
+      limit: isQueue ? range.limit : undefined,
+      reverse: isQueue ? range.reverse : undefined,
+    }
+    for await (const slice of this.#slices(entries)) {
+      const records = this.#good(slice, ([key, value]) => readRecord(key, value, range.clientId))
+      yield isQueue && range.withBodies === true ? await this.#resolve(records) : records
+    }
+  }
+
+  async #lifeOf(clientId: string): Promise<Life | undefined> {
+    const key = lifeKey(clientId)
+    const value = await this.#database.get(key, this.#moment)
+    return value === undefined ? undefined : this.#good([[key, value]], () => readLife(key, value))[0]
+  }
+
+  async #resolve(records: readonly StoredRecord[]): Promise<StoredRecord[]> {
+    const ids = bodyIdsOf(records)
+    if (ids.length === 0) return [...records]
+    const keys = ids.map(bodyKey)
+    const values = await this.#database.getMany(keys, this.#moment)
+    const bodies = new Map<number, StoredMessage>()
+    const present = keys.flatMap((key, index): LevelEntry[] => {
+      const value = values[index]
+      return value === undefined ? [] : [[key, value]]
+    })
+    for (const record of this.#good(present, ([key, value]) => readRecord(key, value, ''))) {
+      if (record.kind === 'body') bodies.set(record.id, record.message)
+    }
+    return resolveBodies(records, bodies, this.#onAlarm)
+  }
+
+  /** The client id of each life of that moment. */
+  async #clientIds(): Promise<Map<Life, string>> {
+    const clientIds = new Map<Life, string>()
+    for await (const slice of this.#slices(rangeOfKind('life'))) {
+      const lives = this.#good(slice, ([key, value]) => [readLife(key, value), key.toString('utf8', 1)] as const)
+      for (const [life, clientId] of lives) clientIds.set(life, clientId)
+    }
+    return clientIds
+  }
+
+  #slices(range: Omit<Parameters<LevelDatabase['slices']>[0], 'moment'>): AsyncIterable<LevelEntry[]> {
+    const onDamage = (error: Error): void => this.#badRecords.unreadable(error)
+    return this.#database.slices({ ...range, moment: this.#moment }, onDamage)
+  }
+
+  /** What `read` makes of the entries, without those that it leaves out or cannot make sense of. */
+  #good<Thing>(entries: readonly LevelEntry[], read: (entry: LevelEntry) => Thing | undefined): Thing[] {
+    const good: Thing[] = []
+    for (const entry of entries) {
+      const thing = this.#badRecords.attempt(entry, read)
+      if (thing !== undefined) good.push(thing)
+    }
+    return good
+  }
+}
