@@ -8,7 +8,9 @@ import { parseTopicFilter, parseTopicName } from '../../src/protocol/index.ts'
 const decoderOf = ({ packet, version, role }: Travelling) =>
   packet.type === 'connect' ? freshDecoder() : decoderFor(version, role)
 
-const runs = { numRuns: 2_000 }
+// The same packets in every run: what fails here fails everywhere.
+const seed = 5
+const runs = { numRuns: 2_000, seed }
 
 test('what is written is read as it was', () => {
   fc.assert(
@@ -35,7 +37,7 @@ test('wherever the bytes are cut in two, the same packets come out', () => {
         assert.deepEqual([...early, ...drain(decoder)], [travelling.packet])
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 300, seed },
   )
 })
 
@@ -62,7 +64,7 @@ test('in whatever chunks a stream comes, its packets come out in order', () => {
       )
       assert.equal(decoder.bufferedBytes, 0)
     }),
-    { numRuns: 500 },
+    { numRuns: 500, seed },
   )
 })
 

@@ -153,7 +153,7 @@ describe('a filter matches', () => {
       fc.property(filters, topics, (filter, topic) => {
         assert.equal(matchesFilter(filter, topic), asExpression(filter).test(topic))
       }),
-      { numRuns: 5_000 },
+      { numRuns: 5_000, seed: 5 },
     )
   })
 })

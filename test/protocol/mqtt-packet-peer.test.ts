@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { ProtocolError, type ProtocolVersion, type Role, type UserProperties } from '../../src/protocol/index.ts'
+import { travellingPacket } from './arbitrary-packets.ts'
+import { decoderFor, encode, freshDecoder, plain, type PlainPacket } from './decoding.ts'
+import { spoil } from './fuzz/mutations.ts'
+import { Random } from './fuzz/random.ts'
+import { readByPeer, writeByPeer } from './mqtt-packet-peer.ts'
+import { namedPackets } from './named-packets.ts'
+
+/** mqtt-packet reads these but does not write them again: they are ours alone to answer for. */
+function peerWritesIt(packet: PlainPacket): boolean {
+  if (packet.type !== 'connect') return true
+  const { version, clientId, cleanStart, username, password, isBridge } = packet
+  const namesItself = clientId !== '' || (cleanStart && version !== 3)
+  const hasPasswordOnly = password !== undefined && username === undefined
+  return namesItself && !hasPasswordOnly && !(isBridge && version === 5)
+}
+
+/** It keeps user properties by name: those of one name stand together then. */
+function grouped(packet: PlainPacket): PlainPacket {
+  const copy = structuredClone(packet) as { properties?: { userProperties?: UserProperties }; will?: typeof copy }
+  for (const holder of [copy, copy.will]) {
+    const userProperties = holder?.properties?.userProperties
+    if (holder?.properties === undefined || userProperties === undefined) continue
+    holder.properties.userProperties = [...Map.groupBy(userProperties, ([name]) => name).values()].flat()
+  }
+  return copy as PlainPacket
+}
+
+/** What mqtt-packet refuses and the standards allow. */
+function peerReadsIt(packet: PlainPacket, bytes: Buffer, version: ProtocolVersion): boolean {
+  // An AUTH without anything means success (section 3.15.2.1 of 5.0).
+  if (packet.type === 'auth') return bytes.length > 2
+  // MQTT 3.1 has a DUP flag in these, and lets a CONNECT end before what its flags announce.
+  return version !== 3 || !['pubrel', 'subscribe', 'unsubscribe', 'connect'].includes(packet.type)
+}
+
+interface Reading {
+  readonly packet: PlainPacket
+  /** Those of the packet, without what came behind it. */
+  readonly bytes: Buffer
+}
+
+function readByUs(bytes: Buffer, version: ProtocolVersion, role: Role, isConnect: boolean): Reading | undefined {
+  const decoder = isConnect ? freshDecoder() : decoderFor(version, role)
+  decoder.push(bytes)
+  try {
+    const packet = decoder.next()
+    return packet && { packet: plain(packet), bytes: bytes.subarray(0, bytes.length - decoder.bufferedBytes) }
+  } catch (fault) {
+    if (fault instanceof ProtocolError) return undefined
+    throw fault
+  }
+}
+
+test('what we write, mqtt-packet reads, and what it makes of it we read as what it was', () => {
+  fc.assert(
+    fc.property(travellingPacket, ({ packet, version, role }) => {
+      const bytes = encode(packet, version)
+      const byPeer = readByPeer(bytes, version)
+      if (byPeer === undefined && !peerReadsIt(packet, bytes, version)) return
+      assert.ok(byPeer, 'mqtt-packet refuses it')
+      assert.equal(byPeer.cmd, packet.type)
+      if (!peerWritesIt(packet)) return
+      const back = readByUs(writeByPeer(byPeer, version), version, role, packet.type === 'connect')
+      assert.ok(back, 'we refuse what mqtt-packet wrote')
+      assert.deepEqual(grouped(back.packet), grouped(packet))
+    }),
+    { numRuns: 3_000, seed: 11 },
+  )
+})
+
+test('whatever spoiled packet we accept, mqtt-packet accepts as well, and both read it as the same', () => {
+  const random = new Random(7)
+  let accepted = 0
+  for (let input = 0; input < 40_000; input++) {
+    const { bytes, version, role, packet } = random.pick(namedPackets)
+    const isConnect = packet.type === 'connect'
+    const spoiled = spoil([bytes], random)
+    const ours = readByUs(spoiled, version, role, isConnect)
+    if (ours === undefined) continue
+    const said = ours.packet.type === 'connect' ? ours.packet.version : version
+    const byPeer = readByPeer(ours.bytes, said)
+    if (byPeer === undefined && !peerReadsIt(ours.packet, ours.bytes, said)) continue
+    assert.ok(byPeer, `mqtt-packet refuses ${ours.bytes.toString('hex')}`)
+    accepted++
+    if (!peerWritesIt(ours.packet)) continue
+    const back = readByUs(writeByPeer(byPeer, said), version, role, isConnect)
+    assert.deepEqual(back && grouped(back.packet), grouped(ours.packet), ours.bytes.toString('hex'))
+  }
+  assert.ok(accepted > 4_000, `only ${accepted} were accepted by both`)
+})
