@@ -10,7 +10,12 @@ const recordFile = /^(CURRENT|MANIFEST-\d+|\d+\.(ldb|sst|log))$/
 export async function databaseFiles(directory: string): Promise<Map<string, number>> {
   const sizes = new Map<string, number>()
   for (const name of await namesIn(directory)) {
-    if (recordFile.test(name)) sizes.set(name, (await stat(join(directory, name))).size)
+    if (!recordFile.test(name)) continue
+    try {
+      sizes.set(name, (await stat(join(directory, name))).size)
+    } catch (error) {
+      if (!isMissing(error)) throw error // A compaction in the background has done with it.
+    }
   }
   return sizes
 }

@@ -6,7 +6,7 @@ import { BatchJournal, type Gap } from '../batch-journal.ts'
 import { isDamage, LevelDatabase } from '../level-database.ts'
 import { OperationList } from '../operation-list.ts'
 import type { StorageAlarm } from '../store.ts'
-import { databaseFiles, droppedFromLog, freeDamagedPath, isTable, linkFiles } from './database-files.ts'
+import { databaseFiles, droppedFromLog, freeDamagedPath, isLog, isTable, linkFiles } from './database-files.ts'
 import { finishInterruptedSalvage, salvage } from './salvage.ts'
 import { breakSeal, brokenPromise, readSeal, type Seal } from './seal.ts'
 import { checkTable } from './table-check.ts'
@@ -60,6 +60,8 @@ async function suspicionOf(directory: string, seal: Seal): Promise<string | unde
   if (!files.has('CURRENT')) return 'CURRENT is missing'
   const broken = brokenPromise(seal, files)
   if (broken !== undefined) return broken
+  // From its first opening on a database that was not closed in order has a log.
+  if (seal.state === 'open' && seal.openings > 0 && ![...files.keys()].some(isLog)) return 'its log is missing'
   const tables = [...files].filter(([name]) => isTable(name))
   const tableBytes = tables.reduce((sum, [, bytes]) => sum + bytes, 0)
   if (tableBytes > alwaysCheckedBytes && openingsOf(seal) < disorderlyOpenings) return undefined
@@ -80,15 +82,15 @@ async function tryOpening(options: SoundOpeningOptions, seal: Seal): Promise<Ope
   const { directory, shard } = options
   const safety = `${directory}.opening`
   await rm(safety, { recursive: true, force: true })
-  const names = [...(await databaseFiles(directory)).keys()]
+  const files = await databaseFiles(directory)
   await linkFiles(
-    names.filter((name) => seal.state === 'open' || !isTable(name)),
+    [...files.keys()].filter((name) => seal.state === 'open' || !isTable(name)),
     directory,
     safety,
   )
   try {
     const opened = await openAndRead(directory, shard)
-    const damage = await damageOf(opened, directory, safety, seal)
+    const damage = wrongTable(opened, files, directory) ?? (await staleList(opened, directory, seal))
     if (damage === undefined) {
       await keepDroppedLogs(options, safety)
       return opened
@@ -101,21 +103,24 @@ async function tryOpening(options: SoundOpeningOptions, seal: Seal): Promise<Ope
   }
 }
 
-/** What LevelDB has not noticed when it opened the database. */
-async function damageOf(opened: Opened, directory: string, safety: string, seal: Seal): Promise<Damage | undefined> {
-  const files = await databaseFiles(directory)
-  for (const [number, bytes] of opened.database.tables()) {
+/** LevelDB does not look whether the tables have the size that they should have. `files` are those from before the opening. */
+function wrongTable({ database }: Opened, files: ReadonlyMap<string, number>, source: string): Damage | undefined {
+  for (const [number, bytes] of database.tables()) {
     const name = `${String(number).padStart(6, '0')}.ldb`
-    const found = files.get(name) ?? files.get(name.replace('.ldb', '.sst'))
-    if (found !== bytes) return { reason: `${name} has ${found ?? 0} bytes instead of ${bytes}`, source: directory }
-  }
-  // Batches are missing though all logs were read: the list of tables is an old one, and tables that it does not name are
-  // deleted by now. The safety links still have them.
-  const isLogWhole = (await droppedFromLog(directory)).length === 0
-  if (opened.gaps.length > 0 && isLogWhole && seal.state === 'open') {
-    return { reason: `batches are missing (${gapsText(opened.gaps)})`, source: safety }
+    const found = files.get(name)
+    if (found !== undefined && found !== bytes)
+      return { reason: `${name} has ${found} bytes instead of ${bytes}`, source }
   }
   return undefined
+}
+
+/**
+ * If batches are missing though all logs were read, the list of tables is an old one, and tables that it does not name are deleted
+ * by now. The safety links still have them.
+ */
+async function staleList({ gaps }: Opened, directory: string, seal: Seal): Promise<Damage | undefined> {
+  if (gaps.length === 0 || seal.state === 'closed' || (await droppedFromLog(directory)).length > 0) return undefined
+  return { reason: `batches are missing (${gapsText(gaps)})`, source: `${directory}.opening` }
 }
 
 async function keepDroppedLogs({ directory, onAlarm }: SoundOpeningOptions, safety: string): Promise<void> {

@@ -1,0 +1,208 @@
+// A damaged database never keeps the broker from starting: what is good is served, the rest is set aside, and an alarm tells.
+
+import assert from 'node:assert/strict'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import type { StoredRecord } from '../../src/core/index.ts'
+import { openLevelStore, type StorageAlarm } from '../../src/storage/index.ts'
+import { LevelStage } from './level-stage.ts'
+import { put, readEverything } from './read-all.ts'
+import { oneOfEachKind, queued, session } from './sample-records.ts'
+
+/** Each opening turns the log of the one before into a table. */
+const openings = 4
+const batchesPerOpening = 8
+const recordsPerBatch = 40
+
+const model = mkdtempSync(join(tmpdir(), 'godwit-damage-'))
+const expected = new Map<string, StoredRecord>()
+
+type Left = 'closed' | 'killed'
+const harms = { removed: remove, truncated: truncate, emptied: empty, 'flipped in the middle': flip }
+
+type FileKind = 'CURRENT' | 'MANIFEST' | 'table' | 'log'
+
+before(async () => {
+  const directory = join(model, 'closed')
+  const options = { directory, sync: 'never', syncIntervalMs: 1_000, onAlarm: fail } as const
+  for (let opening = 0; opening < openings; opening++) {
+    const store = await openLevelStore(options)
+    for (let batch = 0; batch < batchesPerOpening; batch++) {
+      const records = Array.from({ length: recordsPerBatch }, (_, index) => {
+        const number = (opening * batchesPerOpening + batch) * recordsPerBatch + index
+        return queued(`client-${number % 3}`, number, `payload ${number} `.repeat(10))
+      })
+      records.push(...oneOfEachKind('client-1').filter(({ kind }) => kind !== 'queued'))
+      records.push(session('client-0'), session('client-2'), session(`${opening}-${batch}`))
+      await store.commit(put(...records))
+      for (const record of records) expected.set(nameOf(record), record)
+    }
+    // A process that is killed leaves just these files.
+    if (opening === openings - 1) cpSync(directory, join(model, 'killed'), { recursive: true })
+    await store.close()
+  }
+})
+
+after(() => rmSync(model, { recursive: true, force: true }))
+
+for (const left of ['closed', 'killed'] as const) {
+  describe(`a database that was ${left}`, () => {
+    test('is opened whole and without an alarm if nothing is wrong with it', async (context) => {
+      const stage = stageOf(context, left)
+      assert.equal((await recordsServed(stage)).size, expected.size)
+      assert.deepEqual(stage.alarms, [])
+      assert.deepEqual(readdirSync(dirname(stage.directory)), ['messages'])
+    })
+
+    for (const file of ['CURRENT', 'MANIFEST'] as const) {
+      for (const [harmed, harm] of Object.entries(harms)) {
+        test(`serves everything if ${file} was ${harmed}`, async (context) => {
+          const stage = stageOf(context, left)
+          harm(fileOf(stage, file))
+          assert.equal((await recordsServed(stage)).size, expected.size)
+          assertTold(stage, 'database-damaged')
+        })
+      }
+    }
+
+    for (const [harmed, harm] of Object.entries(harms)) {
+      test(`serves the rest if a table was ${harmed}`, async (context) => {
+        const stage = stageOf(context, left)
+        harm(fileOf(stage, 'table'))
+        assert.ok((await recordsServed(stage)).size >= expected.size / 2)
+        assertTold(stage, 'database-damaged')
+      })
+    }
+
+    for (const [harmed, harm] of Object.entries(harms)) {
+      test(`serves the rest if the log was ${harmed}`, async (context) => {
+        const stage = stageOf(context, left)
+        harm(fileOf(stage, 'log'))
+        assert.ok((await recordsServed(stage)).size >= expected.size / 2)
+        // After a kill a log that ends early is what an unfinished write leaves.
+        if (left === 'closed' || harm === remove || harm === flip) assertTold(stage, 'database-damaged')
+      })
+    }
+
+    test('begins empty if nothing of it can be read', async (context) => {
+      const stage = stageOf(context, left)
+      for (const name of readdirSync(stage.directory)) writeFileSync(join(stage.directory, name), 'nonsense')
+      assert.equal((await recordsServed(stage)).size, 0)
+      assertTold(stage, 'database-damaged')
+    })
+
+    test('is as new after it was mended: the next opening tells nothing', async (context) => {
+      const stage = stageOf(context, left)
+      flip(fileOf(stage, 'table'))
+      const served = await recordsServed(stage)
+      stage.alarms.length = 0
+      const store = await stage.open()
+      await store.commit(put(queued('new', 1)))
+      await store.close()
+      assert.equal((await recordsServed(stage)).size, served.size + 1)
+      assert.deepEqual(stage.alarms, [])
+    })
+  })
+}
+
+test('of batches that are missing in the middle of the log the numbers are told, once', async (context) => {
+  const stage = new LevelStage(context)
+  const store = await stage.open()
+  for (let number = 0; number < 200; number++) await store.commit(put(queued('client', number, 'x'.repeat(1_000))))
+  const killed = `${stage.directory}-killed`
+  cpSync(stage.directory, killed, { recursive: true })
+  await store.close()
+  rmSync(stage.directory, { recursive: true })
+  cpSync(killed, stage.directory, { recursive: true })
+  flip(fileOf(stage, 'log'))
+  const reopened = await stage.open()
+  const found = await readEverything(reopened)
+  const missing = stage.alarms.find(({ alarm }) => alarm === 'batches-missing')?.text ?? ''
+  const [, first, last] = /missing \((\d+) to (\d+) of 200\)/.exec(missing) ?? []
+  const lost = Number(last) - Number(first) + 1
+  assert.ok(lost > 0 && lost < 40, missing)
+  assert.equal(found.length, 200 - lost)
+  await reopened.close()
+  stage.alarms.length = 0
+  await stage.open()
+  assert.deepEqual(stage.alarms, [])
+})
+
+function stageOf(context: TestContext, left: Left): LevelStage {
+  const stage = new LevelStage(context)
+  cpSync(join(model, left), stage.directory, { recursive: true })
+  return stage
+}
+
+/** What a store gives, each record checked to be one that was put. The store is closed again. */
+async function recordsServed(stage: LevelStage): Promise<Map<string, StoredRecord>> {
+  const store = await stage.open()
+  const served = new Map<string, StoredRecord>()
+  for (const record of await readEverything(store)) {
+    const name = nameOf(record)
+    served.set(name, record)
+    if (expected.has(name)) assert.deepEqual(record, expected.get(name))
+    else assert.equal(name, 'queued new 1', 'nothing that was never put')
+  }
+  await store.close()
+  return served
+}
+
+function assertTold(stage: LevelStage, alarm: string): void {
+  assert.ok(
+    stage.alarms.some((told) => told.alarm === alarm),
+    'an alarm tells',
+  )
+  const setAside = readdirSync(dirname(stage.directory)).filter((name) => name.endsWith('.damaged'))
+  assert.ok(setAside.length > 0, 'the damaged files are set aside')
+}
+
+function nameOf(record: StoredRecord): string {
+  const { kind } = record
+  switch (kind) {
+    case 'queued':
+      return `${kind} ${record.clientId} ${record.sequence}`
+    case 'session':
+      return `${kind} ${record.clientId}`
+    case 'outgoing':
+      return `${kind} ${record.packetId}`
+    default:
+      return kind
+  }
+}
+
+function fileOf(stage: LevelStage, file: FileKind): string {
+  const patterns = { CURRENT: /^CURRENT$/, MANIFEST: /^MANIFEST/, table: /\.ldb$/, log: /\.log$/ }
+  const names = readdirSync(stage.directory).filter((name) => patterns[file].test(name))
+  const largest = names
+    .map((name) => join(stage.directory, name))
+    .sort((a, b) => statSync(b).size - statSync(a).size)[0]
+  assert.ok(largest !== undefined, `there is a ${file}`)
+  return largest
+}
+
+function fail({ text }: StorageAlarm): void {
+  assert.fail(text)
+}
+
+function remove(path: string): void {
+  rmSync(path)
+}
+
+function truncate(path: string): void {
+  truncateSync(path, Math.floor(statSync(path).size / 2))
+}
+
+function empty(path: string): void {
+  truncateSync(path, 0)
+}
+
+/** Turns over a few bytes in the middle. */
+function flip(path: string): void {
+  const bytes = readFileSync(path)
+  const middle = Math.floor(bytes.length / 2)
+  for (let at = middle; at < Math.min(middle + 3, bytes.length); at++) bytes[at] = (bytes[at] ?? 0) ^ 0xff
+  writeFileSync(path, bytes)
+}
