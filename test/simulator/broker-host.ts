@@ -41,6 +41,8 @@ export class BrokerHost {
   /** What the broker said for those who watch, of all its lives. */
   readonly events: BrokerEvent[]
   readonly streams: Set<BrokerStream>
+  /** It was asked to stop and has not yet. */
+  isStopping: boolean
   private readonly stage: Stage
   private readonly disk: Disk
   private readonly watch: EdgeWatch
@@ -51,7 +53,6 @@ export class BrokerHost {
   private topics: TopicTable
   private streamCount: number
   private lastTimeMs: number
-  private isStopping: boolean
 
   constructor(stage: Stage, disk: Disk, options: { settings: CoreSettings; traits: HostTraits }) {
     this.stage = stage
@@ -102,7 +103,6 @@ export class BrokerHost {
     if (this.running === undefined) return undefined
     this.stage.tell('broker', () => `dies: ${death}`)
     this.forget()
-    this.watch.crashed()
     return this.disk.die(death)
   }
 
@@ -112,6 +112,8 @@ export class BrokerHost {
     this.stage.tell('broker', () => 'is asked to stop')
     this.isStopping = true
     this.handle({ kind: 'shutdown' })
+    // Who has not said anything yet is nobody to the broker: the shard sends it away.
+    for (const stream of this.streams) if (stream.connection.now.state === 'awaiting-connect') this.close(stream, false)
   }
 
   accept(network: NetworkTraits): Link | undefined {
@@ -147,8 +149,7 @@ export class BrokerHost {
   private startWith(found: StartRecords): void {
     const identity = this.stage.random.word().toString(36)
     this.topics = new TopicTable(1_024)
-    const core = new BrokerCore(this.settings, { identity, topics: this.topics })
-    this.running = core
+    this.running = new BrokerCore(this.settings, { identity, topics: this.topics })
     this.lastTimeMs = recordedTimeMs(found.records)
     this.isStopping = false
     this.disk.attach({
@@ -158,22 +159,15 @@ export class BrokerHost {
     this.stage.tell('broker', () => `starts with ${found.records.length} records and ${found.queues.length} queues`)
     this.handle({ kind: 'restore', records: found.records })
     for (const queue of found.queues) this.handle({ kind: 'restore-queue', ...queue })
-    this.sweepBodies(core, found.bodies)
-  }
-
-  /** The counts come while the broker already serves, some at a time. */
-  private sweepBodies(core: BrokerCore, bodies: StartRecords['bodies']): void {
-    const half = Math.floor(bodies.length / 2)
-    const slices = [bodies.slice(0, half), bodies.slice(half)]
-    slices.forEach((counts, at) => {
-      this.stage.after(this.traits.maxTurnMs * at, () => {
-        if (this.running === core) this.handle({ kind: 'bodies-counted', counts, isEnd: at === slices.length - 1 })
-      })
-    })
+    const half = Math.floor(found.bodies.length / 2)
+    this.handle({ kind: 'bodies-counted', counts: found.bodies.slice(0, half), isEnd: false })
+    this.handle({ kind: 'bodies-counted', counts: found.bodies.slice(half), isEnd: true })
   }
 
   private forget(): void {
+    this.watch.restarted()
     this.running = undefined
+    this.isStopping = false
     this.stage.cancel(this.turnEnd)
     this.stage.cancel(this.deadline)
     this.turnEnd = undefined
@@ -201,7 +195,9 @@ export class BrokerHost {
         return
       }
       if (packet.type === 'connect') stream.connection.version = packet.version
-      this.watch.cameIn(stream.watch, packet)
+      // What comes on a connection that is over for the broker has not come.
+      const { state } = stream.connection.now
+      if (state !== 'closing' && state !== 'closed') this.watch.cameIn(stream.watch, packet)
       this.handle({ kind: 'packet', connection: stream.connection, packet })
     }
   }

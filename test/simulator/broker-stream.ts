@@ -83,7 +83,7 @@ export function writeSends(sends: SendList, watch: EdgeWatch, nowMs: number): Se
   const touched = new Set<BrokerStream>()
   for (let at = 0; at < sends.length; at++) {
     const stream = sends.to[at]?.outlet as BrokerStream
-    if (stream.isClosed || stream.isClosing) continue
+    stream.watch.isGone = stream.isClosed || stream.isClosing
     touched.add(stream)
     const head = sends.head[at] ?? 0
     const kind = headBits.kind(head)

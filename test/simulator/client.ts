@@ -40,6 +40,12 @@ export interface Surroundings {
   settle(): void
 }
 
+/** A SUBSCRIBE or UNSUBSCRIBE under way: what begins with its acknowledgement and what ends. */
+interface Asked {
+  readonly held: HeldSubscription[]
+  readonly ending: HeldSubscription[]
+}
+
 export class Client implements Correspondent {
   readonly id: string
   readonly stage: Stage
@@ -54,13 +60,15 @@ export class Client implements Correspondent {
   wire: Wire | undefined
   /** Connections so far. */
   connections: number
-  /** CONNECT packets sent, and when the last was. */
-  connectSentStep: number
+  /** Told when the other side, or the network, ends the present connection. */
+  whenEnded: () => void
   lastSeenConnectedAtMs: number
+  /** The step of the last CONNACK that let it in. */
+  connectedStep: number
   private readonly surroundings: Surroundings
   private readonly outbox: Outbox
   private readonly inbox: Inbox
-  private readonly questions: Map<PacketId, HeldSubscription[]>
+  private readonly questions: Map<PacketId, Asked>
   private lastPacketId: number
   private ping: PlannedEvent | undefined
 
@@ -75,8 +83,9 @@ export class Client implements Correspondent {
     this.sessions = []
     this.wire = undefined
     this.connections = 0
-    this.connectSentStep = 0
+    this.whenEnded = () => undefined
     this.lastSeenConnectedAtMs = 0
+    this.connectedStep = Infinity
     this.outbox = new Outbox(this)
     this.inbox = new Inbox(this)
     this.questions = new Map()
@@ -143,6 +152,7 @@ export class Client implements Correspondent {
   /** Opens a connection and sends CONNECT. A connection that is still open is left to the broker to take over. */
   connect(options: ConnectOptions = {}): ConnackPacket | undefined {
     this.options = { ...this.options, ...options }
+    if (this.isConnected) this.lastSeenConnectedAtMs = this.stage.nowMs
     this.connack = undefined
     this.disconnected = undefined
     const wire: Wire | undefined = openWire(this.stage, this.surroundings.broker, {
@@ -155,7 +165,9 @@ export class Client implements Correspondent {
           if (this.wire === wire) this.take(packet)
         },
         ended: () => {
-          if (this.wire === wire) this.lost()
+          if (this.wire !== wire) return
+          this.lost()
+          this.whenEnded()
         },
       },
     })
@@ -163,7 +175,6 @@ export class Client implements Correspondent {
     this.wire = wire
     if (wire === undefined) return undefined
     this.connections++
-    this.connectSentStep = this.stage.step
     if (this.isCleanStart && this.session !== undefined) this.session.mayBeGone = true
     wire.send(this.connectPacket())
     this.surroundings.settle()
@@ -201,9 +212,9 @@ export class Client implements Correspondent {
       endSentStep: Infinity,
       endedStep: Infinity,
     }))
-    for (const { request } of held) this.markEnding(request.filter)
+    const ending = this.markEnding(held.map(({ request }) => request.filter))
     this.session?.subscriptions.push(...held)
-    this.questions.set(packetId, held)
+    this.questions.set(packetId, { held, ending })
     const properties = identifier === undefined ? undefined : { subscriptionIdentifier: identifier }
     const { wire } = this
     wire?.send({ type: 'subscribe', packetId, subscriptions, properties })
@@ -214,8 +225,7 @@ export class Client implements Correspondent {
   unsubscribe(filters: string | readonly string[]): UnsubackPacket | undefined {
     const packetId = this.takePacketId()
     const list = [filters].flat() as TopicFilter[]
-    for (const filter of list) this.markEnding(filter)
-    this.questions.set(packetId, [])
+    this.questions.set(packetId, { held: [], ending: this.markEnding(list) })
     const { wire } = this
     wire?.send({ type: 'unsubscribe', packetId, filters: list, properties: undefined })
     this.surroundings.settle()
@@ -373,6 +383,7 @@ export class Client implements Correspondent {
   private takeConnack(connack: ConnackPacket): void {
     this.connack = connack
     if (connack.reasonCode !== 0) return
+    this.connectedStep = this.stage.step
     // MQTT 3.1 has no such flag: its clients take the session they asked for to be there.
     const isResumed = this.version === 3 ? !this.isCleanStart && this.session !== undefined : connack.sessionPresent
     if (isResumed) this.resume()
@@ -418,10 +429,11 @@ export class Client implements Correspondent {
   }
 
   private takeSuback(suback: SubackPacket): void {
-    const held = this.questions.get(suback.packetId)
-    if (held === undefined)
+    const asked = this.questions.get(suback.packetId)
+    if (asked === undefined)
       return this.stage.fail(`the broker sent SUBACK ${suback.packetId} to ${this.id}, which had not asked`)
     this.questions.delete(suback.packetId)
+    const { held, ending } = asked
     if (held.length !== suback.reasonCodes.length)
       this.stage.fail(
         `the broker answered ${held.length} filters of ${this.id} with ${suback.reasonCodes.length} codes`,
@@ -430,9 +442,9 @@ export class Client implements Correspondent {
       const code = suback.reasonCodes[at] ?? 0x80
       if (code > subscription.request.qos && code < 0x80)
         this.stage.fail(`the broker granted ${this.id} more than it asked for`)
-      this.endEarlier(subscription, code >= 0x80)
       if (code >= 0x80) subscription.isRefused = true
       else {
+        this.end(ending.filter((one) => one.request.filter === subscription.request.filter))
         subscription.grantedStep = this.stage.step
         subscription.grantedQoS = code as QoS
       }
@@ -440,31 +452,24 @@ export class Client implements Correspondent {
   }
 
   private takeUnsuback(unsuback: UnsubackPacket): void {
-    if (!this.questions.delete(unsuback.packetId))
+    const asked = this.questions.get(unsuback.packetId)
+    if (asked === undefined)
       return this.stage.fail(`the broker sent UNSUBACK ${unsuback.packetId} to ${this.id}, which had not asked`)
-    for (const held of this.session?.subscriptions ?? []) {
-      if (held.endSentStep !== Infinity && !this.isAskedFor(held))
-        held.endedStep = Math.min(held.endedStep, this.stage.step)
-    }
+    this.questions.delete(unsuback.packetId)
+    this.end(asked.ending)
   }
 
-  private isAskedFor(held: HeldSubscription): boolean {
-    return [...this.questions.values()].some((asked) => asked.includes(held))
+  private end(ending: readonly HeldSubscription[]): void {
+    for (const held of ending) held.endedStep = Math.min(held.endedStep, this.stage.step)
   }
 
-  /** A subscription that is replaced by `subscription` ends when SUBACK comes. */
-  private endEarlier(subscription: HeldSubscription, isRefused: boolean): void {
-    for (const held of this.session?.subscriptions ?? []) {
-      if (held === subscription || held.request.filter !== subscription.request.filter) continue
-      if (held.sentStep <= subscription.sentStep && !isRefused)
-        held.endedStep = Math.min(held.endedStep, this.stage.step)
-    }
-  }
-
-  private markEnding(filter: string): void {
-    for (const held of this.session?.subscriptions ?? []) {
-      if (held.request.filter === filter) held.endSentStep = Math.min(held.endSentStep, this.stage.step)
-    }
+  /** What this packet ends once it is acknowledged: from now on it holds perhaps. */
+  private markEnding(filters: readonly string[]): HeldSubscription[] {
+    const ending = (this.session?.subscriptions ?? []).filter(
+      (held) => filters.includes(held.request.filter) && held.endedStep === Infinity,
+    )
+    for (const held of ending) held.endSentStep = Math.min(held.endSentStep, this.stage.step)
+    return ending
   }
 
   /** A packet id that is not in use. */

@@ -30,26 +30,28 @@ interface InWindow {
 /** What the broker has under way to one session, over all its connections. */
 class SessionWatch {
   readonly window = new Map<PacketId, InWindow>()
-  hasCrashed = false
-  /** QoS 1 messages under way when the broker died: it has forgotten their packet ids, not that they may have left. */
-  readonly sentBeforeCrash = new Set<string>()
+  hasRestarted = false
+  /** QoS 1 messages under way when the broker ended: it has forgotten their packet ids, not that they may have left. */
+  readonly sentBeforeRestart = new Set<string>()
 
-  crash(): void {
-    this.hasCrashed = true
+  restart(): void {
+    this.hasRestarted = true
     for (const [packetId, entry] of this.window) {
       if (entry.qos === 1) {
         this.window.delete(packetId)
-        if (!entry.isOfRetained) this.sentBeforeCrash.add(entry.what)
+        if (!entry.isOfRetained) this.sentBeforeRestart.add(entry.what)
       } else if (entry.stage === 'received') entry.stage = 'unsure'
     }
   }
 }
 
 export class StreamWatch {
-  readonly name: string
+  name: string
   connect: ConnectPacket | undefined
   session: SessionWatch | undefined
   hasDisconnected = false
+  /** The connection is over: what is sent now never leaves. The broker believes it did, so it is noted and not judged. */
+  isGone = false
   readonly owedAnswers: { type: AnswerType; packetId: PacketId }[] = []
   readonly owedReleases: PacketId[] = []
   readonly sentHere = new Set<PacketId>()
@@ -76,13 +78,15 @@ export class EdgeWatch {
     this.limits = limits
   }
 
-  crashed(): void {
-    for (const session of this.sessions.values()) session.crash()
+  /** The broker is gone, whichever way: from now on it knows what its disk knows. */
+  restarted(): void {
+    for (const session of this.sessions.values()) session.restart()
   }
 
   cameIn(stream: StreamWatch, packet: Packet): void {
     if (packet.type === 'connect') {
       stream.connect ??= packet
+      stream.name = `${stream.connect.clientId} (${stream.name})`
       return
     }
     if (packet.type === 'publish') {
@@ -99,7 +103,7 @@ export class EdgeWatch {
   publishLeaves(stream: StreamWatch, seen: PublishSeen): void {
     const session = this.mustBeOpen(stream, 'publish')
     if (seen.qos === 0) {
-      if (seen.dup) this.stage.fail(`the broker set DUP on a QoS 0 message to ${stream.name}`)
+      if (seen.dup) this.accuse(stream, `the broker set DUP on a QoS 0 message to ${stream.name}`)
       return
     }
     const what = `${seen.topic} ${seen.payload}`
@@ -139,9 +143,9 @@ export class EdgeWatch {
         this.checkAnswer(stream, packet.type, packet.packetId)
         return
       case 'disconnect':
-        if (stream.hasDisconnected) this.stage.fail(`the broker sent DISCONNECT twice to ${stream.name}`)
+        if (stream.hasDisconnected) this.accuse(stream, `the broker sent DISCONNECT twice to ${stream.name}`)
         if ((stream.connect?.version ?? 4) < 5)
-          this.stage.fail(`the broker sent DISCONNECT to ${stream.name}, whose MQTT has none from a server`)
+          this.accuse(stream, `the broker sent DISCONNECT to ${stream.name}, whose MQTT has none from a server`)
         stream.hasDisconnected = true
         return
       case 'pingresp':
@@ -149,23 +153,23 @@ export class EdgeWatch {
         if (packet.type === 'pingresp') this.mustBeOpen(stream, packet.type)
         return
       default:
-        this.stage.fail(`the broker sent ${packet.type} to ${stream.name}, which only clients send`)
+        this.accuse(stream, `the broker sent ${packet.type} to ${stream.name}, which only clients send`)
     }
   }
 
   private connackLeaves(stream: StreamWatch, connack: ConnackPacket): void {
     const { connect } = stream
     if (connect === undefined)
-      return this.stage.fail(`the broker sent CONNACK to ${stream.name}, which sent no CONNECT`)
-    if (stream.session !== undefined) this.stage.fail(`the broker sent CONNACK twice to ${stream.name}`)
+      return this.accuse(stream, `the broker sent CONNACK to ${stream.name}, which sent no CONNECT`)
+    if (stream.session !== undefined) this.accuse(stream, `the broker sent CONNACK twice to ${stream.name}`)
     if (connack.reasonCode !== 0) {
       if (connack.sessionPresent)
-        this.stage.fail(`the broker refused ${stream.name} and spoke of a session [MQTT-3.2.2-4]`)
+        this.accuse(stream, `the broker refused ${stream.name} and spoke of a session [MQTT-3.2.2-4]`)
       stream.hasDisconnected = true
       return
     }
     if (connack.sessionPresent && connect.cleanStart)
-      this.stage.fail(`${stream.name} began anew and got an old session [MQTT-3.2.2-1]`)
+      this.accuse(stream, `${stream.name} began anew and got an old session [MQTT-3.2.2-1]`)
     const clientId =
       connect.clientId === '' ? (connack.properties?.assignedClientIdentifier ?? stream.name) : connect.clientId
     const known = this.sessions.get(clientId)
@@ -176,34 +180,38 @@ export class EdgeWatch {
   }
 
   private mustBeOpen(stream: StreamWatch, type: string): SessionWatch {
-    if (stream.session === undefined) return this.stage.fail(`the broker sent ${type} to ${stream.name} before CONNACK`)
-    if (stream.hasDisconnected) this.stage.fail(`the broker sent ${type} to ${stream.name} after DISCONNECT`)
-    return stream.session
+    if (stream.session === undefined) this.accuse(stream, `the broker sent ${type} to ${stream.name} before CONNACK`)
+    if (stream.hasDisconnected) this.accuse(stream, `the broker sent ${type} to ${stream.name} after DISCONNECT`)
+    return stream.session ?? new SessionWatch()
+  }
+
+  private accuse(stream: StreamWatch, sentence: string): void {
+    if (!stream.isGone) this.stage.fail(sentence)
   }
 
   private checkFresh(stream: StreamWatch, session: SessionWatch, seen: PublishSeen, what: string): void {
     const tag = `${what} to ${stream.name} with packet id ${seen.packetId}`
-    if (seen.packetId === 0) this.stage.fail(`the broker sent ${tag}: zero is no packet id`)
-    if (seen.dup && !session.hasCrashed)
-      this.stage.fail(`the broker set DUP on ${tag}, which it had not sent before [MQTT-3.3.1-1]`)
-    const wasSent = session.sentBeforeCrash.has(what) && seen.qos === 1
+    if (seen.packetId === 0) this.accuse(stream, `the broker sent ${tag}: zero is no packet id`)
+    if (seen.dup && !session.hasRestarted)
+      this.accuse(stream, `the broker set DUP on ${tag}, which it had not sent before [MQTT-3.3.1-1]`)
+    const wasSent = session.sentBeforeRestart.has(what) && seen.qos === 1
     if (!seen.dup && wasSent && !seen.isOfRetained)
-      this.stage.fail(`the broker sent ${tag} again without DUP, after its restart [MQTT-3.3.1-1]`)
+      this.accuse(stream, `the broker sent ${tag} again without DUP, after its restart [MQTT-3.3.1-1]`)
     if (!seen.dup && seen.expiresAtMs < this.limits().nowMs)
-      this.stage.fail(`the broker sent ${tag} after its expiry [MQTT5-3.3.2-5]`)
+      this.accuse(stream, `the broker sent ${tag} after its expiry [MQTT5-3.3.2-5]`)
   }
 
   private checkRepeated(stream: StreamWatch, before: InWindow, seen: PublishSeen, what: string): void {
     const tag = `packet id ${seen.packetId} to ${stream.name}`
     if (before.what !== what)
-      this.stage.fail(`the broker used ${tag} for "${what}" while "${before.what}" had it [MQTT-2.3.1-4]`)
+      this.accuse(stream, `the broker used ${tag} for "${what}" while "${before.what}" had it [MQTT-2.3.1-4]`)
     if (before.stage === 'received' || before.stage === 'released') {
-      this.stage.fail(`the broker sent PUBLISH with ${tag} again after PUBREC [MQTT-4.3.3-1]`)
+      this.accuse(stream, `the broker sent PUBLISH with ${tag} again after PUBREC [MQTT-4.3.3-1]`)
     }
-    if (!seen.dup) this.stage.fail(`the broker sent "${what}" with ${tag} again without DUP [MQTT-3.3.1-1]`)
+    if (!seen.dup) this.accuse(stream, `the broker sent "${what}" with ${tag} again without DUP [MQTT-3.3.1-1]`)
     const mayRetry = (stream.connect?.version ?? 4) < 5 && this.limits().retryIntervalMs > 0
     if (stream.sentHere.has(seen.packetId) && !mayRetry) {
-      this.stage.fail(`the broker sent "${what}" with ${tag} twice on one connection [MQTT5-4.4.0-1]`)
+      this.accuse(stream, `the broker sent "${what}" with ${tag} twice on one connection [MQTT5-4.4.0-1]`)
     }
   }
 
@@ -212,7 +220,8 @@ export class EdgeWatch {
     for (const packetId of stream.sentHere) if (session.window.has(packetId)) underWay++
     const limit = Math.min(stream.receiveMaximum, this.limits().maxInflightMessages)
     if (underWay > limit)
-      this.stage.fail(
+      this.accuse(
+        stream,
         `the broker has ${underWay} messages under way to ${stream.name}, whose limit is ${limit} [MQTT5-3.3.4-9]`,
       )
   }
@@ -229,7 +238,7 @@ export class EdgeWatch {
     if (entry === undefined || session === undefined) return
     const isDone = packet.type === 'puback' ? entry.qos === 1 : packet.type === 'pubrec' || entry.stage !== 'published'
     if (!isDone) return
-    session.sentBeforeCrash.delete(entry.what)
+    session.sentBeforeRestart.delete(entry.what)
     session.window.delete(packet.packetId)
   }
 
@@ -237,12 +246,13 @@ export class EdgeWatch {
     const owedAt = stream.owedReleases.indexOf(packetId)
     const entry = session.window.get(packetId)
     if (owedAt > 0)
-      this.stage.fail(
+      this.accuse(
+        stream,
         `the broker sent PUBREL ${packetId} to ${stream.name} before PUBREL ${stream.owedReleases[0]}, whose PUBREC came first [MQTT-4.6.0-4]`,
       )
     if (owedAt === 0) stream.owedReleases.shift()
-    else if (entry === undefined ? !session.hasCrashed : entry.qos === 1 || entry.stage === 'published') {
-      this.stage.fail(`the broker sent PUBREL ${packetId} to ${stream.name}, from which no PUBREC had come`)
+    else if (entry === undefined ? !session.hasRestarted : entry.qos === 1 || entry.stage === 'published') {
+      this.accuse(stream, `the broker sent PUBREL ${packetId} to ${stream.name}, from which no PUBREC had come`)
     }
     if (entry !== undefined && entry.qos === 2) entry.stage = 'released'
   }
@@ -255,8 +265,9 @@ export class EdgeWatch {
       return
     }
     const isOwed = owedAnswers.some((owed) => owed.type === type && owed.packetId === packetId)
-    if (!isOwed) this.stage.fail(`the broker sent ${type} ${packetId} to ${name}, which had not asked for it`)
-    this.stage.fail(
+    if (!isOwed) this.accuse(stream, `the broker sent ${type} ${packetId} to ${name}, which had not asked for it`)
+    this.accuse(
+      stream,
       `the broker sent ${type} ${packetId} to ${name} before ${first?.type} ${first?.packetId}, whose packet came first [MQTT-4.6.0-2]`,
     )
   }

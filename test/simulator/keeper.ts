@@ -5,7 +5,7 @@ import type { RecordKey, StoredChange, StoredRecord } from '../../src/core/index
 
 /** What a broker reads when it starts. */
 export interface StartRecords {
-  /** Of all kinds but `queued` and `body`; and the last body, so that its id is not given away again. */
+  /** Of all kinds but `queued` and `body`, in `startOrder`. */
   readonly records: StoredRecord[]
   readonly queues: { clientId: string; firstSequence: number; lastSequence: number; count: number }[]
   readonly bodies: (readonly [bodyId: number, references: number])[]
@@ -58,8 +58,18 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
   }
 }
 
-/** The order in which a broker is given its records back. */
-const startOrder = ['fact', 'body', 'session', 'subscription', 'outgoing', 'incoming', 'will', 'retained']
+const startOrder = ['fact', 'session', 'subscription', 'outgoing', 'incoming', 'will', 'retained']
+
+const rank = (record: StoredRecord): string => `${startOrder.indexOf(record.kind)} ${keyOf(record)}`
+
+/** The order in which a broker is given its records back: the same whatever keeps them, so that stories are the same. */
+export function inStartOrder(found: StartRecords): StartRecords {
+  return {
+    records: found.records.toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1)),
+    queues: found.queues.toSorted((one, other) => (one.clientId < other.clientId ? -1 : 1)),
+    bodies: found.bodies.toSorted(([one], [other]) => one - other),
+  }
+}
 
 export class MemoryKeeper implements Keeper {
   private readonly records = new Map<string, StoredRecord>()
@@ -90,10 +100,7 @@ export class MemoryKeeper implements Keeper {
         })
       }
     }
-    const lastBody = this.records.get(`body\n${Math.max(...bodies.keys())}`)
-    if (lastBody !== undefined) records.push(copyOf(lastBody))
-    records.sort((one, other) => startOrder.indexOf(one.kind) - startOrder.indexOf(other.kind))
-    return { records, queues: [...queues.values()], bodies: [...bodies] }
+    return inStartOrder({ records, queues: [...queues.values()], bodies: [...bodies] })
   }
 
   readQueue(clientId: string, fromSequence: number, limit: number): QueueSlice {
@@ -128,7 +135,7 @@ export class MemoryKeeper implements Keeper {
       throw new Error(
         `queued record ${record.clientId}/${record.sequence} refers to body ${record.message}, which is not on disk`,
       )
-    return copyOf({ ...record, message: body.message })
+    return copyOf({ ...record, message: body.message, bodyId: body.id })
   }
 
   private deleteSession(clientId: string): void {

@@ -130,6 +130,7 @@ export class Wire {
   }
 
   private arrived(chunk: Buffer): void {
+    if (!this.isOpen) return // It has closed: what is still under way is for nobody.
     try {
       this.decoder.push(chunk)
       for (let packet = this.decoder.next(); packet !== undefined; packet = this.decoder.next()) {
@@ -205,8 +206,9 @@ function describeFrame(frame: PublishFrame): string {
 export function describe(packet: Packet): string {
   if (packet.type === 'publish') {
     const payload = packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)
-    const { qos, retain, dup, packetId } = packet
-    return describeFrame({ topic: packet.topic?.name ?? '', payload, qos, retain, dup, packetId })
+    const { qos, retain, dup, packetId, properties } = packet
+    const tail = properties === undefined ? '' : ` ${JSON.stringify(properties)}`
+    return describeFrame({ topic: packet.topic?.name ?? '', payload, qos, retain, dup, packetId }) + tail
   }
   const words = Object.entries(packet)
     .filter(([name, value]) => name !== 'type' && value !== undefined && value !== false)

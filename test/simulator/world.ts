@@ -59,7 +59,7 @@ export class World implements Surroundings {
   readonly host: BrokerHost
   readonly broker: { accept: BrokerHost['accept'] }
   readonly clients: Client[]
-  private readonly keeper: Keeper
+  readonly keeper: Keeper
   private readonly options: WorldOptions
   private named: number
   private lastCommand: number

@@ -1,0 +1,177 @@
+// The clients of a random story: who they are, and what each does when it is its turn.
+//
+//   t/...       everybody publishes and subscribes, with overlapping filters
+//   work/...    is subscribed to in shared groups only, by workers
+//   state/<id>  retained messages of one client each
+
+import type { ProtocolVersion, QoS } from '../../src/protocol/index.ts'
+import type { Client, ConnectOptions } from './world.ts'
+import { calmNetwork, type NetworkTraits } from './network.ts'
+import type { StoryProfile } from './profiles.ts'
+import type { Random } from './random.ts'
+import type { World } from './world.ts'
+
+export interface Actor {
+  readonly client: Client
+  /** Its shared group, if it is a worker. */
+  readonly group: string | undefined
+  act(): void
+}
+
+const topics = ['t/a', 't/b', 't/a/b', 't//c'] as const
+const filters = ['t/a', 't/+', 't/#', 't/a/#', 't/+/b', '+/a'] as const
+const groups = ['$share/one/work/#', '$share/two/work/+'] as const
+
+export function castActor(world: World, from: { number: number; profile: StoryProfile }): Actor {
+  const { random } = world.stage
+  const version = random.pick([3, 4, 5, 5] as const)
+  const isDurable = random.chance(0.65)
+  const client = world.client(`client-${from.number}`, {
+    ...connectOptions(random, version, isDurable),
+    network: from.profile.roughNetwork ? roughNetwork(random) : calmNetwork,
+  })
+  const maxThinkMs = random.pick([0, 0, 50, 400])
+  client.thinkMs = () => (maxThinkMs === 0 ? 0 : random.between(0, maxThinkMs))
+  const group = random.chance(0.3) ? random.pick(groups) : undefined
+  const actor = new PlayedActor(world, client, { group, profile: from.profile })
+  return actor
+}
+
+function connectOptions(random: Random, version: ProtocolVersion, isDurable: boolean): ConnectOptions {
+  const keepAliveSeconds = random.pick([0, 5, 10])
+  const pings = true
+  if (version < 5) return { version, cleanStart: !isDurable, keepAliveSeconds, pings }
+  return {
+    version,
+    cleanStart: !isDurable || random.chance(0.1),
+    keepAliveSeconds,
+    pings,
+    sessionExpirySeconds: isDurable ? random.pick([10, 3_600, 3_600, 0xffff_ffff]) : 0,
+    receiveMaximum: random.pick([1, 2, 5, 100]),
+    topicAliasMaximum: random.pick([0, 1, 10]),
+    usesAliases: random.chance(0.5),
+  }
+}
+
+class PlayedActor implements Actor {
+  readonly client: Client
+  readonly group: string | undefined
+  private readonly world: World
+  private readonly random: Random
+  private readonly profile: StoryProfile
+  private readonly filters: Set<string>
+  private published: number
+
+  constructor(world: World, client: Client, from: { group: string | undefined; profile: StoryProfile }) {
+    this.world = world
+    this.random = world.stage.random
+    this.client = client
+    this.group = from.group
+    this.profile = from.profile
+    this.filters = new Set()
+    this.published = 0
+  }
+
+  act(): void {
+    const { client, random } = this
+    if (!client.hasOpenConnection) {
+      if (random.chance(0.6)) this.connect()
+      else if (random.chance(0.3)) this.publishSome()
+      return
+    }
+    if (!client.isConnected) return
+    const dice = random.fraction()
+    if (dice < 0.5) this.publishSome()
+    else if (dice < 0.75) this.subscribe()
+    else if (dice < 0.8) this.unsubscribe()
+    else if (dice < 0.85) this.leave()
+    else if (this.profile.roughNetwork) this.suffer()
+  }
+
+  private connect(): void {
+    this.client.connect()
+  }
+
+  private publishSome(): void {
+    const count = this.random.between(1, 4)
+    for (let at = 0; at < count; at++) this.publishOne()
+  }
+
+  private publishOne(): void {
+    const { client, random } = this
+    const qos = random.pick([0, 1, 1, 2, 2] as const)
+    const payload = `${client.id}:${++this.published}${random.chance(0.1) ? ' '.repeat(random.between(1, 600)) : ''}`
+    const dice = random.fraction()
+    if (dice < 0.15) {
+      // An empty payload takes the retained message away.
+      client.publish(`state/${client.id}`, random.chance(0.2) ? '' : payload, { qos, retain: true })
+    } else if (dice < 0.4) client.publish(`work/${random.pick(['x', 'y'])}`, payload, { qos })
+    else client.publish(random.pick(topics), payload, { qos, ...this.someProperties() })
+  }
+
+  private someProperties(): {
+    properties?: { messageExpiryIntervalSeconds?: number; userProperties?: [string, string][] }
+  } {
+    if (this.client.version < 5 || this.random.chance(0.7)) return {}
+    if (this.random.chance(0.5)) return { properties: { messageExpiryIntervalSeconds: this.random.between(1, 20) } }
+    return { properties: { userProperties: [['from', this.client.id]] } }
+  }
+
+  private subscribe(): void {
+    const { client, random } = this
+    if (this.group !== undefined) {
+      if (this.filters.has(this.group) && random.chance(0.8)) return
+      this.filters.add(this.group)
+      client.subscribe(this.group, { qos: 2 })
+      return
+    }
+    const filter = random.chance(0.15) ? 'state/#' : random.pick(filters)
+    this.filters.add(filter)
+    const qos: QoS = random.pick([0, 1, 2, 2])
+    if (client.version < 5) {
+      client.subscribe(filter, { qos })
+      return
+    }
+    client.subscribe(filter, {
+      qos,
+      noLocal: random.chance(0.2),
+      retainAsPublished: random.chance(0.3),
+      retainHandling: random.pick([0, 0, 1, 2]),
+      ...(random.chance(0.4) ? { identifier: random.between(1, 300) } : {}),
+    })
+  }
+
+  private unsubscribe(): void {
+    if (this.filters.size === 0) return
+    const filter = this.random.pick([...this.filters])
+    this.filters.delete(filter)
+    this.client.unsubscribe(filter)
+  }
+
+  private leave(): void {
+    if (this.random.chance(0.7)) this.client.disconnect()
+    else this.client.drop()
+  }
+
+  private suffer(): void {
+    const { client, random, world } = this
+    const dice = random.fraction()
+    if (dice < 0.4) client.drop(random.pick([0, 0, 500, 3_000]))
+    else if (dice < 0.5) client.vanish()
+    else if (dice < 0.7) client.connect()
+    else {
+      client.stopReading()
+      world.stage.after(random.between(100, 4_000), () => client.resumeReading())
+    }
+  }
+}
+
+/** Bytes in pieces, some time on the way; a small network now and then. */
+function roughNetwork(random: Random): NetworkTraits {
+  return {
+    minDelayMs: 0,
+    maxDelayMs: random.pick([2, 20, 300]),
+    splits: random.chance(0.7),
+    capacityBytes: random.pick([64, 1_024, 16_384]),
+  }
+}

@@ -1,0 +1,69 @@
+// All that happened in a story, as the clients remember it, found by what the oracles ask for.
+
+import type { Actor } from './cast.ts'
+import type { ClientSession } from './client-session.ts'
+import type { StoryProfile } from './profiles.ts'
+import type { Client, Publication, ReceivedMessage, World } from './world.ts'
+
+/** Payloads are numbers of their publisher and padding: this is the number. */
+export const numbered = (one: { payload: string | Buffer }): string => one.payload.toString().trimEnd()
+
+export class History {
+  readonly world: World
+  readonly actors: readonly Actor[]
+  readonly isCalm: boolean
+  /** The broker died at least once. */
+  readonly hasCrashed: boolean
+  readonly publications: readonly Publication[]
+  private readonly byPayload: ReadonlyMap<string, Publication>
+  private readonly numbers: ReadonlyMap<Publication, number>
+  private readonly dropped: ReadonlySet<string>
+  private readonly modern: ReadonlySet<ReceivedMessage>
+
+  constructor(world: World, actors: readonly Actor[], profile: StoryProfile) {
+    this.world = world
+    this.actors = actors
+    this.isCalm = profile.name === 'calm'
+    this.hasCrashed = profile.restarts
+    this.publications = actors.flatMap(({ client }) => client.publications)
+    this.byPayload = new Map(this.publications.map((publication) => [publication.payload.toString(), publication]))
+    this.numbers = new Map(this.publications.map((publication, number) => [publication, number]))
+    this.dropped = new Set(
+      world.events('message-dropped').map((event) => `${event.clientId} ${event.message.payload().toString()}`),
+    )
+    this.modern = new Set(actors.flatMap(({ client }) => (client.version === 5 ? client.messages : [])))
+  }
+
+  fail(sentence: string): never {
+    return this.world.stage.fail(sentence)
+  }
+
+  messagesOf(client: Client, session: ClientSession): ReceivedMessage[] {
+    return client.messages.filter((message) => message.session === session.number)
+  }
+
+  publicationOf(message: ReceivedMessage): Publication | undefined {
+    return message.payload === '' ? undefined : this.byPayload.get(message.payload)
+  }
+
+  /** Greater for what its publisher sent later. */
+  numberOf(publication: Publication): number {
+    return this.numbers.get(publication) ?? -1
+  }
+
+  /** The message came to a client that knows properties. */
+  isModern(message: ReceivedMessage): boolean {
+    return this.modern.has(message)
+  }
+
+  /**
+   * It may be missing: it has expired meanwhile, or one of the limits with a name was reached and the broker said so
+   * (only the queue in memory has so small a limit here, and only sessions that are not stored wait there).
+   */
+  isExcused(client: Client, publication: Publication): boolean {
+    const expiry = publication.properties?.messageExpiryIntervalSeconds
+    if (expiry !== undefined && publication.firstSentAtMs + expiry * 1_000 <= this.world.nowMs) return true
+    const isStored = (client.session?.expirySeconds ?? 0) > 0
+    return !isStored && this.dropped.has(`${client.id} ${publication.payload.toString()}`)
+  }
+}

@@ -1,0 +1,314 @@
+// What was owed, asked at the end of a story over all that the clients remember. Each oracle says in a sentence what
+// is wrong; none knows how the broker works.
+//
+// A subscription holds *certainly* for a publication if SUBACK had come before it was first sent and nothing ended it,
+// and *possibly* if SUBSCRIBE had been sent before the delivery and it had not certainly ended before the publication.
+// What must be is asked of the certain ones, what may be of the possible ones.
+
+import type { StoredRecord } from '../../src/core/index.ts'
+import { matchesFilter, reasonCodes, splitSharedFilter, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
+import type { Actor } from './cast.ts'
+import type { ClientSession, HeldSubscription } from './client-session.ts'
+import { History, numbered } from './history.ts'
+import type { StoryProfile } from './profiles.ts'
+import type { Client, Publication, ReceivedMessage, World } from './world.ts'
+
+/** The reasons for which a broker may end the connection of a client that does nothing wrong. */
+const innocentReasons: number[] = [
+  reasonCodes.serverShuttingDown,
+  reasonCodes.sessionTakenOver,
+  reasonCodes.notAuthorized,
+]
+
+/** An obedient client has lost its connection while the broker ran: the broker must not have accused it. */
+export function checkAccusation(world: World, client: Client): void {
+  const reason = client.disconnected?.reasonCode
+  if (client.connack?.reasonCode !== 0) return
+  if (reason === undefined)
+    world.stage.fail(`the broker closed the connection of ${client.id}, which had obeyed, without a word`)
+  if (innocentReasons.includes(reason)) return
+  world.stage.fail(`the broker accused ${client.id} of 0x${reason.toString(16)}, though it had obeyed`)
+}
+
+export function checkHistory(world: World, actors: readonly Actor[], profile: StoryProfile): void {
+  const history = new History(world, actors, profile)
+  for (const { client, group } of actors) {
+    for (const session of client.sessions) {
+      checkReceived(history, client, session)
+      checkOnce(history, client, session)
+      if (group === undefined) checkOrder(history, client, session)
+    }
+    if (group === undefined) checkOwed(history, client)
+  }
+  checkAnswers(history)
+  checkGroups(history)
+  checkRetained(history)
+}
+
+/** Each message that came was published, was subscribed to, and came as the subscriptions ask. */
+function checkReceived(history: History, client: Client, session: ClientSession): void {
+  for (const message of history.messagesOf(client, session)) {
+    const publication = history.publicationOf(message)
+    if (publication === undefined) {
+      // What unruly clients send is not counted; an empty payload takes a retained message away.
+      if (message.payload !== '' && /^(t|work|state)\//.test(message.topic))
+        history.fail(`${client.id} received "${numbered(message)}" on ${message.topic}, which nobody published`)
+      continue
+    }
+    const tag = `"${numbered(message)}" on ${message.topic} at ${client.id}`
+    if (message.topic !== publication.topic) history.fail(`${tag} was published to ${publication.topic}`)
+    if (!message.bytes.equals(publication.payload)) history.fail(`${tag} is not what was published`)
+    if (message.retain && !publication.retain) history.fail(`${tag} came as retained and is not`)
+    const possible = possibleFor(session, publication, message)
+    if (possible.length === 0) history.fail(`${tag} came without a subscription`)
+    if (publication.publisher === client.id && possible.every((held) => held.request.noLocal)) {
+      history.fail(`${tag} came back to its publisher, which had asked for no local messages [MQTT5-3.8.3-3]`)
+    }
+    if (!publication.retain)
+      checkHow(history, {
+        message,
+        publication,
+        possible,
+        certain: certainFor(client, session, publication, message),
+        tag,
+      })
+  }
+}
+
+interface Came {
+  readonly message: ReceivedMessage
+  readonly publication: Publication
+  readonly possible: HeldSubscription[]
+  readonly certain: HeldSubscription[]
+  readonly tag: string
+}
+
+function checkHow(history: History, { message, publication, possible, certain, tag }: Came): void {
+  const highest = (held: readonly HeldSubscription[]): number =>
+    Math.max(...held.map((one) => Math.min(publication.qos, one.request.qos)))
+  if (message.qos > highest(possible)) history.fail(`${tag} came at QoS ${message.qos}, more than was asked for`)
+  if (certain.length > 0 && message.qos < highest(certain)) {
+    history.fail(`${tag} came at QoS ${message.qos}, less than was granted [MQTT-3.3.5-1]`)
+  }
+  const came = message.properties?.subscriptionIdentifiers ?? []
+  for (const { identifier } of certain) {
+    if (identifier !== undefined && !came.includes(identifier))
+      history.fail(`${tag} lacks subscription identifier ${identifier} [MQTT5-3.3.4-3]`)
+  }
+  for (const identifier of came) {
+    if (!possible.some((held) => held.identifier === identifier))
+      history.fail(`${tag} has subscription identifier ${identifier}, which is of no subscription that matches`)
+  }
+  const expiry = publication.properties?.messageExpiryIntervalSeconds
+  const cameExpiry = message.properties?.messageExpiryIntervalSeconds
+  if (history.isModern(message) && cameExpiry !== undefined && cameExpiry > (expiry ?? -1)) {
+    history.fail(`${tag} came with ${cameExpiry} seconds to live, more than it was given`)
+  }
+  const properties = publication.properties?.userProperties
+  if (history.isModern(message) && JSON.stringify(message.properties?.userProperties) !== JSON.stringify(properties)) {
+    history.fail(`${tag} lost its user properties [MQTT5-3.3.2-17]`)
+  }
+}
+
+/** Nobody hears twice: sent again is sent with DUP, and at QoS 2 not given to the application again. */
+function checkOnce(history: History, client: Client, session: ClientSession): void {
+  const heard = new Map<Publication, { fresh: number; exact: number }>()
+  for (const message of history.messagesOf(client, session)) {
+    const publication = history.publicationOf(message)
+    if (publication === undefined || message.isRepeat) continue
+    const count = heard.get(publication) ?? { fresh: 0, exact: 0 }
+    if (!message.dup) count.fresh++
+    if (message.qos === 2) count.exact++
+    heard.set(publication, count)
+  }
+  for (const [publication, { fresh, exact }] of heard) {
+    // A retained message is given once more with each SUBSCRIBE.
+    const again = publication.retain
+      ? session.subscriptions.filter((held) => matchesFilter(held.request.filter, publication.topic)).length
+      : 0
+    const tag = `"${numbered(publication)}" of ${publication.publisher} on ${publication.topic}`
+    // At QoS 2 a publication counts once however often it is sent; but what came at QoS 1 before its batch was lost
+    // with the broker may come again.
+    const sent = publication.qos === 1 || history.hasCrashed ? publication.timesSent : 1
+    if (fresh > sent + again)
+      history.fail(
+        `${client.id} heard ${tag} ${fresh} times without DUP, of which ${again} as retained; it was sent ${publication.timesSent} times at QoS ${publication.qos}`,
+      )
+    if (exact > 1 + again && publication.qos === 2)
+      history.fail(`${client.id} heard ${tag} ${exact} times at QoS 2 [MQTT-4.3.3-1]`)
+  }
+}
+
+/** [MQTT-4.6.0-6] What one publisher sends to one topic at one QoS comes in that order, where it comes for the first time. */
+function checkOrder(history: History, client: Client, session: ClientSession): void {
+  const last = new Map<string, number>()
+  const seen = new Set<Publication>()
+  for (const message of history.messagesOf(client, session)) {
+    const publication = history.publicationOf(message)
+    if (publication === undefined || publication.retain || seen.has(publication)) continue
+    seen.add(publication)
+    const lane = `${publication.publisher} ${publication.topic} ${publication.qos}`
+    const number = history.numberOf(publication)
+    const before = last.get(lane) ?? -1
+    if (number < before)
+      history.fail(
+        `${client.id} received "${numbered(message)}" on ${message.topic} after a later one of the same publisher [MQTT-4.6.0-6]`,
+      )
+    last.set(lane, number)
+  }
+}
+
+/** What was acknowledged to its publisher reaches whoever was subscribed and still is. */
+function checkOwed(history: History, client: Client): void {
+  const { session } = client
+  if (session === undefined || session.mayBeGone) return
+  const received = new Set(history.messagesOf(client, session).map((message) => history.publicationOf(message)))
+  for (const publication of history.publications) {
+    if (received.has(publication) || publication.payload.length === 0) continue
+    const certain = certainFor(client, session, publication)
+    const granted = certain.reduce<QoS>((highest, held) => (held.grantedQoS > highest ? held.grantedQoS : highest), 0)
+    if (certain.length === 0 || history.isExcused(client, publication)) continue
+    const isOwed =
+      publication.qos > 0 && granted > 0
+        ? publication.isAcknowledged
+        : history.isCalm && publication.firstSentStep > client.connectedStep && publication.timesSent > 0
+    if (isOwed)
+      history.fail(
+        `${client.id} never received "${numbered(publication)}" on ${publication.topic} (QoS ${publication.qos}), though the broker had it`,
+      )
+  }
+}
+
+/** "No matching subscribers" is said only where there are none. */
+function checkAnswers(history: History): void {
+  for (const publication of history.publications) {
+    if (publication.reasonCode !== reasonCodes.noMatchingSubscribers) continue
+    for (const { client } of history.actors) {
+      const { session } = client
+      if (session === undefined || session.mayBeGone || certainFor(client, session, publication).length === 0) continue
+      history.fail(
+        `the broker told ${publication.publisher} that nobody subscribes to ${publication.topic}, and ${client.id} did`,
+      )
+    }
+  }
+}
+
+/** A shared group gets each message once, and if all of its members are there to stay, at least once. */
+function checkGroups(history: History): void {
+  const groups = new Set(history.actors.map((actor) => actor.group).filter((group) => group !== undefined))
+  for (const group of groups) {
+    const members = history.actors.filter((actor) => actor.group === group).map((actor) => actor.client)
+    for (const publication of history.publications) {
+      if (!publication.topic.startsWith('work/')) continue
+      const heard = members.flatMap((member) =>
+        member.messages.filter((message) => !message.isRepeat && history.publicationOf(message) === publication),
+      )
+      const exact = heard.filter((message) => message.qos === 2).length
+      if (publication.qos === 2 && exact > 1)
+        history.fail(`group ${group} heard "${numbered(publication)}" ${exact} times at QoS 2`)
+      if (heard.length > 0 || publication.qos === 0 || !publication.isAcknowledged) continue
+      const isOwed =
+        members.every(neverLeft) &&
+        members.some(
+          (member) => member.session !== undefined && certainFor(member, member.session, publication).length > 0,
+        )
+      if (isOwed && members.every((member) => !history.isExcused(member, publication))) {
+        history.fail(
+          `group ${group} never heard "${numbered(publication)}" on ${publication.topic}, though the broker had it`,
+        )
+      }
+    }
+  }
+}
+
+function neverLeft(member: Client): boolean {
+  const { session } = member
+  return (
+    member.sessions.length === 1 &&
+    session !== undefined &&
+    session.expirySeconds > 0 &&
+    !session.mayBeGone &&
+    session.subscriptions.every((held) => held.grantedStep !== Infinity || held.endSentStep === Infinity) &&
+    session.subscriptions.every((held) => held.endSentStep === Infinity)
+  )
+}
+
+/** A fresh subscriber gets what was last retained, or nothing if that was taken away. */
+function checkRetained(history: History): void {
+  const probe = history.world.clients.find((client) => client.id === 'probe')
+  for (const { client } of history.actors) {
+    const topic = `state/${client.id}`
+    const sent = client.publications.filter((publication) => publication.topic === topic && publication.timesSent > 0)
+    const lastKept = sent.findLastIndex((publication) => publication.isAcknowledged)
+    const allowed = new Set(sent.slice(Math.max(0, lastKept)).map((publication) => publication.payload.toString()))
+    if (lastKept < 0) allowed.add('')
+    const found = probe?.messages.find((message) => message.topic === topic)?.payload ?? ''
+    if (allowed.has(found)) continue
+    const expected = [...allowed].map((payload) => `"${payload.trim()}"`).join(' or ')
+    history.fail(`the retained message of ${topic} is "${found.trim()}" and should be ${expected}`)
+  }
+}
+
+/** Nothing is left of what has been delivered: not on the disk either. */
+export function checkRemains(world: World, actors: readonly Actor[], records: readonly StoredRecord[]): void {
+  const known = new Set(actors.map((actor) => actor.client.id))
+  const bodies = new Map<number, number>()
+  for (const record of records) if (record.kind === 'body') bodies.set(record.id, 0)
+  for (const record of records) {
+    if (record.kind === 'queued' || record.kind === 'outgoing' || record.kind === 'incoming') {
+      if (known.has(record.clientId))
+        world.stage.fail(
+          `the disk still has a ${record.kind} record of ${record.clientId}, which has nothing under way`,
+        )
+      if (record.kind === 'queued' && typeof record.message === 'number')
+        bodies.set(record.message, (bodies.get(record.message) ?? 0) + 1)
+    }
+    if (record.kind === 'session' && record.expirySeconds === 0)
+      world.stage.fail(`the disk keeps a session of ${record.clientId} that ends with its connection`)
+  }
+  for (const [id, references] of bodies) {
+    if (references === 0) world.stage.fail(`the disk still has body ${id}, which no queue refers to`)
+  }
+  for (const { client } of actors) {
+    const isKept = records.some((record) => record.kind === 'session' && record.clientId === client.id)
+    const { session } = client
+    if (session !== undefined && isKept !== session.expirySeconds > 0) {
+      world.stage.fail(
+        `the disk ${isKept ? 'has' : 'lacks'} a session of ${client.id}, whose expiry is ${session.expirySeconds} s`,
+      )
+    }
+  }
+}
+
+const matches = (held: HeldSubscription, topic: string): boolean => {
+  const shared = splitSharedFilter(held.request.filter)
+  return matchesFilter(shared === undefined ? held.request.filter : (shared.filter satisfies TopicFilter), topic)
+}
+
+function possibleFor(session: ClientSession, publication: Publication, message: ReceivedMessage): HeldSubscription[] {
+  return session.subscriptions.filter(
+    (held) =>
+      !held.isRefused &&
+      matches(held, publication.topic) &&
+      held.sentStep <= message.step &&
+      held.endedStep >= publication.firstSentStep,
+  )
+}
+
+/** Without a message: those that hold to the end of the story. */
+function certainFor(
+  client: Client,
+  session: ClientSession,
+  publication: Publication,
+  message?: ReceivedMessage,
+): HeldSubscription[] {
+  const until = message?.step ?? Infinity
+  return session.subscriptions.filter(
+    (held) =>
+      !held.isRefused &&
+      held.grantedStep < publication.firstSentStep &&
+      (held.endSentStep >= until || held.endSentStep === Infinity) &&
+      matches(held, publication.topic) &&
+      !(held.request.noLocal && publication.publisher === client.id),
+  )
+}

@@ -1,0 +1,217 @@
+// A story from a seed. The dice choose clients, what they do and when, and what goes wrong meanwhile; then all trouble
+// stops, everybody comes back, and once it is quiet the oracles ask what was owed.
+//
+//   |---- activeMs: acts and faults ----|---- calm: everybody returns, queues drain ----| probe, oracles
+
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { castActor, type Actor } from './cast.ts'
+import { whenReady, type Eventually, type Keeper } from './keeper.ts'
+import { calmNetwork } from './network.ts'
+import { checkAccusation, checkHistory, checkRemains } from './oracles.ts'
+import { profileOf, type StoryProfile } from './profiles.ts'
+import type { Random } from './random.ts'
+import { sendUnruly } from './unruly.ts'
+import { World } from './world.ts'
+
+export interface StoryOptions {
+  readonly seed: number
+  readonly profile?: StoryProfile | undefined
+  readonly isTold?: boolean
+  readonly keeper?: Keeper | undefined
+}
+
+/** So long after all trouble everything must be settled. */
+const patienceSeconds = 120
+
+export class RandomStory {
+  readonly world: World
+  readonly profile: StoryProfile
+  readonly actors: Actor[]
+  private readonly random: Random
+  private readonly activeMs: number
+  private hasCalmedDown: boolean
+
+  constructor(options: StoryOptions) {
+    this.profile = options.profile ?? profileOf(options.seed)
+    const { roughDisk, restarts } = this.profile
+    this.world = new World({
+      seed: options.seed,
+      isTold: options.isTold ?? false,
+      settles: false,
+      starts: false,
+      ...(options.keeper === undefined ? {} : { keeper: options.keeper }),
+      diskStepMs: roughDisk || restarts ? 20 : 0,
+    })
+    this.random = this.world.stage.random
+    this.actors = []
+    this.activeMs = 0
+    this.hasCalmedDown = false
+    this.setUp()
+    this.activeMs = this.random.between(10_000, 40_000)
+  }
+
+  /** Yields how long to let pass; whoever drives it may do so in real time or in none. */
+  *tell(): Generator<number, void> {
+    const { world } = this
+    world.stage.tell('story', () => `seed ${world.stage.seed}, ${this.profile.name}, ${this.activeMs} ms`)
+    world.stage.after(0, () => world.host.start())
+    const count = this.random.between(3, 6)
+    for (let at = 1; at <= count; at++) this.actors.push(castActor(world, { number: at, profile: this.profile }))
+    for (const actor of this.actors) this.planActs(actor)
+    this.planFaults()
+    yield this.activeMs
+    this.calmDown()
+    for (let second = 0; second < patienceSeconds && !this.isQuiet(); second++) {
+      yield 1_000
+      this.bringBack()
+    }
+    this.checkQuiet()
+    yield* this.probeRetained()
+  }
+
+  /** The last questions, once the story is told. */
+  judge(): Eventually<void> {
+    checkHistory(this.world, this.actors, this.profile)
+    return whenReady(this.world.keeper.readAll(), (records) => checkRemains(this.world, this.actors, records))
+  }
+
+  private setUp(): void {
+    const { random, world, profile } = this
+    const { host } = world
+    host.settings = {
+      ...host.settings,
+      maxInflightMessages: random.pick(profile.tight ? [1, 2, 3] : [2, 10, 1_024]),
+      receiveMaximum: random.pick(profile.tight ? [1, 2, 3] : [3, 20, 100]),
+      maxQueuedMessages: random.pick(profile.tight ? [2, 5] : [5, 1_024]),
+      retryIntervalMs: random.pick([0, 2_000, 30_000]),
+      maxTopicAlias: random.pick([0, 2, 1_024]),
+      awaitReleaseTimeoutMs: 3_600_000,
+    }
+    host.traits.maxTurnMs = profile.roughNetwork || profile.roughDisk ? 3 : 0
+    if (profile.slowVerdicts) {
+      host.traits.verdict = () => ({
+        verdict:
+          this.hasCalmedDown || random.chance(0.9)
+            ? { allowed: true }
+            : { allowed: false, reason: reasonCodes.notAuthorized },
+        afterMs: this.hasCalmedDown || random.chance(0.5) ? 0 : random.between(0, 3_000),
+      })
+    }
+  }
+
+  private planActs(actor: Actor): void {
+    const { client } = actor
+    client.whenEnded = () => {
+      if (this.world.host.isRunning && !this.world.host.isStopping) checkAccusation(this.world, client)
+    }
+    const next = (): void => {
+      if (this.hasCalmedDown) return
+      actor.act()
+      this.world.stage.after(this.random.between(20, 2_500), next)
+    }
+    this.world.stage.after(this.random.between(0, 2_000), next)
+  }
+
+  private planFaults(): void {
+    const { profile, random } = this
+    if (profile.restarts) this.planMany(random.between(1, 4), () => this.restartBroker())
+    if (profile.roughDisk) this.planMany(random.between(0, 2), () => this.failDisk())
+    if (profile.unruly) this.planMany(random.between(1, 8), () => sendUnruly(this.world, () => this.hasCalmedDown))
+  }
+
+  private planMany(count: number, fault: () => Eventually<void>): void {
+    for (let at = 0; at < count; at++) this.world.stage.after(this.random.between(500, this.activeMs), fault)
+  }
+
+  private restartBroker(): Eventually<void> {
+    const { random, world } = this
+    const { host, stage } = world
+    if (!host.isRunning || host.isStopping || this.hasCalmedDown) return undefined
+    const awayMs = random.between(10, 3_000)
+    if (random.chance(0.2)) {
+      host.stop()
+      this.startWhenStopped(awayMs)
+      return undefined
+    }
+    return whenReady(host.die(random.pick(['kill', 'power-loss'] as const)), () => {
+      // The machine may come back with a clock that is behind.
+      if (random.chance(0.2)) host.traits.clockOffsetMs = -random.between(0, 20_000)
+      stage.after(awayMs, () => (host.isRunning ? undefined : host.start()))
+    })
+  }
+
+  private startWhenStopped(awayMs: number): void {
+    const { host, stage } = this.world
+    stage.after(awayMs, () => {
+      if (host.isRunning) this.startWhenStopped(100)
+      else return host.start()
+      return undefined
+    })
+  }
+
+  private failDisk(): undefined {
+    const { disk, stage } = this.world
+    if (this.hasCalmedDown) return
+    disk.fail()
+    stage.after(this.random.between(100, 6_000), () => disk.mend())
+  }
+
+  private calmDown(): void {
+    this.hasCalmedDown = true
+    this.world.stage.tell('story', () => 'all trouble ends')
+    this.world.disk.mend()
+    this.world.disk.traits.maxStepMs = 0
+    this.bringBack()
+  }
+
+  private bringBack(): void {
+    const { host } = this.world
+    for (const { client } of this.actors) {
+      client.options.network = calmNetwork
+      client.thinkMs = () => 0
+      client.resumeReading()
+      if (host.isRunning && !host.isStopping && !client.hasOpenConnection) client.connect()
+    }
+  }
+
+  private isQuiet(): boolean {
+    const { world } = this
+    if (!world.host.isRunning || !world.disk.isFree) return false
+    return this.actors.every(({ client }) => {
+      const view = world.view.client(client.id)
+      return (
+        client.isConnected &&
+        client.unfinished === 0 &&
+        view?.isConnected === true &&
+        view.inflight === 0 &&
+        view.waiting === 0
+      )
+    })
+  }
+
+  private checkQuiet(): void {
+    const { world } = this
+    for (const { client } of this.actors) {
+      const view = world.view.client(client.id)
+      if (!client.isConnected) world.stage.fail(`${client.id} could not come back after all trouble had ended`)
+      if (client.unfinished > 0)
+        world.stage.fail(
+          `${client.unfinished} messages of ${client.id} are unanswered long after all trouble has ended`,
+        )
+      if (view === undefined || view.inflight + view.waiting + view.unreleased > 0) {
+        world.stage.fail(
+          `the broker still has ${view?.inflight} under way, ${view?.waiting} waiting and ${view?.unreleased} unreleased for ${client.id}, long after all trouble has ended`,
+        )
+      }
+    }
+  }
+
+  private *probeRetained(): Generator<number, void> {
+    const { world } = this
+    const probe = world.client('probe', { version: 5, cleanStart: true })
+    probe.connect()
+    yield 100
+    probe.subscribe('state/#', { qos: 2 })
+    yield 1_000
+  }
+}

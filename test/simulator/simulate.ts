@@ -1,0 +1,64 @@
+// npm run simulate -- --seeds 10000 [--from N] [--store memory|level] [--profile NAME]
+// npm run simulate -- --seed N [--profile NAME]     tells one story, line by line
+
+import { parseArgs } from 'node:util'
+import { profileNamed, profiles } from './profiles.ts'
+import { runStory, type StoryEnd } from './run-story.ts'
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '1' },
+    seed: { type: 'string' },
+    store: { type: 'string', default: 'memory' },
+    profile: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const profile = values.profile === undefined ? undefined : profileNamed(values.profile)
+const maxFaultsTold = 20
+
+if (values.help) {
+  console.log('npm run simulate -- --seeds COUNT [--from SEED] [--store memory|level] [--profile NAME]')
+  console.log('npm run simulate -- --seed SEED [--store memory|level] [--profile NAME]')
+  console.log(`profiles: ${profiles.map(({ name }) => name).join(', ')}`)
+} else if (values.seed === undefined) await runMany(Number(values.from), Number(values.seeds))
+else await tellOne(Number(values.seed))
+
+async function run(seed: number, isTold: boolean): Promise<StoryEnd> {
+  if (values.store === 'memory') return runStory(seed, { profile, isTold })
+  const { runStoryOnLevel } = await import('./level-story.ts')
+  return runStoryOnLevel(seed, { profile, isTold })
+}
+
+async function tellOne(seed: number): Promise<void> {
+  const end = await run(seed, true)
+  console.log(end.story.join('\n'))
+  console.log(
+    end.fault === undefined
+      ? `\nseed ${seed} (${end.profile}): every promise was kept`
+      : `\nseed ${seed} (${end.profile}): ${end.fault}`,
+  )
+  process.exitCode = end.fault === undefined ? 0 : 1
+}
+
+async function runMany(from: number, count: number): Promise<void> {
+  const startedAt = process.hrtime.bigint()
+  const failed: number[] = []
+  let delivered = 0
+  for (let seed = from; seed < from + count; seed++) {
+    const end = await run(seed, false)
+    delivered += end.delivered
+    if (end.fault === undefined) continue
+    failed.push(seed)
+    if (failed.length <= maxFaultsTold) console.log(`seed ${seed} (${end.profile}): ${end.fault}`)
+  }
+  const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9
+  console.log(
+    `${count} stories from seed ${from} on, ${delivered} messages delivered, ${failed.length} failed, ${seconds.toFixed(1)} s`,
+  )
+  if (failed.length > 0)
+    console.log(`failed seeds: ${failed.slice(0, 100).join(' ')}${failed.length > 100 ? ' ...' : ''}`)
+  process.exitCode = failed.length === 0 ? 0 : 1
+}
