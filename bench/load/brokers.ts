@@ -64,6 +64,14 @@ export function mosquitto(): BrokerKind | undefined {
   }
 }
 
+/** As `--broker` names it: `mosquitto`, or a command; ours with `settings` when nothing is named. */
+export function chosenBroker(name: string | undefined, settings: readonly string[] = []): BrokerKind {
+  if (name === undefined) return godwit(settings)
+  const found = name === 'mosquitto' ? mosquitto() : otherBroker(name)
+  if (found === undefined) throw new Error('mosquitto is not installed (apt-get install mosquitto)')
+  return found
+}
+
 /** Any broker: PORT and FOLDER in the text are replaced. */
 export function otherBroker(text: string): BrokerKind {
   return {
@@ -99,6 +107,11 @@ export function pinnedTo(processor: number): string[] {
   return spawnSync('taskset', ['-c', String(processor), 'true']).status === 0
     ? ['taskset', '-c', String(processor)]
     : []
+}
+
+/** Keeps this very process off the broker's processor, for scripts that measure by themselves. */
+export function pinSelf(): void {
+  spawnSync('taskset', ['-acp', '1', String(process.pid)])
 }
 
 async function stopBroker(child: ChildProcess, folder: string): Promise<void> {

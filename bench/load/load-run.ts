@@ -30,6 +30,8 @@ export interface LoadOptions {
   readonly window: number
   /** Messages per second of all publishers together; 0 is as fast as the window allows. */
   readonly ratePerSecond: number
+  /** Only with a rate that allows one write per message, say up to 20,000 a second. */
+  readonly measuresLatency: boolean
   /** Subscribers have sessions that outlive their connections. */
   readonly persistent: boolean
   /** Further subscribers of the same topics that connect, subscribe and never read again. */
@@ -43,7 +45,9 @@ export interface LoadOptions {
 export interface LoadResult {
   readonly publishedPerSecond: number
   readonly deliveredPerSecond: number
-  /** Undefined without `ratePerSecond`: in a closed loop at full speed a delay says nothing. */
+  /** PUBACK or PUBCOMP; 0 at QoS 0. */
+  readonly acknowledgedPerSecond: number
+  /** Undefined without `measuresLatency`. */
   readonly latencyMs:
     | { readonly p50: number; readonly p99: number; readonly p999: number; readonly longest: number }
     | undefined
@@ -68,8 +72,8 @@ class LoadRun implements LoadClientOwner {
   readonly latencies: Latencies
   readonly look: LoadClientOwner['look']
   published: number
-  publishedAtRate: number
   totalDelivered: number
+  totalAcknowledged: number
   ready: number
   failure: string | undefined
   turnPublisher: number
@@ -82,10 +86,10 @@ class LoadRun implements LoadClientOwner {
     this.fanOut = Array.from({ length: options.wildcard ? 1 : options.topics }, () => 0)
     this.owed = this.fanOut.map(() => 0)
     this.latencies = new Latencies()
-    this.look = options.ratePerSecond > 0 ? this.#measure.bind(this) : undefined
+    this.look = options.measuresLatency ? this.#measure.bind(this) : undefined
     this.published = 0
-    this.publishedAtRate = 0
     this.totalDelivered = 0
+    this.totalAcknowledged = 0
     this.ready = 0
     this.turnPublisher = 0
   }
@@ -144,6 +148,7 @@ class LoadRun implements LoadClientOwner {
 
   acknowledged(client: LoadClient, messages: number): void {
     client.inflight -= messages
+    this.totalAcknowledged += messages
   }
 
   failed(client: LoadClient, reason: string): void {
@@ -152,22 +157,24 @@ class LoadRun implements LoadClientOwner {
     this.failure ??= `client ${client.id}: ${reason}`
   }
 
-  /** One turn of the loop: every publisher sends what its window allows, in one write. */
+  /** One turn of the loop: every publisher sends what its window or its rate allows, in one write. */
   pump(nowMs: number, startedMs: number): void {
-    const { ratePerSecond } = this.options
-    if (ratePerSecond > 0) this.#pumpAtRate(nowMs, startedMs)
-    else for (let index = 0; index < this.publishers.length; index++) this.#pumpOne(index)
+    const { ratePerSecond, measuresLatency } = this.options
+    const due =
+      ratePerSecond > 0 ? Math.floor(((nowMs - startedMs) / 1_000) * ratePerSecond) - this.published : Infinity
+    if (measuresLatency) {
+      for (let left = due; left > 0; left--) this.#sendTimed(nowMs)
+      return
+    }
+    const share = Math.floor(due / this.publishers.length)
+    for (let index = 0; index < this.publishers.length; index++) this.#sendUpTo(index, share)
   }
 
-  #pumpOne(index: number): void {
-    const { window, qos } = this.options
+  #sendUpTo(index: number, most: number): void {
     const group = this.#groupOf(index)
-    const fan = this.fanOut[group]
     const client = this.publishers[index]
     if (client.socket.writableLength > mostBytesWaiting) return
-    const allowed = Math.floor((window * fan - this.owed[group]) / fan)
-    const free = qos > 0 ? Math.min(allowed, window - client.inflight) : allowed
-    const count = Math.min(free, framesPerRing / 2)
+    const count = Math.min(this.#roomFor(client, group), most, framesPerRing / 2)
     if (count <= 0) return
     const ring = this.rings[index]
     const from = client.ringPosition * ring.frameBytes
@@ -176,21 +183,25 @@ class LoadRun implements LoadClientOwner {
     this.#count(client, group, count)
   }
 
-  #pumpAtRate(nowMs: number, startedMs: number): void {
-    const due = Math.floor(((nowMs - startedMs) / 1_000) * this.options.ratePerSecond)
-    while (this.publishedAtRate < due) {
-      const index = this.turnPublisher
-      const client = this.publishers[index]
-      const ring = this.rings[index]
-      const from = client.ringPosition * ring.frameBytes
-      const frame = Buffer.from(ring.bytes.subarray(from, from + ring.frameBytes))
-      frame.writeDoubleLE(nowMs, ring.payloadOffset)
-      client.write(frame)
-      client.ringPosition = (client.ringPosition + 1) % ring.size
-      this.#count(client, this.#groupOf(index), 1)
-      this.publishedAtRate++
-      this.turnPublisher = (index + 1) % this.publishers.length
-    }
+  /** Without a subscriber that is awake, acknowledgements alone set the pace. */
+  #roomFor(client: LoadClient, group: number): number {
+    const { window, qos } = this.options
+    const fan = this.fanOut[group]
+    const untilFull = fan === 0 ? Infinity : Math.floor((window * fan - this.owed[group]) / fan)
+    return qos > 0 ? Math.min(untilFull, window - client.inflight) : untilFull
+  }
+
+  #sendTimed(nowMs: number): void {
+    const index = this.turnPublisher
+    const client = this.publishers[index]
+    const ring = this.rings[index]
+    const from = client.ringPosition * ring.frameBytes
+    const frame = Buffer.from(ring.bytes.subarray(from, from + ring.frameBytes))
+    frame.writeDoubleLE(nowMs, ring.payloadOffset)
+    client.write(frame)
+    client.ringPosition = (client.ringPosition + 1) % ring.size
+    this.#count(client, this.#groupOf(index), 1)
+    this.turnPublisher = (index + 1) % this.publishers.length
   }
 
   #count(client: LoadClient, group: number, messages: number): void {
@@ -239,6 +250,7 @@ async function measure(run: LoadRun): Promise<LoadResult> {
   const before = {
     published: run.published,
     delivered: run.totalDelivered,
+    acknowledged: run.totalAcknowledged,
     cpu: cpuSeconds(options.brokerPid),
     atMs: performance.now(),
   }
@@ -247,12 +259,18 @@ async function measure(run: LoadRun): Promise<LoadResult> {
   await runUntil(run, startedMs, before.atMs + options.seconds * 1_000)
   stopSampling()
   const elapsed = (performance.now() - before.atMs) / 1_000
-  const after = { published: run.published, delivered: run.totalDelivered, cpu: cpuSeconds(options.brokerPid) }
+  const after = {
+    published: run.published,
+    delivered: run.totalDelivered,
+    acknowledged: run.totalAcknowledged,
+    cpu: cpuSeconds(options.brokerPid),
+  }
   const lost = await drain(run)
   return {
     publishedPerSecond: (after.published - before.published) / elapsed,
     deliveredPerSecond: (after.delivered - before.delivered) / elapsed,
-    latencyMs: options.ratePerSecond > 0 ? latencyOf(run.latencies) : undefined,
+    acknowledgedPerSecond: (after.acknowledged - before.acknowledged) / elapsed,
+    latencyMs: options.measuresLatency ? latencyOf(run.latencies) : undefined,
     lost,
     brokerCpuShare:
       before.cpu === undefined || after.cpu === undefined ? undefined : (after.cpu - before.cpu) / elapsed,
@@ -262,7 +280,8 @@ async function measure(run: LoadRun): Promise<LoadResult> {
 }
 
 async function runUntil(run: LoadRun, startedMs: number, endMs: number): Promise<void> {
-  let seen = run.totalDelivered
+  const arrived = (): number => run.totalDelivered + run.totalAcknowledged
+  let seen = arrived()
   let seenAtMs = performance.now()
   for (;;) {
     const nowMs = performance.now()
@@ -270,7 +289,7 @@ async function runUntil(run: LoadRun, startedMs: number, endMs: number): Promise
     run.pump(nowMs, startedMs)
     await nextTurn()
     if (run.failure !== undefined) throw new Error(run.failure)
-    if (run.totalDelivered > seen) [seen, seenAtMs] = [run.totalDelivered, nowMs]
+    if (arrived() > seen) [seen, seenAtMs] = [arrived(), nowMs]
     if (nowMs - seenAtMs > noProgressMs)
       throw new Error(`nothing arrived for ${noProgressMs / 1_000} s; ${run.totalDelivered} had`)
   }

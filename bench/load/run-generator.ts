@@ -20,6 +20,7 @@ export const plainLoad: Omit<LoadOptions, 'port' | 'brokerPid'> = {
   payloadBytes: 64,
   window: 100,
   ratePerSecond: 0,
+  measuresLatency: false,
   persistent: false,
   stalledReaders: 0,
   warmSeconds: 1,

@@ -24,6 +24,9 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     title: '10 to 20 by wildcard, QoS 1',
     load: { publishers: 10, subscribers: 20, topics: 10, wildcard: true, qos: 1, window: 500 },
   },
-  latency: { title: '5,000 messages/s, QoS 1', load: { ...pairs, qos: 1, ratePerSecond: 5_000, warmSeconds: 5 } },
+  latency: {
+    title: '5,000 messages/s, QoS 1',
+    load: { ...pairs, qos: 1, ratePerSecond: 5_000, measuresLatency: true, warmSeconds: 5 },
+  },
   idle: { title: '10,000 idle connections', idleConnections: 10_000 },
 }

@@ -1,0 +1,127 @@
+// One client subscribes to a million retained messages at once: how long does the broker keep others waiting meanwhile?
+//
+//   node bench/retained/retained.ts [--topics 1000000] [--broker mosquitto]
+//
+// A second client sends itself a message every millisecond. Its longest delay is the longest time that the broker did
+// nothing for anybody else.
+
+import { parseArgs } from 'node:util'
+import { chosenBroker, pinSelf, startBroker } from '../load/brokers.ts'
+import { connectFrame, publishFrame, subscribeFrame } from '../load/frames.ts'
+import { Latencies } from '../load/latencies.ts'
+import { LoadClient, type LoadClientOwner } from '../load/load-client.ts'
+import { residentKib } from '../load/process-facts.ts'
+import { number, printTable } from '../load/table.ts'
+
+const { values: options } = parseArgs({
+  options: { topics: { type: 'string', default: '1000000' }, broker: { type: 'string' } },
+})
+
+const topics = Number(options.topics)
+const quietMs = 5_000
+const publishedPerTurn = 1_000
+const mostBytesWaiting = 1_048_576
+const payload = Buffer.alloc(32, 'r')
+
+const latencies = new Latencies()
+let retainedDelivered = 0
+
+pinSelf()
+const broker = await startBroker(chosenBroker(options.broker))
+try {
+  await fill(await open('filler'))
+  const probe = await openProbe()
+  const whenQuiet = await probeUntil(probe, performance.now() + quietMs, () => false)
+  const subscriber = await open('subscriber', { delivered: (_, messages) => (retainedDelivered += messages) })
+  latencies.clear()
+  const startedMs = performance.now()
+  subscriber.write(subscribeFrame({ version: 4, packetId: 1, filters: ['retained/#'], qos: 0 }))
+  const meanwhile = await probeUntil(probe, startedMs + 120_000, () => retainedDelivered >= topics)
+  const seconds = (performance.now() - startedMs) / 1_000
+  printTable(
+    ['', 'median ms', '99 % ms', 'longest ms'],
+    [
+      ['nobody else is there', ...whenQuiet],
+      [`${number(retainedDelivered)} retained messages are sent`, ...meanwhile],
+    ],
+  )
+  console.log(
+    `they took ${number(seconds, 2)} s; the broker uses ${number((residentKib(broker.pid) ?? NaN) / 1_024)} MiB`,
+  )
+  for (const client of [probe, subscriber]) client.close()
+} finally {
+  await broker.stop()
+}
+
+async function fill(filler: LoadClient): Promise<void> {
+  for (let next = 0; next < topics;) {
+    const frames: Buffer[] = []
+    for (const end = Math.min(topics, next + publishedPerTurn); next < end; next++) {
+      const topic = `retained/site${next % 1_000}/device${next}`
+      frames.push(publishFrame({ version: 4, topic, qos: 0, packetId: 0, payload, retain: true }))
+    }
+    filler.write(Buffer.concat(frames))
+    while (filler.socket.writableLength > mostBytesWaiting) await nextTurn()
+  }
+  // Acknowledged is the last of them only when all the others have been taken too.
+  await new Promise<void>((resolve) => {
+    acknowledged = resolve
+    filler.write(publishFrame({ version: 4, topic: 'filled', qos: 1, packetId: 1, payload }))
+  })
+  filler.close()
+}
+
+let acknowledged = (): void => {}
+
+/** Publishes and receives its own messages, each with the time of its sending. */
+async function openProbe(): Promise<LoadClient> {
+  const ready = Promise.withResolvers<void>()
+  const probe = await open('probe', {
+    subscribed: () => ready.resolve(),
+    look: (_, bytes, payloadStart) => latencies.add(performance.now() - bytes.readDoubleLE(payloadStart)),
+  })
+  probe.write(subscribeFrame({ version: 4, packetId: 1, filters: ['probe'], qos: 0 }))
+  await ready.promise
+  return probe
+}
+
+/** Gives the median, the 99th percentile and the longest delay, as text. */
+async function probeUntil(probe: LoadClient, endMs: number, isDone: () => boolean): Promise<string[]> {
+  for (let lastMs = 0; performance.now() < endMs && !isDone(); await nextTurn()) {
+    const nowMs = performance.now()
+    if (nowMs - lastMs < 1) continue
+    const stamp = Buffer.alloc(8)
+    stamp.writeDoubleLE(nowMs)
+    probe.write(publishFrame({ version: 4, topic: 'probe', qos: 0, packetId: 0, payload: stamp }))
+    lastMs = nowMs
+  }
+  return [latencies.percentileMs(0.5), latencies.percentileMs(0.99), latencies.longestMs].map((delay) =>
+    number(delay, 2),
+  )
+}
+
+function open(name: string, hears: Partial<LoadClientOwner> = {}): Promise<LoadClient> {
+  return new Promise((resolve, reject) => {
+    const client = new LoadClient(
+      0,
+      4,
+      { host: '127.0.0.1', port: broker.port },
+      {
+        connected: () => resolve(client),
+        subscribed: () => {},
+        delivered: () => {},
+        acknowledged: () => acknowledged(),
+        look: undefined,
+        failed: (_, reason) => reject(new Error(`${name}: ${reason}`)),
+        ...hears,
+      },
+    )
+    client.write(connectFrame({ version: 4, clientId: name, persistent: false }))
+  })
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}
