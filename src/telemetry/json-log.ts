@@ -20,15 +20,13 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
     {
       level,
       base: null,
-      messageKey: 'event',
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
     { write: (line: string) => writeLine(escapeUnseen(line)) },
   )
   const write = (lineLevel: LogLevel, event: string, fields: LogFields | undefined): void => {
-    if (fields === undefined) logger[lineLevel](event)
-    else logger[lineLevel](shorten(fields), event)
+    logger[lineLevel](fields === undefined ? { event } : { event, ...shorten(fields) })
   }
   return {
     write,

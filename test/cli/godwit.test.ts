@@ -85,10 +85,10 @@ test('a bad key in the file is told with file, line and the nearest key', async 
 test('every fault of the file is told, each in its line', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
-  await writeFile(file, 'mqtt.max_qos_allowed = 7\nnode.shards = many\n')
+  await writeFile(file, 'node.shards = many\nmqtt.max_qos_allowed = 7\n')
   const { code, errors } = await ended(t, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
   assert.equal(code, 1)
-  assert.match(errors, /^godwit: .*:1:.*mqtt\.max_qos_allowed.*\ngodwit: .*:2:.*node\.shards.*\n$/)
+  assert.match(errors, /^godwit: .*:1:.*node\.shards.*\ngodwit: .*:2:.*mqtt\.max_qos_allowed.*\n$/)
 })
 
 test('a bad key in --set is wrong usage', async (t) => {

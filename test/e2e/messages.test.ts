@@ -120,7 +120,8 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     assert.equal((connack as IConnackPacket).sessionPresent, true)
     await awake.subscribeAsync('morning', { qos: 1 })
     await both
-    assert.deepEqual(seen, ['night/1', 'night/2', 'morning'])
+    // The client shows a QoS 2 message when it is released, so others may come in between.
+    assert.deepEqual(seen.toSorted(), ['morning', 'night/1', 'night/2'])
   })
 }
 
