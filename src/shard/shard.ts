@@ -139,6 +139,8 @@ export class Shard implements OutletOwner {
   /** Clients are told and their streams ended; what was promised is on disk when it resolves. */
   async stop(patienceMs: number): Promise<void> {
     this.input({ kind: 'shutdown' })
+    // Who has not said who they are cannot be told.
+    for (const outlet of this.#outlets) if (outlet.connection?.now.state === 'awaiting-connect') outlet.stream.end()
     await new Promise<void>((resolve) => {
       if (this.#outlets.size === 0) return resolve()
       this.#whenEmpty = resolve

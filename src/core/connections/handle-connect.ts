@@ -50,6 +50,9 @@ export function handleConnectVerdict(
 ): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return // It left before the answer came: nothing to undo.
+  // The broker may have begun to stop while it waited for the answer.
+  const stopping = refuseWhileStopping(state)
+  if (stopping !== undefined) return refuse(state, connection, now.clientId, stopping)
   if (!verdict.allowed) {
     refuse(state, connection, now.clientId, {
       reason: verdict.reason,
@@ -88,7 +91,8 @@ function refusalOf(state: BrokerState, connect: ConnectPacket): Refusal | undefi
 
 function refuseWhileStopping(state: BrokerState): Refusal | undefined {
   if (!state.isShuttingDown) return undefined
-  return { reason: reasonCodes.serverShuttingDown, text: 'the broker is stopping' }
+  // 0x8B is for DISCONNECT only [MQTT5-3.2.2.2].
+  return { reason: reasonCodes.serverUnavailable, text: 'the broker is stopping' }
 }
 
 function refuseClientId(state: BrokerState, connect: ConnectPacket): Refusal | undefined {

@@ -77,6 +77,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   const { settings } = state
   state.sessions.set(session.clientId, session)
   session.connection = connection
+  connection.lastPacketAtMs = state.nowMs
   session.version = connect.version
   session.username = connect.username
   session.cleanStart = connect.cleanStart

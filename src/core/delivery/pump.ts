@@ -8,7 +8,7 @@ import { fromStored } from '../message.ts'
 import type { QueuedRecord, StoredRecord } from '../records.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
-import { parseTopicName } from '../../protocol/index.ts'
+import { parseTopicName, type PacketId } from '../../protocol/index.ts'
 import { hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
 import { sendAck } from './send-to-client.ts'
 import { forgetDelivery } from './stored-queue.ts'
@@ -103,19 +103,25 @@ function restoreDelivery(state: BrokerState, session: Session, stored: StoredQue
   if (name === undefined) return
   const message = fromStored(record.message, state.topics.named(name))
   if (record.bodyId !== undefined) message.bodyId = record.bodyId
-  const packetId = stored.packetIds?.get(record.sequence)
-  const reserved = packetId === undefined ? undefined : session.window().get(packetId)
-  const delivery: SessionDelivery =
-    reserved ?? new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
-  delivery.message = message
+  const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence
-  if (reserved === undefined && record.qos === 1) delivery.wasSent = mayHaveBeenSent(stored, record.sequence)
+  const packetId = stored.packetIds?.get(record.sequence)
+  if (packetId !== undefined) takeReserved(session, delivery, packetId)
+  else if (record.qos === 1) delivery.wasSent = mayHaveBeenSent(stored, record.sequence)
   if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) {
     state.countDrop(session, message, 'expired')
     forgetDelivery(state, session, delivery)
     return
   }
   session.queue().push(delivery)
+}
+
+/** In place of what has kept its packet id since the restart. */
+function takeReserved(session: Session, delivery: SessionDelivery, packetId: PacketId): void {
+  const reserved = session.window().get(packetId)
+  if (reserved !== undefined) session.window().remove(reserved)
+  session.window().addWithId(delivery, packetId)
+  delivery.wasSent = true
 }
 
 function mayHaveBeenSent(stored: StoredQueue, sequence: number): boolean {

@@ -103,6 +103,8 @@ function continueScan(state: BrokerState, session: Session, scan: RetainedScan):
 
 function give(state: BrokerState, session: Session, scan: RetainedScan, message: Message): void {
   if (message.expiresAtMs <= state.nowMs) return
+  // [MQTT5-3.8.3-3] Its own messages are its own when they come out of the topic's memory too.
+  if (scan.options.noLocal && message.publisher === session.clientId) return
   // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
   if (state.retained.get(message.topic.name) !== message) return
   hand(state, session, message, {
