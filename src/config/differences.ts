@@ -8,8 +8,8 @@ export const mask = '******'
 /** One setting that two configurations differ in. Values are as in a file; secrets are masked; undefined: not there. */
 export interface Difference {
   readonly key: string
-  readonly before: string | undefined
-  readonly after: string | undefined
+  readonly old: string | undefined
+  readonly new: string | undefined
   /** When the new value begins to count. */
   readonly takes: Takes
 }
@@ -23,7 +23,7 @@ export function differences(before: GodwitConfig, after: GodwitConfig): readonly
     const now = after.held.get(key)
     if (old?.text === now?.text) continue
     const takes = now?.takes ?? old?.takes ?? 'at-restart'
-    found.push({ key, before: show(old), after: show(now), takes })
+    found.push({ key, old: show(old), new: show(now), takes })
   }
   return found
 }

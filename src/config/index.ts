@@ -28,4 +28,7 @@ export {
   type PlainValue,
   type Position,
 } from './hocon/values.ts'
+export { writeExampleFile } from './write/example-file.ts'
+export { writeJsonSchema } from './write/json-schema.ts'
+export { writeReferencePage } from './write/reference-page.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'

@@ -47,7 +47,15 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   faults.push(...checked.faults)
   const config = toGodwitConfig(checked.values, checked.held)
   faults.push(...checkListeners(config.listeners, checked.places))
-  return faults.length > 0 ? { faults } : { config, warnings: [...checked.warnings, ...warnOfNoListener(config)] }
+  if (faults.length > 0) return { faults: inOrderOfWriting(faults) }
+  return { config, warnings: inOrderOfWriting([...checked.warnings, ...warnOfNoListener(config)]) }
+}
+
+/** As a reader of the text comes by them; what stands in no file goes last. */
+function inOrderOfWriting(faults: readonly Fault[]): readonly Fault[] {
+  const files = [...new Set(faults.map((fault) => fault.file))]
+  const place = ({ file, line }: Fault): number => (line === 0 ? files.length : files.indexOf(file))
+  return faults.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
 }
 
 function warnOfNoListener(config: GodwitConfig): readonly Warning[] {

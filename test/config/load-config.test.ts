@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
+import fc from 'fast-check'
+
 import { formatFault, loadConfig, type ConfigSources, type GodwitConfig } from '../../src/config/index.ts'
 import { defaultCoreSettings, type CoreSettings } from '../../src/core/index.ts'
 
@@ -8,6 +10,16 @@ function load(sources: Partial<ConfigSources> = {}): GodwitConfig {
   const loaded = loadConfig({ overrides: [], ...sources })
   if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
   return loaded.config
+}
+
+function faultsOf(text: string, overrides: readonly string[] = []): readonly string[] {
+  const loaded = loadConfig({ text, file: 'test.conf', overrides })
+  return 'faults' in loaded ? loaded.faults.map(formatFault) : []
+}
+
+function warningsOf(text: string): readonly string[] {
+  const loaded = loadConfig({ text, file: 'test.conf', overrides: [] })
+  return 'warnings' in loaded ? loaded.warnings.map(formatFault) : []
 }
 
 describe('a configuration of nothing', () => {
@@ -20,13 +32,414 @@ describe('a configuration of nothing', () => {
     const listener = { kind: 'tcp', name: 'default', host: undefined, port: 1_883, maxConnections: undefined }
     assert.deepEqual(load().listeners, [listener])
   })
+
+  test('is hardened, syncs before it acknowledges, and speaks to the console', () => {
+    const { node, storage, log, auth, limits, maxPropertyBytes } = load()
+    assert.equal(node.securityProfile, 'hardened')
+    assert.deepEqual(storage, { sync: 'commit', syncIntervalMs: 1_000 })
+    assert.deepEqual(log.to, ['console'])
+    assert.equal(log.level, 'warn')
+    assert.deepEqual([log.file, log.rotationSizeBytes, log.rotationCount], ['godwit.log', 10_485_760, 5])
+    assert.equal(auth.allowAnonymous, undefined)
+    assert.equal(limits.maxConnections, undefined)
+    assert.equal(maxPropertyBytes, 32_768)
+  })
 })
 
-test('an override wins over the file, the file over the default', () => {
+test('each setting arrives under its name, in the unit of the name', () => {
   const config = load({
-    text: 'mqtt { max_inflight_window = 7, receive_maximum = 8 }',
-    overrides: ['mqtt.receive_maximum=9'],
+    text: `
+      node { name = "a@b", data_dir = /d, shards = 3, security_profile = legacy, default_listener_address = "::" }
+      mqtt {
+        max_packet_size = 2MB, property_size = 4, max_mqueue_len = 5, mqueue_full_policy = drop-oldest
+        max_stored_messages = 6, max_inflight_window = 7, receive_maximum = 8, max_awaiting_rel = 9
+        await_rel_timeout = 10s, retry_interval = 11s, keepalive_multiplier = 1.25, server_keepalive = 12
+        idle_timeout = 130ms, max_qos_allowed = 1, retain_available = false, wildcard_subscription = off
+        shared_subscription = no, max_topic_levels = 14, max_clientid_len = 24, max_topic_alias = 15
+        session_expiry_interval = 16m, max_session_expiry_interval = 1h1s, upgrade_qos = yes
+        max_subscriptions = 17, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unsent_bytes_total = 1GB
+      }
+      retainer { max_retained_messages = 20, max_payload_size = 21KB, msg_expiry_interval = 22 }
+      storage { sync = interval, sync_interval = 500ms }
+      log { to = [file, console], level = debug, dir = /l, file = x.log, rotation { size = 1MB, count = 2 } }
+      auth.allow_anonymous = false
+      limits.max_connections = 23`,
   })
-  assert.equal(config.core.maxInflightMessages, 7)
-  assert.equal(config.core.receiveMaximum, 9)
+  assert.deepEqual(config.node, {
+    name: 'a@b',
+    dataDir: '/d',
+    shards: 3,
+    securityProfile: 'legacy',
+    defaultListenerAddress: '::',
+  })
+  assert.deepEqual(config.core, {
+    maxPacketBytes: 2_097_152,
+    maxQueuedMessages: 5,
+    queueFullPolicy: 'drop-oldest',
+    maxStoredMessages: 6,
+    maxInflightMessages: 7,
+    receiveMaximum: 8,
+    maxAwaitingRelease: 9,
+    awaitReleaseTimeoutMs: 10_000,
+    retryIntervalMs: 11_000,
+    keepAliveMultiplier: 1.25,
+    serverKeepAliveSeconds: 12,
+    idleTimeoutMs: 130,
+    maximumQoS: 1,
+    retainAvailable: false,
+    wildcardSubscriptionAvailable: false,
+    sharedSubscriptionAvailable: false,
+    maxTopicLevels: 14,
+    maxClientIdBytes: 24,
+    maxTopicAlias: 15,
+    sessionExpirySeconds: 960,
+    maxSessionExpirySeconds: 3_601,
+    upgradeQoS: true,
+    maxSubscriptions: 17,
+    maxUnsentBytes: 18_432,
+    maxParkedPackets: 19,
+    maxRetainedMessages: 20,
+    maxRetainedPayloadBytes: 21_504,
+    retainedExpiryMs: 22_000,
+  })
+  assert.deepEqual(config.storage, { sync: 'interval', syncIntervalMs: 500 })
+  assert.deepEqual(config.log, {
+    to: ['file', 'console'],
+    level: 'debug',
+    dir: '/l',
+    file: 'x.log',
+    rotationSizeBytes: 1_048_576,
+    rotationCount: 2,
+  })
+  assert.equal(config.auth.allowAnonymous, false)
+  assert.equal(config.limits.maxConnections, 23)
+  assert.equal(config.maxPropertyBytes, 4_096)
+  assert.equal(config.maxUnsentBytesTotal, 1_073_741_824)
+})
+
+test('null gives a setting its default back', () => {
+  assert.equal(load({ text: 'mqtt.receive_maximum = 5\nmqtt.receive_maximum = null' }).core.receiveMaximum, 100)
+  assert.equal(load({ text: 'mqtt = null' }).core.receiveMaximum, 100)
+})
+
+function listenersOf(text: string): readonly string[] {
+  return load({ text }).listeners.map(({ name, host, port }) => `${name} ${host ?? 'any'} ${port}`)
+}
+
+describe('listeners', () => {
+  test('listeners.tcp.bind is the listener default, others have names', () => {
+    assert.deepEqual(listenersOf('listeners.tcp { bind = "0.0.0.0:1", plant { bind = "[::1]:2" }, office.bind = 3 }'), [
+      'default 0.0.0.0 1',
+      'plant ::1 2',
+      'office any 3',
+    ])
+  })
+
+  test('default can be described under its name', () => {
+    assert.deepEqual(listenersOf('listeners.tcp.default.bind = "127.0.0.1:1884"'), ['default 127.0.0.1 1884'])
+  })
+
+  test('a section that is there but empty opens the default listener', () => {
+    assert.deepEqual(listenersOf('listeners.tcp {}'), ['default any 1883'])
+    assert.deepEqual(listenersOf('listeners {}'), ['default any 1883'])
+  })
+
+  test('once some are described there is no other', () => {
+    assert.deepEqual(listenersOf('listeners.tcp.plant.bind = 1884'), ['plant any 1884'])
+    assert.deepEqual(listenersOf('listeners.ssl.bind = 8883'), [])
+  })
+
+  test('one that is not enabled is not opened', () => {
+    assert.deepEqual(listenersOf('listeners.tcp { enable = false, a { bind = 1 }, b { bind = 2, enable = false } }'), [
+      'a any 1',
+    ])
+  })
+
+  test('none at all is warned about', () => {
+    assert.deepEqual(warningsOf('listeners.tcp.enable = false'), [
+      'configuration: listeners: no listener is open: no client can connect; set listeners.tcp.bind',
+    ])
+  })
+
+  test('two on one address are a fault, unless the port is any that is free', () => {
+    const [fault] = faultsOf('listeners.tcp { a.bind = "h:1"\n b.bind = "h:1" }')
+    assert.match(fault, /^test\.conf:2:\d+: listeners\.tcp\.b\.bind: the listener a has the same address and port/)
+    assert.deepEqual(faultsOf('listeners.tcp { a.bind = "h:0", b.bind = "h:0", c.bind = "h:1", d.bind = "i:1" }'), [])
+  })
+
+  test('default described twice is a fault', () => {
+    const [fault] = faultsOf('listeners.tcp { bind = 1, default { bind = 2 } }')
+    assert.match(fault, /the listener default is described twice/)
+  })
+
+  test('a name that would need quotes is a fault', () => {
+    assert.match(faultsOf('listeners.tcp."a b".bind = 1')[0], /"a b" is not a name/)
+  })
+})
+
+describe('an address and a port', () => {
+  const bad = [
+    '""',
+    '"0.0.0.0"',
+    '"256.0.0.1:1"',
+    '"1.2.3:1"',
+    '":65536"',
+    '70000',
+    '-1',
+    '"a b:1"',
+    '"[::1:1"',
+    '"::1:1"',
+    '"h:"',
+    '"h:1/mqtt"',
+  ]
+  for (const value of [...bad, '[1883, 1884]', '{}', '1883.5', '"-h:1"', '"h:1\\n"']) {
+    test(`is not ${value}`, () => assert.equal(faultsOf(`listeners.tcp.a.bind = ${value}`).length, 1))
+  }
+})
+
+describe('durations and sizes', () => {
+  const cases: readonly (readonly [string, number | undefined])[] = [
+    ['10s', 10_000],
+    ['10 s', 10_000],
+    ['"10s"', 10_000],
+    ['1500ms', 1_500],
+    ['2h', 7_200_000],
+    ['1d', 86_400_000],
+    ['1h30m', 5_400_000],
+    ['1.5m', 90_000],
+    ['10 seconds', 10_000],
+    ['15', 15_000],
+    ['0.25', 250],
+    ['2M', 120_000],
+    ['10x', undefined],
+    ['s', undefined],
+    ['-5s', undefined],
+    ['1s 2', undefined],
+    ['0.0001s', undefined],
+    ['""', undefined],
+    ['999999d', undefined],
+  ]
+  for (const [written, ms] of cases) {
+    test(`${written} is ${ms === undefined ? 'no duration' : `${ms} ms`}`, () => {
+      const text = `mqtt.await_rel_timeout = 7s\nmqtt.retry_interval = ${written}`
+      if (ms === undefined) assert.match(faultsOf(text).join('\n'), /is not a duration such as 10s, from 0s to 30d/)
+      else assert.equal(load({ text }).core.retryIntervalMs, ms)
+    })
+  }
+
+  test('a session expires after whole seconds', () => {
+    assert.match(faultsOf('mqtt.session_expiry_interval = 1500ms')[0], /the duration is not a multiple of 1s/)
+  })
+
+  const sizes: readonly (readonly [string, number | undefined])[] = [
+    ['2048', 2_048],
+    ['2KB', 2_048],
+    ['2kb', 2_048],
+    ['2 K', 2_048],
+    ['1MB', 1_048_576],
+    ['"1MB"', 1_048_576],
+    ['1GB', 1_073_741_824],
+    ['1.5MB', undefined],
+    ['1TB', undefined],
+    ['10', undefined],
+    ['2GB', undefined],
+    ['MB', undefined],
+  ]
+  for (const [written, bytes] of sizes) {
+    test(`${written} is ${bytes === undefined ? 'no size that is allowed' : `${bytes} bytes`}`, () => {
+      const text = `mqtt.max_unsent_bytes = ${written}`
+      if (bytes === undefined) assert.match(faultsOf(text).join('\n'), /is not a size such as 10MB, from 1KB to 1GB/)
+      else assert.equal(load({ text }).core.maxUnsentBytes, bytes)
+    })
+  }
+})
+
+describe('a fault', () => {
+  test('of each setting is told, in the order of the file', () => {
+    const text =
+      'log.level = loud\nmqtt {\n  receive_maximum = 0\n  retry_intervall = 3s\n}\nnode.shards = many\nnonsense = 1'
+    assert.deepEqual(
+      faultsOf(text).map((fault) => fault.split(': ').slice(0, 2).join(' ')),
+      [
+        'test.conf:1:13 log.level',
+        'test.conf:3:21 mqtt.receive_maximum',
+        'test.conf:4:21 mqtt.retry_intervall',
+        'test.conf:6:15 node.shards',
+        'test.conf:7:12 nonsense',
+      ],
+    )
+  })
+
+  const meant: readonly (readonly [string, string])[] = [
+    ['mqtt.retry_intervall = 1s', 'did you mean mqtt.retry_interval?'],
+    ['mqtt.reciev_maximum = 1', 'did you mean mqtt.receive_maximum?'],
+    ['max_packet_size = 1MB', 'did you mean mqtt.max_packet_size?'],
+    ['mqttt.max_packet_size = 1MB', 'did you mean mqtt?'],
+    ['listeners.tcp.bnid = 1883', 'did you mean listeners.tcp.bind?'],
+    ['log.rotation.sise = 1MB', 'did you mean log.rotation.size?'],
+    ['allow_anonymous = true', 'did you mean auth.allow_anonymous?'],
+    ['bridges.mqtt.a.servr = x', 'did you mean bridges.mqtt.a.server?'],
+    ['storage.zzz = 1', 'known here: sync, sync_interval'],
+  ]
+  for (const [text, hint] of meant) {
+    test(`of an unknown setting says what was meant: ${text}`, () => {
+      const [fault, ...others] = faultsOf(text)
+      assert.deepEqual(others, [])
+      assert.ok(fault.endsWith(`there is no such setting; ${hint}`), fault)
+    })
+  }
+
+  test('says what is allowed and what the default is', () => {
+    assert.deepEqual(faultsOf('mqtt.receive_maximum = 70000'), [
+      'test.conf:1:24: mqtt.receive_maximum: "70000" is not a whole number from 1 to 65535; the default is 100',
+    ])
+  })
+
+  test('says it of a group that is given a value', () => {
+    assert.match(
+      faultsOf('mqtt = 5')[0],
+      /^test\.conf:1:8: mqtt: this is a group of settings, not a value; write mqtt \{/,
+    )
+  })
+
+  test('names the item of a list that it means', () => {
+    const [fault] = faultsOf('auth.acl.rules = [\n{ permit = allow }\n{ permit = perhaps }\n]')
+    assert.match(fault, /^test\.conf:3:12: auth\.acl\.rules: permit: "perhaps" is not one of allow, deny/)
+    assert.match(faultsOf('auth.acl.rules = [{ action = publish }]')[0], /a rule needs permit/)
+    assert.match(faultsOf('auth.acl.rules = [{ permit = allow, topic = x }]')[0], /"topic" is nothing that a rule has/)
+  })
+
+  test('of a secret never shows it', () => {
+    const faults = faultsOf(
+      'http_server.password = [hunter2]\nauth.password.alice { hunter2 = 1 }\nlisteners.ssl.key_password { x = hunter2 }',
+    )
+    assert.equal(faults.length, 3)
+    assert.ok(!faults.join('\n').includes('hunter2'), faults.join('\n'))
+  })
+
+  test('of a text that is no configuration is not followed by its echo', () => {
+    assert.deepEqual(faultsOf('mqtt { receive_maximum = : }\nnonsense = 1').length, 1)
+  })
+
+  test('in a file that was read through an include names that file', () => {
+    const included = { text: '\nreceive_maximum = none', file: '/etc/godwit/limits.conf' }
+    const loaded = loadConfig({
+      text: 'mqtt { include "limits.conf" }',
+      file: '/etc/godwit/godwit.conf',
+      overrides: [],
+      readInclude: () => included,
+    })
+    assert.ok('faults' in loaded)
+    assert.match(formatFault(loaded.faults[0]), /^\/etc\/godwit\/limits\.conf:2:19: mqtt\.receive_maximum: /)
+  })
+})
+
+describe('an override', () => {
+  test('wins over the file, the file over the default', () => {
+    const text = 'mqtt { max_inflight_window = 7, receive_maximum = 8 }'
+    const { core } = load({ text, overrides: ['mqtt.receive_maximum=9'] })
+    assert.deepEqual([core.maxInflightMessages, core.receiveMaximum, core.maxAwaitingRelease], [7, 9, 100])
+  })
+
+  test('that comes later wins', () => {
+    assert.equal(load({ overrides: ['mqtt.receive_maximum=9', 'mqtt.receive_maximum=10'] }).core.receiveMaximum, 10)
+  })
+
+  test('needs no quotes for an address, a path or a sign', () => {
+    const config = load({
+      overrides: ['listeners.tcp.bind=127.0.0.1:18830', 'node.data_dir=/tmp/a b#c=d', 'node.shards = 1'],
+    })
+    assert.deepEqual([config.listeners[0].host, config.listeners[0].port], ['127.0.0.1', 18_830])
+    assert.equal(config.node.dataDir, '/tmp/a b#c=d')
+    assert.equal(config.node.shards, 1)
+  })
+
+  test('may be a list, an object or a quoted text', () => {
+    const config = load({
+      overrides: [
+        'log.to=[file, console]',
+        'listeners.tcp.plant={ bind = "127.0.0.1:1" }',
+        'log.file="x y.log"',
+        'log.level="debug"',
+      ],
+    })
+    assert.deepEqual(config.log.to, ['file', 'console'])
+    assert.deepEqual(
+      config.listeners.map(({ name }) => name),
+      ['plant'],
+    )
+    assert.deepEqual([config.log.file, config.log.level], ['x y.log', 'debug'])
+  })
+
+  test('merges an object into what the file says', () => {
+    const config = load({ text: 'mqtt.receive_maximum = 7', overrides: ['mqtt={ max_awaiting_rel = 8 }'] })
+    assert.deepEqual([config.core.receiveMaximum, config.core.maxAwaitingRelease], [7, 8])
+  })
+
+  const bad: readonly (readonly [string, RegExp])[] = [
+    ['mqtt.receive_maximum', /^--set: mqtt\.receive_maximum: there is no = in it; write --set KEY=VALUE/],
+    ['=5', /^--set: a part of the key is empty/],
+    ['a..b=5', /a part of the key is empty/],
+    ['mqtt receive=5', /^--set: mqtt receive: there is no such setting/],
+    ['mqtt:x=5', /this is not a key/],
+    ['mqtt.receive_maximum=0', /^--set: mqtt\.receive_maximum: "0" is not a whole number/],
+    ['mqtt.receive_maxmum=1', /did you mean mqtt\.receive_maximum\?/],
+    ['log.to=[file', /^--set: log\.to: \[ is never closed/],
+    ['log={ level = debug }, node = { shards = 1 }', /the value is followed by more/],
+    ['log.to=[${HOME}]', /^--set: log\.to: \$\{HOME\} is not set anywhere/],
+    ['log={ include "/etc/passwd" }', /files cannot be included here/],
+    ['__proto__.x=1', /the key __proto__ is not allowed/],
+    [`${'a.'.repeat(100)}a=1`, /the key has more than 64 parts/],
+    ['mqtt.receive_maximum=\uD800', /not well-formed/],
+  ]
+  for (const [override, reason] of bad) {
+    test(`is refused: ${override.slice(0, 50)}`, () => {
+      const faults = faultsOf('', [override])
+      assert.equal(faults.length, 1, faults.join('\n'))
+      assert.match(faults[0], reason)
+    })
+  }
+
+  test('and the file are told of together', () => {
+    assert.equal(faultsOf('node.shards = 0', ['log.level=loud', 'nothing']).length, 3)
+  })
+})
+
+describe('anything that is loaded', () => {
+  const key = fc.constantFrom(
+    'mqtt',
+    'listeners',
+    'tcp',
+    'bind',
+    'log',
+    'to',
+    'receive_maximum',
+    'auth',
+    'password',
+    'bridges',
+    'forwards',
+    'rules',
+    'x',
+  )
+  const word = fc.string({ maxLength: 10 })
+  const written = fc.constantFrom('10s', '1MB', '1883', 'none', null, true)
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 5 },
+      fc.oneof(word, fc.integer(), written),
+      fc.array(tie('tree'), { maxLength: 3 }),
+      fc.dictionary(key, tie('tree'), { maxKeys: 4 }),
+    ),
+  }))
+
+  test('ends in a configuration or in faults, each on one line', () => {
+    fc.assert(
+      fc.property(fc.dictionary(key, tree, { maxKeys: 4 }), fc.array(word, { maxLength: 3 }), (object, overrides) => {
+        const loaded = loadConfig({ text: JSON.stringify(object), overrides })
+        if ('config' in loaded) assert.ok(loaded.config.held.size > 0)
+        else for (const fault of loaded.faults) assert.doesNotMatch(formatFault(fault), /\p{Cc}/u)
+      }),
+      { numRuns: 500, seed: 1_883 },
+    )
+  })
 })

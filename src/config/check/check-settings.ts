@@ -2,6 +2,7 @@
 // and the values that hold, defaults included. Every fault is collected; nothing is thrown.
 
 import { faultAt, quoteForMessage, type Fault, type Warning } from '../faults.ts'
+import { hoconLimits } from '../hocon/limits.ts'
 import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
 import type { SchemaNode, Section, Setting, Takes, ValueOf } from '../schema/setting.ts'
 import { nearestOf } from './nearest-key.ts'
@@ -36,12 +37,16 @@ export function checkSettings<Node extends Section>(root: Node, value: ConfigObj
   return { values, held: checker.held, faults: checker.faults, warnings: checker.warnings, places: checker.places }
 }
 
+/** Unknown settings for which all known ones are searched for what was meant. */
+const faultsWithSuggestion = 10
+
 class SettingsChecker {
   readonly faults: Fault[] = []
   readonly warnings: Warning[] = []
   readonly held = new Map<string, HeldSetting>()
   readonly places = new Map<string, Position>()
   readonly #root: SchemaNode
+  #knownKeys: string[] | undefined
 
   constructor(root: SchemaNode) {
     this.#root = root
@@ -72,7 +77,7 @@ class SettingsChecker {
       return read.value
     }
     const message = setting.isSecret ? `the value is not ${setting.type.name}` : read.problem
-    this.faults.push(faultAt(read.at ?? value.at, key, message, `the default is ${describeDefault(setting)}`))
+    this.#refuse(read.at ?? value.at, key, message, `the default is ${describeDefault(setting)}`)
     return setting.default
   }
 
@@ -85,7 +90,7 @@ class SettingsChecker {
     if (value !== undefined && value.kind !== 'object') {
       const known = Object.keys(node.entries).slice(0, 3).join(', ')
       const hint = known === '' ? '' : `write ${key} { ... } with settings such as ${known}`
-      this.faults.push(faultAt(value.at, key, 'this is a group of settings, not a value', hint))
+      this.#refuse(value.at, key, 'this is a group of settings, not a value', hint)
       return this.#checkSection(node, undefined, key, isWarned)
     }
     if (node.isOpen) {
@@ -116,25 +121,33 @@ class SettingsChecker {
     }
     if (named.kind === 'section' && !nameForm.test(name)) {
       const message = `${quoteForMessage(name)} is not a ${node.placeholder}`
-      this.faults.push(faultAt(value.at, prefix + name, message, 'use up to 64 letters, digits, _ and -'))
+      this.#refuse(value.at, prefix + name, message, 'use up to 64 letters, digits, _ and -')
       return undefined
     }
     return this.check(named, value, prefix + name, isWarned)
   }
 
   #refuseUnknown(node: Section, name: string, value: ConfigValue, prefix: string): void {
+    // Beyond so many it is not a configuration of ours at all, and looking for what was meant takes time.
+    if (this.faults.length >= hoconLimits.faults) return
     const sibling = nearestOf(name, Object.keys(node.entries))
     const meant = sibling === undefined ? this.#findElsewhere(name, prefix + name) : prefix + sibling
     const known = Object.keys(node.entries).slice(0, 40).join(', ')
     const hint = meant === undefined ? `known here: ${known}` : `did you mean ${meant}?`
-    this.faults.push(faultAt(value.at, prefix + name, 'there is no such setting', hint))
+    this.#refuse(value.at, prefix + name, 'there is no such setting', hint)
+  }
+
+  #refuse(at: Position, key: string, message: string, hint: string): void {
+    if (this.faults.length < hoconLimits.faults) this.faults.push(faultAt(at, key, message, hint))
   }
 
   /** A known key that ends in the same word, or is near the whole key as it was written. */
   #findElsewhere(name: string, key: string): string | undefined {
-    const keys = [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')
-    const ending = keys.filter((known) => known.endsWith(`.${name}`))
-    return ending.length > 0 ? (nearestOf(key, ending) ?? ending[0]) : nearestOf(key, keys)
+    // Whoever has many unknown keys has not mistyped them, and comparing each with all that are known takes time.
+    if (this.faults.length >= faultsWithSuggestion) return undefined
+    this.#knownKeys ??= [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')
+    const ending = this.#knownKeys.filter((known) => known.endsWith(`.${name}`))
+    return ending.length > 0 ? (nearestOf(key, ending) ?? ending[0]) : nearestOf(key, this.#knownKeys)
   }
 
   /** What stands in an open group is compared as it is, and shown to nobody: it may hold anything. */

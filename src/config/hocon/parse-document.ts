@@ -105,6 +105,7 @@ class DocumentParser {
     }
     this.#parseFields(root, place)
     while (!this.#cursor.isAtEnd) {
+      if (this.#hasTooManyFaults) return this.#skipAll()
       this.#report(new SyntaxFault(this.#cursor.position(), `"${this.#cursor.peek()}" closes what was never opened`))
       this.#cursor.skip()
       this.#parseFields(root, place)
@@ -133,7 +134,7 @@ class DocumentParser {
       const key = this.#key
       this.#guard(() => {
         this.#parseField(object, place)
-        this.#endItem('}')
+        this.#endItem()
       })
       this.#key = key
       skipToNext(this.#cursor)
@@ -161,19 +162,26 @@ class DocumentParser {
 
   /** What follows a key: `= value`, `: value`, `+= value` or `{`. */
   #parseFieldValue(place: Place, at: Position): DefinitionNode {
-    this.#cursor.takeWhile(isBlank)
+    const keyEnd = this.#cursor.offset
+    skipToNext(this.#cursor)
     if (this.#cursor.peek() === '{') return this.#parseValue(place)
     const appends = this.#cursor.startsWith('+=')
-    const character = this.#cursor.peek()
-    if (!appends && character !== '=' && character !== ':') {
-      const isLineEnd = character === '' || character === '\n' || isComment(this.#cursor)
-      if (!isLineEnd && character !== ',' && character !== '}') throw refuseCharacter(this.#cursor, 'in a key')
-      throw new SyntaxFault(at, 'the key has no value', 'write key = value')
-    }
+    if (!appends && this.#cursor.peek() !== '=' && this.#cursor.peek() !== ':') throw this.#refuseBareKey(keyEnd, at)
     this.#cursor.skip(appends ? 2 : 1)
     skipToNext(this.#cursor)
     if (!appends) return this.#parseValue(place)
     return { kind: 'append', item: this.#parseValue({ ...place, path: undefined }), path: place.path, at }
+  }
+
+  /** Whatever follows on the lines below is looked at for itself again. */
+  #refuseBareKey(keyEnd: number, at: Position): SyntaxFault {
+    this.#cursor.moveTo(keyEnd)
+    this.#cursor.takeWhile(isBlank)
+    const character = this.#cursor.peek()
+    const isEnd = character === '' || ',}]\n'.includes(character) || isComment(this.#cursor)
+    return isEnd
+      ? new SyntaxFault(at, 'the key has no value', 'write key = value')
+      : refuseCharacter(this.#cursor, 'in a key')
   }
 
   #define(object: ObjectNode, path: Path, node: DefinitionNode, at: Position): void {
@@ -256,7 +264,7 @@ class DocumentParser {
       }
       this.#guard(() => {
         array.items.push(this.#parseValue(inside))
-        this.#endItem(']')
+        this.#endItem()
       })
       skipToNext(this.#cursor)
     }
@@ -265,11 +273,11 @@ class DocumentParser {
   }
 
   /** Passes over the comma or line break that must stand between two items. */
-  #endItem(closer: '}' | ']'): void {
+  #endItem(): void {
     const hasBrokenLine = skipToNext(this.#cursor)
     const character = this.#cursor.peek()
     if (character === ',') this.#cursor.skip()
-    else if (!hasBrokenLine && character !== '' && character !== closer) {
+    else if (!hasBrokenLine && character !== '' && character !== '}' && character !== ']') {
       throw new SyntaxFault(
         this.#cursor.position(),
         `${quoteForMessage(character)} stands where a comma or a new line should`,
@@ -281,9 +289,10 @@ class DocumentParser {
     this.#cursor.skip(2)
     const isOptional = this.#cursor.peek() === '?'
     if (isOptional) this.#cursor.skip()
-    const path = readPath(this.#cursor)
+    const path = this.#cursor.peek() === '}' ? [] : readPath(this.#cursor)
     if (this.#cursor.peek() !== '}') throw new SyntaxFault(at, '${ is never closed', 'write ${key} or ${?key}')
     this.#cursor.skip()
+    if (path.length === 0) throw new SyntaxFault(at, '${} names no setting', 'write ${key} or ${?key}')
     if (path.length > hoconLimits.depth) throw refuseDepth(at)
     const paths = place.prefix.length === 0 ? [path] : [[...place.prefix, ...path], path]
     return { kind: 'reference', paths, isOptional, at }

@@ -51,12 +51,16 @@ export function readUnquoted(cursor: TextCursor): string {
   let text = ''
   for (;;) {
     text += cursor.takeWhile(isPlain)
-    // One slash is text, two begin a comment.
-    if (cursor.peek() !== '/' || cursor.peek(1) === '/') return text
+    const character = cursor.peek()
+    // One slash is text, two begin a comment. A plus is text in the exponent of a number, as JSON writes it: 1e+21.
+    const isText = character === '/' ? cursor.peek(1) !== '/' : character === '+' && exponentStart.test(text)
+    if (!isText) return text
     cursor.skip()
-    text += '/'
+    text += character
   }
 }
+
+const exponentStart = /^-?[0-9]{1,20}(?:\.[0-9]{1,20})?[eE]$/
 
 function isPlain(character: string): boolean {
   return (
@@ -103,7 +107,7 @@ function readSingleQuoted(cursor: TextCursor, at: Position): string {
   cursor.skip()
   let text = ''
   for (;;) {
-    text += cursor.takeWhile((character) => character !== '"' && character !== '\\' && !control.test(character))
+    text += cursor.takeWhile((character) => character !== '"' && character !== '\\' && character >= ' ')
     const character = cursor.peek()
     if (character === '"') {
       cursor.skip()

@@ -16,6 +16,15 @@ export class TextCursor {
     if (text.startsWith('\uFEFF')) this.#offset = 1
   }
 
+  /** Characters before the cursor; `moveTo` leads back here. */
+  get offset(): number {
+    return this.#offset
+  }
+
+  moveTo(offset: number): void {
+    this.#offset = offset
+  }
+
   get isAtEnd(): boolean {
     return this.#offset >= this.#text.length
   }

@@ -106,7 +106,8 @@ export function choice<const Word extends string>(words: readonly Word[]): Setti
       const word = words.find((candidate) => candidate.toLowerCase() === text)
       return word === undefined ? notA(name, value) : { value: word }
     },
-    show: showText,
+    // A digit needs no quotes here: it is read as a word again.
+    show: (word) => (/^[0-9]$/.test(word) ? word : showText(word)),
   }
 }
 

@@ -20,6 +20,8 @@ export interface Setting<T> {
   /** What stands for the default where a value would say less: "the number of cores". */
   readonly defaultWords: string | undefined
   readonly description: string
+  /** What the number counts, where the type does not say it: "seconds". */
+  readonly unit: string | undefined
   readonly takes: Takes
   /** Never shown: not in differences, not in messages. */
   readonly isSecret: boolean
@@ -62,6 +64,7 @@ export type ValueOf<Node> =
 
 interface SettingWords {
   readonly description: string
+  readonly unit?: string
   readonly takes?: Takes
   readonly defaultWords?: string
   readonly isSecret?: boolean
@@ -76,6 +79,7 @@ export function setting<T>(type: SettingType<T>, defaultValue: T, words: Setting
     default: defaultValue,
     defaultWords: words.defaultWords,
     description: words.description,
+    unit: words.unit,
     takes: words.takes ?? 'at-restart',
     isSecret: words.isSecret ?? false,
     engine: words.engine ?? 'present',

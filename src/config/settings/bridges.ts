@@ -91,7 +91,10 @@ const tcpOptions = section('Options of the socket, by the names of the operating
 })
 
 const connectProperties = section('Properties of CONNECT, for MQTT 5.0.', {
-  session_expiry_interval: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Seconds.' }),
+  session_expiry_interval: setting(integer({ min: 0, max: maxCount }), 0, {
+    description: 'How long the session there is kept.',
+    unit: 'seconds',
+  }),
   receive_maximum: setting(integer({ min: 1, max: 65_535 }), 65_535, { description: 'Messages.' }),
   maximum_packet_size: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Bytes; 0: no limit.' }),
   topic_alias_maximum: setting(integer({ min: 0, max: 65_535 }), 0, { description: 'Aliases.' }),
@@ -117,8 +120,14 @@ const will = section('The will that the bridge leaves with the remote broker.', 
   retain: setting(flag, false, { description: 'Whether it is retained.' }),
   properties: section('Properties, for MQTT 5.0.', {
     payload_format_indicator: setting(choice(['0', '1']), '0', { description: '1: the payload is text.' }),
-    message_expiry_interval: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Seconds.' }),
-    will_delay_interval: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Seconds.' }),
+    message_expiry_interval: setting(integer({ min: 0, max: maxCount }), 0, {
+      description: 'How long the message is worth delivering.',
+      unit: 'seconds',
+    }),
+    will_delay_interval: setting(integer({ min: 0, max: maxCount }), 0, {
+      description: 'How long it waits for the bridge to come back.',
+      unit: 'seconds',
+    }),
     content_type: setting(maybeText, undefined, { description: 'Content type.' }),
     response_topic: setting(maybeText, undefined, { description: 'Response topic.' }),
     correlation_data: setting(maybeText, undefined, { description: 'Correlation data.' }),

@@ -34,7 +34,8 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
   }),
   property_size: setting(integer({ min: 1, max: 262_144 }), 32, {
     description:
-      'The largest properties section of one packet, in KiB. A larger one ends the connection with reason code 0x95.',
+      'The largest properties section of one packet. A larger one ends the connection with reason code 0x95.',
+    unit: 'KiB',
     takes: 'on-next-connect',
   }),
   max_mqueue_len: setting(integer({ min: 1, max: 10_000_000 }), 1_024, {
@@ -77,7 +78,8 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     takes: 'on-next-connect',
   }),
   server_keepalive: setting(optional(integer({ min: 1, max: max16Bits }), 'none'), undefined, {
-    description: 'Keep alive in seconds that clients must use, whatever they ask for. It is told to MQTT 5.0 clients.',
+    description: 'Keep alive that clients must use, whatever they ask for. It is told to MQTT 5.0 clients.',
+    unit: 'seconds',
     takes: 'on-next-connect',
     defaultWords: 'none: what each client asks for',
   }),

@@ -1,0 +1,53 @@
+// etc/godwit.conf: every setting that something works on, commented out, with its default.
+
+import { walkSchema } from '../check/walk-schema.ts'
+import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
+import { root } from '../settings/root.ts'
+import { reloadWords, takesWords, typeWords, wrap } from './words.ts'
+
+const width = 110
+
+const introduction = [
+  'The configuration of Godwit. Each setting stands here as a comment with its default: to change one, remove the # in',
+  'front of it and write another value. docs/CONFIGURATION.md tells of all settings, and of how this file is written.',
+  '',
+  'Check a changed file with: godwit config check FILE',
+  'Override a single setting with: godwit start --set KEY=VALUE',
+  '',
+  reloadWords,
+]
+
+/** The text of the commented default file. Read as a configuration it changes nothing. */
+export function writeExampleFile(): string {
+  const lines = introduction.map((line) => `# ${line}`.trimEnd())
+  for (const { key, node, engine } of walkSchema(root)) {
+    if (engine !== 'present' || key === '' || isBelowName(key) || !doesAnything(node)) continue
+    lines.push('', ...(node.kind === 'section' ? sectionLines(key, node) : settingLines(key, node)))
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** Whether something works on the setting, or on one of the group. */
+function doesAnything(node: SchemaNode): boolean {
+  return [...walkSchema(node)].some((place) => place.node.kind === 'setting' && place.engine === 'present')
+}
+
+/** What stands below a name is the same as what stands beside it, and told there. */
+function isBelowName(key: string): boolean {
+  return key.includes('<')
+}
+
+function sectionLines(key: string, node: Section): string[] {
+  const lines = [`### ${key}`, ...wrap(node.description, '# ', width)]
+  if (node.named !== undefined) {
+    lines.push(...wrap(`${key}.<${node.placeholder}>.KEY sets the same for one of a name of your own.`, '# ', width))
+  }
+  return lines
+}
+
+function settingLines(key: string, node: Setting<unknown>): string[] {
+  const lines = wrap(node.description, '# ', width)
+  lines.push(...wrap(`Value: ${typeWords(node)}. A change takes hold ${takesWords[node.takes]}.`, '# ', width))
+  if (node.defaultWords !== undefined) lines.push(...wrap(`Default: ${node.defaultWords}.`, '# ', width))
+  return [...lines, `#${key} = ${node.type.show(node.default)}`]
+}

@@ -1,0 +1,43 @@
+import { parseHocon } from '../hocon/parse-hocon.ts'
+import { toPlain, type PlainValue } from '../hocon/values.ts'
+import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
+import { root } from '../settings/root.ts'
+
+type SchemaObject = { [key: string]: PlainValue }
+
+/**
+ * A JSON Schema of the configuration: for editors, and for programs that write configurations as JSON, which is HOCON
+ * too. It is wider than the check in places: units and addresses are told as patterns or not at all.
+ */
+export function writeJsonSchema(): string {
+  const schema: SchemaObject = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Configuration of Godwit',
+    ...nodeSchema(root),
+  }
+  return `${JSON.stringify(schema, undefined, 2)}\n`
+}
+
+function nodeSchema(node: SchemaNode): SchemaObject {
+  if (node.kind === 'section') return sectionSchema(node)
+  const type = node.type.jsonSchema as SchemaObject
+  const schema: SchemaObject = { ...type, description: node.description }
+  if (node.isSecret) schema['writeOnly'] = true
+  if (!node.isSecret && node.default !== undefined) schema['default'] = asWritten(node)
+  return schema
+}
+
+function sectionSchema(node: Section): SchemaObject {
+  const properties: SchemaObject = {}
+  for (const [key, entry] of Object.entries(node.entries)) properties[key] = nodeSchema(entry)
+  const others = node.named === undefined ? node.isOpen : nodeSchema(node.named)
+  return { type: ['object', 'null'], description: node.description, properties, additionalProperties: others }
+}
+
+/** The default as it would be written: durations and sizes with their units. */
+function asWritten(node: Setting<unknown>): PlainValue {
+  const shown = node.type.show(node.default)
+  const parsed = parseHocon(`value = ${shown}`, { file: 'default' })
+  const value = 'value' in parsed ? parsed.value.entries.get('value') : undefined
+  return value === undefined ? shown : toPlain(value)
+}

@@ -1,0 +1,113 @@
+// docs/CONFIGURATION.md: every setting there is, and how a configuration is written.
+
+import { describeDefault } from '../check/check-settings.ts'
+import { hoconLimits } from '../hocon/limits.ts'
+import type { Engine, Section, Setting } from '../schema/setting.ts'
+import { root } from '../settings/root.ts'
+import { describe, noEngineWords, reloadWords, takesWords, typeWords } from './words.ts'
+
+const introduction = `# Configuration
+
+*Made from the settings themselves by \`godwit config docs\`: change those, not this page.*
+
+Godwit reads \`etc/godwit.conf\` beside the installation if it is there, or the file named with \`--config FILE\`. Without either,
+every setting has its default. \`--set KEY=VALUE\` overrides one setting and may be given several times; it wins over the file.
+
+\`godwit config check FILE\` tells everything that is wrong with a file, each with line and key, and which settings in it have no
+effect yet. \`godwit config example\` prints the file with all defaults as comments, \`godwit config schema\` a JSON Schema.
+
+## How a file is written
+
+The language is HOCON, a superset of JSON.
+
+\`\`\`hocon
+# A comment; so is what follows //
+mqtt.max_packet_size = 2MB         # one key, dotted ...
+mqtt {                             # ... or groups in braces, with = or without
+  retry_interval = 20s
+  max_inflight_window = 64
+}
+log.to = [console, file]           # a list
+log.to += file                     # one item more
+listeners.tcp.plant { bind = "10.0.0.5:1884" }   # text with a : or another sign of HOCON's needs quotes
+
+log.dir = \${node.data_dir}/log     # what another key holds; \${?node.data_dir} if it may be missing
+auth.password { include "users.conf" }
+\`\`\`
+
+- A setting that is given twice has the later value; groups that are given twice are merged.
+- A key that is no setting is a fault, told with the setting that was probably meant.
+- Substitutions look for a setting, and then for a variable of the environment: \`\${HOME}\`. Inside quotes they are text.
+- **Durations** are numbers with \`ms\`, \`s\`, \`m\`, \`h\` or \`d\` behind them, also several in a row (\`1h30m\`). A number alone means seconds
+  unless the setting says otherwise.
+- **Sizes** are numbers of bytes, or numbers with \`KB\`, \`MB\` or \`GB\` behind them; K is 1024.
+- **Switches** are \`true\` and \`false\`; \`on\`, \`off\`, \`yes\` and \`no\` are understood too.
+- Where a setting may be without a value, \`none\`, \`unlimited\`, \`auto\`, \`unset\` and \`null\` all say so.
+- \`include "file"\` takes in another file. It must lie below the directory of the configuration file; one that is missing is a fault.
+  \`include url(...)\` and \`include classpath(...)\` are refused.
+- With \`--set\`, a value that begins with a quote, a bracket or a brace is read as in a file; any other is taken as it is.
+
+${reloadWords} The tables say what will hold then.
+
+What a configuration may ask for is limited: LIMITS.
+`
+
+/** The text of the reference page. */
+export function writeReferencePage(): string {
+  const limits = [
+    `${hoconLimits.textCharacters} characters with all that is included`,
+    `${hoconLimits.values} values`,
+    `${hoconLimits.depth} levels of nesting`,
+    `${hoconLimits.includes} included files, ${hoconLimits.includeDepth} deep`,
+  ].join(', ')
+  const sections = Object.entries(root.entries).map(([key, node]) => writeSection(key, node, 'present', 2))
+  return `${introduction.replace('LIMITS', limits)}\n${sections.join('\n')}`
+}
+
+function writeSection(key: string, node: Section, engineAbove: Engine, level: number): string {
+  const engine = engineAbove === 'none yet' ? engineAbove : node.engine
+  // Said once, where it begins.
+  const isToldHere = engine === 'none yet' && engineAbove === 'present'
+  const words = isToldHere ? `${node.description} **${noEngineWords}**` : node.description
+  const settings: [string, Setting<unknown>][] = []
+  const below: string[] = []
+  for (const [name, entry] of Object.entries(node.entries)) {
+    if (entry.kind === 'setting') settings.push([`${key}.${name}`, entry])
+    else below.push(writeSection(`${key}.${name}`, entry, engine, level + 1))
+  }
+  below.unshift(...writeNamed(key, node, engine, level))
+  const table = writeTable(settings, engine)
+  return [`${'#'.repeat(Math.min(level, 6))} ${key}\n\n${words}\n`, table, ...below]
+    .filter((part) => part !== '')
+    .join('\n')
+}
+
+function writeNamed(key: string, node: Section, engine: Engine, level: number): string[] {
+  const { named, placeholder } = node
+  if (named === undefined) return []
+  const namedKey = `${key}.<${placeholder}>`
+  if (named.kind === 'setting') return [writeTable([[namedKey, named]], engine)]
+  if (named.entries !== node.entries) return [writeSection(namedKey, named, engine, level + 1)]
+  return [`\`${namedKey}\` has the same settings, for one more under a name of its own.\n`]
+}
+
+function writeTable(settings: readonly [string, Setting<unknown>][], engine: Engine): string {
+  if (settings.length === 0) return ''
+  const rows = settings.map(([key, node]) => {
+    // Where the whole group has nothing behind it, that has been said above.
+    const words = describe(node, engine === 'none yet' ? 'present' : node.engine)
+    const secret = node.isSecret ? ' It is a secret, and never shown.' : ''
+    const cells = [`\`${key}\``, typeWords(node), describeDefaultCell(node), takesWords[node.takes], words + secret]
+    return `| ${cells.map(escapeCell).join(' | ')} |`
+  })
+  const head = '| setting | value | default | a change takes hold | meaning |\n| --- | --- | --- | --- | --- |'
+  return `${head}\n${rows.join('\n')}\n`
+}
+
+function describeDefaultCell(node: Setting<unknown>): string {
+  return node.defaultWords === undefined ? `\`${describeDefault(node)}\`` : node.defaultWords
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|')
+}

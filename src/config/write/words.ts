@@ -1,0 +1,40 @@
+// Words that the example file and the reference page share.
+
+import type { Engine, Setting, Takes } from '../schema/setting.ts'
+
+/** When a change of the setting begins to count, to follow "takes hold". */
+export const takesWords: Readonly<Record<Takes, string>> = {
+  'at-once': 'at once',
+  'on-next-connect': 'for connections made after it',
+  'at-restart': 'at the next start',
+}
+
+/** Until a changed file is applied while the broker runs, this must stand beside what each setting says of itself. */
+export const reloadWords =
+  'This version reads its configuration when it starts: until it can do more, every change takes hold at the next start.'
+
+export const noEngineWords = 'Accepted, but nothing works on it yet.'
+
+/** The type with what its number counts. */
+export function typeWords(setting: Setting<unknown>): string {
+  return setting.unit === undefined ? setting.type.name : `${setting.type.name} (${setting.unit})`
+}
+
+/** The description, and that there is nothing behind the setting where that is so. */
+export function describe(setting: Setting<unknown>, engine: Engine): string {
+  return engine === 'present' ? setting.description : `${setting.description} ${noEngineWords}`
+}
+
+/** The sentences in lines of at most `width` characters, each with `prefix` in front. */
+export function wrap(sentences: string, prefix: string, width: number): string[] {
+  const lines: string[] = []
+  let line = prefix
+  for (const word of sentences.split(' ')) {
+    if (line !== prefix && line.length + 1 + word.length > width) {
+      lines.push(line)
+      line = prefix
+    }
+    line += line === prefix ? word : ` ${word}`
+  }
+  return [...lines, line]
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { describeConfig, differences, loadConfig, mask, type GodwitConfig } from '../../src/config/index.ts'
+
+function load(text: string): GodwitConfig {
+  const loaded = loadConfig({ text, overrides: [] })
+  assert.ok('config' in loaded)
+  return loaded.config
+}
+
+test('configurations that mean the same have no differences, however they are written', () => {
+  const one = load('mqtt { retry_interval = 60s, max_packet_size = 2MB }')
+  const other = load('mqtt.retry_interval = 1m\nmqtt.max_packet_size = 2048KB\nlog.level = warn')
+  assert.deepEqual(differences(one, other), [])
+})
+
+test('each changed setting is told with both values and when the new one holds', () => {
+  const before = load('mqtt.retry_interval = 20s\nlog.level = info')
+  const after = load('mqtt.retry_interval = 10s\nlog.level = debug\nnode.shards = 2')
+  assert.deepEqual(differences(before, after), [
+    { key: 'node.shards', old: 'auto', new: '2', takes: 'at-restart' },
+    { key: 'mqtt.retry_interval', old: '20s', new: '10s', takes: 'on-next-connect' },
+    { key: 'log.level', old: 'info', new: 'debug', takes: 'at-once' },
+  ])
+})
+
+test('what is new or gone under a name is told', () => {
+  const found = differences(load('listeners.tcp.a.bind = 1'), load('listeners.tcp.b.bind = 2'))
+  const binds = found.filter(({ key }) => key.endsWith('.bind'))
+  assert.deepEqual(binds, [
+    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-restart' },
+    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-restart' },
+  ])
+})
+
+function secretsBeing(word: string): string {
+  return `
+    auth.password.alice = ${word}
+    http_server.password = ${word}
+    listeners.ssl.key_password = ${word}
+    bridges.mqtt.a.password = ${word}
+    rules.repub.rules = [{ sql = s, password = ${word} }]
+    webhook.headers.Authorization = ${word}
+    auth.http_auth.auth_req.headers.Authorization = ${word}
+    rules.mysql.m.conn.password = ${word}
+    gateway.zmq.password = ${word}`
+}
+
+test('a changed secret is told, but neither the old nor the new one', () => {
+  const found = differences(load(secretsBeing('hunter2')), load(secretsBeing('swordfish')))
+  assert.equal(found.length, 9)
+  for (const { key, old, new: now } of found) assert.deepEqual([old, now], [mask, mask], key)
+})
+
+test('a secret that is set for the first time shows that there was none', () => {
+  const [found] = differences(load(''), load('http_server.password = hunter2'))
+  assert.deepEqual(found, { key: 'http_server.password', old: 'none', new: mask, takes: 'at-restart' })
+})
+
+test('a whole configuration is described without its secrets', () => {
+  const described = describeConfig(load('http_server { password = hunter2, username = root }'))
+  assert.equal(described.get('http_server.username'), 'root')
+  assert.equal(described.get('http_server.password'), mask)
+  assert.equal(described.get('mqtt.max_packet_size'), '10MB')
+})

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+
+import {
+  differences,
+  formatFault,
+  loadConfig,
+  writeExampleFile,
+  writeJsonSchema,
+  writeReferencePage,
+  type GodwitConfig,
+} from '../../src/config/index.ts'
+import { walkSchema } from '../../src/config/check/walk-schema.ts'
+import { root } from '../../src/config/settings/root.ts'
+
+function load(text: string): GodwitConfig {
+  const loaded = loadConfig({ text, overrides: [] })
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  return loaded.config
+}
+
+const fileOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+
+describe('etc/godwit.conf', () => {
+  test('is what the settings make of it (npm start -- is not needed: godwit config example > etc/godwit.conf)', () => {
+    assert.equal(fileOf('etc/godwit.conf'), writeExampleFile())
+  })
+
+  test('changes nothing as it is', () => {
+    assert.deepEqual(differences(load(''), load(writeExampleFile())), [])
+  })
+
+  test('changes nothing either with every setting taken out of its comment', () => {
+    const lines = writeExampleFile().split('\n')
+    const settings = lines.filter((line) => /^#[a-z]/.test(line)).map((line) => line.slice(1))
+    assert.ok(settings.length > 40)
+    assert.deepEqual(differences(load(''), load(settings.join('\n'))), [])
+  })
+
+  test('holds every setting that something works on', () => {
+    const text = writeExampleFile()
+    for (const { key, node, engine } of walkSchema(root)) {
+      const isExpected = node.kind === 'setting' && engine === 'present' && !key.includes('<')
+      assert.equal(text.includes(`\n#${key} = `), isExpected, key)
+    }
+  })
+})
+
+describe('docs/CONFIGURATION.md', () => {
+  test('is what the settings make of it (godwit config docs > docs/CONFIGURATION.md)', () => {
+    assert.equal(fileOf('docs/CONFIGURATION.md'), writeReferencePage())
+  })
+
+  test('tells of every setting', () => {
+    const page = writeReferencePage()
+    for (const { key, node } of walkSchema(root)) {
+      const isToldElsewhere = key.startsWith('listeners.') && key.includes('<')
+      if (node.kind === 'setting' && !isToldElsewhere) assert.ok(page.includes(`\n| \`${key}\` | `), key)
+    }
+  })
+
+  test('has rows of five cells', () => {
+    for (const line of writeReferencePage().split('\n')) {
+      if (line.startsWith('| `')) assert.equal(line.split(/(?<!\\)\|/).length, 7, line)
+    }
+  })
+})
+
+describe('the JSON Schema', () => {
+  interface Schema {
+    readonly properties?: Readonly<Record<string, Schema>>
+    readonly additionalProperties?: boolean | Schema
+    readonly writeOnly?: boolean
+    readonly default?: unknown
+  }
+  const schema = JSON.parse(writeJsonSchema()) as Schema
+
+  test('knows every setting, marks secrets and shows none', () => {
+    for (const { key, node } of walkSchema(root)) {
+      if (node.kind !== 'setting') continue
+      let place: Schema | undefined = schema
+      for (const part of key.split('.')) {
+        const others: boolean | Schema | undefined = place?.additionalProperties
+        place = part.startsWith('<') && typeof others === 'object' ? others : place?.properties?.[part]
+      }
+      assert.ok(place !== undefined, key)
+      assert.equal(place.writeOnly ?? false, node.isSecret, key)
+      if (node.isSecret) assert.equal(place.default, undefined)
+    }
+  })
+
+  test('refuses unknown keys where the check does', () => {
+    assert.equal(schema.additionalProperties, false)
+    assert.equal(schema.properties!['mqtt'].additionalProperties, false)
+    assert.equal(schema.properties!['gateway'].additionalProperties, true)
+  })
+})

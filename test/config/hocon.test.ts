@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+
+import fc from 'fast-check'
+
+import {
+  formatFault,
+  hoconLimits,
+  parseHocon,
+  toPlain,
+  type HoconOptions,
+  type PlainValue,
+} from '../../src/config/index.ts'
+import { environment, faultCases, includedFiles, meaningCases } from './hocon-cases.ts'
+
+const options: HoconOptions = {
+  file: 'test.conf',
+  environment,
+  readInclude: (path) => {
+    const text = includedFiles[path]
+    return text === undefined ? { error: 'there is no such file' } : { text }
+  },
+}
+
+function meaningOf(text: string, given: HoconOptions = options): PlainValue {
+  const parsed = parseHocon(text, given)
+  if ('faults' in parsed) assert.fail(parsed.faults.map(formatFault).join('\n'))
+  return toPlain(parsed.value)
+}
+
+function faultsOf(text: string, given: HoconOptions = options): readonly string[] {
+  const parsed = parseHocon(text, given)
+  return 'faults' in parsed ? parsed.faults.map(formatFault) : []
+}
+
+/** Objects of ours have no prototype; those of the table have one. */
+function withPrototypes(value: PlainValue): unknown {
+  return JSON.parse(JSON.stringify(value))
+}
+
+describe('a text means', () => {
+  for (const { name, text, value } of meaningCases) {
+    test(name, () => assert.deepEqual(withPrototypes(meaningOf(text)), value))
+  }
+})
+
+describe('a fault is told with its place for', () => {
+  for (const { name, text, faults } of faultCases) {
+    test(name, () => {
+      const told = faultsOf(text)
+      assert.equal(told.length, faults.length, told.join('\n'))
+      for (const [index, beginning] of faults.entries()) {
+        assert.ok(told[index].startsWith(beginning), `${told[index]}\ninstead of\n${beginning}`)
+      }
+    })
+  }
+})
+
+describe('for any text at all', () => {
+  const words = [
+    'a',
+    'b.c',
+    '=',
+    ':',
+    '+=',
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    '\n',
+    ' ',
+    '"',
+    '"""',
+    '${',
+    '${?',
+    '${a}',
+    '${?b.c}',
+    '#',
+    '//',
+  ]
+  const rare = [
+    'include ',
+    'include "users.conf"',
+    'include "circle.conf"',
+    '\\',
+    '\\u00',
+    '1',
+    '1.5',
+    'true',
+    'null',
+    '\0',
+    '\t',
+    '😀',
+    '\uD800',
+  ]
+  const scrambled = fc.array(fc.constantFrom(...words, ...rare), { maxLength: 40 }).map((parts) => parts.join(''))
+
+  test('reading ends with a value or with faults, and throws nothing', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), scrambled), (text) => {
+        const parsed = parseHocon(text, options)
+        assert.ok('value' in parsed || parsed.faults.length > 0)
+      }),
+      { numRuns: 2_000, seed: 1_883 },
+    )
+  })
+
+  test('JSON means what it means to everybody', () => {
+    const key = fc.string().filter((name) => !['__proto__', 'constructor', 'prototype'].includes(name))
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: 'small' },
+        fc.string({ unit: 'grapheme' }),
+        fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => (Object.is(number, -0) ? 0 : number)),
+        fc.boolean(),
+        fc.constant(null),
+        fc.array(tie('value')),
+        fc.dictionary(key, tie('value')),
+      ),
+    }))
+    fc.assert(
+      fc.property(fc.dictionary(key, value), fc.boolean(), (object, isIndented) => {
+        const text = JSON.stringify(object, undefined, isIndented ? 2 : undefined)
+        assert.deepEqual(withPrototypes(meaningOf(text)), JSON.parse(text))
+      }),
+      { numRuns: 500, seed: 1_883 },
+    )
+  })
+
+  test('a file that was cut off anywhere does not break the reader', () => {
+    const text = meaningCases.map((example) => example.text).join('\n')
+    for (let length = 0; length < text.length; length += 7) {
+      const parsed = parseHocon(text.slice(0, length), options)
+      assert.ok('value' in parsed || parsed.faults.length > 0)
+    }
+  })
+})
+
+function refused(text: string, reason: RegExp, given = options): void {
+  const [first] = faultsOf(text, given)
+  assert.match(first ?? 'no fault', reason)
+}
+
+describe('a text that asks for too much is refused', () => {
+  test('ten megabytes of text', () => refused(`a = "${'x'.repeat(10_000_000)}"`, /longer than 1048576 characters/))
+
+  test('braces and brackets inside each other without end', () => {
+    refused('a{'.repeat(100_000), /nested more than 64 deep/)
+    refused(`a = ${'['.repeat(100_000)}`, /nested more than 64 deep/)
+    refused(`${'a.'.repeat(100_000)}a = 1`, /nested more than 64 deep/)
+    refused(`a = \${${'a.'.repeat(1_000)}a}`, /nested more than 64 deep/)
+  })
+
+  test('the deepest that is allowed is read', () => {
+    const depth = hoconLimits.depth / 2
+    assert.deepEqual(faultsOf(`${'a{'.repeat(depth)}${'}'.repeat(depth)}`), [])
+    assert.notDeepEqual(faultsOf(`${'a{'.repeat(depth + 1)}${'}'.repeat(depth + 1)}`), [])
+  })
+
+  test('more values than anybody has settings', () =>
+    refused(`a = [${'1,'.repeat(200_000)}]`, /more than 100000 values/))
+
+  test('doublings of a list', () => {
+    const lines = Array.from({ length: 40 }, (_, index) => `a${index + 1} = [\${a${index}}, \${a${index}}]`)
+    refused(`a0 = x\n${lines.join('\n')}`, /expand to far more than was written/)
+  })
+
+  test('doublings of an object', () => {
+    const lines = Array.from({ length: 40 }, (_, index) => `a${index + 1} { x = \${a${index}}, y = \${a${index}} }`)
+    refused(`a0 = x\n${lines.join('\n')}`, /expand to far more than was written/)
+  })
+
+  test('doublings of a text', () => {
+    const lines = Array.from({ length: 40 }, (_, index) => `a${index + 1} = \${a${index}}\${a${index}}`)
+    refused(
+      `a0 = "some text to begin with, long enough to grow"\n${lines.join('\n')}`,
+      /expand to far more|come to more than/,
+    )
+  })
+
+  test('doublings of paths through other settings', () => {
+    const lines = Array.from({ length: 40 }, (_, index) => `a${index + 1} = \${a${index}} \${a${index}}`)
+    refused(`a0 { x = 1 }\n${lines.join('\n')}\nb = \${a40.none}`, /expand to far more than was written/)
+  })
+
+  test('a chain of substitutions without end', () => {
+    const lines = Array.from({ length: 5_000 }, (_, index) => `a${index + 1} = \${a${index}}`)
+    refused(`a0 = x\n${lines.toReversed().join('\n')}`, /follow each other more than 256 steps/)
+  })
+
+  test('a value that grows by itself without end', () => {
+    refused(`a = x\n${'a = ${a}y\n'.repeat(5_000)}`, /expand to far more|follow each other/)
+  })
+
+  test('a long list is added to item by item', () => {
+    const value = meaningOf(`a = []\n${'a += x\n'.repeat(20_000)}`) as { a: readonly string[] }
+    assert.equal(value.a.length, 20_000)
+  })
+
+  test('files that include each other', () => {
+    const file = 'test.conf'
+    refused('include "a"', /include each other more than 10 deep/, {
+      file,
+      readInclude: (path) => ({ text: `include "${path}x"` }),
+    })
+  })
+
+  test('many files, or large ones, by many includes', () => {
+    const text = `a = "${'x'.repeat(100_000)}"`
+    const large = { file: 'test.conf', readInclude: () => ({ text }) }
+    refused('include "a"\n'.repeat(65), /longer than 1048576 characters/, large)
+    refused('include "empty.conf"\n'.repeat(65), /more than 64 files are included/)
+  })
+
+  test('more faults than anybody reads', () => {
+    assert.equal(faultsOf('a = $\n'.repeat(10_000)).length, hoconLimits.faults)
+  })
+})
+
+describe('a text that somebody sent', () => {
+  test('shows nothing of the environment unless it is handed in', () => {
+    const sent = parseHocon('a = ${?SECRET}', { file: 'sent' })
+    assert.ok('value' in sent)
+    assert.equal(sent.value.entries.size, 0)
+    assert.match(faultsOf('a = ${SECRET}', { file: 'sent' })[0], /is not set anywhere/)
+  })
+
+  test('includes nothing unless a reader is handed in', () => {
+    assert.match(faultsOf('include file("/etc/shadow")', { file: 'sent' })[0], /files cannot be included here/)
+  })
+
+  test('learns nothing of what an included file holds from a fault in it', () => {
+    const told = faultsOf('include "broken.conf"').join('\n')
+    assert.ok(!told.includes('salt'), told)
+  })
+
+  test('leaves nothing behind in how objects are made', () => {
+    parseHocon('{"__proto__": {"polluted": 1}, "a": {"constructor": {"prototype": {"polluted": 1}}}}', { file: 'sent' })
+    assert.equal(({} as { polluted?: number }).polluted, undefined)
+  })
+
+  test('stays on one line in faults and cannot reach a terminal', () => {
+    const [told] = faultsOf('"x\\u001b[2Jy\\nz\\u202e" = $')
+    assert.match(told, /^test\.conf:1:\d+: x\\u\{1b\}\[2Jy\\u\{a\}z\\u\{202e\}: /)
+  })
+})

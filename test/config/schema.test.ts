@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+
+import { formatFault, loadConfig, type Warning } from '../../src/config/index.ts'
+import { walkSchema } from '../../src/config/check/walk-schema.ts'
+import { parseHocon } from '../../src/config/hocon/parse-hocon.ts'
+import { root } from '../../src/config/settings/root.ts'
+import { keysThatWork, keysWithoutEngine } from './contract-keys.ts'
+
+function warningsOf(text: string): readonly Warning[] {
+  const loaded = loadConfig({ text, file: 'test.conf', overrides: [] })
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  return loaded.warnings.filter((warning) => warning.key !== 'listeners')
+}
+
+describe('every key of the contract is accepted', () => {
+  for (const line of keysThatWork) {
+    test(`without a word: ${line}`, () => assert.deepEqual(warningsOf(line).map(formatFault), []))
+  }
+  for (const [line, warned] of keysWithoutEngine) {
+    test(`with one warning: ${line.slice(0, 80)}`, () => {
+      const warnings = warningsOf(line)
+      assert.deepEqual(
+        warnings.map((warning) => warning.key),
+        [warned],
+      )
+      assert.equal(warnings[0].line, 1)
+    })
+  }
+})
+
+const settings = [...walkSchema(root)].flatMap(({ key, node }) =>
+  node.kind === 'setting' ? [{ key, node: node }] : [],
+)
+
+describe('every setting', () => {
+  test('has a key of its own', () => {
+    const keys = settings.map(({ key }) => key)
+    assert.equal(new Set(keys).size, keys.length)
+    assert.ok(keys.length > 300)
+  })
+
+  test('is explained in whole sentences', () => {
+    for (const { key, node } of settings) assert.match(node.description, /^\S.*\.$/s, key)
+  })
+
+  test('has a default that is read as what it is when it is written down', () => {
+    for (const { key, node } of settings) {
+      const shown = node.type.show(node.default)
+      const parsed = parseHocon(`value = ${shown}`, { file: 'shown' })
+      assert.ok('value' in parsed, `${key}: ${shown}`)
+      if (key === 'auth.password.<username>') continue // No password is nobody's default.
+      const read = node.type.read(parsed.value.entries.get('value')!)
+      assert.deepEqual(read, { value: node.default }, `${key}: ${shown}`)
+    }
+  })
+
+  test('refuses what is of another kind altogether', () => {
+    for (const { key, node } of settings) {
+      const parsed = parseHocon('value = [[{ x = "\\u0001" }]]', { file: 'shown' })
+      assert.ok('value' in parsed)
+      assert.ok('problem' in node.type.read(parsed.value.entries.get('value')!), key)
+    }
+  })
+})
