@@ -35,7 +35,7 @@ export interface WillProperties extends MessageProperties {
 export interface PublishProperties extends MessageProperties {
   topicAlias?: number
   /** From a server: every matching subscription's. From a client: a protocol error [MQTT5-3.3.4-6]. */
-  subscriptionIdentifiers?: number[]
+  subscriptionIdentifiers?: readonly number[]
 }
 
 export interface ConnackProperties extends WithUserProperties {

@@ -109,7 +109,8 @@ function readFilter(reader: ByteReader, limits: PacketLimits): TopicFilter {
   const filter = parseTopicFilter(reader.text('topic filter'))
   if (filter === undefined)
     throw new ProtocolError('malformedPacket', 'a topic filter is empty or has misplaced wildcards')
-  if (countLevels(filter) > limits.maxTopicLevels) {
+  // The levels of what is shared: `$share` and the group are not among them.
+  if (countLevels(splitSharedFilter(filter)?.filter ?? filter) > limits.maxTopicLevels) {
     throw new ProtocolError('topicFilterInvalid', `a topic filter has more than ${limits.maxTopicLevels} levels`)
   }
   return filter

@@ -1,6 +1,6 @@
 // The property section of a 5.0 packet (section 2.2.2), written by the table in `property-table.ts`.
 
-import { ByteCounter, variableIntegerBytes, type ByteSink } from './byte-sink.ts'
+import { ByteCounter, type ByteSink } from './byte-sink.ts'
 import { rulesByHolder, type PropertyHolder, type PropertyRule, type PropertyValue } from './property-table.ts'
 import type { PropertiesOf } from './read-properties.ts'
 
@@ -13,17 +13,8 @@ export function measureProperties<Holder extends PropertyHolder>(
 ): number {
   if (properties === undefined) return 0
   const counter = new ByteCounter()
-  writeFields(holder, properties as Fields, counter)
+  writePropertyFields(counter, holder, properties)
   return counter.bytes
-}
-
-/** As `measureProperties`, with the length in front. */
-export function measurePropertySection<Holder extends PropertyHolder>(
-  holder: Holder,
-  properties: PropertiesOf[Holder] | undefined,
-): number {
-  const bytes = measureProperties(holder, properties)
-  return variableIntegerBytes(bytes) + bytes
 }
 
 /** Writes the length and the properties, in the order of their identifiers. */
@@ -33,10 +24,16 @@ export function writeProperties<Holder extends PropertyHolder>(
   properties: PropertiesOf[Holder] | undefined,
 ): void {
   sink.variableInteger(measureProperties(holder, properties))
-  if (properties !== undefined) writeFields(holder, properties as Fields, sink)
+  if (properties !== undefined) writePropertyFields(sink, holder, properties)
 }
 
-function writeFields(holder: PropertyHolder, fields: Fields, sink: ByteSink): void {
+/** Writes the properties without the length in front of them. */
+export function writePropertyFields<Holder extends PropertyHolder>(
+  sink: ByteSink,
+  holder: Holder,
+  properties: PropertiesOf[Holder],
+): void {
+  const fields = properties as Fields
   for (const rule of rulesByHolder[holder].inOrder) {
     const value = fields[rule.name]
     if (value === undefined) continue

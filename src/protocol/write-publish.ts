@@ -1,12 +1,15 @@
 // PUBLISH (section 3.3) from its parts, for every receiver anew: QoS, flags, packet id, alias and subscription
 // identifiers differ from one to the next.
+//
+//   5.0 property section:  | length | the receiver's own | the message's: encoded once, copied to each |
 
 import { ByteWriter, variableIntegerBytes, writeVariableInteger } from './byte-sink.ts'
 import { packetTypes, publishFlagBits } from './packet-types.ts'
 import type { PacketId, ProtocolVersion, QoS } from './packets.ts'
-import type { MessageProperties, PublishProperties } from './properties.ts'
+import type { MessageProperties } from './properties.ts'
+import { identifierOf } from './property-table.ts'
 import type { Topic } from './topic-table.ts'
-import { measureProperties, writeProperties } from './write-properties.ts'
+import { measureProperties, writePropertyFields } from './write-properties.ts'
 
 export interface PublishFields {
   topic: Topic
@@ -19,7 +22,7 @@ export interface PublishFields {
   dup: boolean
   /** Written only where qos is not 0. */
   packetId: PacketId
-  /** The message's own; left out before 5.0. */
+  /** The message's own; left out before 5.0. Not to be changed once they have been measured or written. */
   properties: MessageProperties | undefined
   /** What is left of the message's expiry interval, in place of the one in `properties`. */
   messageExpiryIntervalSeconds: number | undefined
@@ -33,16 +36,15 @@ export interface PublishFields {
 
 /** How many bytes `writePublish` will write. */
 export function measurePublish(fields: PublishFields, version: ProtocolVersion): number {
-  const body = measureBody(fields, version === 5 ? measureSection(propertiesOf(fields)) : 0)
+  const body = measureBody(fields, version)
   return 1 + variableIntegerBytes(body) + body
 }
 
 /** Writes at `at`, where the caller has made room for `measurePublish` bytes; returns the offset behind it. */
 export function writePublish(fields: PublishFields, version: ProtocolVersion, target: Buffer, at: number): number {
   const { topic, qos, packetId, topicIsOmitted } = fields
-  const properties = version === 5 ? propertiesOf(fields) : undefined
   target[at] = firstByteOf(fields)
-  let next = writeVariableInteger(measureBody(fields, version === 5 ? measureSection(properties) : 0), target, at + 1)
+  let next = writeVariableInteger(measureBody(fields, version), target, at + 1)
   const topicBytes = topicIsOmitted ? 0 : topic.bytes.length
   target[next] = topicBytes >> 8
   target[next + 1] = topicBytes
@@ -52,7 +54,7 @@ export function writePublish(fields: PublishFields, version: ProtocolVersion, ta
     target[next + 1] = packetId
     next += 2
   }
-  if (version === 5) next = writeSection(properties, target, next)
+  if (version === 5) next = writeSection(fields, target, next)
   return copyBytes(fields.chunk, fields.payloadStart, fields.payloadEnd, target, next)
 }
 
@@ -65,40 +67,88 @@ function firstByteOf({ qos, retain, dup }: PublishFields): number {
   )
 }
 
-function measureBody(fields: PublishFields, propertySectionBytes: number): number {
+function measureBody(fields: PublishFields, version: ProtocolVersion): number {
   const topicBytes = fields.topicIsOmitted ? 0 : fields.topic.bytes.length
   const packetIdBytes = fields.qos === 0 ? 0 : 2
-  return 2 + topicBytes + packetIdBytes + propertySectionBytes + fields.payloadEnd - fields.payloadStart
+  const withoutProperties = 2 + topicBytes + packetIdBytes + fields.payloadEnd - fields.payloadStart
+  if (version !== 5) return withoutProperties
+  const propertyBytes = measureOwn(fields) + sharedProperties.of(fields.properties)
+  return withoutProperties + variableIntegerBytes(propertyBytes) + propertyBytes
 }
 
-/** `undefined` where nothing is to be said: the way of most messages. */
-function propertiesOf(fields: PublishFields): PublishProperties | undefined {
-  const { properties, topicAlias, subscriptionIdentifiers, messageExpiryIntervalSeconds } = fields
-  const isPlain =
-    topicAlias === 0 && subscriptionIdentifiers === undefined && messageExpiryIntervalSeconds === undefined
-  if (isPlain) return properties
-  const all: PublishProperties = { ...properties }
-  if (topicAlias !== 0) all.topicAlias = topicAlias
-  if (subscriptionIdentifiers !== undefined) all.subscriptionIdentifiers = [...subscriptionIdentifiers]
-  if (messageExpiryIntervalSeconds !== undefined) all.messageExpiryIntervalSeconds = messageExpiryIntervalSeconds
-  return all
+function writeSection(fields: PublishFields, target: Buffer, at: number): number {
+  const own = measureOwn(fields)
+  const shared = sharedProperties.of(fields.properties)
+  let next = writeVariableInteger(own + shared, target, at)
+  if (own > 0) next = writeOwn(fields, target, next)
+  return copyBytes(sharedProperties.encoded, 0, shared, target, next)
 }
 
-function measureSection(properties: PublishProperties | undefined): number {
-  if (properties === undefined) return 1
-  const bytes = measureProperties('publish', properties)
-  return variableIntegerBytes(bytes) + bytes
+const ownIdentifiers = {
+  expiry: identifierOf('publish', 'messageExpiryIntervalSeconds'),
+  subscription: identifierOf('publish', 'subscriptionIdentifiers'),
+  alias: identifierOf('publish', 'topicAlias'),
+} as const
+
+/** What differs from receiver to receiver, in bytes: for most there is none. Each has one byte of identifier. */
+function measureOwn(fields: PublishFields): number {
+  let bytes = expiryOf(fields) === undefined ? 0 : 1 + 4
+  if (fields.topicAlias !== 0) bytes += 1 + 2
+  if (fields.subscriptionIdentifiers === undefined) return bytes
+  for (const identifier of fields.subscriptionIdentifiers) bytes += 1 + variableIntegerBytes(identifier)
+  return bytes
 }
 
-function writeSection(properties: PublishProperties | undefined, target: Buffer, at: number): number {
-  if (properties === undefined) {
-    target[at] = 0
-    return at + 1
+function writeOwn(fields: PublishFields, target: Buffer, at: number): number {
+  const expirySeconds = expiryOf(fields)
+  let next = at
+  if (expirySeconds !== undefined) {
+    target[next] = ownIdentifiers.expiry
+    next = target.writeUInt32BE(expirySeconds, next + 1)
   }
-  const writer = new ByteWriter(target, at)
-  writeProperties(writer, 'publish', properties)
-  return writer.at
+  if (fields.topicAlias !== 0) {
+    target[next] = ownIdentifiers.alias
+    next = target.writeUInt16BE(fields.topicAlias, next + 1)
+  }
+  if (fields.subscriptionIdentifiers === undefined) return next
+  for (const identifier of fields.subscriptionIdentifiers) {
+    target[next] = ownIdentifiers.subscription
+    next = writeVariableInteger(identifier, target, next + 1)
+  }
+  return next
 }
+
+function expiryOf({ messageExpiryIntervalSeconds, properties }: PublishFields): number | undefined {
+  return messageExpiryIntervalSeconds ?? properties?.messageExpiryIntervalSeconds
+}
+
+/**
+ * The properties that go unaltered to every receiver [MQTT5-3.3.2-4, -15 to -20], encoded. One message is written to
+ * its receivers one after the other, so remembering the last is enough.
+ */
+class SharedProperties {
+  encoded: Buffer = Buffer.alloc(0)
+  private lastProperties: MessageProperties | undefined = undefined
+  private lastBytes = 0
+
+  /** How many bytes of `encoded` are those of `properties`, from its start. */
+  of(properties: MessageProperties | undefined): number {
+    if (properties === undefined) return 0
+    if (properties !== this.lastProperties) this.encode(properties)
+    return this.lastBytes
+  }
+
+  private encode(properties: MessageProperties): void {
+    // The expiry interval runs down: it is written for each receiver.
+    const shared = { ...properties, messageExpiryIntervalSeconds: undefined }
+    this.lastBytes = measureProperties('publish', shared)
+    if (this.lastBytes > this.encoded.length) this.encoded = Buffer.allocUnsafeSlow(2 * this.lastBytes)
+    writePropertyFields(new ByteWriter(this.encoded, 0), 'publish', shared)
+    this.lastProperties = properties
+  }
+}
+
+const sharedProperties = new SharedProperties()
 
 /** Below so many bytes a loop is faster than the call of `copy`. */
 const shortCopyBytes = 48

@@ -243,6 +243,11 @@ const subscriptions: readonly MalformedPacket[] = [
   old('[MQTT-4.7.1-2] # beside a letter', subscribe(bytes`0001 0002 ${'a#'} 00`), 'malformedPacket'),
   old('[MQTT-4.7.1-3] + beside a letter', subscribe(bytes`0001 0002 ${'a+'} 00`), 'malformedPacket'),
   old('a filter of 129 levels', subscribe(bytes`0001 0101 ${'+/'.repeat(128) + '+'} 00`), 'topicFilterInvalid'),
+  old(
+    'a shared filter of 129 levels',
+    subscribe(bytes`0001 010a ${'$share/g/' + '+/'.repeat(128) + '+'} 00`),
+    'topicFilterInvalid',
+  ),
   old('a filter that is not UTF-8', subscribe(bytes`0001 0002 c328 00`), 'malformedPacket'),
   old('$share without a filter', subscribe(bytes`0001 0008 ${'$share/g'} 00`), 'malformedPacket'),
   old('$share with an empty filter', subscribe(bytes`0001 0009 ${'$share/g/'} 00`), 'malformedPacket'),

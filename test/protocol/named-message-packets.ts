@@ -98,6 +98,43 @@ export const messagePackets: readonly NamedPacket[] = [
         ],
       },
     },
+    isOnlyRead: true,
+  },
+  {
+    name: "PUBLISH of MQTT 5.0 with every property, the receiver's own in front",
+    version: 5,
+    role: 'client',
+    bytes: bytes`
+      30 38 0003 ${'a/b'}
+      30
+      02 ffffffff
+      23 ffff
+      0b 01
+      0b ffffff7f
+      0b 8001
+      01 00
+      03 0001 ${'c'}
+      08 0003 ${'r/t'}
+      09 0002 0001
+      26 0001 ${'k'} 0001 ${'v'}
+      26 0001 ${'j'} 0000
+      ${'hi'}`,
+    packet: {
+      ...publish,
+      properties: {
+        payloadFormatIndicator: 0,
+        messageExpiryIntervalSeconds: 0xffff_ffff,
+        contentType: 'c',
+        responseTopic: 'r/t',
+        correlationData: Buffer.from([0, 1]),
+        subscriptionIdentifiers: [1, 268_435_455, 128],
+        topicAlias: 65_535,
+        userProperties: [
+          ['k', 'v'],
+          ['j', ''],
+        ],
+      },
+    },
   },
   {
     name: 'PUBACK',

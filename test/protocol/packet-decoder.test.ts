@@ -84,6 +84,14 @@ describe('a header alone is enough to refuse', () => {
   })
 })
 
+test('a filter may have as many levels as are taken, and what it is shared by is not counted', () => {
+  for (const filter of ['a/b/c', '$share/g/a/b/c']) {
+    const decoder = decoderFor(4, 'server', { maxTopicLevels: 3 })
+    decoder.push(frame(0x82, bytes`0001 00 ${Buffer.from([filter.length])} ${filter} 00`))
+    assert.equal(drain(decoder).length, 1)
+  }
+})
+
 describe('after a fault', () => {
   test('the decoder says the same for ever and keeps nothing', () => {
     const decoder = decoderFor(4)
