@@ -25,6 +25,7 @@ const payload = Buffer.alloc(32, 'r')
 
 const latencies = new Latencies()
 let retainedDelivered = 0
+let whenAcknowledged = (): void => {}
 
 pinSelf()
 const broker = await startBroker(chosenBroker(options.broker))
@@ -65,13 +66,11 @@ async function fill(filler: LoadClient): Promise<void> {
   }
   // Acknowledged is the last of them only when all the others have been taken too.
   await new Promise<void>((resolve) => {
-    acknowledged = resolve
+    whenAcknowledged = resolve
     filler.write(publishFrame({ version: 4, topic: 'filled', qos: 1, packetId: 1, payload }))
   })
   filler.close()
 }
-
-let acknowledged = (): void => {}
 
 /** Publishes and receives its own messages, each with the time of its sending. */
 async function openProbe(): Promise<LoadClient> {
@@ -110,7 +109,7 @@ function open(name: string, hears: Partial<LoadClientOwner> = {}): Promise<LoadC
         connected: () => resolve(client),
         subscribed: () => {},
         delivered: () => {},
-        acknowledged: () => acknowledged(),
+        acknowledged: () => whenAcknowledged(),
         look: undefined,
         failed: (_, reason) => reject(new Error(`${name}: ${reason}`)),
         ...hears,
