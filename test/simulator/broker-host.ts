@@ -286,11 +286,15 @@ export class BrokerHost {
   private setReader(stream: BrokerStream, isPaused: boolean): void {
     if (stream.isClosed) return
     if (isPaused) stream.link.toBroker.pause()
-    else {
-      // What was decoded half is read before the network gives more.
-      this.readOn(stream)
-      if (!stream.connection.isPaused) stream.link.toBroker.resume()
-    }
+    // Not within this turn: between its sends and its batch nothing may be handled, or a later answer passes an earlier.
+    else this.stage.after(0, () => this.readAgain(stream))
+  }
+
+  /** What had been decoded half is read before the network gives more. */
+  private readAgain(stream: BrokerStream): void {
+    if (stream.isClosed) return
+    this.readOn(stream)
+    if (!stream.connection.isPaused) stream.link.toBroker.resume()
   }
 
   private close(stream: BrokerStream, isAbrupt: boolean): void {

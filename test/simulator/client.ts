@@ -177,6 +177,7 @@ export class Client implements Correspondent {
     this.connections++
     if (this.isCleanStart && this.session !== undefined) this.session.mayBeGone = true
     wire.send(this.connectPacket())
+    this.planPing()
     this.surroundings.settle()
     return this.connack
   }

@@ -34,12 +34,12 @@ class SessionWatch {
   /** QoS 1 messages under way when the broker ended: it has forgotten their packet ids, not that they may have left. */
   readonly sentBeforeRestart = new Set<string>()
 
-  restart(): void {
+  restart(promised: ReadonlySet<string>): void {
     this.hasRestarted = true
     for (const [packetId, entry] of this.window) {
       if (entry.qos === 1) {
         this.window.delete(packetId)
-        if (!entry.isOfRetained) this.sentBeforeRestart.add(entry.what)
+        if (!entry.isOfRetained && promised.has(entry.what)) this.sentBeforeRestart.add(entry.what)
       } else if (entry.stage === 'received') entry.stage = 'unsure'
     }
   }
@@ -52,7 +52,7 @@ export class StreamWatch {
   hasDisconnected = false
   /** The connection is over: what is sent now never leaves. The broker believes it did, so it is noted and not judged. */
   isGone = false
-  readonly owedAnswers: { type: AnswerType; packetId: PacketId }[] = []
+  readonly owedAnswers: { type: AnswerType; packetId: PacketId; what?: string }[] = []
   readonly owedReleases: PacketId[] = []
   readonly sentHere = new Set<PacketId>()
   receiveMaximum = 65_535
@@ -72,6 +72,8 @@ export class EdgeWatch {
   private readonly stage: Stage
   private readonly limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }
   private readonly sessions = new Map<string, SessionWatch>()
+  /** What was acknowledged to its publisher: after a restart the broker must still know of it. */
+  private readonly promised = new Set<string>()
 
   constructor(stage: Stage, limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }) {
     this.stage = stage
@@ -80,7 +82,7 @@ export class EdgeWatch {
 
   /** The broker is gone, whichever way: from now on it knows what its disk knows. */
   restarted(): void {
-    for (const session of this.sessions.values()) session.restart()
+    for (const session of this.sessions.values()) session.restart(this.promised)
   }
 
   cameIn(stream: StreamWatch, packet: Packet): void {
@@ -90,8 +92,9 @@ export class EdgeWatch {
       return
     }
     if (packet.type === 'publish') {
-      if (packet.qos !== 0)
-        stream.owedAnswers.push({ type: packet.qos === 1 ? 'puback' : 'pubrec', packetId: packet.packetId })
+      if (packet.qos === 0) return
+      const what = `${packet.topic?.name} ${packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd)}`
+      stream.owedAnswers.push({ type: packet.qos === 1 ? 'puback' : 'pubrec', packetId: packet.packetId, what })
       return
     }
     const type = answerTo[packet.type]
@@ -262,6 +265,7 @@ export class EdgeWatch {
     const first = owedAnswers[0]
     if (first?.type === type && first.packetId === packetId) {
       owedAnswers.shift()
+      if (first.what !== undefined) this.promised.add(first.what)
       return
     }
     const isOwed = owedAnswers.some((owed) => owed.type === type && owed.packetId === packetId)

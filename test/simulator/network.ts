@@ -153,10 +153,14 @@ export class Link {
     this.toBroker.cut()
     this.toClient.cut()
     const { clientEnd, brokerEnd } = this
-    this.clientEnd = nobody
-    this.brokerEnd = nobody
-    if (noticed.clientAfterMs !== undefined) this.stage.after(noticed.clientAfterMs, () => clientEnd.ended(true))
-    if (noticed.brokerAfterMs !== undefined) this.stage.after(noticed.brokerAfterMs, () => brokerEnd.ended(true))
+    if (noticed.clientAfterMs !== undefined) {
+      this.clientEnd = nobody
+      this.stage.after(noticed.clientAfterMs, () => clientEnd.ended(true))
+    }
+    if (noticed.brokerAfterMs !== undefined) {
+      this.brokerEnd = nobody
+      this.stage.after(noticed.brokerAfterMs, () => brokerEnd.ended(true))
+    }
   }
 }
 

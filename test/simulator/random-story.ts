@@ -61,17 +61,14 @@ export class RandomStory {
     this.planFaults()
     yield this.activeMs
     this.calmDown()
-    for (let second = 0; second < patienceSeconds && !this.isQuiet(); second++) {
-      yield 1_000
-      this.bringBack()
-    }
-    this.checkQuiet()
+    yield* this.waitForQuiet()
     yield* this.probeRetained()
+    checkHistory(world, this.actors, this.profile)
+    yield* this.restartOnceMore()
   }
 
-  /** The last questions, once the story is told. */
+  /** The last question, once the story is told. */
   judge(): Eventually<void> {
-    checkHistory(this.world, this.actors, this.profile)
     return whenReady(this.world.keeper.readAll(), (records) => checkRemains(this.world, this.actors, records))
   }
 
@@ -204,6 +201,32 @@ export class RandomStory {
         )
       }
     }
+  }
+
+  private *waitForQuiet(): Generator<number, void> {
+    for (let second = 0; second < patienceSeconds && !this.isQuiet(); second++) {
+      yield 1_000
+      this.bringBack()
+    }
+    this.checkQuiet()
+  }
+
+  /** All was delivered and acknowledged: after a restart nobody hears anything again, and the sweep finds what is left. */
+  private *restartOnceMore(): Generator<number, void> {
+    const { host, stage } = this.world
+    const heard = this.actors.map(({ client }) => client.messages.length)
+    host.stop()
+    this.startWhenStopped(0)
+    yield 10_000
+    yield* this.waitForQuiet()
+    yield 1_000
+    this.actors.forEach(({ client }, at) => {
+      const again = client.messages[heard[at]]
+      if (again !== undefined)
+        stage.fail(
+          `${client.id} heard "${again.payload.trimEnd()}" again after a restart, though it had acknowledged everything`,
+        )
+    })
   }
 
   private *probeRetained(): Generator<number, void> {
