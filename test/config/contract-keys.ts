@@ -94,6 +94,7 @@ const mqttBridge = [
   'tcp { sendtimeo = 5s, recvtimeo = 5s }',
   'conn_properties { session_expiry_interval = 0, receive_maximum = 65535, maximum_packet_size = 0, topic_alias_maximum = 0 }',
   'conn_properties { request_problem_info = 1, request_response_info = 0, user_property { a = b } }',
+  'conn_properties { request_problem_infomation = 1, request_response_infomation = 0 }',
   'conn_properties { request_problem_information = true, request_response_information = false }',
   'sub_properties { identifier = 1, user_property { a = b } }',
   'forwards = [{ remote_topic = "fwd/1", local_topic = "rcv/#", qos = 1, retain = true, prefix = p, suffix = s }]',
@@ -229,6 +230,9 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
     'gateway',
   ],
   ['dds { domain_id = 0 }', 'dds'],
+  ['exchange_client.mq1 { exchange { topic = t, name = n, ringbus { name = r, cap = 1000 } } }', 'exchange_client'],
+  ['parquet { compress = gzip, file_count = 5 }', 'parquet'],
+  ['http_server.parallel = 2', 'http_server'],
   ['forward_rules.dds_to_mqtt = [{ from_dds = a, to_mqtt = b }]', 'forward_rules'],
   ['vsomeip { service_id = "0x1111" }', 'vsomeip'],
 ]

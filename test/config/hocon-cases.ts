@@ -279,6 +279,11 @@ export const faultCases: readonly FaultCase[] = [
     faults: ['test.conf:1:5: a: the text holds half of a surrogate pair'],
   },
   { name: 'a tab in quotes', text: 'a = "x\ty"', faults: ['test.conf:1:7: a: a tab stands inside quotes'] },
+  {
+    name: 'bytes that are no UTF-8',
+    text: 'a = 1\nb = "x\uFFFD"',
+    faults: ['test.conf:2:7: the file is not UTF-8 text'],
+  },
   { name: 'a NUL in a value', text: 'a = x\0', faults: ['test.conf:1:6: a: a control character stands in a value'] },
   { name: 'a NUL in a key', text: '\0 = 1', faults: ['test.conf:1:1: a control character stands where a key should'] },
   { name: 'a brace that is never closed', text: 'a {\n b = 1\n', faults: ['test.conf:1:3: a: { is never closed'] },

@@ -107,11 +107,13 @@ describe('for any text at all', () => {
   })
 
   test('JSON means what it means to everybody', () => {
+    // U+FFFD stands for bytes that were no UTF-8; who means it writes it as an escape.
+    const word = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\uFFFD', '?'))
     const key = fc.string().filter((name) => !['__proto__', 'constructor', 'prototype'].includes(name))
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof(
         { depthSize: 'small' },
-        fc.string({ unit: 'grapheme' }),
+        word,
         fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => (Object.is(number, -0) ? 0 : number)),
         fc.boolean(),
         fc.constant(null),

@@ -29,7 +29,10 @@ import {
 import { TextCursor } from './text-cursor.ts'
 import { readScalar, type Position } from './values.ts'
 
-/** `file` is the name by which the file is known from then on, in faults and to includes inside it. */
+/**
+ * Gives what `include "path"` in the file `from` means. `file` is the name by which faults and the includes inside it
+ * know it from then on; without one that is `path` beside `from`.
+ */
 export type IncludeReader = (
   path: string,
   from: string,
@@ -83,8 +86,21 @@ class DocumentParser {
       this.#report(new SyntaxFault(root.at, `the text is longer than ${hoconLimits.textCharacters} characters`))
       return root
     }
-    this.#guard(() => this.#parseRoot(root, place))
+    this.#guard(() => {
+      this.#checkEncoding()
+      this.#parseRoot(root, place)
+    })
     return root
+  }
+
+  /** Bytes that are no UTF-8 have become this character; a password that was changed so would fit nobody. */
+  #checkEncoding(): void {
+    const start = this.#cursor.offset
+    if (this.#cursor.takeUntil('\uFFFD') === undefined) return
+    const at = this.#cursor.position()
+    this.#cursor.moveTo(start)
+    this.#skipAll()
+    throw new SyntaxFault(at, 'the file is not UTF-8 text', 'save it as UTF-8')
   }
 
   #parseRoot(root: ObjectNode, place: Place): void {
@@ -321,7 +337,7 @@ class DocumentParser {
       throw new SyntaxFault(at, 'files cannot be included here', 'write the settings themselves')
     const found = readInclude(name, this.#cursor.file)
     if ('error' in found) throw new SyntaxFault(at, `cannot include ${quoteForMessage(name)}: ${found.error}`)
-    const file = found.file ?? name
+    const file = found.file ?? besideFile(this.#cursor.file, name)
     if (place.openFiles.includes(file)) throw new SyntaxFault(at, `${quoteForMessage(file)} includes itself`)
     const parser = new DocumentParser(new TextCursor(found.text, file), this.#reading, this.#key)
     const path = place.path
@@ -388,6 +404,12 @@ class DocumentParser {
     if (this.#hasTooManyFaults) return
     this.#reading.faults.push(faultAt(fault.at, this.#key.join('.'), fault.message, fault.hint))
   }
+}
+
+/** The name of an included file seen from where `from` is seen from. */
+function besideFile(from: string, name: string): string {
+  const directory = from.slice(0, from.lastIndexOf('/') + 1)
+  return name.startsWith('/') ? name : directory + name
 }
 
 function readableAsKey(character: string): boolean {

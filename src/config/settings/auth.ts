@@ -115,6 +115,9 @@ export const httpServer = section(
     limit_conn: setting(integer({ min: 1, max: 65_535 }), 32, {
       description: 'Requests that are worked on at one time.',
     }),
+    parallel: setting(optional(integer({ min: 1, max: 65_535 }), 'unset'), undefined, {
+      description: 'The same as limit_conn, by an older name.',
+    }),
     max_body: setting(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 1_048_576, {
       description: 'The largest body of a request.',
     }),

@@ -8,9 +8,11 @@ import { maxCount } from './node.ts'
 
 const dayMs = 86_400_000
 const anyText = text({ isEmptyAllowed: true })
-const maybeText = optional(text(), 'none')
+// Sample files write "" for what is not wanted.
+const maybeText = optional(anyText, 'none')
 const qos = choice(['0', '1', '2'])
 const flag = boolean
+const flagOrDigit = choice(['1', '0', 'true', 'false'])
 
 /** Durations that other brokers' files give as bare milliseconds. */
 const milliseconds = duration({ minMs: 0, maxMs: dayMs, bareUnitMs: 1 })
@@ -98,16 +100,23 @@ const connectProperties = section('Properties of CONNECT, for MQTT 5.0.', {
   receive_maximum: setting(integer({ min: 1, max: 65_535 }), 65_535, { description: 'Messages.' }),
   maximum_packet_size: setting(integer({ min: 0, max: maxCount }), 0, { description: 'Bytes; 0: no limit.' }),
   topic_alias_maximum: setting(integer({ min: 0, max: 65_535 }), 0, { description: 'Aliases.' }),
-  request_problem_info: setting(choice(['1', '0', 'true', 'false']), '1', {
+  request_problem_info: setting(flagOrDigit, '1', {
     description: 'Whether reasons are wanted in words.',
   }),
-  request_response_info: setting(choice(['0', '1', 'true', 'false']), '0', {
+  request_response_info: setting(flagOrDigit, '0', {
     description: 'Whether response information is wanted.',
   }),
-  request_problem_information: setting(optional(flag, 'unset'), undefined, {
+  request_problem_information: setting(optional(flagOrDigit, 'unset'), undefined, {
     description: 'The same as request_problem_info.',
   }),
-  request_response_information: setting(optional(flag, 'unset'), undefined, {
+  request_response_information: setting(optional(flagOrDigit, 'unset'), undefined, {
+    description: 'The same as request_response_info.',
+  }),
+  // Sample files of NanoMQ spell the two like this.
+  request_problem_infomation: setting(optional(flagOrDigit, 'unset'), undefined, {
+    description: 'The same as request_problem_info.',
+  }),
+  request_response_infomation: setting(optional(flagOrDigit, 'unset'), undefined, {
     description: 'The same as request_response_info.',
   }),
   user_property: setting(textMap, new Map(), { description: 'User properties.' }),

@@ -5,7 +5,7 @@ import { listeners } from './listeners.ts'
 import { log } from './log.ts'
 import { mqtt, retainer } from './mqtt.ts'
 import { limits, node, storage, sysTopics, system } from './node.ts'
-import { dds, forwardRules, gateway, plugin, preset, rules, vsomeip } from './rules.ts'
+import { dds, exchangeClient, forwardRules, gateway, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
 /** Every setting there is, in the order in which the reference tells of them. */
 export const root = section('The configuration of Godwit.', {
@@ -30,6 +30,8 @@ export const root = section('The configuration of Godwit.', {
   dds,
   forward_rules: forwardRules,
   vsomeip,
+  exchange_client: exchangeClient,
+  parquet,
 })
 
 /** All settings with their values, by the names that they have in a file. */
