@@ -11,7 +11,7 @@ import { variableIntegerBytes } from './byte-sink.ts'
 import { ByteReader } from './byte-reader.ts'
 import type { PacketLimits } from './packet-limits.ts'
 import { ackTypeOf, checkFirstByte, packetTypeOf, packetTypes, type Role } from './packet-types.ts'
-import { AckPacket, type ConnectPacket, type Packet, type ProtocolVersion } from './packets.ts'
+import { AckPacket, type ConnectPacket, type DisconnectPacket, type Packet, type ProtocolVersion } from './packets.ts'
 import { ProtocolError } from './protocol-error.ts'
 import { readConnect, readProtocolLevel } from './read-connect.ts'
 import { readAck, readAuth, readConnack, readDisconnect } from './read-control-packets.ts'
@@ -89,7 +89,10 @@ export class PacketDecoder implements PublishContext {
     }
   }
 
-  /** See `PublishContext`; throws `topicNameInvalid` for too many levels. Most connections publish to few topics, many to one. */
+  /**
+   * See `PublishContext`. Throws `topicNameInvalid` for too many levels. Most connections publish to few topics, many
+   * to one: it is compared with the last before it is looked up.
+   */
   findTopic(chunk: Buffer, start: number, end: number): Topic {
     const last = this.lastTopic
     if (last !== undefined && equalsBytes(last.bytes, chunk, start, end)) return last
@@ -205,7 +208,7 @@ export class PacketDecoder implements PublishContext {
         reader.expectEnd(type)
         return { type }
       case 'disconnect':
-        return readDisconnect(reader, version, limits)
+        return this.readDisconnect(reader)
       case 'auth':
         return readAuth(reader, limits)
       default:
@@ -219,6 +222,15 @@ export class PacketDecoder implements PublishContext {
     if (this.awaitsConnect) this.version = level.version
     this.awaitsConnect = false
     return readConnect(reader, level, this.limits)
+  }
+
+  private readDisconnect(reader: ByteReader): DisconnectPacket {
+    const packet = readDisconnect(reader, this.version, this.limits)
+    // [MQTT5-3.14.2-2]
+    if (this.role === 'client' && packet.properties?.sessionExpiryIntervalSeconds !== undefined) {
+      throw new ProtocolError('protocolError', 'a server sends no session expiry interval in disconnect')
+    }
+    return packet
   }
 
   private forgetBytes(): void {

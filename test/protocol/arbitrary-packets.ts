@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import {
   AckPacket,
   type AckType,
+  type DisconnectProperties,
   type ProtocolVersion,
   type ReasonCode,
   type Role,
@@ -256,18 +257,17 @@ function unsuback(): fc.Arbitrary<Travelling> {
 }
 
 function disconnect(): fc.Arbitrary<Travelling> {
-  const properties = someOf({
-    sessionExpiryIntervalSeconds: uint32,
-    reasonString: text,
-    serverReference: text,
-    userProperties,
-  })
+  const either = { reasonString: text, serverReference: text, userProperties }
+  const properties = (reader: Role): fc.Arbitrary<DisconnectProperties | undefined> =>
+    reader === 'server' ? someOf({ ...either, sessionExpiryIntervalSeconds: uint32 }) : someOf(either)
   const reason = fc.constantFrom<ReasonCode>(0, 4, 0x81, 0x8e, 0x9d)
-  const in50 = fc.tuple(role, reason, properties).map(([reader, reasonCode, any]): Travelling => ({
-    version: 5,
-    role: reader,
-    packet: { type: 'disconnect', reasonCode, properties: any },
-  }))
+  const in50 = role
+    .chain((end) => fc.tuple(fc.constant(end), reason, properties(end)))
+    .map(([reader, reasonCode, any]): Travelling => ({
+      version: 5,
+      role: reader,
+      packet: { type: 'disconnect', reasonCode, properties: any },
+    }))
   const before = fc.constantFrom<ProtocolVersion>(3, 4).map((packetVersion): Travelling => ({
     version: packetVersion,
     role: 'server',

@@ -296,6 +296,11 @@ const others: readonly MalformedPacket[] = [
   serverFive('CONNACK with a reason of PUBACK', bytes`20 03 00 10 00`, 'protocolError'),
   five('DISCONNECT with a reason that it may not have', bytes`e0 01 01`, 'protocolError'),
   five('DISCONNECT with a user property cut short', bytes`e0 03 00 01 26`, 'malformedPacket'),
+  serverFive(
+    '[MQTT5-3.14.2-2] DISCONNECT from a server with a session expiry',
+    bytes`e0 07 00 05 11 00000001`,
+    'protocolError',
+  ),
   five('AUTH with a reason of DISCONNECT', bytes`f0 02 04 00`, 'protocolError'),
   five('AUTH with a reason and no properties', bytes`f0 01 18`, 'malformedPacket'),
   five('AUTH with flags', bytes`f1 00`, 'malformedPacket'),

@@ -71,7 +71,7 @@ describe('a header alone is enough to refuse', () => {
     assert.equal(fault.reason, reasonCodes.packetTooLarge)
   })
 
-  test('[MQTT5-3.1.2-24] a packet of more bytes than are taken, and not one of as many', () => {
+  test('[MQTT5-3.2.2-15] a packet of more bytes than are taken, and not one of as many', () => {
     const decoder = decoderFor(4, 'server', { maxPacketBytes: 100 })
     decoder.push(frame(0x30, bytes`0003 ${'a/b'} ${'x'.repeat(93)}`))
     assert.equal(drain(decoder).length, 1, 'a hundred with the header')

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  measurePacket,
+  measurePublish,
+  writeAck,
+  writePacket,
+  writePublish,
+  type AckType,
+  type ProtocolVersion,
+  type PublishFields,
+  type TopicName,
+} from '../../src/protocol/index.ts'
+import { bytes } from './bytes.ts'
+import { decoderFor, drain, smallConnect, topics, type PlainPublish } from './decoding.ts'
+
+const plain: PublishFields = {
+  topic: topics.named('a/b' as TopicName),
+  topicIsOmitted: false,
+  topicAlias: 0,
+  qos: 0,
+  retain: false,
+  dup: false,
+  packetId: 0,
+  properties: undefined,
+  messageExpiryIntervalSeconds: undefined,
+  subscriptionIdentifiers: undefined,
+  chunk: Buffer.from('..hi..'),
+  payloadStart: 2,
+  payloadEnd: 4,
+}
+
+/** Written in the midst of other bytes, which stay as they are. */
+function write(fields: PublishFields, version: ProtocolVersion): Buffer {
+  const size = measurePublish(fields, version)
+  const target = Buffer.alloc(size + 6, 0xee)
+  assert.equal(writePublish(fields, version, target, 3), 3 + size)
+  assert.equal(target.toString('hex', 0, 3) + target.toString('hex', 3 + size), 'eeeeeeeeeeee')
+  return target.subarray(3, 3 + size)
+}
+
+function read(frame: Buffer): PlainPublish {
+  const decoder = decoderFor(5, 'client')
+  decoder.push(frame)
+  return drain(decoder)[0] as PlainPublish
+}
+
+describe('a PUBLISH is written', () => {
+  test('with the payload where it lies in its chunk', () => {
+    assert.deepEqual(write(plain, 4), bytes`30 07 0003 ${'a/b'} ${'hi'}`)
+  })
+
+  test('before 5.0 without anything that 5.0 has', () => {
+    const rich = {
+      ...plain,
+      topicAlias: 3,
+      properties: { contentType: 'c' },
+      messageExpiryIntervalSeconds: 9,
+      subscriptionIdentifiers: [1],
+    }
+    assert.deepEqual(write(rich, 3), write(plain, 3))
+    assert.deepEqual(write(rich, 4), write(plain, 4))
+  })
+
+  test('in 5.0 with an alias in place of its topic', () => {
+    const aliased = { ...plain, topicIsOmitted: true, topicAlias: 0x0102 }
+    assert.deepEqual(write(aliased, 5), bytes`30 08 0000 03 23 0102 ${'hi'}`)
+  })
+
+  test('in 5.0 with the alias beside its topic, the first time', () => {
+    assert.deepEqual(write({ ...plain, topicAlias: 1 }, 5), bytes`30 0b 0003 ${'a/b'} 03 23 0001 ${'hi'}`)
+  })
+
+  test('[MQTT5-3.3.2-6] with what is left of its expiry interval, in place of what it came with', () => {
+    const properties = { messageExpiryIntervalSeconds: 100, contentType: 'c' }
+    assert.deepEqual(read(write({ ...plain, properties, messageExpiryIntervalSeconds: 0 }, 5)).properties, {
+      messageExpiryIntervalSeconds: 0,
+      contentType: 'c',
+    })
+    assert.deepEqual(read(write({ ...plain, properties }, 5)).properties, properties)
+    assert.deepEqual(read(write({ ...plain, messageExpiryIntervalSeconds: 7 }, 5)).properties, {
+      messageExpiryIntervalSeconds: 7,
+    })
+  })
+
+  test('with its own properties, whatever was written before it', () => {
+    const small = { ...plain, properties: { contentType: 'small' } }
+    const large = { ...plain, properties: { contentType: 'l'.repeat(5_000) } }
+    for (const fields of [small, large, small, small, large]) {
+      assert.deepEqual(read(write(fields, 5)).properties, fields.properties)
+    }
+  })
+
+  test('with a payload and a topic of any size', () => {
+    for (const size of [0, 1, 47, 48, 49, 127, 16_384, 2_097_152]) {
+      const payload = Buffer.alloc(size, 'x')
+      const name = 't'.repeat(Math.max(1, Math.min(size, 65_535))) as TopicName
+      const fields = { ...plain, topic: topics.named(name), chunk: payload, payloadStart: 0, payloadEnd: size }
+      const decoder = decoderFor(5, 'client', { maxPacketBytes: 10_000_000 })
+      decoder.push(write(fields, 5))
+      const [packet] = drain(decoder) as PlainPublish[]
+      assert.equal(packet.topic, name)
+      assert.ok(packet.payload.equals(payload))
+    }
+  })
+})
+
+test('an acknowledgement of success takes four bytes', () => {
+  const firstBytes: Record<AckType, number> = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, pubcomp: 0x70 }
+  for (const [type, firstByte] of Object.entries(firstBytes)) {
+    const target = Buffer.alloc(6)
+    assert.equal(writeAck(type as AckType, 0xfedc, target, 1), 5)
+    assert.deepEqual(target, Buffer.from([0, firstByte, 2, 0xfe, 0xdc, 0]))
+  }
+})
+
+describe('what cannot be written is our own mistake', () => {
+  test('a text of more than 65,535 bytes', () => {
+    assert.throws(() => write4({ ...smallConnect(4), clientId: 'ü'.repeat(32_768) }), /Assertion failed: a text/)
+  })
+
+  test('binary data of more than 65,535 bytes', () => {
+    const packet = { ...smallConnect(4), username: 'u', password: Buffer.alloc(65_536) }
+    assert.throws(() => write4(packet), /Assertion failed: binary data/)
+  })
+
+  test('a password without a username before 5.0', () => {
+    assert.throws(() => write4({ ...smallConnect(4), password: Buffer.alloc(1) }), /Assertion failed: before 5.0/)
+  })
+
+  test('an AUTH before 5.0', () => {
+    assert.throws(() => write4({ type: 'auth', reasonCode: 0, properties: undefined }), /Assertion failed: auth/)
+  })
+
+  test('more than a remaining length can say', () => {
+    const fields = { ...plain, payloadStart: 0, payloadEnd: 268_435_456 }
+    assert.throws(() => measurePublish(fields, 4), /Assertion failed/)
+    assert.equal(measurePublish({ ...fields, payloadEnd: 268_435_450 }, 4), 268_435_460)
+    assert.equal(measurePacket({ type: 'pingreq' }, 4), 2)
+  })
+})
+
+function write4(packet: Parameters<typeof writePacket>[0]): number {
+  return writePacket(packet, 4, Buffer.alloc(200_000), 0)
+}
