@@ -4,7 +4,7 @@ import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { detach } from '../delivery/session-end.ts'
-import { sendPacket, sendsOf } from '../delivery/send-to-client.ts'
+import { sendPacket } from '../delivery/send-to-client.ts'
 import { moveTo, stateOf } from './connection-state.ts'
 
 export interface Ending {
@@ -20,11 +20,8 @@ export function endConnection(state: BrokerState, connection: Connection, ending
   if (now.state === 'closing' || now.state === 'closed') return
   if (now.state === 'open') {
     if (connection.version === 5) {
-      sendsOf(state, connection).packet(connection, {
-        type: 'disconnect',
-        reasonCode: ending.reason,
-        properties: undefined,
-      })
+      // Acknowledgements that still wait for the disk leave before it: nothing may follow DISCONNECT.
+      sendPacket(state, connection, { type: 'disconnect', reasonCode: ending.reason, properties: undefined }, false)
     }
     leave(state, connection, ending)
   } else {
