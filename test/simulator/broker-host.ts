@@ -8,6 +8,7 @@ import {
   BrokerCore,
   type Batch,
   type BrokerEvent,
+  type Close,
   type ConnectVerdict,
   type CoreSettings,
   type Input,
@@ -50,9 +51,11 @@ export class BrokerHost {
   private turnEnd: PlannedEvent | undefined
   private deadline: PlannedEvent | undefined
   private reports: Set<BrokerStream>
+  private committedBatch: number
+  private readonly waitingCloses: Close[]
   private topics: TopicTable
   private streamCount: number
-  private lastTimeMs: number
+  private aheadMs: number
 
   constructor(stage: Stage, disk: Disk, options: { settings: CoreSettings; traits: HostTraits }) {
     this.stage = stage
@@ -70,9 +73,11 @@ export class BrokerHost {
     this.turnEnd = undefined
     this.deadline = undefined
     this.reports = new Set()
+    this.committedBatch = 0
+    this.waitingCloses = []
     this.topics = new TopicTable(1_024)
     this.streamCount = 0
-    this.lastTimeMs = 0
+    this.aheadMs = 0
     this.isStopping = false
   }
 
@@ -86,10 +91,9 @@ export class BrokerHost {
     return this.running
   }
 
-  /** Never goes back in one life of the broker, and at its start not before what the last one recorded. */
+  /** The world's clock with this life's offset: goes on evenly, and begins not before what the last life recorded. */
   get nowMs(): number {
-    this.lastTimeMs = Math.max(this.lastTimeMs, this.stage.nowMs + this.traits.clockOffsetMs)
-    return this.lastTimeMs
+    return this.stage.nowMs + this.aheadMs
   }
 
   /** Starts a broker on what is on the disk. */
@@ -150,7 +154,7 @@ export class BrokerHost {
     const identity = this.stage.random.word().toString(36)
     this.topics = new TopicTable(1_024)
     this.running = new BrokerCore(this.settings, { identity, topics: this.topics })
-    this.lastTimeMs = recordedTimeMs(found.records)
+    this.aheadMs = Math.max(this.traits.clockOffsetMs, recordedTimeMs(found.records) - this.stage.nowMs)
     this.isStopping = false
     this.disk.attach({
       committed: (batch) => this.committed(batch),
@@ -173,6 +177,8 @@ export class BrokerHost {
     this.turnEnd = undefined
     this.deadline = undefined
     this.reports.clear()
+    this.committedBatch = 0
+    this.waitingCloses.length = 0
     for (const stream of this.streams) {
       stream.isClosed = true
       stream.link.break({ clientAfterMs: 0, brokerAfterMs: undefined })
@@ -232,7 +238,7 @@ export class BrokerHost {
     this.flush(touched)
     for (const question of questions) this.answer(question)
     for (const change of readers) this.setReader(change.connection.outlet as BrokerStream, change.isPaused)
-    for (const close of closes) this.close(close.connection.outlet as BrokerStream, close.isAbrupt)
+    for (const close of closes) this.closeAfter(close)
     this.feedDisk()
     this.planDeadline()
     if (this.isStopping) this.stopIfDone()
@@ -253,6 +259,8 @@ export class BrokerHost {
 
   private committed(batch: Batch): void {
     this.flush(writeSends(batch.sendsAfterCommit, this.watch, this.nowMs))
+    this.committedBatch = batch.number
+    for (const close of this.waitingCloses.splice(0)) this.closeAfter(close)
     this.handle({ kind: 'committed', batch: batch.number })
   }
 
@@ -295,6 +303,13 @@ export class BrokerHost {
     if (stream.isClosed) return
     this.readOn(stream)
     if (!stream.connection.isPaused) stream.link.toBroker.resume()
+  }
+
+  /** What is to be said before may still wait for the disk. */
+  private closeAfter(close: Close): void {
+    const stream = close.connection.outlet as BrokerStream
+    if (close.afterBatch <= this.committedBatch) this.close(stream, close.isAbrupt)
+    else this.waitingCloses.push(close)
   }
 
   private close(stream: BrokerStream, isAbrupt: boolean): void {

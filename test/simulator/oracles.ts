@@ -100,8 +100,10 @@ function checkHow(history: History, { message, publication, possible, certain, t
       history.fail(`${tag} has subscription identifier ${identifier}, which is of no subscription that matches`)
   }
   const expiry = publication.properties?.messageExpiryIntervalSeconds
+  // A clock that is behind since a restart gives what was stored before more time.
+  const behindSeconds = Math.ceil(-history.world.host.traits.clockOffsetMs / 1_000)
   const cameExpiry = message.properties?.messageExpiryIntervalSeconds
-  if (history.isModern(message) && cameExpiry !== undefined && cameExpiry > (expiry ?? -1)) {
+  if (history.isModern(message) && cameExpiry !== undefined && cameExpiry > (expiry ?? -1) + behindSeconds) {
     history.fail(`${tag} came with ${cameExpiry} seconds to live, more than it was given`)
   }
   const properties = publication.properties?.userProperties

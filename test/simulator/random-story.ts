@@ -132,7 +132,7 @@ export class RandomStory {
     }
     return whenReady(host.die(random.pick(['kill', 'power-loss'] as const)), () => {
       // The machine may come back with a clock that is behind.
-      if (random.chance(0.2)) host.traits.clockOffsetMs = -random.between(0, 20_000)
+      if (random.chance(0.2)) host.traits.clockOffsetMs -= random.between(0, 20_000)
       stage.after(awayMs, () => (host.isRunning ? undefined : host.start()))
     })
   }
