@@ -31,6 +31,8 @@ export interface HostTraits {
   verdict: (question: ConnectQuestion) => { verdict: ConnectVerdict; afterMs: number }
   /** What the broker's clock is ahead of the world's. */
   clockOffsetMs: number
+  /** A mistake made on purpose, to see the oracles find it: what must wait for the disk leaves before. */
+  promisesEarly: boolean
 }
 
 /** A stream that does not close by itself is destroyed after so long. */
@@ -254,11 +256,13 @@ export class BrokerHost {
   private feedDisk(): void {
     if (!this.disk.isFree) return
     const batch = this.core.takeBatch()
-    if (batch !== undefined) this.disk.commit(batch)
+    if (batch === undefined) return
+    if (this.traits.promisesEarly) this.flush(writeSends(batch.sendsAfterCommit, this.watch, this.nowMs))
+    this.disk.commit(batch)
   }
 
   private committed(batch: Batch): void {
-    this.flush(writeSends(batch.sendsAfterCommit, this.watch, this.nowMs))
+    if (!this.traits.promisesEarly) this.flush(writeSends(batch.sendsAfterCommit, this.watch, this.nowMs))
     this.committedBatch = batch.number
     for (const close of this.waitingCloses.splice(0)) this.closeAfter(close)
     this.handle({ kind: 'committed', batch: batch.number })

@@ -46,7 +46,7 @@ function connectOptions(random: Random, version: ProtocolVersion, isDurable: boo
     cleanStart: !isDurable || random.chance(0.1),
     keepAliveSeconds,
     pings,
-    sessionExpirySeconds: isDurable ? random.pick([10, 3_600, 3_600, 0xffff_ffff]) : 0,
+    sessionExpirySeconds: isDurable ? random.pick([20, 3_600, 3_600, 0xffff_ffff]) : 0,
     receiveMaximum: random.pick([1, 2, 5, 100]),
     topicAliasMaximum: random.pick([0, 1, 10]),
     usesAliases: random.chance(0.5),

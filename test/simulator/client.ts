@@ -40,6 +40,9 @@ export interface Surroundings {
   settle(): void
 }
 
+/** The broker may have ended the connection so long before its client got to know: the disk was slow, the network too. */
+const earlierNoticeMs = 8_000
+
 /** A SUBSCRIBE or UNSUBSCRIBE under way: what begins with its acknowledgement and what ends. */
 interface Asked {
   readonly held: HeldSubscription[]
@@ -396,11 +399,8 @@ export class Client implements Correspondent {
   private begin(): void {
     const old = this.session
     if (old !== undefined) {
-      if (
-        !this.isCleanStart &&
-        !old.mayBeGone &&
-        old.expirySeconds * 1_000 > this.stage.nowMs - this.lastSeenConnectedAtMs
-      ) {
+      const knownGoneMs = this.stage.nowMs - this.lastSeenConnectedAtMs + earlierNoticeMs
+      if (!this.isCleanStart && !old.mayBeGone && old.expirySeconds * 1_000 > knownGoneMs) {
         this.stage.fail(`the broker lost the session of ${this.id}`)
       }
       old.endedStep = this.stage.step

@@ -18,6 +18,8 @@ export interface StoryOptions {
   readonly profile?: StoryProfile | undefined
   readonly isTold?: boolean
   readonly keeper?: Keeper | undefined
+  /** See `HostTraits`. */
+  readonly promisesEarly?: boolean
 }
 
 /** So long after all trouble everything must be settled. */
@@ -44,6 +46,7 @@ export class RandomStory {
     })
     this.random = this.world.stage.random
     this.actors = []
+    this.world.host.traits.promisesEarly = options.promisesEarly ?? false
     this.activeMs = 0
     this.hasCalmedDown = false
     this.setUp()

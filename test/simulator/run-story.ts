@@ -1,7 +1,7 @@
 // Runs one story from its seed, in memory or on the real LevelDB store, and says how it ended.
 
-import { profileOf, type StoryProfile } from './profiles.ts'
-import { RandomStory } from './random-story.ts'
+import { profileOf } from './profiles.ts'
+import { RandomStory, type StoryOptions } from './random-story.ts'
 import { Violation } from './stage.ts'
 
 export interface StoryEnd {
@@ -14,10 +14,7 @@ export interface StoryEnd {
   readonly delivered: number
 }
 
-export function runStory(
-  seed: number,
-  options: { profile?: StoryProfile | undefined; isTold?: boolean } = {},
-): StoryEnd {
+export function runStory(seed: number, options: Omit<StoryOptions, 'seed' | 'keeper'> = {}): StoryEnd {
   const story = new RandomStory({ seed, ...options })
   const profile = (options.profile ?? profileOf(seed)).name
   let fault: string | undefined

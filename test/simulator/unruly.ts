@@ -5,14 +5,12 @@ import { calmNetwork } from './network.ts'
 import type { World } from './world.ts'
 import { encode, encodePublish, openWire, type Wire } from './wire.ts'
 
-let count = 0
-
 /** One of them appears, misbehaves and goes after a while. */
 export function sendUnruly(world: World, isOver: () => boolean): undefined {
   const { stage, host } = world
   const { random } = stage
   if (isOver() || !host.isRunning || host.isStopping) return
-  const name = `unruly-${(count = (count % 1_000) + 1)}`
+  const name = `unruly-${random.between(1, 1_000_000)}`
   const version = random.pick([4, 5] as const)
   const wire = openWire(stage, host, {
     name: 'unruly',

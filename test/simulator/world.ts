@@ -74,6 +74,7 @@ export class World implements Surroundings {
       traits: {
         maxTurnMs: 0,
         clockOffsetMs: 0,
+        promisesEarly: false,
         verdict: () => ({ verdict: { allowed: true }, afterMs: 0 }),
         ...options.host,
       },

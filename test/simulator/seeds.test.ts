@@ -1,0 +1,56 @@
+// Stories from seeds. A seed that fails is told line by line by `npm run simulate -- --seed N`.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { profileNamed, profiles } from './profiles.ts'
+import { runStory } from './run-story.ts'
+
+const seedsPerTest = 500
+
+describe('in a random world every promise is kept', () => {
+  for (let from = 1; from <= 3_001; from += seedsPerTest) {
+    test(`seeds ${from} to ${from + seedsPerTest - 1}`, () => {
+      const { faults, delivered } = runMany(from, seedsPerTest)
+      assert.deepEqual(faults, [])
+      assert.ok(delivered > seedsPerTest * 20, `only ${delivered} messages were delivered: these stories prove little`)
+    })
+  }
+})
+
+describe('a story', () => {
+  for (const { name } of profiles) {
+    test(`is the same each time it is told (${name})`, () => {
+      const tell = (seed: number): readonly string[] =>
+        runStory(seed, { isTold: true, profile: profileNamed(name) }).story
+      assert.deepEqual(tell(7), tell(7))
+      assert.notDeepEqual(tell(7), tell(8))
+    })
+  }
+
+  test('is the same whether somebody listens or not', () => {
+    const loud = runStory(26, { isTold: true })
+    const silent = runStory(26)
+    assert.equal(silent.delivered, loud.delivered)
+    assert.equal(silent.fault, loud.fault)
+  })
+})
+
+test('a broker that acknowledges before its disk has it is found out', () => {
+  const faults: string[] = []
+  for (let seed = 1; seed <= 300 && faults.length === 0; seed++) {
+    const { fault } = runStory(seed, { profile: profileNamed('crash'), promisesEarly: true })
+    if (fault?.includes('though the broker had it') === true) faults.push(fault)
+  }
+  assert.equal(faults.length, 1, 'in no story was anything missed')
+})
+
+function runMany(from: number, count: number): { faults: string[]; delivered: number } {
+  const faults: string[] = []
+  let delivered = 0
+  for (let seed = from; seed < from + count; seed++) {
+    const end = runStory(seed)
+    delivered += end.delivered
+    if (end.fault !== undefined) faults.push(`${end.profile}: ${end.fault}`)
+  }
+  return { faults, delivered }
+}
