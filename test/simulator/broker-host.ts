@@ -43,12 +43,12 @@ export class BrokerHost {
   settings: CoreSettings
   /** What the broker said for those who watch, of all its lives. */
   readonly events: BrokerEvent[]
+  readonly watch: EdgeWatch
   readonly streams: Set<BrokerStream>
   /** It was asked to stop and has not yet. */
   isStopping: boolean
   private readonly stage: Stage
   private readonly disk: Disk
-  private readonly watch: EdgeWatch
   private running: BrokerCore | undefined
   private turnEnd: PlannedEvent | undefined
   private deadline: PlannedEvent | undefined
@@ -108,6 +108,8 @@ export class BrokerHost {
   die(death: Death): Eventually<void> {
     if (this.running === undefined) return undefined
     this.stage.tell('broker', () => `dies: ${death}`)
+    for (const stream of this.streams) if (stream.watch.session === undefined) this.watch.ended(stream.watch)
+    this.watch.wills.crashed()
     this.forget()
     return this.disk.die(death)
   }
@@ -158,6 +160,7 @@ export class BrokerHost {
     this.running = new BrokerCore(this.settings, { identity, topics: this.topics })
     this.aheadMs = Math.max(this.traits.clockOffsetMs, recordedTimeMs(found.records) - this.stage.nowMs)
     this.isStopping = false
+    this.watch.wills.restarted()
     this.disk.attach({
       committed: (batch) => this.committed(batch),
       health: (isHealthy) => this.handle({ kind: 'storage-health', isHealthy }),
@@ -213,6 +216,7 @@ export class BrokerHost {
   private closed(stream: BrokerStream): void {
     if (stream.isClosed) return
     stream.isClosed = true
+    this.watch.ended(stream.watch)
     this.streams.delete(stream)
     stream.link.toClient.end()
     this.handle({ kind: 'connection-closed', connection: stream.connection })
@@ -240,7 +244,10 @@ export class BrokerHost {
     this.flush(touched)
     for (const question of questions) this.answer(question)
     for (const change of readers) this.setReader(change.connection.outlet as BrokerStream, change.isPaused)
-    for (const close of closes) this.closeAfter(close)
+    for (const close of closes) {
+      this.watch.ended((close.connection.outlet as BrokerStream).watch)
+      this.closeAfter(close)
+    }
     this.feedDisk()
     this.planDeadline()
     if (this.isStopping) this.stopIfDone()

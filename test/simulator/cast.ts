@@ -4,7 +4,7 @@
 //   work/...    is subscribed to in shared groups only, by workers
 //   state/<id>  retained messages of one client each
 
-import type { ProtocolVersion, QoS } from '../../src/protocol/index.ts'
+import { reasonCodes, type ProtocolVersion, type QoS } from '../../src/protocol/index.ts'
 import type { Client, ConnectOptions } from './world.ts'
 import { calmNetwork, type NetworkTraits } from './network.ts'
 import type { StoryProfile } from './profiles.ts'
@@ -61,6 +61,7 @@ class PlayedActor implements Actor {
   private readonly profile: StoryProfile
   private readonly filters: Set<string>
   private published: number
+  private wills: number
 
   constructor(world: World, client: Client, from: { group: string | undefined; profile: StoryProfile }) {
     this.world = world
@@ -70,6 +71,7 @@ class PlayedActor implements Actor {
     this.profile = from.profile
     this.filters = new Set()
     this.published = 0
+    this.wills = 0
   }
 
   act(): void {
@@ -88,8 +90,22 @@ class PlayedActor implements Actor {
     else if (this.profile.roughNetwork) this.suffer()
   }
 
+  /** With a will of its own now and then: each has a number, so that it is known again. */
   private connect(): void {
-    this.client.connect()
+    const { client, random } = this
+    if (random.chance(0.5)) {
+      client.connect({ will: undefined })
+      return
+    }
+    const willDelayIntervalSeconds = random.pick([0, 0, 1, 5, 30])
+    client.connect({
+      will: {
+        topic: `wills/${client.id}`,
+        payload: `will ${++this.wills} of ${client.id}`,
+        qos: 1,
+        properties: client.version < 5 ? undefined : { willDelayIntervalSeconds },
+      },
+    })
   }
 
   private publishSome(): void {
@@ -149,7 +165,10 @@ class PlayedActor implements Actor {
   }
 
   private leave(): void {
-    if (this.random.chance(0.7)) this.client.disconnect()
+    const dice = this.random.fraction()
+    if (dice < 0.6) this.client.disconnect()
+    else if (dice < 0.7 && this.client.version === 5)
+      this.client.disconnect({ reasonCode: reasonCodes.disconnectWithWill })
     else this.client.drop()
   }
 
@@ -158,7 +177,7 @@ class PlayedActor implements Actor {
     const dice = random.fraction()
     if (dice < 0.4) client.drop(random.pick([0, 0, 500, 3_000]))
     else if (dice < 0.5) client.vanish()
-    else if (dice < 0.7) client.connect()
+    else if (dice < 0.7) this.connect()
     else {
       client.stopReading()
       world.stage.after(random.between(100, 4_000), () => client.resumeReading())

@@ -28,7 +28,7 @@ export class Inbox {
     this.lastAnswerMs = 0
   }
 
-  takePublish(packet: PublishPacket): void {
+  takePublish(packet: PublishPacket): ReceivedMessage {
     const topic = this.topicOf(packet)
     const { session } = this.client
     const isRepeat = packet.qos === 2 && session?.incoming.has(packet.packetId) === true
@@ -53,9 +53,10 @@ export class Inbox {
       isRepeat,
     }
     this.messages.push(message)
-    if (packet.qos === 0) return
+    if (packet.qos === 0) return message
     if (packet.qos === 2) session?.incoming.add(packet.packetId)
     if (this.acknowledges) this.answerSoon(() => this.acknowledge(message))
+    return message
   }
 
   takeRelease(packetId: PacketId): void {

@@ -65,6 +65,8 @@ export class Client implements Correspondent {
   connections: number
   /** Told when the other side, or the network, ends the present connection. */
   whenEnded: () => void
+  /** Told of each message that comes. */
+  whenMessage: (message: ReceivedMessage) => void
   lastSeenConnectedAtMs: number
   /** The step of the last CONNACK that let it in. */
   connectedStep: number
@@ -87,6 +89,7 @@ export class Client implements Correspondent {
     this.wire = undefined
     this.connections = 0
     this.whenEnded = () => undefined
+    this.whenMessage = () => undefined
     this.lastSeenConnectedAtMs = 0
     this.connectedStep = Infinity
     this.outbox = new Outbox(this)
@@ -361,7 +364,7 @@ export class Client implements Correspondent {
         this.takeConnack(packet)
         return
       case 'publish':
-        this.inbox.takePublish(packet)
+        this.whenMessage(this.inbox.takePublish(packet))
         return
       case 'puback':
       case 'pubrec':

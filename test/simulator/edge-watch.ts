@@ -2,8 +2,16 @@
 // what may come first, what must be answered and in which order, which packet ids are taken, how many may be under
 // way, when a PUBLISH carries DUP. It knows nothing of why the broker does something, only whether it may.
 
-import type { ConnackPacket, ConnectPacket, Packet, PacketId, QoS } from '../../src/protocol/index.ts'
+import {
+  reasonCodes,
+  type ConnackPacket,
+  type ConnectPacket,
+  type Packet,
+  type PacketId,
+  type QoS,
+} from '../../src/protocol/index.ts'
 import type { Stage } from './stage.ts'
+import { WillWatch } from './will-watch.ts'
 
 /** One PUBLISH as it leaves. */
 export interface PublishSeen {
@@ -48,6 +56,7 @@ class SessionWatch {
 export class StreamWatch {
   name: string
   connect: ConnectPacket | undefined
+  connectAtMs = 0
   session: SessionWatch | undefined
   hasDisconnected = false
   /** The connection is over: what is sent now never leaves. The broker believes it did, so it is noted and not judged. */
@@ -69,6 +78,7 @@ const answerTo: Partial<Record<Packet['type'], AnswerType>> = {
 }
 
 export class EdgeWatch {
+  readonly wills: WillWatch
   private readonly stage: Stage
   private readonly limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }
   private readonly sessions = new Map<string, SessionWatch>()
@@ -76,6 +86,7 @@ export class EdgeWatch {
   private readonly promised = new Set<string>()
 
   constructor(stage: Stage, limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }) {
+    this.wills = new WillWatch(stage)
     this.stage = stage
     this.limits = limits
   }
@@ -88,6 +99,7 @@ export class EdgeWatch {
   cameIn(stream: StreamWatch, packet: Packet): void {
     if (packet.type === 'connect') {
       stream.connect ??= packet
+      stream.connectAtMs ||= this.stage.nowMs
       stream.name = `${stream.connect.clientId} (${stream.name})`
       return
     }
@@ -97,10 +109,21 @@ export class EdgeWatch {
       stream.owedAnswers.push({ type: packet.qos === 1 ? 'puback' : 'pubrec', packetId: packet.packetId, what })
       return
     }
+    if (packet.type === 'disconnect' && stream.connect !== undefined) {
+      this.wills.saidGoodbye(stream.connect, packet.reasonCode === reasonCodes.disconnectWithWill)
+    }
     const type = answerTo[packet.type]
     if (type !== undefined && 'packetId' in packet) stream.owedAnswers.push({ type, packetId: packet.packetId })
     else if (packet.type === 'puback' || packet.type === 'pubrec' || packet.type === 'pubcomp')
       this.answerCameIn(stream, packet)
+  }
+
+  /** The connection is over, or is being ended by the broker. */
+  ended(stream: StreamWatch): void {
+    const { connect, session } = stream
+    if (connect === undefined) return
+    if (session === undefined) this.wills.perhapsReturned(connect.clientId, stream.connectAtMs)
+    else this.wills.ended(connect)
   }
 
   publishLeaves(stream: StreamWatch, seen: PublishSeen): void {
@@ -179,6 +202,8 @@ export class EdgeWatch {
     const session = connack.sessionPresent && known !== undefined ? known : new SessionWatch()
     this.sessions.set(clientId, session)
     stream.session = session
+    if (stream.isGone) this.wills.perhapsReturned(clientId, stream.connectAtMs)
+    else this.wills.letIn(connect, { sinceMs: stream.connectAtMs, sessionPresent: connack.sessionPresent })
     stream.receiveMaximum = connect.properties?.receiveMaximum ?? 65_535
   }
 

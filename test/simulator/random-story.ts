@@ -61,12 +61,14 @@ export class RandomStory {
     const count = this.random.between(3, 6)
     for (let at = 1; at <= count; at++) this.actors.push(castActor(world, { number: at, profile: this.profile }))
     for (const actor of this.actors) this.planActs(actor)
+    this.placeWitness()
     this.planFaults()
     yield this.activeMs
     this.calmDown()
     yield* this.waitForQuiet()
     yield* this.probeRetained()
     checkHistory(world, this.actors, this.profile)
+    world.host.watch.wills.judge(-world.host.traits.clockOffsetMs)
     yield* this.restartOnceMore()
   }
 
@@ -89,12 +91,13 @@ export class RandomStory {
     }
     host.traits.maxTurnMs = profile.roughNetwork || profile.roughDisk ? 3 : 0
     if (profile.slowVerdicts) {
-      host.traits.verdict = () => ({
+      host.traits.verdict = (question) => ({
         verdict:
-          this.hasCalmedDown || random.chance(0.9)
+          question.clientId === 'witness' || this.hasCalmedDown || random.chance(0.9)
             ? { allowed: true }
             : { allowed: false, reason: reasonCodes.notAuthorized },
-        afterMs: this.hasCalmedDown || random.chance(0.5) ? 0 : random.between(0, 3_000),
+        afterMs:
+          question.clientId === 'witness' || this.hasCalmedDown || random.chance(0.5) ? 0 : random.between(0, 3_000),
       })
     }
   }
@@ -110,6 +113,27 @@ export class RandomStory {
       this.world.stage.after(this.random.between(20, 2_500), next)
     }
     this.world.stage.after(this.random.between(0, 2_000), next)
+  }
+
+  /** Subscribes to all wills and comes back at once whenever the broker does. */
+  private placeWitness(): void {
+    const { world } = this
+    const { stage, host } = world
+    const witness = world.client('witness', {
+      cleanStart: false,
+      sessionExpirySeconds: 0xffff_ffff,
+      network: calmNetwork,
+    })
+    const comeBack = (): void => {
+      if (host.isRunning && !host.isStopping && !witness.hasOpenConnection) witness.connect()
+      if (witness.isConnected && witness.session?.subscriptions.some((held) => held.grantedStep !== Infinity) !== true)
+        witness.subscribe('wills/#', { qos: 1 })
+      stage.after(100, comeBack)
+    }
+    witness.whenMessage = (message) => {
+      host.watch.wills.heard(message)
+    }
+    stage.after(0, comeBack)
   }
 
   private planFaults(): void {
@@ -170,7 +194,7 @@ export class RandomStory {
       client.options.network = calmNetwork
       client.thinkMs = () => 0
       client.resumeReading()
-      if (host.isRunning && !host.isStopping && !client.hasOpenConnection) client.connect()
+      if (host.isRunning && !host.isStopping && !client.hasOpenConnection) client.connect({ will: undefined })
     }
   }
 

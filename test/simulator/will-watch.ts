@@ -1,0 +1,166 @@
+// Follows every will that the broker was given: when it becomes due, what cancels it, and when it reaches the witness,
+// a client that has subscribed to all wills and never misbehaves.
+//
+//   CONNACK --> armed --DISCONNECT 0x00--------------------> cancelled
+//                 |--connection ends otherwise--> due ------> published
+//                                                  |--client returns to its session before--> cancelled
+//
+// What the broker's end may still not know (an acceptance under way, what a crash left of a session that is not kept)
+// is `unsure`, and not judged.
+
+import type { ConnectPacket } from '../../src/protocol/index.ts'
+import type { Stage } from './stage.ts'
+
+type WillState = 'armed' | 'due' | 'cancelled' | 'unsure'
+
+interface Will {
+  readonly clientId: string
+  readonly payload: string
+  readonly delayMs: number
+  /** Ends the delay where it is shorter. */
+  expiryMs: number
+  state: WillState
+  /** While armed Infinity. */
+  dueAtMs: number
+  /** Times of arrival at the witness, without those that came again with DUP. */
+  readonly heardAtMs: number[]
+}
+
+/** The disk may fail for so long before what is due leaves, and the witness may have to come back first. */
+const patienceMs = 20_000
+/** A turn of the broker, and the way to the witness. */
+const haste = 10
+
+const neverExpires = 0xffff_ffff
+
+export class WillWatch {
+  private readonly stage: Stage
+  private readonly wills: Map<string, Will>
+  private readonly byClient: Map<string, Will>
+  private hasCrashed: boolean
+
+  constructor(stage: Stage) {
+    this.stage = stage
+    this.wills = new Map()
+    this.byClient = new Map()
+    this.hasCrashed = false
+  }
+
+  /** CONNACK has left for a client; `sinceMs`: when its CONNECT had come. */
+  letIn(connect: ConnectPacket, from: { sinceMs: number; sessionPresent: boolean }): void {
+    this.returned(connect.clientId, from)
+    const { will } = connect
+    if (will === undefined || !will.topic.startsWith('wills/')) return // Nobody listens for others.
+    const payload = will.payload.toString()
+    const expirySeconds =
+      connect.version < 5
+        ? connect.cleanStart
+          ? 0
+          : neverExpires
+        : (connect.properties?.sessionExpiryIntervalSeconds ?? 0)
+    const kept: Will = {
+      clientId: connect.clientId,
+      payload,
+      delayMs: (will.properties?.willDelayIntervalSeconds ?? 0) * 1_000,
+      expiryMs: expirySeconds === neverExpires ? Infinity : expirySeconds * 1_000,
+      state: 'armed',
+      dueAtMs: Infinity,
+      heardAtMs: [],
+    }
+    this.wills.set(payload, kept)
+    this.byClient.set(connect.clientId, kept)
+  }
+
+  /** DISCONNECT has come: with 0x04 the client wants its will published. */
+  saidGoodbye(connect: ConnectPacket, wantsWill: boolean): void {
+    const will = this.armed(connect)
+    if (will === undefined) return
+    if (wantsWill) this.becomesDue(will)
+    else will.state = 'cancelled'
+  }
+
+  /** The connection has ended, whoever ended it. */
+  ended(connect: ConnectPacket): void {
+    const will = this.armed(connect)
+    if (will !== undefined) this.becomesDue(will)
+  }
+
+  /** The broker has died, with all connections. */
+  crashed(): void {
+    this.hasCrashed = true
+    for (const will of this.byClient.values()) {
+      // Of a session that ends with its connection the will may not have been on disk yet; and of what was due already
+      // nobody knows whether the disk has heard that it was published.
+      if (will.state === 'armed') will.state = will.expiryMs === 0 ? 'unsure' : 'due'
+      else if (will.state === 'due' && will.dueAtMs <= this.stage.nowMs) will.state = 'unsure'
+      if (will.state === 'due') will.dueAtMs = Infinity
+    }
+  }
+
+  /** It lives again, and finds the wills of those who have not come back. */
+  restarted(): void {
+    for (const will of this.byClient.values()) {
+      if (will.state === 'due' && will.dueAtMs === Infinity) this.becomesDue(will)
+    }
+  }
+
+  /** A connection is over whose CONNACK never left: perhaps the broker had taken its client for returned. */
+  perhapsReturned(clientId: string, sinceMs: number): void {
+    const will = this.byClient.get(clientId)
+    if (will !== undefined && will.state !== 'cancelled' && will.dueAtMs > sinceMs) will.state = 'unsure'
+  }
+
+  heard(message: { payload: string; dup: boolean }): void {
+    const heardAtMs = this.wills.get(message.payload)?.heardAtMs
+    if (heardAtMs !== undefined && (heardAtMs.length === 0 || !message.dup)) heardAtMs.push(this.stage.nowMs)
+  }
+
+  /** At the end of the story. `behindMs`: the broker's clock is behind the world's by so much. */
+  judge(behindMs: number): void {
+    for (const will of this.wills.values()) this.judgeOne(will, patienceMs + behindMs)
+  }
+
+  private judgeOne(will: Will, allowedMs: number): void {
+    const { payload, heardAtMs, dueAtMs, state } = will
+    const [first] = heardAtMs
+    if (heardAtMs.length > 1 && !this.hasCrashed)
+      this.stage.fail(`the will "${payload}" was published ${heardAtMs.length} times`)
+    if (state === 'unsure') return
+    if (first === undefined) {
+      if (state === 'due' && dueAtMs + allowedMs < this.stage.nowMs)
+        this.stage.fail(`the will "${payload}" was due and was never published [MQTT-3.1.2-8]`)
+      return
+    }
+    if (state === 'armed') this.stage.fail(`the will "${payload}" was published while its client was there`)
+    if (state === 'cancelled')
+      this.stage.fail(
+        `the will "${payload}" was published after its client had come back or said goodbye [MQTT-3.1.2-10]`,
+      )
+    if (first > dueAtMs + allowedMs) this.stage.fail(`the will "${payload}" was published ${first - dueAtMs} ms late`)
+    if (first < dueAtMs - haste && !this.hasCrashed)
+      this.stage.fail(`the will "${payload}" was published ${dueAtMs - first} ms before it was due [MQTT5-3.1.3-9]`)
+  }
+
+  private armed({ clientId, will }: ConnectPacket): Will | undefined {
+    const known = will === undefined ? undefined : this.wills.get(will.payload.toString())
+    return known?.state === 'armed' && known.clientId === clientId ? known : undefined
+  }
+
+  private becomesDue(will: Will): void {
+    will.state = 'due'
+    will.dueAtMs = this.stage.nowMs + Math.min(will.delayMs, will.expiryMs)
+  }
+
+  /** Its client has been let in again: that ends the delay one way or the other. */
+  private returned(clientId: string, from: { sinceMs: number; sessionPresent: boolean }): void {
+    const will = this.byClient.get(clientId)
+    this.byClient.delete(clientId)
+    if (will === undefined || will.state === 'cancelled' || will.state === 'unsure') return
+    if (will.state === 'armed') this.becomesDue(will)
+    if (will.dueAtMs <= from.sinceMs) return
+    // Between the two moments nobody outside knows which came first: the return or the time.
+    if (will.dueAtMs <= this.stage.nowMs) will.state = 'unsure'
+    else if (from.sessionPresent) will.state = 'cancelled'
+    else will.dueAtMs = from.sinceMs // [MQTT5-3.1.2.5] The old session has ended, and with it the delay.
+  }
+}
