@@ -38,6 +38,21 @@ export const topicFilters: fc.Arbitrary<TopicFilter> = fc
   .filter((text) => text !== '')
   .map(topicFilter)
 
+/** How to make a filter of a topic that it matches, so that subscriptions overlap: see `generalized`. */
+export const generalizations = fc.record({
+  wild: fc.array(fc.boolean(), { minLength: 5, maxLength: 5 }),
+  keptLevels: fc.option(fc.integer({ min: 0, max: 4 })),
+  isShared: fc.boolean(),
+})
+type Generalization = typeof generalizations extends fc.Arbitrary<infer G> ? G : never
+
+/** The topic with `+` in place of some levels, and `#` in place of all behind `keptLevels`. */
+export function generalized(topic: TopicName, { wild, keptLevels, isShared }: Generalization): TopicFilter {
+  const levels = topic.split('/').map((level, at) => (wild[at] ? '+' : level))
+  const filter = keptLevels === null ? levels : [...levels.slice(0, keptLevels), '#']
+  return topicFilter((isShared ? '$share/workers/' : '') + filter.join('/'))
+}
+
 export const sharedFilters: fc.Arbitrary<TopicFilter> = fc
   .tuple(fc.constantFrom('workers', 'others'), topicFilters)
   .map(([group, filter]) => topicFilter(`$share/${group}/${filter}`))
