@@ -47,6 +47,16 @@ describe('a PUBLISH lies where it came', () => {
   })
 })
 
+test('topics that differ in any one byte are told apart on one connection', () => {
+  const decoder = decoderFor(4)
+  const names = ['aaaa', 'baaa', 'abaa', 'aaba', 'aaab', 'aaa', 'aaaaa', 'aaaa']
+  for (const name of names) decoder.push(frame(0x30, bytes`00 ${Buffer.from([name.length])} ${name}`))
+  assert.deepEqual(
+    drain(decoder).map((packet) => packet.type === 'publish' && packet.topic),
+    names,
+  )
+})
+
 test('what was pushed may be overwritten once there is no next packet', () => {
   const decoder = decoderFor(4)
   const readBuffer = Buffer.alloc(4)

@@ -76,7 +76,6 @@ describe('a property may stand where table 2-4 has it, and nowhere else', () => 
     disconnect: { role: 'server', packet: (section) => frame(0xe0, bytes`00 ${section}`) },
     auth: { role: 'server', packet: (section) => frame(0xf0, bytes`18 ${section}`) },
   }
-  const mayRepeat = (holder: string, name: string): boolean => name === '26' || (name === '0b' && holder === 'publish')
 
   for (const [holder, { role, packet }] of Object.entries(holders)) {
     test(holder, () => {
@@ -156,3 +155,8 @@ describe('CONNACK of 3.1 and 3.1.1 says in its six codes what 5.0 says in many',
     }
   })
 })
+
+/** User properties everywhere, and the subscription identifiers that a server sends. */
+function mayRepeat(holder: string, name: string): boolean {
+  return name === '26' || (name === '0b' && holder === 'publish')
+}
