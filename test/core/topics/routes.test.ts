@@ -184,7 +184,7 @@ test('a plan from the cache is always the plan that the subscriptions come to no
       for (const each of acts) perform(world, each)
       for (const topic of world.topics) world.publish(topic)
     }),
-    { numRuns: 1_000 },
+    { numRuns: 1_000, seed: 1_883 },
   )
 })
 
@@ -298,7 +298,7 @@ test('every filter that matches a topic is noticed by its watch, whoever else wa
       cells.touch(filter)
       assert.equal(cells.isCurrent(watch), false)
     }),
-    { numRuns: 2_000 },
+    { numRuns: 2_000, seed: 1_883 },
   )
 })
 

@@ -94,6 +94,6 @@ test('between two turns of one member each other that stays throughout has had o
       }
       assert.deepEqual(new Set([...group.members()].map((member) => member.subscriber.id)), present)
     }),
-    { numRuns: 500 },
+    { numRuns: 500, seed: 1_883 },
   )
 })

@@ -87,7 +87,7 @@ test('the trie finds what the plain comparison of filters and topics finds, afte
       for (const { filter, subscriber } of slow.all()) assert.equal(trie.remove(filter, subscriber), true)
       assert.equal(trie.isEmpty, true, 'nothing is left behind')
     }),
-    { numRuns: 500 },
+    { numRuns: 500, seed: 1_883 },
   )
 })
 
