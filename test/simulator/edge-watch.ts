@@ -185,6 +185,11 @@ export class EdgeWatch {
 
   private connackLeaves(stream: StreamWatch, connack: ConnackPacket): void {
     const { connect } = stream
+    // A CONNECT of an unknown version is refused without having been understood [MQTT-3.1.2-2].
+    if (connect === undefined && connack.reasonCode !== 0 && !connack.sessionPresent) {
+      stream.hasDisconnected = true
+      return
+    }
     if (connect === undefined)
       return this.accuse(stream, `the broker sent CONNACK to ${stream.name}, which sent no CONNECT`)
     if (stream.session !== undefined) this.accuse(stream, `the broker sent CONNACK twice to ${stream.name}`)
@@ -245,7 +250,7 @@ export class EdgeWatch {
 
   private checkWindow(stream: StreamWatch, session: SessionWatch): void {
     let underWay = 0
-    for (const packetId of stream.sentHere) if (session.window.has(packetId)) underWay++
+    for (const packetId of session.window.keys()) if (stream.sentHere.has(packetId)) underWay++
     const limit = Math.min(stream.receiveMaximum, this.limits().maxInflightMessages)
     if (underWay > limit)
       this.accuse(

@@ -22,6 +22,9 @@ interface Will {
   state: WillState
   /** While armed Infinity. */
   dueAtMs: number
+  /** The broker died while the delay ran: the disk may know the time, or only the delay and begin it anew. */
+  delayMayBeginAnew: boolean
+  cancelledAtMs: number
   /** Times of arrival at the witness, without those that came again with DUP. */
   readonly heardAtMs: number[]
 }
@@ -65,6 +68,8 @@ export class WillWatch {
       expiryMs: expirySeconds === neverExpires ? Infinity : expirySeconds * 1_000,
       state: 'armed',
       dueAtMs: Infinity,
+      delayMayBeginAnew: false,
+      cancelledAtMs: Infinity,
       heardAtMs: [],
     }
     this.wills.set(payload, kept)
@@ -76,7 +81,7 @@ export class WillWatch {
     const will = this.armed(connect)
     if (will === undefined) return
     if (wantsWill) this.becomesDue(will)
-    else will.state = 'cancelled'
+    else this.cancel(will)
   }
 
   /** The connection has ended, whoever ended it. */
@@ -88,13 +93,7 @@ export class WillWatch {
   /** The broker has died, with all connections. */
   crashed(): void {
     this.hasCrashed = true
-    for (const will of this.byClient.values()) {
-      // Of a session that ends with its connection the will may not have been on disk yet; and of what was due already
-      // nobody knows whether the disk has heard that it was published.
-      if (will.state === 'armed') will.state = will.expiryMs === 0 ? 'unsure' : 'due'
-      else if (will.state === 'due' && will.dueAtMs <= this.stage.nowMs) will.state = 'unsure'
-      if (will.state === 'due') will.dueAtMs = Infinity
-    }
+    for (const will of this.wills.values()) this.crashedWith(will)
   }
 
   /** It lives again, and finds the wills of those who have not come back. */
@@ -120,7 +119,8 @@ export class WillWatch {
     for (const will of this.wills.values()) this.judgeOne(will, patienceMs + behindMs)
   }
 
-  private judgeOne(will: Will, allowedMs: number): void {
+  private judgeOne(will: Will, patientMs: number): void {
+    const allowedMs = patientMs + (will.delayMayBeginAnew ? will.delayMs : 0)
     const { payload, heardAtMs, dueAtMs, state } = will
     const [first] = heardAtMs
     if (heardAtMs.length > 1 && !this.hasCrashed)
@@ -146,6 +146,21 @@ export class WillWatch {
     return known?.state === 'armed' && known.clientId === clientId ? known : undefined
   }
 
+  private crashedWith(will: Will): void {
+    const { nowMs } = this.stage
+    // What was under way to a disk that fails may be lost: the cancelling, the publishing, and of a session that ends
+    // with its connection the will itself.
+    if (will.state === 'cancelled' && will.cancelledAtMs > nowMs - patienceMs) will.state = 'unsure'
+    if (will.state === 'armed') will.state = will.expiryMs === 0 ? 'unsure' : 'due'
+    else if (will.state === 'due' && will.dueAtMs <= nowMs) will.state = 'unsure'
+    else if (will.state === 'due') will.delayMayBeginAnew = true
+  }
+
+  private cancel(will: Will): void {
+    will.state = 'cancelled'
+    will.cancelledAtMs = this.stage.nowMs
+  }
+
   private becomesDue(will: Will): void {
     will.state = 'due'
     will.dueAtMs = this.stage.nowMs + Math.min(will.delayMs, will.expiryMs)
@@ -157,10 +172,13 @@ export class WillWatch {
     this.byClient.delete(clientId)
     if (will === undefined || will.state === 'cancelled' || will.state === 'unsure') return
     if (will.state === 'armed') this.becomesDue(will)
-    if (will.dueAtMs <= from.sinceMs) return
+    if (will.dueAtMs <= from.sinceMs) {
+      if (will.delayMayBeginAnew) will.state = 'unsure'
+      return
+    }
     // Between the two moments nobody outside knows which came first: the return or the time.
     if (will.dueAtMs <= this.stage.nowMs) will.state = 'unsure'
-    else if (from.sessionPresent) will.state = 'cancelled'
+    else if (from.sessionPresent) this.cancel(will)
     else will.dueAtMs = from.sinceMs // [MQTT5-3.1.2.5] The old session has ended, and with it the delay.
   }
 }
