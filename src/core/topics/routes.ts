@@ -2,8 +2,10 @@
 //
 //   Topic.route ──► CachedRoute { plan, and a watch that says whether it is still true: see change-cells.ts }
 //
-// The cache is not bounded here and need not be: a route hangs on its topic and goes with it, and the table of topics
-// is bounded. A topic without subscribers costs its route only; such topics share one empty plan.
+// The cache is not bounded here and need not be: a route hangs on its topic and goes with it. The table of topics is
+// bounded, and so is whatever else holds topics: messages that wait, and retained ones. A topic without subscribers
+// costs its route only; such topics share one empty plan. A stale plan keeps its subscribers alive until its topic is
+// used again or forgotten, so a subscriber that has ended should hold little.
 //
 // Absent on purpose: emptying the cache. A change of subscriptions makes stale what it touches, and a stale plan is
 // made anew when its topic is next used.
@@ -16,7 +18,6 @@ import { SubscriptionTrie, type Audience } from './subscription-trie.ts'
 
 /** A watch itself, and not with one beside it: the message on its way touches one object less. */
 class CachedRoute<S extends object> extends CellWatch implements TopicRoute {
-  readonly isTopicRoute = true
   plan: DeliveryPlan<S>
   /** Where the subscribers to exactly this topic are, so that a new plan need not look for them again. */
   exact: Audience<S> | undefined = undefined
@@ -24,6 +25,10 @@ class CachedRoute<S extends object> extends CellWatch implements TopicRoute {
   constructor(topic: Topic, plan: DeliveryPlan<S>) {
     super(topic.name)
     this.plan = plan
+  }
+
+  get isTopicRoute(): true {
+    return true
   }
 }
 
