@@ -50,6 +50,8 @@ export class WatchedShard {
   #startedAtMs: number
   /** What it said about its own end, for the log. */
   #lastWords: string | undefined
+  /** It broke, and its last words are a stack. */
+  #isOurMistake: boolean
   #timer: NodeJS.Timeout | undefined
   #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
   #settleStop: (() => void) | undefined
@@ -62,6 +64,7 @@ export class WatchedShard {
     this.#deathsInARow = 0
     this.#startedAtMs = 0
     this.#lastWords = undefined
+    this.#isOurMistake = false
     this.#timer = undefined
     this.#settleFirstStart = undefined
     this.#settleStop = undefined
@@ -105,6 +108,7 @@ export class WatchedShard {
   #startThread(): void {
     this.#state = 'starting'
     this.#lastWords = undefined
+    this.#isOurMistake = false
     this.#startedAtMs = performance.now()
     this.#counters.clearGauges()
     const worker = new Worker(this.#options.entry, {
@@ -116,6 +120,7 @@ export class WatchedShard {
     worker.on('message', (message: ShardToNode) => this.#hear(message))
     worker.on('error', (error) => {
       this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      this.#isOurMistake = true
     })
     worker.on('exit', () => this.#threadEnded())
   }
@@ -154,12 +159,15 @@ export class WatchedShard {
     this.#worker = undefined
     this.#settleStop?.()
     const lastWords = this.#lastWords ?? 'its thread ended without a word'
-    const isFirstStart = this.#settleFirstStart !== undefined
-    this.#settleFirstStart?.({ ready: false, message: lastWords })
+    if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, lastWords)
+    else if (this.#state !== 'stopping') this.#restartLater(lastWords)
+  }
+
+  #failFirstStart(settle: (outcome: ShardStartOutcome) => void, lastWords: string): void {
     this.#settleFirstStart = undefined
-    if (this.#state === 'stopping') return
-    if (isFirstStart) this.#state = 'stopped'
-    else this.#restartLater(lastWords)
+    if (this.#state !== 'stopping') this.#state = 'stopped'
+    if (this.#isOurMistake) this.#say('error', 'a shard cannot start', lastWords)
+    settle({ ready: false, message: this.#isOurMistake ? `a shard cannot start: ${firstLine(lastWords)}` : lastWords })
   }
 
   #restartLater(lastWords: string): void {
@@ -170,7 +178,9 @@ export class WatchedShard {
     if (this.#deathsInARow > restarts.maxDeathsInARow) {
       this.#state = 'stopped'
       this.#say('error', 'a shard died too often and is given up', lastWords)
-      this.#options.onGivenUp(lastWords)
+      this.#options.onGivenUp(
+        `a shard died ${this.#deathsInARow} times in a row: ${firstLine(lastWords)}; the log has more`,
+      )
       return
     }
     const delayMs = Math.min(restarts.longestDelayMs, restarts.firstDelayMs * 2 ** (this.#deathsInARow - 1))
@@ -184,3 +194,6 @@ export class WatchedShard {
     this.#options.log.write(level, event, { shard: shardNumber, deathsInARow: this.#deathsInARow, lastWords })
   }
 }
+
+/** The log has the whole stack; a sentence for the operator is one line. */
+const firstLine = (text: string): string => text.split('\n', 1)[0]

@@ -35,6 +35,9 @@ switch (behaviour) {
   case 'cannot start':
     tell({ kind: 'failed', message: 'storage: the database is held by somebody else' })
     break
+  case 'breaks at the start':
+    throwIt()
+    break
   case 'dies once':
     ready()
     if (lives === 1) setImmediate(() => process.nextTick(() => throwIt()))

@@ -211,6 +211,14 @@ test('a shard that cannot start ends the start with its sentence, and nothing is
   await running(t, folder, { behaviour: 'obeys' })
 })
 
+test('a shard that breaks while it starts ends the start with one line', async (t) => {
+  const folder = await temporaryFolder(t)
+  const told = await problem(t, folder, { behaviour: 'breaks at the start' })
+  assert.equal(told, 'a shard cannot start: Error: the double breaks')
+  const log = await readFile(join(folder, 'data', 'log', 'godwit.log'), 'utf8')
+  assert.match(log, /a shard cannot start.*double-shard\.ts/, 'the log has the stack')
+})
+
 test('a shard that throws is started again on the same ports, and the log says so', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'dies once' })
@@ -226,7 +234,7 @@ test('a shard that throws is started again on the same ports, and the log says s
 test('a shard that keeps dying is given up and the node says that it is broken', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'dies always' })
-  assert.match(await node.broken, /the double breaks/)
+  assert.equal(await node.broken, 'a shard died 4 times in a row: Error: the double breaks; the log has more')
   const lives = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
   assert.equal(lives.length, 1 + quickRestarts.maxDeathsInARow)
 })
