@@ -1,0 +1,428 @@
+// CONNECT and CONNACK (sections 3.1 and 3.2), as far as both versions promise the same.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { World } from '../simulator/world.ts'
+import {
+  assertClosed,
+  bytes,
+  connectBytes,
+  connectedRaw,
+  connectPacket,
+  durable,
+  frame,
+  pingreq,
+  publishBytes,
+  RawEnd,
+  section,
+  sendBytes,
+  subscribeBytes,
+  text,
+  typesOf,
+  versions,
+  type Version,
+} from './raw.ts'
+
+/** The broker closes without a word. */
+function assertNotAnswered(connect: Buffer, what: string): void {
+  const end = new RawEnd(new World())
+  assert.equal(end.send(connect), '', `${what}: answered`)
+  assert.equal(end.isOpen, false, `${what}: let pass`)
+}
+
+const letters = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
+
+for (const version of versions) {
+  describe(`the form of CONNECT in MQTT ${version}`, () => {
+    test('[MQTT-3.1.0-1] [MQTT5-3.1.0-1] [MQTT5-3.14.0-1] whoever begins with something else is closed without a word', () => {
+      assertNotAnswered(publishBytes(version, 'a'), 'PUBLISH')
+      assertNotAnswered(subscribeBytes(version, 'a'), 'SUBSCRIBE')
+      assertNotAnswered(pingreq, 'PINGREQ')
+      assertNotAnswered(bytes`e0 00`, 'DISCONNECT')
+    })
+
+    test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] a second CONNECT ends the connection', () => {
+      const world = new World()
+      const mourner = world.subscriber('wills')
+      const client = world.connect('twice', { version, will: { topic: 'wills', payload: 'twice' } })
+      sendBytes(world, client, connectBytes(version, { payload: [text('twice')] }))
+      assertClosed(client, 'protocolError')
+      assert.deepEqual(mourner.payloads, ['twice'])
+    })
+
+    test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] also while the first is still being decided', () => {
+      const world = new World({ host: { verdict: () => ({ verdict: { allowed: true }, afterMs: 1_000 }) } })
+      const end = new RawEnd(world)
+      assert.equal(end.send(connectBytes(version), connectBytes(version)), '')
+      world.passSeconds(2)
+      assert.equal(end.isOpen, false)
+      assert.equal(end.take().length, 0)
+      assert.equal(world.view.sessions, 0)
+    })
+
+    test('[MQTT-3.1.2-1] [MQTT5-3.1.2-1] another protocol name is not let in', () => {
+      for (const name of ['MQTX', 'mqtt', 'MQIsdp', 'MQTTT', '']) {
+        const world = new World()
+        const end = new RawEnd(world)
+        assert.doesNotMatch(end.send(connectBytes(version, { name })), /^20..0000/, name)
+        assert.equal(end.isOpen, false)
+        assert.equal(world.view.sessions, 0)
+      }
+    })
+
+    test('[MQTT-3.1.2-2] [MQTT5-3.1.2-2] another protocol level is told so in the oldest way and closed', () => {
+      for (const level of [0, 2, 3, 6, 127]) {
+        const end = new RawEnd(new World())
+        assert.equal(end.send(connectBytes(version, { level })), '20020001')
+        assert.equal(end.isOpen, false)
+      }
+    })
+
+    test('[MQTT-3.1.2-3] [MQTT5-3.1.2-3] the reserved connect flag is checked', () => {
+      assertNotAnswered(connectBytes(version, { flags: 0x03 }), 'reserved flag')
+    })
+
+    test('[MQTT-3.1.2-11] [MQTT-3.1.2-13] [MQTT-3.1.2-15] [MQTT5-3.1.2-11] [MQTT5-3.1.2-13] will QoS or will retain without a will is malformed', () => {
+      for (const flags of [0x0a, 0x12, 0x22]) assertNotAnswered(connectBytes(version, { flags }), flags.toString(16))
+    })
+
+    test('[MQTT-3.1.2-14] [MQTT5-3.1.2-12] a will of QoS 3 is malformed', () => {
+      const payload = [text('raw'), section(version), text('wills'), text('x')]
+      assertNotAnswered(connectBytes(version, { flags: 0x1e, payload }), 'QoS 3')
+    })
+
+    test('[MQTT-3.1.2-9] [MQTT5-3.1.2-9] a will flag without a whole will is malformed', () => {
+      assertNotAnswered(connectBytes(version, { flags: 0x06 }), 'nothing')
+      const payload = [text('raw'), section(version), text('wills')]
+      assertNotAnswered(connectBytes(version, { flags: 0x06, payload }), 'a topic alone')
+    })
+
+    test('[MQTT-3.1.2-18] [MQTT-3.1.2-20] [MQTT5-3.1.2-16] [MQTT5-3.1.2-18] a field without its flag is malformed', () => {
+      assertNotAnswered(connectBytes(version, { payload: [text('raw'), text('user')] }), 'user name')
+      assertNotAnswered(
+        connectBytes(version, { flags: 0x82, payload: [text('raw'), text('u'), text('p')] }),
+        'password',
+      )
+    })
+
+    test('[MQTT-3.1.2-19] [MQTT-3.1.2-21] [MQTT5-3.1.2-17] [MQTT5-3.1.2-19] a flag without its field is malformed', () => {
+      assertNotAnswered(connectBytes(version, { flags: 0x82 }), 'user name')
+      assertNotAnswered(connectBytes(version, { flags: 0xc2, payload: [text('raw'), text('user')] }), 'password')
+    })
+
+    test('[MQTT-3.1.3-3] [MQTT5-3.1.3-3] a CONNECT without a client id field is malformed', () => {
+      assertNotAnswered(connectBytes(version, { payload: [] }), 'no payload')
+    })
+
+    test('[MQTT-3.1.3-1] [MQTT5-3.1.3-1] the fields of the payload are taken in their order', () => {
+      const seen: (string | undefined)[] = []
+      const world = new World({
+        host: {
+          verdict: ({ clientId, username, password }) => {
+            seen.push(clientId, username, password?.toString())
+            return { verdict: { allowed: true }, afterMs: 0 }
+          },
+        },
+      })
+      const mourner = world.subscriber('wills')
+      const payload = [text('me'), section(version), text('wills'), text('gone'), text('user'), text('secret')]
+      const end = new RawEnd(world)
+      assert.match(end.send(connectBytes(version, { flags: 0xc6, payload })), /^20/)
+      assert.deepEqual(seen.slice(-3), ['me', 'user', 'secret'])
+      end.send(connectBytes(version))
+      assert.deepEqual(mourner.payloads, ['gone'])
+    })
+
+    test('[MQTT-3.1.4-1] [MQTT-3.2.2-6] [MQTT5-3.1.4-1] [MQTT5-3.14.0-1] [MQTT5-4.13.1-1] a CONNECT that is not as it should be is closed without a word', () => {
+      const right = connectBytes(version)
+      const body = right.subarray(2)
+      assertNotAnswered(frame(0x10, Buffer.concat([body, bytes`00`])), 'one byte too many')
+      for (let length = 7; length < body.length; length++) {
+        assertNotAnswered(frame(0x10, body.subarray(0, length)), `${length} of ${body.length} bytes`)
+      }
+    })
+  })
+
+  describe(`CONNACK in MQTT ${version}`, () => {
+    test('[MQTT-3.1.4-4] [MQTT-3.2.0-1] [MQTT5-3.1.4-5] [MQTT5-3.2.0-1] [MQTT5-3.2.0-2] CONNACK comes first, once, whatever the client said meanwhile', () => {
+      const world = new World({ host: { verdict: () => ({ verdict: { allowed: true }, afterMs: 1_000 }) } })
+      const wire = world.wire({ version })
+      wire.send(connectPacket(version, { clientId: 'eager' }))
+      wire.sendBytes(subscribeBytes(version, 'a'))
+      wire.sendBytes(publishBytes(version, 'a', { payload: 'x' }))
+      wire.send({ type: 'pingreq' })
+      world.passMs(900)
+      assert.deepEqual(typesOf(wire.received), [])
+      world.passMs(200)
+      assert.deepEqual(typesOf(wire.received), ['connack', 'suback', 'publish', 'pingresp'])
+      assert.equal(wire.of('connack')[0]?.reasonCode, 0)
+    })
+
+    test('[MQTT-3.2.2-1] [MQTT5-3.2.2-1] [MQTT5-3.2.2-2] with a clean start no session is present, even where there was one', () => {
+      const world = new World()
+      const client = world.connect('me', { version, ...durable })
+      client.disconnect()
+      assert.equal(client.connect({ cleanStart: true })?.sessionPresent, false)
+      assert.match(new RawEnd(world).send(connectBytes(version)), /^20..0000/)
+    })
+
+    test('[MQTT-3.2.2-2] [MQTT-3.2.2-3] [MQTT5-3.2.2-3] [MQTT5-3.1.2-6] without one it says whether there is a session', () => {
+      const world = new World()
+      const end = (): RawEnd => new RawEnd(world)
+      const connect = connectBytes(version, { flags: 0, properties: [bytes`11 000000ff`] })
+      assert.match(end().send(connect), /^20..0000/)
+      assert.match(end().send(connect), /^20..0100/)
+    })
+
+    test('[MQTT-3.2.2-4] [MQTT-3.2.2-5] [MQTT5-3.2.2-6] [MQTT5-3.2.2-7] [MQTT5-4.13.2-1] a refused client is told of no session and closed', () => {
+      const world = new World({
+        host: {
+          verdict: ({ username }) => ({
+            verdict: username === 'mallory' ? { allowed: false, reason: 0x86 } : { allowed: true },
+            afterMs: 0,
+          }),
+        },
+      })
+      world.connect('me', { version, ...durable }).disconnect()
+      const end = new RawEnd(world)
+      const answer = end.send(connectBytes(version, { flags: 0x80, payload: [text('me'), text('mallory')] }))
+      assert.equal(answer, version === 5 ? '2003008600' : '20020004')
+      assert.equal(end.isOpen, false)
+    })
+
+    test('[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [MQTT5-3.1.4-6] nothing behind a refused CONNECT is heard', () => {
+      const world = new World({
+        host: {
+          verdict: ({ clientId }) => ({
+            verdict: clientId === 'raw' ? { allowed: false, reason: 0x87 } : { allowed: true },
+            afterMs: clientId === 'raw' ? 500 : 0,
+          }),
+        },
+      })
+      const listener = world.subscriber('#')
+      const end = new RawEnd(world)
+      end.send(connectBytes(version), publishBytes(version, 'a', { payload: 'heard', flags: 0x01 }), pingreq)
+      world.passSeconds(1)
+      assert.equal(end.take().toString('hex'), version === 5 ? '2003008700' : '20020005')
+      assert.equal(end.isOpen, false)
+      end.send(publishBytes(version, 'a', { payload: 'heard' }))
+      assert.deepEqual(listener.payloads, [])
+      assert.equal(world.view.retainedMessages, 0)
+    })
+  })
+
+  describe(`client ids in MQTT ${version}`, () => {
+    test('[MQTT-3.1.3-2] [MQTT5-3.1.3-2] the client id, and nothing else, names the session', () => {
+      const world = new World()
+      world.connect('me', { version, ...durable, username: 'one' }).disconnect()
+      assert.equal(world.connect('Me', { version, ...durable }).connack?.sessionPresent, false)
+      const again = new RawEnd(world)
+      const payload = [text('me'), text('two')]
+      const connect = connectBytes(version, { flags: 0x80, properties: [bytes`11 000000ff`], payload })
+      assert.match(again.send(connect), /^20..0100/)
+    })
+
+    test('[MQTT-3.1.3-5] [MQTT5-3.1.3-5] ids of 1 to 23 digits and letters are let in', () => {
+      const world = new World()
+      for (let length = 1; length <= 23; length++) {
+        const client = world.connect(letters.slice(length, 2 * length), { version })
+        assert.equal(client.isConnected, true)
+      }
+      for (const id of [letters.slice(0, 23), letters.slice(23, 46), letters.slice(39)]) {
+        assert.equal(world.connect(id, { version }).isConnected, true)
+      }
+    })
+
+    test('[MQTT-3.1.3-6] [MQTT5-3.1.3-6] clients with an empty id and a clean start get one each', () => {
+      const world = new World()
+      const clients = Array.from({ length: 50 }, () => world.connect('', { version }))
+      assert.ok(clients.every((client) => client.isConnected))
+      assert.equal(world.view.sessions, 50)
+      assert.equal(new Set([...world.view.clients()].map(({ clientId }) => clientId)).size, 50)
+    })
+
+    test('[MQTT-3.1.3-9] [MQTT5-3.1.3-8] an id that is not taken is told so and closed', () => {
+      const world = new World({ settings: { maxClientIdBytes: 10 } })
+      const end = new RawEnd(world)
+      const answer = end.send(connectBytes(version, { payload: [text('eleven char')] }))
+      assert.equal(answer, version === 5 ? '2003008500' : '20020002')
+      assert.equal(end.isOpen, false)
+      assert.match(new RawEnd(world).send(connectBytes(version, { payload: [text('ten chars.')] })), /^20..0000/)
+    })
+
+    test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] who comes with the id of a connected client takes its place', () => {
+      const world = new World()
+      const first = world.connect('me', { version, ...durable })
+      const ended: string[] = []
+      first.whenEnded = () => ended.push('first')
+      const wire = first.wire
+      const second = world.client('me', { version, ...durable })
+      second.sessions.push(...first.sessions)
+      assert.equal(second.connect()?.sessionPresent, true)
+      assert.equal(wire?.isOpen, false)
+      assert.deepEqual(ended, ['first'])
+      assert.equal(first.disconnected?.reasonCode, version === 5 ? 0x8e : undefined)
+      assert.equal(world.view.connections, 1)
+    })
+  })
+
+  describe(`sessions in MQTT ${version}`, () => {
+    test('[MQTT-3.1.2-4] [MQTT5-3.1.2-5] [MQTT5-3.1.2-23] [MQTT-4.1.0-1] without a clean start the session goes on: subscriptions, what is unanswered, QoS 2 ids', () => {
+      const world = new World()
+      const wire = connectedWireDurable(world, version)
+      wire.sendBytes(subscribeBytes(version, 'a', { options: 2 }))
+      wire.sendPublish({ topic: 'elsewhere', payload: 'x', qos: 2, packetId: 7 })
+      world.settle()
+      world.publish('a', 'one', { qos: 1 })
+      wire.break(0)
+      world.settle()
+      world.publish('a', 'two', { qos: 2 })
+
+      const listener = world.subscriber('elsewhere')
+      const again = connectedWireDurable(world, version)
+      const publishes = again.of('publish')
+      assert.deepEqual(
+        publishes.map(({ qos, dup }) => [qos, dup]),
+        [
+          [1, true],
+          [2, false],
+        ],
+      )
+      again.sendPublish({ topic: 'elsewhere', payload: 'x', qos: 2, packetId: 7, dup: true })
+      again.sendBytes(publishBytes(version, 'a', { payload: 'three' }))
+      world.settle()
+      assert.deepEqual(listener.payloads, [], 'QoS 2 id 7 had been delivered already')
+      assert.equal(again.of('publish').length, 3, 'its subscription holds')
+    })
+
+    test('[MQTT-3.1.2-5] [MQTT-4.5.0-1] [MQTT5-4.5.0-1] QoS 1 and 2 messages are kept for a client that is away', () => {
+      const world = new World()
+      const sleeper = world.connect('sleeper', { version, ...durable })
+      sleeper.subscribe(['a/+', 'b'])
+      sleeper.disconnect()
+      world.publish('a/1', 'one', { qos: 1 })
+      world.publish('b', 'two', { qos: 2 })
+      world.publish('c', 'not subscribed', { qos: 2 })
+      sleeper.connect()
+      assert.deepEqual(sleeper.payloads, ['one', 'two'])
+    })
+
+    test('[MQTT-3.1.2-6] [MQTT-3.1.4-3] [MQTT5-3.1.2-4] [MQTT5-3.1.4-4] a clean start begins with nothing of what was', () => {
+      const world = new World()
+      const client = world.connect('me', { version, ...durable })
+      client.subscribe('a')
+      client.disconnect()
+      world.publish('a', 'kept for it', { qos: 1 })
+      client.connect({ cleanStart: true })
+      world.publish('a', 'later', { qos: 1 })
+      assert.deepEqual(client.payloads, [])
+      assert.equal(world.view.subscriptions('me').size, 0)
+    })
+
+    test('[MQTT-3.1.2-6] [MQTT5-4.1.0-2] a session without a life of its own ends with its connection', () => {
+      const world = new World()
+      const client = world.connect('me', { version })
+      client.subscribe('a')
+      client.drop()
+      assert.equal(world.view.sessions, 0)
+      assert.equal(client.connect({ cleanStart: false })?.sessionPresent, false)
+    })
+
+    test('[MQTT-3.1.2-7] [MQTT-4.1.0-2] [MQTT5-4.1.0-1] retained messages stay when the session of their publisher ends', () => {
+      const world = new World()
+      const author = world.connect('author', { version })
+      author.publish('a', 'kept', { qos: 1, retain: true })
+      author.disconnect()
+      assert.equal(world.view.sessions, 0)
+      assert.deepEqual(world.subscriber('a', { version }).payloads, ['kept'])
+    })
+
+    test('[MQTT-4.1.0-2] [MQTT5-4.1.0-1] while a client is connected its session stays, however long', () => {
+      const world = new World({ settings: { sessionExpirySeconds: 10 } })
+      const client = world.connect('me', { version, cleanStart: false, sessionExpirySeconds: 10 })
+      client.subscribe('a')
+      world.passSeconds(10_000)
+      world.publish('a', 'x', { qos: 1 })
+      assert.deepEqual(client.payloads, ['x'])
+    })
+  })
+
+  describe(`keep alive in MQTT ${version}`, () => {
+    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] [MQTT5-3.2.2-22] after one and a half keep alives of silence the connection ends as if the network had failed', () => {
+      const world = new World()
+      const mourner = world.subscriber('wills')
+      const client = world.connect('me', { version, keepAliveSeconds: 10, will: { topic: 'wills', payload: 'gone' } })
+      world.passMs(14_999)
+      assert.equal(client.hasOpenConnection, true)
+      world.passMs(2)
+      assertClosed(client, 'keepAliveTimeout')
+      assert.deepEqual(mourner.payloads, ['gone'])
+    })
+
+    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] any packet begins the time anew', () => {
+      const world = new World()
+      const client = world.connect('me', { version, keepAliveSeconds: 10 })
+      for (const packet of [pingreq, publishBytes(version, 'a'), bytes`40 02 0001`]) {
+        world.passSeconds(14)
+        sendBytes(world, client, packet)
+      }
+      world.passSeconds(14)
+      assert.equal(client.hasOpenConnection, true)
+      world.passSeconds(2)
+      assert.equal(client.hasOpenConnection, false)
+    })
+
+    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] a keep alive of 0 is none', () => {
+      const world = new World()
+      const client = world.connect('me', { version, keepAliveSeconds: 0 })
+      world.passSeconds(1_000_000)
+      assert.equal(client.hasOpenConnection, true)
+    })
+
+    test('[MQTT-3.12.4-1] [MQTT5-3.12.4-1] PINGREQ is answered with PINGRESP', () => {
+      const end = connectedRaw(new World(), version)
+      assert.equal(end.send(pingreq), 'd000')
+      assert.equal(end.send(pingreq, pingreq), 'd000d000')
+    })
+  })
+}
+
+test('[MQTT-3.1.2-22] a password without a user name is malformed in 3.1.1', () => {
+  assertNotAnswered(connectBytes(4, { flags: 0x42, payload: [text('raw'), text('secret')] }), 'a password alone')
+})
+
+test('[MQTT-3.1.3-7] [MQTT-3.1.3-8] an empty client id without clean session is refused with return code 2', () => {
+  const end = new RawEnd(new World())
+  assert.equal(end.send(connectBytes(4, { flags: 0, payload: [text('')] })), '20020002')
+  assert.equal(end.isOpen, false)
+})
+
+test('[MQTT-4.8.0-2] a CONNECT that cannot be served while the disk fails ends its connection', () => {
+  const world = new World()
+  const author = world.connect('author', { ...durable })
+  world.disk.fail()
+  author.publish('a', 'x', { qos: 1, retain: true })
+  world.passSeconds(1)
+  const end = new RawEnd(world)
+  assert.equal(end.send(connectBytes(4, { flags: 0 })), '20020003')
+  assert.equal(end.isOpen, false)
+})
+
+test('[MQTT-7.0.0-2] a client of bare 3.1.1 is served, whatever else the broker can do', () => {
+  const world = new World(refuseNone)
+  const end = connectedRaw(world, 4)
+  assert.equal(end.send(subscribeBytes(4, 'a')), '9003000100')
+  assert.equal(end.send(publishBytes(4, 'a', { payload: 'x' })), '300400016178')
+  assert.equal(end.send(bytes`e0 00`), '')
+  assert.equal(end.isOpen, false)
+})
+
+const refuseNone = { settings: { wildcardSubscriptionAvailable: false, sharedSubscriptionAvailable: false } } as const
+
+function connectedWireDurable(world: World, version: Version) {
+  const wire = world.wire({ version })
+  const properties = version === 5 ? { sessionExpiryIntervalSeconds: 3_600 } : undefined
+  wire.send(connectPacket(version, { clientId: 'again', cleanStart: false, properties }))
+  world.settle()
+  return wire
+}

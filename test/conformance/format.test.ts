@@ -1,0 +1,291 @@
+// Chapters 1 and 2: texts, numbers, flags and packet ids.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { World } from '../simulator/world.ts'
+import {
+  ackBytes,
+  assertBytesEnd,
+  bytes,
+  connectBytes,
+  connectedRaw,
+  durable,
+  frame,
+  framesOf,
+  pingreq,
+  publishBytes,
+  RawEnd,
+  silent,
+  subscribeBytes,
+  text,
+  unsubscribeBytes,
+  versions,
+  type Version,
+} from './raw.ts'
+
+const notText: Readonly<Record<string, Buffer>> = {
+  'an overlong form': bytes`61 c0 af`,
+  'a surrogate': bytes`ed a0 80`,
+  'a surrogate pair': bytes`ed a0 80 ed b0 80`,
+  'more than Unicode has': bytes`f4 90 80 80`,
+  'half a character': bytes`61 e2 82`,
+  'a lone continuation': bytes`80`,
+  'U+0000': bytes`61 00 62`,
+}
+
+function assertRefusedInConnect(version: Version, connectWith: (content: Buffer) => Buffer): void {
+  for (const [what, content] of Object.entries(notText)) {
+    const end = new RawEnd(new World())
+    assert.equal(end.send(connectWith(content)), '', `CONNECT with ${what} was answered`)
+    assert.equal(end.isOpen, false, `CONNECT with ${what} was let pass, MQTT ${version}`)
+  }
+}
+
+function assertRefused(version: Version, packetWith: (content: Buffer) => Buffer): void {
+  for (const content of Object.values(notText)) {
+    assertBytesEnd(version, packetWith(content), 'malformedPacket', new World())
+  }
+}
+
+for (const version of versions) {
+  describe(`texts in MQTT ${version}`, () => {
+    test('[MQTT-1.5.3-1] [MQTT-1.5.3-2] [MQTT-3.1.3-4] [MQTT5-3.1.3-4] a client id that is no text ends the connection', () => {
+      assertRefusedInConnect(version, (content) => connectBytes(version, { payload: [text(content)] }))
+    })
+
+    test('[MQTT-3.1.3-10] [MQTT5-3.1.3-11] a will topic that is no text ends the connection', () => {
+      assertRefusedInConnect(version, (content) =>
+        connectBytes(version, { flags: 0x06, payload: [text('raw'), section0(version), text(content), text('bye')] }),
+      )
+    })
+
+    test('[MQTT-3.1.3-11] [MQTT5-3.1.3-12] a user name that is no text ends the connection', () => {
+      assertRefusedInConnect(version, (content) =>
+        connectBytes(version, { flags: 0x82, payload: [text('raw'), text(content)] }),
+      )
+    })
+
+    test('[MQTT-3.3.2-1] [MQTT5-1.5.4-1] [MQTT5-1.5.4-2] [MQTT5-3.3.2-1] [MQTT-4.7.3-2] [MQTT5-4.7.3-2] a topic that is no text ends the connection', () => {
+      assertRefused(version, (content) => publishBytes(version, content))
+    })
+
+    test('[MQTT-3.8.3-1] [MQTT5-3.8.3-1] [MQTT-4.7.3-2] [MQTT5-4.7.3-2] a filter that is no text ends the connection', () => {
+      assertRefused(version, (content) => subscribeBytes(version, content))
+    })
+
+    test('[MQTT-3.10.3-1] [MQTT5-3.10.3-1] so does one in UNSUBSCRIBE', () => {
+      assertRefused(version, (content) => unsubscribeBytes(version, content))
+    })
+
+    test('[MQTT-1.5.3-3] [MQTT5-1.5.4-3] a byte order mark belongs to the topic and is passed on', () => {
+      const world = new World()
+      const marked = connectedRaw(world, version, 'marked')
+      const plain = connectedRaw(world, version, 'plain')
+      marked.send(subscribeBytes(version, bytes`efbbbf 61`))
+      plain.send(subscribeBytes(version, 'a'))
+      world.publish('\uFEFFa', 'x')
+      assert.equal(plain.take().length, 0)
+      assert.match(marked.take().toString('hex'), /^30..0004efbbbf61/)
+    })
+  })
+
+  describe(`flags and packet ids in MQTT ${version}`, () => {
+    test('[MQTT-2.2.2-1] [MQTT5-2.1.3-1] [MQTT-3.6.1-1] [MQTT5-3.6.1-1] the reserved flags of what the broker sends are those of the table', () => {
+      const firstBytes = new Set(framesOf(conversation(version)).map((packet) => packet[0]))
+      const expected = [0x20, 0x90, 0x40, 0x50, 0x70, 0x32, 0x34, 0x30, 0x62, 0xb0, 0xd0]
+      assert.deepEqual(firstBytes, new Set(version === 5 ? [...expected, 0xe0] : expected))
+    })
+
+    for (const [name, packet] of [
+      ['PUBACK', bytes`41 02 0001`],
+      ['PUBREC', bytes`51 02 0001`],
+      ['PUBCOMP', bytes`71 02 0001`],
+      ['PINGREQ', bytes`c1 00`],
+      ['PINGREQ of another kind', bytes`c8 00`],
+    ] as const) {
+      test(`[MQTT-2.2.2-2] [MQTT5-2.1.3-1] [MQTT5-4.13.1-1] ${name} with flags ends the connection`, () => {
+        assertBytesEnd(version, packet, 'malformedPacket', new World())
+      })
+    }
+
+    test('[MQTT-2.2.2-2] [MQTT5-2.1.3-1] CONNECT with flags is not answered', () => {
+      const end = new RawEnd(new World())
+      const connect = connectBytes(version)
+      connect[0] = 0x12
+      assert.equal(end.send(connect), '')
+      assert.equal(end.isOpen, false)
+    })
+
+    test('[MQTT-2.3.1-1] [MQTT5-2.2.1-3] a packet id of zero ends the connection', () => {
+      const world = new World()
+      assertBytesEnd(version, publishBytes(version, 'a', { flags: 0x02, packetId: 0 }), 'protocolError', world)
+      assertBytesEnd(version, publishBytes(version, 'a', { flags: 0x04, packetId: 0 }), 'protocolError', world)
+      assertBytesEnd(version, subscribeBytes(version, 'a', { packetId: 0 }), 'protocolError', world)
+      assertBytesEnd(version, unsubscribeBytes(version, 'a', { packetId: 0 }), 'protocolError', world)
+    })
+
+    test('[MQTT-2.3.1-1] [MQTT-2.3.1-4] [MQTT5-2.2.1-4] what is under way has packet ids of its own, never zero', () => {
+      const world = new World({ settings: { maxInflightMessages: 5_000 } })
+      const listener = silent(world, 'listener', { version, receiveMaximum: 5_000 })
+      listener.subscribe('a')
+      const author = world.connect('author')
+      for (let count = 0; count < 3_000; count++) author.publish('a', String(count), { qos: count % 2 === 0 ? 1 : 2 })
+      const ids = listener.messages.map(({ packetId }) => packetId)
+      assert.equal(ids.length, 3_000)
+      assert.equal(new Set(ids).size, 3_000)
+      assert.ok(!ids.includes(0))
+    })
+
+    test('[MQTT-2.3.1-4] [MQTT5-2.2.1-4] after 65,535 ids they begin anew, passing over what is still under way', () => {
+      const world = new World({ settings: { receiveMaximum: 1_000 } })
+      const author = connectedRaw(world, version, 'author')
+      const batch = Buffer.concat(
+        Array.from({ length: 1_000 }, (_, index) => publishBytes(version, 'a', { flags: 0x02, packetId: index + 1 })),
+      )
+      const ids: number[] = []
+      let listener: RawEnd | undefined
+      for (let batches = 0; batches < 66; batches++) {
+        // Now and then it comes back on a new connection: the ids belong to its session.
+        if (batches % 2 === 0) listener = returning(world, version)
+        author.send(batch)
+        const arrived = framesOf(listener!.take()).map((packet) => packet.readUInt16BE(5))
+        ids.push(...arrived)
+        // The first message stays under way for ever.
+        listener!.send(...arrived.filter((id) => id !== ids[0]).map((id) => ackBytes(0x40, id)))
+      }
+      const first = ids[0] ?? 0
+      const times = (wanted: number): number => ids.filter((id) => id === wanted).length
+      assert.deepEqual([times(0), times(first), times(first + 1), times(65_535)], [0, 1, 2, 1])
+    })
+
+    test('[MQTT-2.3.1-4] [MQTT5-2.2.1-4] [MQTT-3.3.1-1] [MQTT5-3.3.1-1] what is sent again keeps its packet id', () => {
+      const world = new World()
+      const sleeper = silent(world, 'sleeper', { version, ...durable })
+      sleeper.subscribe('a')
+      world.publish('a', 'one', { qos: 1 })
+      sleeper.drop()
+      sleeper.connect()
+      const [first, second] = sleeper.messages
+      assert.equal(second?.packetId, first?.packetId)
+      assert.deepEqual([first?.dup, second?.dup], [false, true])
+    })
+
+    test('[MQTT-2.3.1-5] [MQTT5-2.2.1-2] [MQTT5-2.2.2-1] a PUBLISH of QoS 0 has no packet id, and no properties are length 0', () => {
+      const world = new World()
+      const end = connectedRaw(world, version)
+      end.send(subscribeBytes(version, 'a'))
+      world.publish('a', 'hi')
+      assert.equal(end.take().toString('hex'), version === 5 ? '3006000161006869' : '30050001616869')
+    })
+
+    test('[MQTT-2.3.1-6] [MQTT5-2.2.1-5] [MQTT-3.3.4-1] [MQTT5-3.3.4-1] acknowledgements have the packet id of their message', () => {
+      const world = new World()
+      const end = connectedRaw(world, version)
+      world.subscriber('a')
+      assert.equal(end.send(publishBytes(version, 'a', { flags: 0x02, packetId: 0x1234 })), '40021234')
+      assert.equal(end.send(publishBytes(version, 'a', { flags: 0x04, packetId: 0x4321 })), '50024321')
+      assert.equal(end.send(ackBytes(0x62, 0x4321)), '70024321')
+      assert.equal(end.send(publishBytes(version, 'a')), '', 'QoS 0 is not acknowledged')
+    })
+
+    test('[MQTT-2.3.1-6] [MQTT5-2.2.1-5] so has the PUBREL of what the broker sent', () => {
+      const world = new World()
+      const end = connectedRaw(world, version)
+      end.send(subscribeBytes(version, 'a', { options: 2 }))
+      world.publish('a', 'x', { qos: 2 })
+      const id = end.take().readUInt16BE(5)
+      assert.equal(end.send(ackBytes(0x50, id)), `6202${id.toString(16).padStart(4, '0')}`)
+    })
+
+    test('[MQTT-2.3.1-7] [MQTT5-2.2.1-6] [MQTT-3.8.4-2] [MQTT5-3.8.4-2] SUBACK and UNSUBACK have the packet id of what they answer', () => {
+      const end = connectedRaw(new World(), version)
+      const five = version === 5
+      assert.equal(end.send(subscribeBytes(version, 'a', { packetId: 0xabcd })), five ? '9004abcd0000' : '9003abcd00')
+      assert.equal(end.send(unsubscribeBytes(version, 'a', { packetId: 0xdcba })), five ? 'b004dcba0000' : 'b002dcba')
+    })
+  })
+}
+
+test('[MQTT5-1.5.5-1] a variable byte integer of more bytes than it needs is malformed', () => {
+  const longPropertyLength = frame(0x82, bytes`0001 80 00 ${text('a')} 00`)
+  const longIdentifier = frame(0x82, bytes`0001 03 0b 81 00 ${text('a')} 00`)
+  assertBytesEnd(5, longPropertyLength, 'malformedPacket', new World())
+  assertBytesEnd(5, longIdentifier, 'malformedPacket', new World())
+  assertBytesEnd(5, bytes`c0 80 00`, 'malformedPacket', new World())
+  assertBytesEnd(5, bytes`30 ff ff ff ff 01`, 'malformedPacket', new World())
+})
+
+test('[MQTT5-1.5.5-1] the broker writes lengths with as few bytes as they need', () => {
+  for (const [payloadBytes, header] of [
+    [123, '307f'],
+    [124, '308001'],
+    [16_379, '30ff7f'],
+    [16_380, '30808001'],
+  ] as const) {
+    const world = new World()
+    const end = connectedRaw(world, 5)
+    end.send(subscribeBytes(5, 'a'))
+    world.publish('a', 'x'.repeat(payloadBytes))
+    assert.ok(end.take().toString('hex').startsWith(header), `${payloadBytes} bytes of payload`)
+  }
+})
+
+test('[MQTT5-1.5.7-1] a user property whose name or value is no text ends the connection', () => {
+  for (const content of Object.values(notText)) {
+    const name = bytes`26 ${text(content)} ${text('value')}`
+    const value = bytes`26 ${text('name')} ${text(content)}`
+    assertBytesEnd(5, publishBytes(5, 'a', { properties: [name] }), 'malformedPacket', new World())
+    assertBytesEnd(5, publishBytes(5, 'a', { properties: [value] }), 'malformedPacket', new World())
+  }
+})
+
+test('[MQTT5-3.3.2-13] [MQTT5-3.3.2-19] so does a response topic or a content type', () => {
+  for (const content of Object.values(notText)) {
+    const responseTopic = bytes`08 ${text(content)}`
+    const contentType = bytes`03 ${text(content)}`
+    assertBytesEnd(5, publishBytes(5, 'a', { properties: [responseTopic] }), 'malformedPacket', new World())
+    assertBytesEnd(5, publishBytes(5, 'a', { properties: [contentType] }), 'malformedPacket', new World())
+  }
+})
+
+/** Opens a connection to a session that is kept, subscribed to `a` at QoS 1. What is sent again is taken off it. */
+function returning(world: World, version: Version): RawEnd {
+  const end = new RawEnd(world)
+  const properties = [bytes`11 00000e10`]
+  end.send(connectBytes(version, { flags: 0, properties, payload: [text('listener')] }))
+  end.send(subscribeBytes(version, 'a', { options: 1 }))
+  return end
+}
+
+const section0 = (version: Version): Buffer => (version === 5 ? bytes`00` : bytes``)
+
+/** Everything that a broker sends, once. */
+function conversation(version: Version): Buffer {
+  const world = new World()
+  const end = new RawEnd(world)
+  const heard: Buffer[] = []
+  const tell = (packet: Buffer): Buffer => {
+    const answer = Buffer.from(end.send(packet), 'hex')
+    heard.push(answer)
+    return answer
+  }
+  tell(connectBytes(version))
+  tell(subscribeBytes(version, 'a', { options: 2 }))
+  tell(publishBytes(version, 'a'))
+  const atLeastOnce = tell(publishBytes(version, 'a', { flags: 0x02, packetId: 1 }))
+  const exactlyOnce = tell(publishBytes(version, 'a', { flags: 0x04, packetId: 2 }))
+  tell(ackBytes(0x40, idOfPublish(atLeastOnce)))
+  tell(ackBytes(0x50, idOfPublish(exactlyOnce)))
+  tell(ackBytes(0x70, idOfPublish(exactlyOnce)))
+  tell(ackBytes(0x62, 2))
+  tell(unsubscribeBytes(version, 'a'))
+  tell(pingreq)
+  tell(connectBytes(version))
+  return Buffer.concat(heard)
+}
+
+function idOfPublish(stream: Buffer): number {
+  const publish = framesOf(stream).find((packet) => (packet[0] ?? 0) >> 4 === 3)
+  assert.ok(publish !== undefined)
+  return publish.readUInt16BE(5)
+}

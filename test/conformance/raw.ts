@@ -1,0 +1,208 @@
+// Packets as bytes, and a client's end of a connection that only knows bytes: for what no encoder of ours would write,
+// and to see what the broker wrote without asking a decoder of ours.
+
+import assert from 'node:assert/strict'
+import type { ConnectPacket, Packet, ReasonName } from '../../src/protocol/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { bytes, frame } from '../protocol/bytes.ts'
+import { calmNetwork } from '../simulator/network.ts'
+import type { Client, ConnectOptions, Wire, World } from '../simulator/world.ts'
+
+export { bytes, frame } from '../protocol/bytes.ts'
+
+/** The two versions with normative statements of their own. */
+export const versions = [4, 5] as const
+export type Version = (typeof versions)[number]
+
+/** A session that outlives its connection, in either version. */
+export const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+
+export class RawEnd {
+  isOpen: boolean
+  private readonly world: World
+  private readonly link: NonNullable<ReturnType<World['broker']['accept']>>
+  private arrived: Buffer
+
+  constructor(world: World) {
+    const link = world.broker.accept(calmNetwork)
+    assert.ok(link !== undefined, 'nobody listens')
+    this.world = world
+    this.link = link
+    this.isOpen = true
+    this.arrived = Buffer.alloc(0)
+    link.attachClient({
+      arrived: (chunk) => {
+        this.arrived = Buffer.concat([this.arrived, chunk])
+      },
+      ended: (isBroken) => {
+        this.isOpen = false
+        if (!isBroken) link.toBroker.end()
+      },
+      drained: () => undefined,
+    })
+  }
+
+  /** Sends these bytes and lets happen what follows from them. Gives what has come since it was last asked, as digits. */
+  send(...packets: readonly Uint8Array[]): string {
+    this.link.toBroker.send(Buffer.concat(packets))
+    this.world.settle()
+    return this.take().toString('hex')
+  }
+
+  take(): Buffer {
+    const taken = this.arrived
+    this.arrived = Buffer.alloc(0)
+    return taken
+  }
+}
+
+/** A `RawEnd` that has been let in; its CONNACK is taken. */
+export function connectedRaw(world: World, version: Version, clientId = 'raw'): RawEnd {
+  const end = new RawEnd(world)
+  const answer = end.send(connectBytes(version, { payload: [text(clientId)] }))
+  assert.match(answer, /^20..0000/, 'the broker did not let it in')
+  return end
+}
+
+/** A text or binary value as it stands on the wire, its length in front. */
+export function text(content: string | Uint8Array): Buffer {
+  const content8 = Buffer.from(content as Uint8Array)
+  const length = Buffer.alloc(2)
+  length.writeUInt16BE(content8.length)
+  return Buffer.concat([length, content8])
+}
+
+/** A property section: of 5.0 only, nothing at all before. Up to 127 bytes. */
+export function section(version: Version, ...properties: readonly Uint8Array[]): Buffer {
+  if (version < 5) return Buffer.alloc(0)
+  const content = Buffer.concat(properties)
+  assert.ok(content.length < 128)
+  return Buffer.concat([Buffer.from([content.length]), content])
+}
+
+export interface ConnectParts {
+  name?: string
+  level?: number
+  /** Clean session (0x02) if not said. */
+  flags?: number
+  keepAliveSeconds?: number
+  properties?: readonly Uint8Array[]
+  payload?: readonly Uint8Array[]
+}
+
+export function connectBytes(version: Version, parts: ConnectParts = {}): Buffer {
+  const { name = 'MQTT', level = version, flags = 0x02, keepAliveSeconds = 0, properties = [] } = parts
+  const fixed = Buffer.from([level, flags, keepAliveSeconds >> 8, keepAliveSeconds & 0xff])
+  const payload = parts.payload ?? [text('raw')]
+  return frame(0x10, Buffer.concat([text(name), fixed, section(version, ...properties), ...payload]))
+}
+
+export function publishBytes(
+  version: Version,
+  topic: string | Uint8Array,
+  parts: { flags?: number; packetId?: number; properties?: readonly Uint8Array[]; payload?: string } = {},
+): Buffer {
+  const { flags = 0, packetId, properties = [], payload = '' } = parts
+  const id = packetId === undefined ? Buffer.alloc(0) : idBytes(packetId)
+  const body = [text(topic), id, section(version, ...properties), Buffer.from(payload)]
+  return frame(0x30 | flags, Buffer.concat(body))
+}
+
+/** SUBSCRIBE to one filter. */
+export function subscribeBytes(
+  version: Version,
+  filter: string | Uint8Array,
+  parts: { firstByte?: number; packetId?: number; options?: number; properties?: readonly Uint8Array[] } = {},
+): Buffer {
+  const { firstByte = 0x82, packetId = 1, options = 0, properties = [] } = parts
+  const body = [idBytes(packetId), section(version, ...properties), text(filter), Buffer.from([options])]
+  return frame(firstByte, Buffer.concat(body))
+}
+
+export function unsubscribeBytes(
+  version: Version,
+  filter: string | Uint8Array,
+  parts: { firstByte?: number; packetId?: number } = {},
+): Buffer {
+  const { firstByte = 0xa2, packetId = 1 } = parts
+  return frame(firstByte, Buffer.concat([idBytes(packetId), section(version), text(filter)]))
+}
+
+/** PUBACK (0x40), PUBREC (0x50), PUBREL (0x62) or PUBCOMP (0x70), without a reason code. */
+export function ackBytes(firstByte: number, packetId: number): Buffer {
+  return frame(firstByte, idBytes(packetId))
+}
+
+export const pingreq = bytes`c0 00`
+
+function idBytes(packetId: number): Buffer {
+  return Buffer.from([packetId >> 8, packetId & 0xff])
+}
+
+/** Cuts bytes into packets, for those of up to 127 bytes. */
+export function framesOf(stream: Buffer): Buffer[] {
+  const frames: Buffer[] = []
+  for (let at = 0; at < stream.length;) {
+    const end = at + 2 + (stream[at + 1] ?? 0)
+    frames.push(stream.subarray(at, end))
+    at = end
+  }
+  return frames
+}
+
+/** What a CONNECT says if nobody says otherwise. */
+export function connectPacket(version: Version, parts: Partial<ConnectPacket> = {}): ConnectPacket {
+  return {
+    type: 'connect',
+    version,
+    clientId: 'wire',
+    cleanStart: true,
+    keepAliveSeconds: 0,
+    username: undefined,
+    password: undefined,
+    will: undefined,
+    properties: undefined,
+    isBridge: false,
+    ...parts,
+  }
+}
+
+/** A bare connection that has been let in: it acknowledges nothing by itself. */
+export function connectedWire(world: World, version: Version, parts: Partial<ConnectPacket> = {}): Wire {
+  const wire = world.wire({ version })
+  wire.send(connectPacket(version, parts))
+  world.settle()
+  assert.equal(wire.of('connack')[0]?.reasonCode, 0)
+  return wire
+}
+
+/** Sends any bytes on a client's connection. */
+export function sendBytes(world: World, client: Client, ...packets: readonly Buffer[]): void {
+  for (const packet of packets) client.wire?.sendBytes(packet)
+  world.settle()
+}
+
+/** The broker has closed; a 5.0 client was told this reason before, an older one nothing. */
+export function assertClosed(client: Client, reason: ReasonName): void {
+  assert.equal(client.hasOpenConnection, false, 'the connection still stands')
+  const told = client.version === 5 ? reasonCodes[reason] : undefined
+  assert.equal(client.disconnected?.reasonCode, told)
+}
+
+/** A client that is let in, is sent these bytes in place of its own words, and is closed for it. */
+export function assertBytesEnd(version: Version, packet: Buffer, reason: ReasonName, world: World): void {
+  const client = world.connect(`offender-${offenders++}`, { version })
+  sendBytes(world, client, packet)
+  assertClosed(client, reason)
+}
+
+let offenders = 0
+
+/** A connected client that leaves what it gets unacknowledged. */
+export function silent(world: World, id: string, options: ConnectOptions = {}): Client {
+  const client = world.connect(id, options)
+  client.acknowledges = false
+  return client
+}
+
+export const typesOf = (packets: readonly Packet[]): string[] => packets.map((packet) => packet.type)

@@ -1,0 +1,23 @@
+// What a normative statement is, as data. The wording is ours and only long enough to recognise the statement by; the
+// standards say it in full.
+
+/** Whom a statement tells what to do. `neither`: nobody's conduct on a connection (about implementations as such). */
+export type Binds = 'client' | 'server' | 'both' | 'neither'
+
+export interface Statement {
+  /** `MQTT-3.1.2-24` for 3.1.1, `MQTT5-3.1.2-22` for 5.0. */
+  readonly mark: string
+  readonly binds: Binds
+  readonly says: string
+  /** Why no test here is named by it, though it binds a server; undefined where one is. */
+  readonly untested: string | undefined
+}
+
+/** Number in the standard, whom it binds, what it says, and why it has no test if it has none. */
+export type Row = readonly [number: string, binds: Binds, says: string, untested?: string]
+
+export function statementsOf(prefix: 'MQTT' | 'MQTT5', rows: readonly Row[]): Statement[] {
+  return rows.map(([number, binds, says, untested]) => ({ mark: `${prefix}-${number}`, binds, says, untested }))
+}
+
+export const bindsServer = (statement: Statement): boolean => statement.binds === 'server' || statement.binds === 'both'
