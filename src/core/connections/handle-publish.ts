@@ -162,15 +162,15 @@ function acceptExactlyOnce(
 ): void {
   const { packetId } = packet
   const isStored = session.stored !== undefined
-  session.incoming ??= new Map()
-  if (session.incoming.has(packetId)) {
+  const incoming = session.unreleased()
+  if (incoming.has(packetId)) {
     // [MQTT-4.3.3-2] [MQTT5-4.3.3-10] The same message again: only the answer is repeated.
     sendAck(state, connection, { type: 'pubrec', packetId, waits: isStored })
     return
   }
   const refusal = refusalOf(state, message.topic, message)
   if (refusal !== undefined && connection.version === 5) return refuseOne(state, connection, packet, refusal)
-  session.incoming.set(packetId, state.nowMs)
+  incoming.add(packetId, state.nowMs)
   if (connection.version === 5) connection.unansweredPublishes++
   scheduleRelease(state, session)
   const changesBefore = state.gathering.changes.length

@@ -2,6 +2,7 @@
 
 import {
   hasWildcard,
+  measurePacket,
   reasonCodes,
   splitSharedFilter,
   type SubscribePacket,
@@ -11,6 +12,7 @@ import {
 } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import { endConnection } from './close-connection.ts'
 import { startRetained } from '../delivery/retained-messages.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { put, remove } from '../delivery/stored-queue.ts'
@@ -26,6 +28,7 @@ export function handleSubscribe(
   session: Session,
   packet: SubscribePacket,
 ): void {
+  if (!mayBeAnswered(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
   const identifier = packet.properties?.subscriptionIdentifier
   const wanted = packet.subscriptions.map((request) => {
     const refusal = refusalOf(state, session, request)
@@ -47,6 +50,21 @@ export function handleSubscribe(
     waits,
   )
   for (const one of added) if (one !== undefined) startRetained(state, session, one.filter, one)
+}
+
+/** [MQTT5-3.1.2-24] A client that can not be sent the answer is not served half: it is told so and closed. */
+function mayBeAnswered(
+  state: BrokerState,
+  connection: Connection,
+  answer: { type: 'suback' | 'unsuback'; count: number },
+): boolean {
+  if (connection.maximumPacketBytes === Infinity) return true
+  const codes: number[] = Array.from({ length: answer.count }, () => 0)
+  const packet = { type: answer.type, packetId: 1, reasonCodes: codes, properties: undefined }
+  if (measurePacket(packet, connection.version) <= connection.maximumPacketBytes) return true
+  const text = `the ${answer.type} for ${answer.count} filters is larger than the client takes`
+  endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
+  return false
 }
 
 function refusalOf(state: BrokerState, session: Session, request: SubscriptionRequest): number | undefined {
@@ -93,6 +111,7 @@ export function handleUnsubscribe(
   session: Session,
   packet: UnsubscribePacket,
 ): void {
+  if (!mayBeAnswered(state, connection, { type: 'unsuback', count: packet.filters.length })) return
   const found = packet.filters.map((filter) => unsubscribe(state, session, filter))
   const codes = found.map((wasThere) => (wasThere ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
   sendPacket(

@@ -1,7 +1,13 @@
 // The second half of CONNECT: the client may come in. An older connection of the same client id is closed, its session
 // is resumed or a new one begun, CONNACK says what holds, and what waited for the client is sent.
 
-import { reasonCodes, type ConnackProperties, type ConnectPacket } from '../../protocol/index.ts'
+import {
+  measurePacket,
+  reasonCodes,
+  type ConnackPacket,
+  type ConnackProperties,
+  type ConnectPacket,
+} from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { resumeDelivery } from '../delivery/pump.ts'
@@ -9,13 +15,15 @@ import { dropWill, endSession, publishWillMessage, recordWill, startStoring } fr
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { Message, never } from '../message.ts'
 import { neverExpires, Session } from '../sessions/session.ts'
-import { endConnection } from './close-connection.ts'
+import { endConnection, refuseConnect } from './close-connection.ts'
 import { moveTo, type AwaitingVerdict } from './connection-state.ts'
 
 const largestReceiveMaximum = 65_535
 
 export function openConnection(state: BrokerState, connection: Connection, awaiting: AwaitingVerdict): void {
   const { connect, clientId } = awaiting
+  const connack = connackFor(state, awaiting)
+  if (!mayBeSent(connack, connect)) return refuseTooSmall(state, connection, clientId)
   const changesBefore = state.gathering.changes.length
   takeOver(state, clientId, connect)
   const resumed = resumable(state, clientId, connect)
@@ -28,9 +36,21 @@ export function openConnection(state: BrokerState, connection: Connection, await
   state.openConnections++
   // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
   const waits = wasStored || state.gathering.changes.length > changesBefore
-  sendPacket(state, connection, connackFor(state, session, awaiting, resumed !== undefined), waits)
+  sendPacket(state, connection, { ...connack, sessionPresent: resumed !== undefined }, waits)
   state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: resumed !== undefined })
   resumeDelivery(state, session, connection)
+}
+
+function mayBeSent(connack: ConnackPacket, connect: ConnectPacket): boolean {
+  const maximumPacketBytes = connect.properties?.maximumPacketSizeBytes
+  return maximumPacketBytes === undefined || measurePacket(connack, connect.version) <= maximumPacketBytes
+}
+
+/** [MQTT5-3.1.2-24] Who can not be told what holds is not let in. */
+function refuseTooSmall(state: BrokerState, connection: Connection, clientId: string): void {
+  const reason = reasonCodes.packetTooLarge
+  const text = 'the maximum packet size of the client has no room for CONNACK'
+  refuseConnect(state, connection, { code: reason, reason, clientId, text })
 }
 
 /** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] One client id, one connection: the older one goes. */
@@ -127,31 +147,34 @@ function keepWill(state: BrokerState, session: Session, connect: ConnectPacket):
   recordWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0, dueAtMs: undefined })
 }
 
-function connackFor(state: BrokerState, session: Session, awaiting: AwaitingVerdict, sessionPresent: boolean) {
-  const properties = awaiting.connect.version === 5 ? connackProperties(state, session, awaiting) : undefined
+/** Without a word on the session: whether there is one changes nothing of its size. */
+function connackFor(state: BrokerState, awaiting: AwaitingVerdict): ConnackPacket {
+  const properties = awaiting.connect.version === 5 ? connackProperties(state, awaiting) : undefined
   // [MQTT-3.2.2-4] 3.1 has no session-present flag: its byte is reserved, and the encoder leaves it 0.
-  return { type: 'connack', sessionPresent, reasonCode: reasonCodes.success, properties } as const
+  return { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.success, properties }
 }
 
 /** What differs from what the client asked for or from what the standard takes for granted. */
-function connackProperties(state: BrokerState, session: Session, awaiting: AwaitingVerdict): ConnackProperties {
+function connackProperties(state: BrokerState, awaiting: AwaitingVerdict): ConnackProperties {
   const { settings } = state
-  const asked = awaiting.connect.properties
+  const { connect, clientId } = awaiting
+  const asked = connect.properties
+  const expirySeconds = sessionExpiry(state, connect)
   const properties: ConnackProperties = {
     receiveMaximum: settings.receiveMaximum,
     maximumPacketSizeBytes: settings.maxPacketBytes,
     topicAliasMaximum: settings.maxTopicAlias,
   }
-  if (session.expirySeconds !== (asked?.sessionExpiryIntervalSeconds ?? 0)) {
-    properties.sessionExpiryIntervalSeconds = session.expirySeconds
+  if (expirySeconds !== (asked?.sessionExpiryIntervalSeconds ?? 0)) {
+    properties.sessionExpiryIntervalSeconds = expirySeconds
   }
   if (settings.maximumQoS < 2) properties.maximumQoS = settings.maximumQoS === 0 ? 0 : 1
   if (!settings.retainAvailable) properties.retainAvailable = false
   if (!settings.wildcardSubscriptionAvailable) properties.wildcardSubscriptionAvailable = false
   if (!settings.sharedSubscriptionAvailable) properties.sharedSubscriptionAvailable = false
-  if (awaiting.connect.clientId === '') properties.assignedClientIdentifier = session.clientId
+  if (connect.clientId === '') properties.assignedClientIdentifier = clientId
   if (settings.serverKeepAliveSeconds !== undefined) properties.serverKeepAliveSeconds = settings.serverKeepAliveSeconds
   // [MQTT5-3.1.2-28] Only to those who asked: a part of the topic tree of their own for responses.
-  if (asked?.requestResponseInformation === true) properties.responseInformation = `response/${session.clientId}`
+  if (asked?.requestResponseInformation === true) properties.responseInformation = `response/${clientId}`
   return properties
 }

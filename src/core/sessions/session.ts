@@ -13,6 +13,7 @@ import type { Message } from '../message.ts'
 import type { RetainedCursor, SharedGroup, SubscriptionOptions } from '../topics/index.ts'
 import type { Delivery } from './delivery.ts'
 import { OutgoingWindow } from './outgoing-window.ts'
+import { PacketIdSet } from './packet-id-set.ts'
 import { PendingQueue } from './pending-queue.ts'
 
 /** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
@@ -71,7 +72,7 @@ export class Session {
   /** Deliveries in flight at most: the client's Receive Maximum or our own limit. */
   windowLimit: number
   /** QoS 2 packet ids that the client has not released, with the time at which each came. */
-  incoming: Map<PacketId, number> | undefined
+  incoming: PacketIdSet | undefined
   will: SessionWill | undefined
   /** When the will of a client that is gone is due; Infinity where none is. */
   willDueAtMs: number
@@ -123,6 +124,11 @@ export class Session {
   window(): OutgoingWindow<SessionDelivery> {
     this.outgoing ??= new OutgoingWindow()
     return this.outgoing
+  }
+
+  unreleased(): PacketIdSet {
+    this.incoming ??= new PacketIdSet()
+    return this.incoming
   }
 
   queue(): PendingQueue<SessionDelivery> {

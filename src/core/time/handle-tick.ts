@@ -103,7 +103,7 @@ function releaseOld(state: BrokerState, session: Session): void {
   session.isReleaseScheduled = false
   const { awaitReleaseTimeoutMs } = state.settings
   let oldestMs = Infinity
-  for (const [packetId, sinceMs] of session.incoming ?? []) {
+  for (const [packetId, sinceMs] of session.incoming?.entries() ?? []) {
     if (sinceMs + awaitReleaseTimeoutMs > state.nowMs) {
       oldestMs = Math.min(oldestMs, sinceMs)
       continue

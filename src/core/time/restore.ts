@@ -93,8 +93,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
 function restoreIncoming(state: BrokerState, clientId: string, packetId: number): void {
   const session = state.sessions.get(clientId)
   if (session === undefined) return
-  session.incoming ??= new Map()
-  session.incoming.set(packetId, state.nowMs)
+  session.unreleased().add(packetId, state.nowMs)
   if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
   session.isReleaseScheduled = true
   state.deadlines.add(state.nowMs + state.settings.awaitReleaseTimeoutMs, 'await-release', clientId)
