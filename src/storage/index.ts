@@ -12,5 +12,4 @@ export {
 } from './store.ts'
 export { openMemoryStore } from './memory-store.ts'
 export { type LevelStoreOptions, openLevelStore, type SyncMode } from './level-store.ts'
-export { type After, CommitQueue, type CommitQueueOptions } from './commit-queue.ts'
 export { type QueueBounds, type QueuePart, readAllQueueBounds, readQueue, readQueueBounds } from './queue-reading.ts'

@@ -285,6 +285,7 @@ function isOfDatabase(error: unknown): error is Error {
 }
 
 function failure(what: string, error: unknown): unknown {
+  if (error instanceof StorageFailure) return new StorageFailure(`${what}: ${error.message}`)
   if (!isOfDatabase(error)) return error
   return new StorageFailure(`${what}: ${error.message}`, { cause: error })
 }

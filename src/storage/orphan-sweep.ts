@@ -42,11 +42,6 @@ export class OrphanSweep {
     await this.#running
   }
 
-  /** Resolves when nothing is left to sweep. */
-  async finish(): Promise<void> {
-    await this.#running
-  }
-
   #run(prepare: () => Promise<void>): void {
     if (this.#isRunning || this.#isStopped) return
     this.#isRunning = true

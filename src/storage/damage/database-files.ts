@@ -1,7 +1,8 @@
 // The files of a LevelDB directory, as far as their names tell, and copies of them.
 
-import { copyFile, link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, link, mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { StorageFailure } from '../store.ts'
 
 /** Every file that holds records or says which file does; LevelDB's own log and lock are not among them. */
 const recordFile = /^(CURRENT|MANIFEST-\d+|\d+\.(ldb|sst|log))$/
@@ -81,16 +82,19 @@ export async function droppedFromLog(directory: string): Promise<string[]> {
   }
 }
 
-/** Writes as much as opening the database anew may write, to the disk, and takes it away again. Rejects if the disk does not take it. */
+/** Rejects if the disk takes no writes or has less room than opening the database anew may need. */
 export async function probeDisk(directory: string): Promise<void> {
-  let bytes = probeBytes
-  for (const [name, size] of await databaseFiles(directory)) if (isLog(name)) bytes += size
+  let neededBytes = spareBytes
+  for (const [name, size] of await databaseFiles(directory)) if (isLog(name)) neededBytes += size
+  const { bavail, bsize } = await statfs(dirname(directory))
+  if (bavail * bsize < neededBytes) throw new StorageFailure(`less than ${neededBytes} bytes are free on its disk`)
   const path = `${directory}.probe`
   try {
-    await writeFile(path, Buffer.alloc(bytes, 0x55), { flush: true, mode: 0o600 })
+    await writeFile(path, Buffer.alloc(probeBytes, 0x55), { flush: true, mode: 0o600 })
   } finally {
     await rm(path, { force: true })
   }
 }
 
-const probeBytes = 1_024 * 1_024
+const spareBytes = 1_024 * 1_024
+const probeBytes = 64 * 1_024

@@ -1,0 +1,40 @@
+// A process of its own for failing-disk.test.ts: its files may not grow beyond the limit that its shell has set. It commits until a
+// commit fails, shows that nothing else is taken before the store is reopened, reopens, goes on, and prints what happened.
+
+import { openLevelStore, StorageFailure } from '../../src/storage/index.ts'
+import { put, readAll } from './read-all.ts'
+import { queued } from './sample-records.ts'
+
+// Without a listener the signal would end the process; with one the write fails.
+process.on('SIGXFSZ', () => {})
+
+const story: string[] = []
+const alarms: string[] = []
+const store = await openLevelStore({
+  directory: process.argv[2] ?? '',
+  sync: 'commit',
+  syncIntervalMs: 1_000,
+  onAlarm: ({ text }) => alarms.push(text),
+})
+let committed = 0
+while (story.filter((line) => line === 'commit failed').length < 2) await commitNext()
+const found = (await readAll(store, { kind: 'queued', clientId: 'client' })).length
+await store.close()
+console.log(JSON.stringify({ story, committed, found, alarms }))
+
+async function commitNext(): Promise<void> {
+  const batch = put(...Array.from({ length: 50 }, (_, index) => queued('client', committed + index, 'x'.repeat(1_000))))
+  try {
+    await store.commit(batch)
+  } catch (error) {
+    if (!(error instanceof StorageFailure)) throw error
+    story.push('commit failed')
+    const seen = (await readAll(store, { kind: 'queued', clientId: 'client' })).length
+    story.push(seen === committed ? 'reads go on' : `reads show ${seen} of ${committed}`)
+    await store.commit([]).catch((failure: Error) => story.push(failure.message))
+    await store.reopen()
+    await store.commit(batch)
+    story.push('committed again')
+  }
+  committed += batch.length
+}

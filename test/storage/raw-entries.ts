@@ -1,0 +1,29 @@
+// What really lies in a database, beneath the store: for tests of what nobody can see through it.
+
+import { LevelDatabase } from '../../src/storage/level-database.ts'
+import { OperationList } from '../../src/storage/operation-list.ts'
+
+type Range = Parameters<LevelDatabase['slices']>[0]
+type Entry = readonly [key: Buffer, value: Buffer]
+
+/** The entries of a range of keys of a database that may be open in this process. */
+export async function rawEntries(directory: string, range: Range): Promise<Entry[]> {
+  const database = await LevelDatabase.open(directory)
+  const entries: Entry[] = []
+  for await (const slice of database.slices(range)) entries.push(...slice)
+  await database.close()
+  return entries
+}
+
+/** Puts bytes under a key of a database that may be open in this process. */
+export async function rawPut(directory: string, key: Buffer, value: Buffer): Promise<void> {
+  const database = await LevelDatabase.open(directory)
+  const operations = new OperationList()
+  operations.begin()
+  operations.writer.bytesOf(key)
+  operations.endKey()
+  operations.writer.bytesOf(value)
+  operations.endValue()
+  await database.write(operations, true)
+  await database.close()
+}

@@ -1,0 +1,82 @@
+// A session that ends takes everything with it at once, however much that is; what is left is swept away behind it.
+
+import assert from 'node:assert/strict'
+import { cpSync, rmSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { rangeOfKind } from '../../src/storage/record-keys.ts'
+import { LevelStage } from './level-stage.ts'
+import { rawEntries } from './raw-entries.ts'
+import { put, readAll, readEverything } from './read-all.ts'
+import { oneOfEachKind, queued, session } from './sample-records.ts'
+
+const swept = ['session', 'subscription', 'queued', 'outgoing', 'incoming', 'will', 'grave'] as const
+
+describe('an ended session', () => {
+  test('is swept away in the background', async (context) => {
+    const stage = new LevelStage(context)
+    const store = await stage.open()
+    await store.commit(put(...oneOfEachKind('client'), ...manyQueued(2_500)))
+    await store.commit([{ change: 'delete-session', clientId: 'client' }])
+    await untilSwept(stage)
+    assert.deepEqual(stage.alarms, [])
+  })
+
+  test('is swept after a restart if the process was killed before', async (context) => {
+    const stage = new LevelStage(context)
+    const store = await stage.open()
+    await store.commit(put(...manyQueued(2_500)))
+    const ended = store.commit([{ change: 'delete-session', clientId: 'client' }, ...put(queued('client', 7))])
+    await ended
+    const killed = `${stage.directory}-killed`
+    cpSync(stage.directory, killed, { recursive: true })
+    await store.close()
+    rmSync(stage.directory, { recursive: true })
+    cpSync(killed, stage.directory, { recursive: true })
+    const reopened = await stage.open()
+    assert.deepEqual(await readAll(reopened, { kind: 'queued' }), [queued('client', 7)])
+    await untilSwept(stage, 1)
+    assert.deepEqual(await readAll(reopened, { kind: 'queued' }), [queued('client', 7)])
+  })
+
+  test('shares its place with no later one, not even if nothing else of it is left', async (context) => {
+    const stage = new LevelStage(context)
+    const store = await stage.open()
+    await store.commit(put(queued('first', 1)))
+    await store.commit([{ change: 'delete', key: { kind: 'queued', clientId: 'first', sequence: 1 } }])
+    await store.close()
+    const reopened = await stage.open()
+    await reopened.commit(put(queued('second', 1)))
+    await reopened.commit(put(queued('first', 2)))
+    assert.deepEqual(await readAll(reopened, { kind: 'queued', clientId: 'second' }), [queued('second', 1)])
+    assert.deepEqual(await readAll(reopened, { kind: 'queued', clientId: 'first' }), [queued('first', 2)])
+  })
+
+  test('stays ended if its batch is written twice, as after a failed sync', async (context) => {
+    const stage = new LevelStage(context)
+    const store = await stage.open()
+    await store.commit(put(...oneOfEachKind('client')))
+    const batch = [
+      { change: 'delete-session', clientId: 'client' } as const,
+      ...put(session('client'), queued('client', 1)),
+    ]
+    await store.commit(batch)
+    await store.reopen()
+    await store.commit(batch)
+    const left = (await readEverything(store)).filter((record) => 'clientId' in record)
+    assert.deepEqual(left, [session('client'), queued('client', 1)])
+    await untilSwept(stage, 2)
+  })
+})
+
+function manyQueued(count: number): ReturnType<typeof queued>[] {
+  return Array.from({ length: count }, (_, sequence) => queued('client', sequence))
+}
+
+/** Waits until as many entries as are wanted are left of all that belongs to sessions. The runner ends a wait without an end. */
+async function untilSwept(stage: LevelStage, wanted = 0): Promise<void> {
+  for (;;) {
+    let count = 0
+    for (const kind of swept) count += (await rawEntries(stage.directory, rangeOfKind(kind))).length
+    if (count === wanted) return
+  }
+}

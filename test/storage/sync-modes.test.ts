@@ -1,0 +1,67 @@
+// When what was committed is on disk. Whether a write was synced is seen by the database's log: it is asked of LevelDB by a spy on its door.
+
+import assert from 'node:assert/strict'
+import { describe, mock, test, type TestContext } from 'node:test'
+import type { SyncMode } from '../../src/storage/index.ts'
+import { LevelDatabase } from '../../src/storage/level-database.ts'
+import { LevelStage } from './level-stage.ts'
+import { put } from './read-all.ts'
+import { queued } from './sample-records.ts'
+
+describe('a store that syncs', () => {
+  test('with every commit has each batch on disk before the commit resolves', async (context) => {
+    const { writes, store } = await open(context, 'commit')
+    await store.commit(put(queued('client', 1)))
+    await store.commit(put(queued('client', 2)))
+    assert.deepEqual(writes, ['synced', 'synced'])
+  })
+
+  test('in intervals has everything on disk one interval after the commit, and syncs nothing while nothing comes', async (context) => {
+    const { writes, store, timers } = await open(context, 'interval')
+    await store.commit(put(queued('client', 1)))
+    await store.commit(put(queued('client', 2)))
+    assert.deepEqual(writes, ['not synced', 'not synced'])
+    assert.deepEqual(
+      timers.map(({ delayMs }) => delayMs),
+      [250],
+    )
+    timers.shift()?.callback()
+    await store.commit([])
+    assert.deepEqual(writes, ['not synced', 'not synced', 'synced', 'not synced'])
+    assert.equal(timers.length, 1)
+  })
+
+  test('in intervals syncs what is left when it is closed', async (context) => {
+    const { writes, store } = await open(context, 'interval')
+    await store.commit(put(queued('client', 1)))
+    await store.close()
+    assert.deepEqual(writes, ['not synced', 'synced'])
+  })
+
+  test('never leaves it to the system, also when it is closed', async (context) => {
+    const { writes, store, timers } = await open(context, 'never')
+    await store.commit(put(queued('client', 1)))
+    await store.close()
+    assert.deepEqual(writes, ['not synced'])
+    assert.deepEqual(timers, [])
+  })
+})
+
+async function open(context: TestContext, sync: SyncMode) {
+  const stage = new LevelStage(context)
+  const timers: { delayMs: number; callback: () => void }[] = []
+  const after = (delayMs: number, callback: () => void): void => void timers.push({ delayMs, callback })
+  const store = await stage.open({ sync, syncIntervalMs: 250, after })
+  const writes: string[] = []
+  const write = LevelDatabase.prototype.write
+  const spy = mock.method(
+    LevelDatabase.prototype,
+    'write',
+    function (this: LevelDatabase, ...[operations, isSynced]: Parameters<typeof write>) {
+      writes.push(isSynced ? 'synced' : 'not synced')
+      return write.call(this, operations, isSynced)
+    },
+  )
+  context.after(() => spy.mock.restore())
+  return { store, writes, timers }
+}
