@@ -29,7 +29,9 @@ export class History {
     this.byPayload = new Map(this.publications.map((publication) => [publication.payload.toString(), publication]))
     this.numbers = new Map(this.publications.map((publication, number) => [publication, number]))
     this.dropped = new Set(
-      world.events('message-dropped').map((event) => `${event.clientId} ${event.message.payload().toString()}`),
+      world
+        .events('message-dropped')
+        .map((event) => `${event.reason} ${event.clientId} ${event.message.payload().toString()}`),
     )
     this.modern = new Set(actors.flatMap(({ client }) => (client.version === 5 ? client.messages : [])))
   }
@@ -57,13 +59,13 @@ export class History {
   }
 
   /**
-   * It may be missing: it has expired meanwhile, or one of the limits with a name was reached and the broker said so
-   * (only the queue in memory has so small a limit here, and only sessions that are not stored wait there).
+   * It may be missing: it has expired meanwhile, or one of the limits with a name was reached and the broker said so.
+   * A session that is stored has one such limit, on disk; the queue in memory is the limit of the others.
    */
   isExcused(client: Client, publication: Publication): boolean {
     const expiry = publication.properties?.messageExpiryIntervalSeconds
     if (expiry !== undefined && publication.firstSentAtMs + expiry * 1_000 <= this.world.nowMs) return true
-    const isStored = (client.session?.expirySeconds ?? 0) > 0
-    return !isStored && this.dropped.has(`${client.id} ${publication.payload.toString()}`)
+    const limit = (client.session?.expirySeconds ?? 0) > 0 ? 'storage-full' : 'queue-full'
+    return this.dropped.has(`${limit} ${client.id} ${publication.payload.toString()}`)
   }
 }
