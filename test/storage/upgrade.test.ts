@@ -1,0 +1,49 @@
+// A newer Godwit starts on the data of every older one.
+
+import assert from 'node:assert/strict'
+import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import type { StoredRecord } from '../../src/core/index.ts'
+import { LevelStage } from './level-stage.ts'
+import { allKinds, put, readEverything } from './read-all.ts'
+import { queued } from './sample-records.ts'
+
+const fixtures = join(import.meta.dirname, 'fixtures')
+const versions = readdirSync(fixtures).filter((name) => /^v\d+$/.test(name))
+
+describe('the data directory of an older version', () => {
+  test('is there for every version that a release has written', () => {
+    assert.deepEqual(versions, ['v1'])
+  })
+
+  for (const version of versions) {
+    test(`${version} gives every record of every kind, and takes new ones`, async (context) => {
+      const stage = new LevelStage(context)
+      cpSync(join(fixtures, version, 'messages'), stage.directory, { recursive: true })
+      const expected = recordsIn(join(fixtures, version, 'records.json'))
+      assert.deepEqual(new Set(expected.map(({ kind }) => kind)), new Set(allKinds))
+      const store = await stage.open()
+      assert.deepEqual(inOrder(await readEverything(store)), inOrder(expected))
+      await store.commit(put(queued('new', 1)))
+      await store.close()
+      const reopened = await stage.open()
+      assert.deepEqual(inOrder(await readEverything(reopened)), inOrder([...expected, queued('new', 1)]))
+      assert.deepEqual(stage.alarms, [])
+    })
+  }
+})
+
+function recordsIn(file: string): StoredRecord[] {
+  return JSON.parse(readFileSync(file, 'utf8')) as StoredRecord[]
+}
+
+/** As JSON with sorted names, so that neither the order of fields nor that of records counts. */
+function inOrder(records: readonly StoredRecord[]): string[] {
+  return records.map((record) => JSON.stringify(record, withSortedNames)).sort()
+}
+
+function withSortedNames(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
