@@ -18,7 +18,7 @@ import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
 import { handleCommitted } from './delivery/committed.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
-import { remove } from './delivery/stored-queue.ts'
+import { releaseBody, remove } from './delivery/stored-queue.ts'
 import type { Input } from './inputs.ts'
 import type { Batch, Outputs } from './outputs.ts'
 import type { CoreSettings } from './settings.ts'
@@ -92,6 +92,9 @@ function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }
       return restoreQueue(state, input)
     case 'bodies-counted':
       return handleBodiesCounted(state, input)
+    case 'bodies-released':
+      for (const bodyId of input.bodyIds) releaseBody(state, bodyId)
+      return
     case 'tick':
       return handleTick(state)
     case 'command':

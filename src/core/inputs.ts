@@ -49,6 +49,8 @@ export type Input =
       readonly counts: readonly (readonly [bodyId: number, references: number])[]
       readonly isEnd: boolean
     }
+  /** Queued records of ended sessions have gone, and with each its reference to a shared body. */
+  | { readonly kind: 'bodies-released'; readonly bodyIds: readonly number[] }
   /** Time has passed `nextDeadlineMs`, or there is work left (`view.hasMoreWork`). */
   | { readonly kind: 'tick' }
   /** The operator (HTTP API, ctl) wants something. Answered among the outputs by `command-done`. */

@@ -26,15 +26,17 @@ await run().catch((error: unknown) => {
 })
 
 async function run(): Promise<void> {
+  let shard: Shard | undefined
   counters.clearGauges()
   const store = await openLevelStore({
     directory: join(start.dataDirectory, 'store'),
     sync: start.storage.sync,
     syncIntervalMs: start.storage.syncIntervalMs,
     onAlarm: ({ alarm, text }) => post({ kind: 'alarm', name: alarm, message: text }),
+    onReleased: (bodyIds) => shard?.input({ kind: 'bodies-released', bodyIds }),
   })
   const clock = new Clock(await readClock(store))
-  const shard = new Shard({ start, store, clock, counters, log, alarm, fail })
+  shard = new Shard({ start, store, clock, counters, log, alarm, fail })
   await restoreBroker(store, shard.core, clock.nowMs())
   shard.input({ kind: 'tick' })
   await listen(shard)

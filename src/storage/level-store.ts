@@ -11,7 +11,7 @@ import { openSoundly } from './damage/sound-opening.ts'
 import { isDamage, type LevelDatabase } from './level-database.ts'
 import { LevelReading } from './level-reading.ts'
 import { OperationList } from './operation-list.ts'
-import { OrphanSweep } from './orphan-sweep.ts'
+import { type BodyReleases, OrphanSweep } from './orphan-sweep.ts'
 import { lifeKey } from './record-keys.ts'
 import { readLife } from './record-values.ts'
 import { SessionLives } from './session-lives.ts'
@@ -36,6 +36,11 @@ export interface LevelStoreOptions {
   /** For `sync: 'interval'`: so long at most after its commit a batch is on disk. */
   readonly syncIntervalMs: number
   readonly onAlarm: (alarm: StorageAlarm) => void
+  /**
+   * Hears of each reference to a shared body that went with a session ended through this store, some time after the
+   * commit that ended it.
+   */
+  readonly onReleased?: (bodyIds: readonly number[]) => void
   /** The number of the shard, 0 to 255; it numbers its batches and sessions by itself. 0 if left out. */
   readonly shard?: number
   /** Calls back once after so long; the timers of the process if left out. */
@@ -70,6 +75,8 @@ class LevelStore implements Store {
   /** What in the database cannot be read: it is repaired before it is opened again. */
   #suspicion: string | undefined
   #isSyncDue = false
+  /** Lives that ended since the store was opened first: their references were counted by whoever uses the store. */
+  readonly #countedLives = new Set<Life>()
   /** Readers that came while the database was not open. */
   readonly #waiting: (() => void)[] = []
 
@@ -143,12 +150,19 @@ class LevelStore implements Store {
       inTurn: (act) => this.#inTurn(act),
       onUnreadable: (error) => this.#suspect(error),
     })
-    const sweep = new OrphanSweep(database, (error) => this.#sweepFailed(error))
+    const sweep = new OrphanSweep(database, this.#releases(), (error) => this.#sweepFailed(error))
     const lives = new SessionLives(await firstFreeLife(database, shard))
     this.#opening = { database, journal, lives, badRecords, sweep }
     this.#mustReopen = false
     sweep.start(shard)
     this.#tellWaiting()
+  }
+
+  #releases(): BodyReleases {
+    return {
+      isCounted: (life) => this.#countedLives.has(life),
+      released: (bodyIds) => this.#options.onReleased?.(bodyIds),
+    }
   }
 
   #tellWaiting(): void {
@@ -174,7 +188,10 @@ class LevelStore implements Store {
       await database.write(this.#operations, this.#options.sync === 'commit')
       lives.settle()
       journal.settle()
-      for (const life of ended) sweep.add(life)
+      for (const life of ended) {
+        this.#countedLives.add(life)
+        sweep.add(life)
+      }
     } catch (error) {
       lives.forget()
       if (!isOfDatabase(error)) throw error

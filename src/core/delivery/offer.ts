@@ -8,7 +8,7 @@ import type { DropReason } from '../outputs.ts'
 import { publishHead } from '../send-list.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
 import { fits, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
-import { forgetDelivery, keepDelivery, put } from './stored-queue.ts'
+import { forgetDelivery, keepDelivery, put, remove } from './stored-queue.ts'
 
 /** QoS 0: now or never. */
 export function offerAtMostOnce(
@@ -118,14 +118,19 @@ function reasonNotToSend(
   return undefined
 }
 
-function abandon(
+/** It is over without the client: as if it had been delivered. */
+export function abandon(
   state: BrokerState,
   session: Session,
   delivery: SessionDelivery,
   message: Message,
   reason: DropReason,
 ): void {
-  if (delivery.packetId !== 0) session.window().remove(delivery)
+  if (delivery.packetId !== 0) {
+    session.window().remove(delivery)
+    if (delivery.qos === 2 && delivery.sequence !== 0)
+      remove(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
+  }
   state.countDrop(session, message, reason)
   forgetDelivery(state, session, delivery)
 }

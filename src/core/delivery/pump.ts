@@ -4,14 +4,14 @@
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { fromStored, type Message } from '../message.ts'
+import { fromStored } from '../message.ts'
 import type { QueuedRecord, StoredRecord } from '../records.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import { parseTopicName, type PacketId } from '../../protocol/index.ts'
-import { hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
+import { abandon, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
 import { fits, sendAck } from './send-to-client.ts'
-import { forgetDelivery, remove } from './stored-queue.ts'
+import { forgetDelivery } from './stored-queue.ts'
 
 /** Sends what may be sent now. Called whenever room has appeared: an acknowledgement, a report of sent bytes. */
 export function pump(state: BrokerState, session: Session): void {
@@ -58,17 +58,8 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
     const { message } = delivery
     if (fits(state, connection, message, delivery.subscriptionIdentifiers))
       transmit(state, session, connection, delivery, message)
-    else giveUp(state, session, delivery, message)
-  }
-}
-
-/** [MQTT5-3.1.2-25] The client has come back with a smaller Maximum Packet Size: as if it had been delivered. */
-function giveUp(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
-  session.outgoing?.remove(delivery)
-  state.countDrop(session, message, 'too-large')
-  forgetDelivery(state, session, delivery)
-  if (delivery.sequence !== 0 && delivery.qos === 2) {
-    remove(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
+    // [MQTT5-3.1.2-25] The client has come back with a smaller Maximum Packet Size.
+    else abandon(state, session, delivery, message, 'too-large')
   }
 }
 
