@@ -123,6 +123,15 @@ function measurePlansBeside(unrelated: number, report: (what: string, figure: st
 /** One change in so many messages: 1,000 a second beside 3,000,000 messages a second. */
 const messagesPerChange = 3_000
 
+const changer: Subscriber = { id: -1 }
+
+/** Each filter is subscribed to and, with the next change, unsubscribed from. */
+function change(routes: Routes<Subscriber>, filter: (at: number) => string, number: number): void {
+  const changed = filterOf(filter(number >> 1))
+  if ((number & 1) === 0) routes.subscribe(changed, changer, options)
+  else routes.unsubscribe(changed, changer)
+}
+
 function measureChurn(): void {
   const topics = deviceTopics(100_000)
   const routes = usualRoutes(topics)
@@ -131,15 +140,11 @@ function measureChurn(): void {
   const order = Array.from({ length: 3_000_000 }, () => topics[Math.floor(random() * 100_000)])
   // The quiet run makes its changes too, but to other routes: so the difference is what the plans cost, and not the loop.
   const elsewhere = new Routes<Subscriber>()
-  const subscriber: Subscriber = { id: -1 }
+  const plans = new Map(topics.map((topic) => [topic, routes.planFor(topic)]))
   const nsBeside = (changed: Routes<Subscriber>, filter: (at: number) => string): number =>
     nsPerCall(order.length, (at) => {
       routes.planFor(order[at])
-      if (at % messagesPerChange !== 0) return
-      // Each filter is subscribed to and, with the next change, unsubscribed from.
-      const change = at / messagesPerChange
-      if ((change & 1) === 0) changed.subscribe(filterOf(filter(change >> 1)), subscriber, options)
-      else changed.unsubscribe(filterOf(filter(change >> 1)), subscriber)
+      if (at % messagesPerChange === 0) change(changed, filter, at / messagesPerChange)
     })
 
   const shapes: [name: string, filter: (at: number) => string][] = [
@@ -153,6 +158,17 @@ function measureChurn(): void {
   for (const [name, filter] of shapes) {
     const quiet = nsBeside(elsewhere, filter)
     const busy = nsBeside(routes, filter)
+    let anew = 0
+    for (const [at, topic] of order.entries()) {
+      const plan = routes.planFor(topic)
+      if (plans.get(topic) !== plan) anew += 1
+      plans.set(topic, plan)
+      if (at % messagesPerChange === 0) change(routes, filter, at / messagesPerChange)
+    }
+    say(
+      `1,000 changes a second of ${name}: plans made anew`,
+      `${((anew / order.length) * 100).toFixed(2).padStart(9)} %`,
+    )
     const share = ((busy - quiet) / messageBudgetNs) * 100
     say(
       `1,000 changes a second of ${name}`,
