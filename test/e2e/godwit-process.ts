@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
+/** For `node`. */
+export const godwitProgram = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 
 /** A process whose output is kept and can be waited for. */
 export class WatchedProcess {
@@ -61,7 +62,7 @@ export class WatchedProcess {
 
 /** `godwit` with these arguments. It is ended with the test at the latest. */
 export function runGodwit(t: TestContext, words: readonly string[], environment?: NodeJS.ProcessEnv): WatchedProcess {
-  const godwit = new WatchedProcess(process.execPath, [program, ...words], environment)
+  const godwit = new WatchedProcess(process.execPath, [godwitProgram, ...words], environment)
   t.after(() => godwit.stop('SIGKILL'))
   return godwit
 }

@@ -1,0 +1,13 @@
+// A real shard that breaks when somebody puts a file `break-now` into its data directory.
+
+import { watch } from 'node:fs'
+import { workerData } from 'node:worker_threads'
+import type { ShardStart } from '../../src/shard/index.ts'
+
+const { dataDirectory } = workerData as ShardStart
+
+watch(dataDirectory, (_, file) => {
+  if (file === 'break-now') throw new Error('broken on purpose')
+})
+
+await import('../../src/shard/worker.ts')

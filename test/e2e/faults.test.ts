@@ -1,0 +1,118 @@
+// What must be survived, made to happen to the real program.
+
+import assert from 'node:assert/strict'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import mqtt, { type MqttClient } from 'mqtt'
+import { loadConfig } from '../../src/config/index.ts'
+import { type RunningNode, startNode } from '../../src/node/index.ts'
+import { godwitProgram, temporaryFolder, WatchedProcess } from './godwit-process.ts'
+
+async function nodeThatCanBreak(t: TestContext): Promise<RunningNode> {
+  const dataDir = await temporaryFolder(t)
+  const loaded = loadConfig({ overrides: ['listeners.tcp.bind="127.0.0.1:0"', 'log.to=[file]'] })
+  assert.ok('config' in loaded)
+  const { config, warnings } = loaded
+  const started = await startNode({
+    config: { ...config, node: { ...config.node, dataDir } },
+    warnings,
+    installation: { root: dataDir, isCheckout: true },
+    shardEntry: new URL('./crashing-shard.ts', import.meta.url),
+  })
+  assert.ok('node' in started, JSON.stringify(started))
+  t.after(() => started.node.stop())
+  return started.node
+}
+
+const durable = { protocolVersion: 5, clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
+
+function persistentClient(t: TestContext, port: number): MqttClient {
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...durable, clientId: 'patient', reconnectPeriod: 20 })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+test('a shard that breaks comes back on its port with its durable sessions and what was acknowledged', async (t) => {
+  const node = await nodeThatCanBreak(t)
+  const { port } = node.listeners[0]
+  const first = persistentClient(t, port)
+  await new Promise<void>((resolve) => first.once('connect', () => resolve()))
+  await first.subscribeAsync('kept/#', { qos: 1 })
+  await first.endAsync()
+  const publisher = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 20 })
+  publisher.on('error', () => {})
+  t.after(() => publisher.end(true))
+  await publisher.publishAsync('kept/before', 'x', { qos: 1 })
+
+  const isBack = new Promise<void>((resolve) => publisher.once('connect', () => resolve()))
+  await writeFile(join(node.dataDirectory, 'break-now'), '')
+  await isBack
+  await rm(join(node.dataDirectory, 'break-now'))
+  await publisher.publishAsync('kept/after', 'x', { qos: 1 })
+
+  const topics: string[] = []
+  const second = persistentClient(t, port)
+  await new Promise<void>((resolve) => {
+    second.on('message', (topic) => {
+      topics.push(topic)
+      if (topics.length === 2) resolve()
+    })
+  })
+  assert.deepEqual(topics, ['kept/before', 'kept/after'])
+  const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
+  assert.match(log, /a shard died and is started again.*broken on purpose/)
+  assert.match(log, /a shard is back/)
+})
+
+const openFileLimit = 200
+
+test('more half-open connections than descriptors: the surplus is let in and out, and a healthy client is served', async (t) => {
+  const folder = await temporaryFolder(t)
+  const words = [godwitProgram, 'start', '--data', folder, '--set', 'listeners.tcp.bind=127.0.0.1:0']
+  const limited = ['-c', `ulimit -n ${openFileLimit}; exec "$0" "$@"`, process.execPath, ...words]
+  const godwit = new WatchedProcess('sh', limited)
+  t.after(() => godwit.stop('SIGKILL'))
+  const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
+  const sockets: Socket[] = []
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  const closed: Promise<unknown>[] = []
+  for (let count = 0; count < openFileLimit + 50; count += 1) {
+    const socket = connect(Number(port), '127.0.0.1').resume()
+    socket.on('error', () => {})
+    sockets.push(socket)
+    closed.push(
+      new Promise<void>((resolve) => socket.once('close', () => resolve())).then(() =>
+        sockets.splice(sockets.indexOf(socket), 1),
+      ),
+    )
+    // One of the surplus may be reset before it is told that it was connected.
+    await new Promise<void>((resolve) => socket.once('connect', () => resolve()).once('close', () => resolve()))
+  }
+  // Half of the descriptors are for connections where there are so few.
+  const surplus = openFileLimit + 50 - openFileLimit / 2
+  await firstOf(closed, surplus)
+  assert.equal(sockets.length, openFileLimit / 2)
+
+  for (const socket of sockets.slice(0, 2)) socket.destroy()
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 20 })
+  t.after(() => client.end(true))
+  await client.publishAsync('still', 'alive', { qos: 1 })
+  assert.equal(await godwit.stop(), 0)
+})
+
+/** Resolves when `count` of the promises have. */
+function firstOf(promises: readonly Promise<unknown>[], count: number): Promise<void> {
+  return new Promise((resolve) => {
+    let settled = 0
+    const note = (): void => {
+      settled += 1
+      if (settled === count) resolve()
+    }
+    for (const promise of promises) void promise.then(note)
+  })
+}
