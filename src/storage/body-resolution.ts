@@ -28,7 +28,7 @@ export function resolveBodies(
     }
     const message = bodies.get(record.message)
     if (message === undefined) bereft.push(`${record.sequence} of '${record.clientId}' (body ${record.message})`)
-    else resolved.push({ ...record, message })
+    else resolved.push({ ...record, message, bodyId: record.message })
   }
   if (bereft.length > 0) onAlarm({ alarm: 'body-missing', text: bodyMissingText(bereft) })
   return resolved

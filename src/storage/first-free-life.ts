@@ -11,8 +11,7 @@ export async function firstFreeLife(database: LevelDatabase, shard: number): Pro
   const begun = await database.get(begunKey(shard))
   if (begun !== undefined) highest = Math.max(highest, lifeIn(begunKey(shard), begun))
   for (const kind of ['grave', ...sessionKinds] as const) {
-    const { gte, lt } = rangeOfShard(kind, shard)
-    const key = await database.lastKey(gte, lt)
+    const key = await database.lastKey(rangeOfShard(kind, shard))
     if (key !== undefined) highest = Math.max(highest, lifeOfKey(key))
   }
   return highest + 1

@@ -62,6 +62,7 @@ export class LevelReading {
 
   /** How many queued records refer to each body, in slices. */
   async *bodyReferences(): AsyncIterable<BodyReferences[]> {
+    if ((await this.#database.lastKey(rangeOfKind('body'), this.#moment)) === undefined) return
     const counts = new ReferenceCounts()
     for await (const entries of this.queueEntries()) {
       for (const { bodyId } of entries) if (bodyId !== undefined) counts.add(bodyId)

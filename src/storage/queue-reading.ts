@@ -18,7 +18,13 @@ export interface QueuePart {
   readonly isEnd: boolean
 }
 
-/** The answer to the core's question `load-queue`: at most `limit` queued records from `fromSequence` (inclusive) on. */
+/** A part ends after so many bytes of payloads, however few messages they are: it has to fit into memory. */
+const maxPartBytes = 4_194_304
+
+/**
+ * The answer to the core's question `load-queue`: at most `limit` queued records from `fromSequence` (inclusive) on, and
+ * no more than fit into some megabytes.
+ */
 export async function readQueue(
   store: Store,
   clientId: string,
@@ -32,13 +38,20 @@ export async function readQueue(
   outgoing.sort((a, b) => a.sequence - b.sequence)
   const records: StoredRecord[] = outgoing
   let count = 0
+  let bytes = 0
   // One more than asked for tells whether more follow.
   const range = { kind: 'queued', clientId, fromSequence, limit: limit + 1, withBodies: true } as const
   for await (const record of store.read(range)) {
+    if (count === limit || bytes >= maxPartBytes) return { records, isEnd: false }
     count += 1
-    if (count <= limit) records.push(record)
+    bytes += payloadBytes(record)
+    records.push(record)
   }
-  return { records, isEnd: count <= limit }
+  return { records, isEnd: true }
+}
+
+function payloadBytes(record: StoredRecord): number {
+  return record.kind === 'queued' && typeof record.message !== 'number' ? record.message.payload.byteLength : 0
 }
 
 /** The first and the last queued record of a session and how many there are; undefined: none. */

@@ -146,7 +146,7 @@ for (const [name, open] of Object.entries(stores)) {
       )
       await store.commit(put(outgoing(7, 5), outgoing(9, 4)))
       const resolved = (sequence: number): StoredRecord =>
-        ({ ...queued('client', sequence), message: shared }) as StoredRecord
+        ({ ...queued('client', sequence), message: shared, bodyId: 9 }) as StoredRecord
       const front = [outgoing(9, 4), outgoing(7, 5)]
       assert.deepEqual(await readQueue(store, 'client', 4, 2), {
         records: [...front, queued('client', 4), resolved(5)],
