@@ -1,0 +1,395 @@
+// What CONNECT and CONNACK of 5.0 say in properties and reason codes, and DISCONNECT of 5.0.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes, type ReasonCode } from '../../src/protocol/index.ts'
+import { World } from '../simulator/world.ts'
+import {
+  assertBytesEnd,
+  assertClosed,
+  bytes,
+  connectBytes,
+  connectedRaw,
+  connectedWire,
+  durable,
+  publishBytes,
+  RawEnd,
+  sendBytes,
+  subscribeBytes,
+  text,
+  typesOf,
+} from './raw.ts'
+
+describe('sessions of MQTT 5.0', () => {
+  test('[MQTT5-3.1.2-23] [MQTT5-4.1.0-2] a session outlives its connection for its expiry and no longer', () => {
+    const world = new World()
+    const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 60 })
+    client.subscribe('a')
+    client.drop()
+    world.passSeconds(59)
+    assert.equal(client.connect({ cleanStart: false })?.sessionPresent, true)
+    client.drop()
+    world.passSeconds(61)
+    assert.equal(world.view.sessions, 0)
+    assert.equal(client.connect()?.sessionPresent, false)
+    assert.equal(world.records().filter(({ kind }) => kind === 'subscription').length, 0)
+  })
+
+  test('[MQTT5-3.1.2-23] an expiry of 0xFFFFFFFF is for ever', () => {
+    const world = new World()
+    const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 0xffffffff })
+    client.drop()
+    world.passSeconds(10 * 365 * 86_400)
+    assert.equal(client.connect({ cleanStart: false })?.sessionPresent, true)
+  })
+
+  test('[MQTT5-3.1.2-23] [MQTT5-4.1.0-2] DISCONNECT may shorten or lengthen it', () => {
+    const world = new World()
+    const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 60 })
+    client.disconnect({ properties: { sessionExpiryIntervalSeconds: 600 } })
+    world.passSeconds(599)
+    assert.equal(client.connect({ cleanStart: false })?.sessionPresent, true)
+    client.disconnect({ properties: { sessionExpiryIntervalSeconds: 0 } })
+    assert.equal(world.view.sessions, 0)
+  })
+
+  test('[MQTT5-3.1.2-23] an expiry that is longer than allowed is cut, and CONNACK says so', () => {
+    const world = new World({ settings: { maxSessionExpirySeconds: 100 } })
+    const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 1_000 })
+    assert.equal(client.connack?.properties?.sessionExpiryIntervalSeconds, 100)
+    assert.equal(
+      world.connect('modest', { sessionExpirySeconds: 50 }).connack?.properties?.sessionExpiryIntervalSeconds,
+      undefined,
+    )
+    client.drop()
+    world.passSeconds(101)
+    assert.equal(world.view.client('me'), undefined)
+  })
+
+  test('[MQTT5-3.1.4-3] [MQTT5-4.13.2-1] the client whose place is taken is told 0x8E', () => {
+    const world = new World()
+    const first = connectedWire(world, 5, { clientId: 'me' })
+    connectedWire(world, 5, { clientId: 'me' })
+    assert.deepEqual(
+      first.of('disconnect').map(({ reasonCode }) => reasonCode),
+      [reasonCodes.sessionTakenOver],
+    )
+    assert.equal(first.isOpen, false)
+  })
+})
+
+describe('client ids of MQTT 5.0', () => {
+  test('[MQTT5-3.1.3-7] [MQTT5-3.2.2-16] an empty client id is answered with an assigned one, under which the session is found again', () => {
+    const world = new World()
+    const client = world.connect('', { cleanStart: false, sessionExpirySeconds: 60 })
+    const assigned = client.connack?.properties?.assignedClientIdentifier ?? ''
+    assert.notEqual(assigned, '')
+    client.subscribe('a')
+    client.drop()
+    const wire = connectedWire(world, 5, { clientId: assigned, cleanStart: false })
+    assert.equal(wire.of('connack')[0]?.sessionPresent, true)
+    assert.equal(world.connect('mine').connack?.properties?.assignedClientIdentifier, undefined)
+  })
+
+  test('[MQTT5-3.2.2-16] no session has an assigned id yet, not even one that a client chose with foresight', () => {
+    const world = new World()
+    const assigned = world.connect('').connack?.properties?.assignedClientIdentifier ?? ''
+    const next = assigned.replace(/1$/, '2')
+    assert.notEqual(next, assigned)
+    world.connect(next, { ...durable })
+    const other = world.connect('').connack?.properties?.assignedClientIdentifier
+    assert.notEqual(other, next)
+    assert.equal(world.view.sessions, 3)
+  })
+})
+
+describe('CONNACK of MQTT 5.0', () => {
+  const refusals: readonly ReasonCode[] = [0x80, 0x83, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8c, 0x97, 0x9c, 0x9d, 0x9f]
+  for (const reason of refusals) {
+    test(`[MQTT5-3.2.2-7] [MQTT5-3.2.2-8] [MQTT5-4.13.2-1] a refusal with ${reason} is told with that code, then the end`, () => {
+      const world = new World({ host: { verdict: () => ({ verdict: { allowed: false, reason }, afterMs: 0 }) } })
+      const end = new RawEnd(world)
+      assert.equal(end.send(connectBytes(5)), `20030 0${reason.toString(16)}00`.replace(' ', ''))
+      assert.equal(end.isOpen, false)
+    })
+  }
+
+  test('[MQTT5-3.2.2-9] a broker that takes less than QoS 2 says so, one that takes all does not', () => {
+    for (const maximumQoS of [0, 1] as const) {
+      const client = new World({ settings: { maximumQoS } }).connect('me')
+      assert.equal(client.connack?.properties?.maximumQoS, maximumQoS)
+    }
+    assert.equal(new World().connect('me').connack?.properties?.maximumQoS, undefined)
+  })
+
+  test('[MQTT5-3.2.2-10] [MQTT5-3.8.4-7] and still takes subscriptions for every QoS, granting what it has', () => {
+    const world = new World({ settings: { maximumQoS: 1 } })
+    const client = world.connect('me')
+    const granted = ([0, 1, 2] as const).map((qos) => client.subscribe(`a/${qos}`, { qos })?.reasonCodes[0])
+    assert.deepEqual(granted, [0, 1, 1])
+  })
+
+  test('[MQTT5-3.2.2-11] a PUBLISH above the maximum QoS ends the connection with 0x9B', () => {
+    const world = new World({ settings: { maximumQoS: 1 } })
+    const client = world.connect('me')
+    sendBytes(world, client, publishBytes(5, 'a', { flags: 0x04, packetId: 1 }))
+    assertClosed(client, 'qosNotSupported')
+  })
+
+  test('[MQTT5-3.2.2-14] a retained PUBLISH where nothing can be retained ends the connection with 0x9A', () => {
+    const world = new World({ settings: { retainAvailable: false } })
+    const client = world.connect('me')
+    assert.equal(client.connack?.properties?.retainAvailable, false)
+    sendBytes(world, client, publishBytes(5, 'a', { flags: 0x01, payload: 'x' }))
+    assertClosed(client, 'retainNotSupported')
+  })
+
+  test('[MQTT5-3.2.2-15] a packet larger than CONNACK allows ends the connection with 0x95, before it is there', () => {
+    const world = new World({ settings: { maxPacketBytes: 1_000 } })
+    const client = world.connect('me')
+    assert.equal(client.connack?.properties?.maximumPacketSizeBytes, 1_000)
+    sendBytes(world, client, bytes`30 e6 07`)
+    assertClosed(client, 'packetTooLarge')
+    const exact = world.connect('exact')
+    sendBytes(world, exact, publishBytes(5, 'a', { payload: 'x'.repeat(1_000 - 3 - 3 - 1) }))
+    assert.equal(exact.isConnected, true)
+  })
+
+  test('[MQTT5-3.2.2-22] [MQTT5-3.2.2-21] [MQTT5-3.1.2-21] the keep alive of the client holds unless CONNACK says another', () => {
+    const own = new World()
+    const client = own.connect('me', { keepAliveSeconds: 10 })
+    assert.equal(client.connack?.properties?.serverKeepAliveSeconds, undefined)
+    own.passSeconds(16)
+    assert.equal(client.hasOpenConnection, false)
+
+    const world = new World({ settings: { serverKeepAliveSeconds: 100 } })
+    const other = world.connect('me', { keepAliveSeconds: 10 })
+    assert.equal(other.connack?.properties?.serverKeepAliveSeconds, 100)
+    world.passSeconds(149)
+    assert.equal(other.hasOpenConnection, true)
+    world.passSeconds(2)
+    assertClosed(other, 'keepAliveTimeout')
+  })
+
+  test('[MQTT5-3.1.2-28] response information is for those who ask for it', () => {
+    const world = new World()
+    const information = (asked: boolean | undefined): string | undefined =>
+      world.connect('me', asked === undefined ? {} : { properties: { requestResponseInformation: asked } }).connack
+        ?.properties?.responseInformation
+    assert.equal(information(undefined), undefined)
+    assert.equal(information(false), undefined)
+    assert.equal(typeof information(true), 'string')
+  })
+
+  test('[MQTT5-4.12.0-1] an authentication method that the broker does not know is told so and closed', () => {
+    const end = new RawEnd(new World())
+    assert.equal(end.send(connectBytes(5, { properties: [bytes`15 ${text('RUNES')}`] })), '2003008c00')
+    assert.equal(end.isOpen, false)
+  })
+
+  test('[MQTT5-4.12.0-6] without one there is no AUTH and no method in CONNACK', () => {
+    const world = new World()
+    const wire = connectedWire(world, 5)
+    wire.send({ type: 'pingreq' })
+    world.settle()
+    assert.deepEqual(typesOf(wire.received), ['connack', 'pingresp'])
+    assert.equal(wire.of('connack')[0]?.properties?.authenticationMethod, undefined)
+  })
+
+  test('[MQTT5-4.12.0-7] [MQTT5-4.12.1-1] AUTH from a client without a method is a protocol error', () => {
+    assertBytesEnd(5, bytes`f0 0a 19 08 15 ${text('RUNES')}`, 'protocolError', new World())
+  })
+
+  test('[MQTT5-3.1.2-30] nothing but AUTH is heard behind a CONNECT with a method', () => {
+    const world = new World()
+    const listener = world.subscriber('#')
+    const end = new RawEnd(world)
+    const connect = connectBytes(5, { properties: [bytes`15 ${text('RUNES')}`] })
+    end.send(connect, publishBytes(5, 'a', { payload: 'x' }))
+    assert.deepEqual(listener.payloads, [])
+  })
+
+  test('[MQTT5-3.15.1-1] AUTH with flags is malformed', () => {
+    assertBytesEnd(5, bytes`f1 00`, 'malformedPacket', new World())
+  })
+})
+
+describe('the maximum packet size of a client', () => {
+  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-25] a message that is too large for a client is as if delivered, and others are', () => {
+    const world = new World()
+    const small = world.subscriber('a', { maximumPacketBytes: 100 })
+    const large = world.subscriber('a')
+    const author = world.connect('author')
+    for (const qos of [0, 1, 2] as const) {
+      const publication = author.publish('a', 'x'.repeat(100), { qos })
+      author.publish('a', `small ${qos}`, { qos })
+      assert.equal(publication.isComplete, true)
+    }
+    assert.deepEqual(small.payloads, ['small 0', 'small 1', 'small 2'])
+    assert.equal(large.payloads.length, 6)
+    assert.equal(world.view.counts.dropped['too-large'], 3)
+    assert.equal(world.view.client(small.id)?.inflight, 0)
+  })
+
+  test('[MQTT5-3.1.2-24] the limit is exact, packet by packet', () => {
+    const world = new World()
+    const client = world.subscriber('a', { maximumPacketBytes: 100 })
+    const author = world.connect('author')
+    // Two bytes of fixed header, three of topic, one of property length.
+    author.publish('a', 'x'.repeat(94))
+    author.publish('a', 'x'.repeat(95))
+    author.publish('a', 'x'.repeat(92), { qos: 1 })
+    author.publish('a', 'x'.repeat(93), { qos: 1 })
+    assert.deepEqual(
+      client.payloads.map((payload) => payload.length),
+      [94, 92],
+    )
+  })
+
+  test('[MQTT5-3.1.2-25] what is stored and too large for the client that comes back does not stay behind', () => {
+    const world = new World()
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a')
+    sleeper.disconnect()
+    world.publish('a', 'x'.repeat(200), { qos: 1 })
+    world.publish('a', 'y'.repeat(200), { qos: 2 })
+    world.publish('a', 'small', { qos: 1 })
+    sleeper.connect({ maximumPacketBytes: 100 })
+    assert.deepEqual(sleeper.payloads, ['small'])
+    assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'outgoing').length, 0)
+  })
+
+  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-25] so is what was under way when it comes back with a smaller one', () => {
+    const world = new World()
+    const client = connectedWire(world, 5, {
+      clientId: 'me',
+      cleanStart: false,
+      properties: { sessionExpiryIntervalSeconds: 600 },
+    })
+    client.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
+    world.settle()
+    world.publish('a', 'x'.repeat(200), { qos: 1 })
+    world.publish('a', 'x'.repeat(200), { qos: 2 })
+    client.break(0)
+    world.settle()
+    const back = connectedWire(world, 5, {
+      clientId: 'me',
+      cleanStart: false,
+      properties: { sessionExpiryIntervalSeconds: 600, maximumPacketSizeBytes: 100 },
+    })
+    world.publish('a', 'small', { qos: 1 })
+    assert.deepEqual(
+      back.of('publish').map((packet) => packet.qos),
+      [1],
+    )
+    assert.equal(world.view.client('me')?.inflight, 1)
+  })
+
+  test('[MQTT5-3.1.2-24] [MQTT5-3.2.2-19] [MQTT5-3.2.2-20] a CONNACK that would be too large is not sent', () => {
+    const world = new World()
+    const end = new RawEnd(world)
+    const answer = end.send(connectBytes(5, { properties: [bytes`27 0000000a`] }))
+    assert.ok(answer.length <= 20, `${answer.length / 2} bytes for a client that takes 10`)
+    assert.equal(end.isOpen, false, 'who cannot be told what holds cannot be let in')
+  })
+
+  test('[MQTT5-3.1.2-24] [MQTT5-3.9.2-1] [MQTT5-3.9.2-2] [MQTT5-3.11.2-1] [MQTT5-3.11.2-2] [MQTT5-3.14.2-3] [MQTT5-3.14.2-4] nor is a SUBACK, an UNSUBACK or a DISCONNECT', () => {
+    for (const request of ['subscribe', 'unsubscribe'] as const) {
+      const world = new World()
+      const wire = connectedWire(world, 5, { properties: { maximumPacketSizeBytes: 30 } })
+      const filters = Array.from({ length: 40 }, (_, index) => `a/${index}`)
+      if (request === 'unsubscribe')
+        wire.send({ type: 'unsubscribe', packetId: 1, filters: filters as never, properties: undefined })
+      else {
+        const options = { qos: 0, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+        const subscriptions = filters.map((filter) => ({ filter: filter as never, ...options }))
+        wire.send({ type: 'subscribe', packetId: 1, subscriptions, properties: undefined })
+      }
+      world.settle()
+      assert.deepEqual(typesOf(wire.received), ['connack', 'disconnect'])
+      assert.equal(wire.isOpen, false)
+    }
+  })
+
+  test('[MQTT5-3.4.2-2] [MQTT5-3.4.2-3] [MQTT5-3.5.2-2] [MQTT5-3.5.2-3] [MQTT5-3.6.2-2] [MQTT5-3.6.2-3] [MQTT5-3.7.2-2] [MQTT5-3.7.2-3] acknowledgements and refusals fit the smallest client', () => {
+    const world = new World()
+    const end = connectedRaw(world, 5)
+    end.send(subscribeBytes(5, 'a', { options: 2 }))
+    const answers = [
+      end.send(publishBytes(5, 'nobody', { flags: 0x02, packetId: 1 })),
+      end.send(publishBytes(5, '$SYS/x', { flags: 0x02, packetId: 2 })),
+      end.send(publishBytes(5, 'nobody', { flags: 0x04, packetId: 3 })),
+      end.send(publishBytes(5, '$SYS/x', { flags: 0x04, packetId: 4 })),
+      end.send(bytes`62 02 0003`),
+      end.send(bytes`62 02 0009`),
+      end.send(bytes`50 02 0009`),
+    ]
+    for (const answer of answers) assert.ok(answer.length > 0 && answer.length <= 12, answer)
+  })
+
+  test('[MQTT5-3.1.2-29] who wants no problem information gets none, but all that belongs to messages', () => {
+    const world = new World()
+    const wire = connectedWire(world, 5, { properties: { requestProblemInformation: false } })
+    wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
+    wire.sendPublish({ topic: '$SYS/x', payload: 'x', qos: 1, packetId: 1 })
+    wire.sendPublish({ topic: '$SYS/x', payload: 'x', qos: 2, packetId: 2 })
+    wire.sendBytes(bytes`62 02 0009`)
+    world.settle()
+    world.publish('a', 'x', { properties: { userProperties: [['a', 'b']] } })
+    for (const packet of wire.received) {
+      if (packet.type === 'publish') assert.deepEqual(packet.properties?.userProperties, [['a', 'b']])
+      else if (packet.type !== 'connack')
+        assert.equal('properties' in packet ? packet.properties : undefined, undefined)
+    }
+    assert.deepEqual(typesOf(wire.received), ['connack', 'suback', 'puback', 'pubrec', 'pubcomp', 'publish'])
+  })
+})
+
+describe('DISCONNECT of MQTT 5.0', () => {
+  test('[MQTT5-3.14.1-1] DISCONNECT with flags is malformed', () => {
+    assertBytesEnd(5, bytes`e1 00`, 'malformedPacket', new World())
+  })
+
+  test('[MQTT5-3.14.2-1] [MQTT5-3.14.2-2] [MQTT5-3.14.4-1] [MQTT5-3.14.4-2] what the broker ends with is one DISCONNECT of its table, without a session expiry, then the end', () => {
+    const world = new World({ settings: { receiveMaximum: 1 } })
+    const offences = [
+      connectBytes(5),
+      bytes`00 00`,
+      publishBytes(5, 'a', { flags: 0x04, packetId: 1 }),
+      publishBytes(5, 'a/+'),
+      publishBytes(5, '', { properties: [bytes`23 ffff`] }),
+    ]
+    const listener = world.subscriber('#')
+    for (const offence of offences) {
+      const end = connectedRaw(world, 5)
+      const second = publishBytes(5, 'late', { flags: 0x04, packetId: 2 })
+      const answer = end.send(offence, second, publishBytes(5, 'late'))
+      assert.match(answer, /^(50020001)?e00(18[0-9a-f]|28[0-9a-f]00|29[0-9a-f]00|19[0-9a-f])$/)
+      assert.equal(end.isOpen, false)
+    }
+    assert.deepEqual(
+      listener.messages.filter(({ topic }) => topic === 'late'),
+      [],
+    )
+  })
+
+  test('[MQTT5-3.14.2-1] a reason code that is not of DISCONNECT’s table is a protocol error', () => {
+    assertBytesEnd(5, bytes`e0 02 03 00`, 'protocolError', new World())
+  })
+
+  test('[MQTT5-3.14.4-1] [MQTT5-3.14.4-2] nothing that a client sends behind its DISCONNECT is heard, and the broker closes', () => {
+    const world = new World()
+    const listener = world.subscriber('#')
+    const end = connectedRaw(world, 5)
+    assert.equal(end.send(bytes`e0 00`, publishBytes(5, 'late', { payload: 'x' }), bytes`c0 00`), '')
+    assert.equal(end.isOpen, false)
+    assert.deepEqual(listener.payloads, [])
+  })
+
+  test('[MQTT5-3.14.2-1] [MQTT5-4.13.2-1] a broker that stops tells its clients 0x8B', () => {
+    const world = new World()
+    const client = world.connect('me')
+    world.stop()
+    assertClosed(client, 'serverShuttingDown')
+  })
+})

@@ -1,0 +1,270 @@
+// The will (sections 3.1.2.5 to 3.1.2.7 and 3.1.3 of both standards, 3.14).
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { World, type Client } from '../simulator/world.ts'
+import { assertClosed, bytes, durable, sendBytes, versions } from './raw.ts'
+
+const will = { topic: 'wills', payload: 'gone' } as const
+
+for (const version of versions) {
+  describe(`the will in MQTT ${version}`, () => {
+    const endings: readonly (readonly [name: string, end: (world: World, client: Client) => void])[] = [
+      ['its network breaks', (_, client) => client.drop()],
+      ['it is silent for too long', (world) => world.passSeconds(20)],
+      ['it breaks the protocol', (world, client) => sendBytes(world, client, bytes`00 00`)],
+      ['its stream ends without DISCONNECT', (world, client) => (client.wire?.close(), world.settle())],
+      ['another client takes its place', (world) => void world.connect('dying', { version })],
+    ]
+    for (const [name, end] of endings) {
+      test(`[MQTT-3.1.2-8] [MQTT5-3.1.2-7] [MQTT5-3.1.2-8] a will is published when ${name}`, () => {
+        const world = new World()
+        const mourner = world.subscriber('wills')
+        const client = world.connect('dying', { version, will, keepAliveSeconds: 10 })
+        world.passSeconds(5)
+        sendBytes(world, client, bytes`c0 00`)
+        assert.deepEqual(mourner.payloads, [])
+        end(world, client)
+        assert.deepEqual(mourner.payloads, ['gone'])
+      })
+    }
+
+    test('[MQTT-3.1.2-8] [MQTT5-3.1.2-8] the will of a refused client is nobody’s', () => {
+      const world = new World({
+        host: {
+          verdict: ({ clientId }) => ({
+            verdict: clientId === 'dying' ? { allowed: false, reason: 0x87 } : { allowed: true },
+            afterMs: 0,
+          }),
+        },
+      })
+      const mourner = world.subscriber('wills')
+      world.client('dying', { version, will }).connect()
+      assert.deepEqual(mourner.payloads, [])
+    })
+
+    test('[MQTT-3.1.2-10] [MQTT-3.14.4-3] [MQTT5-3.1.2-10] [MQTT5-3.14.4-3] a normal DISCONNECT takes the will away', () => {
+      const world = new World()
+      const mourner = world.subscriber('wills')
+      const client = world.connect('leaving', { version, will, ...durable })
+      client.disconnect()
+      client.connect({ will: undefined })
+      client.drop()
+      world.passSeconds(10_000)
+      assert.deepEqual(mourner.payloads, [])
+      assert.equal(world.records().filter(({ kind }) => kind === 'will').length, 0)
+    })
+
+    test('[MQTT-3.1.2-10] [MQTT5-3.1.2-10] a will is published once', () => {
+      const world = new World()
+      const mourner = world.subscriber('wills')
+      const client = world.connect('dying', { version, will, ...durable })
+      client.drop()
+      assert.deepEqual(mourner.payloads, ['gone'])
+      client.connect({ will: undefined })
+      client.drop()
+      world.passSeconds(10_000)
+      assert.deepEqual(mourner.payloads, ['gone'])
+      assert.equal(world.records().filter(({ kind }) => kind === 'will').length, 0)
+    })
+
+    test('[MQTT-3.1.2-12] [MQTT5-3.1.2-8] who has left no will gets none published', () => {
+      const world = new World()
+      const listener = world.subscriber('#')
+      world.connect('plain', { version }).drop()
+      assert.deepEqual(listener.payloads, [])
+    })
+
+    test('[MQTT-3.1.2-16] [MQTT5-3.1.2-14] without will retain it is published unretained', () => {
+      const world = new World()
+      const mourner = world.subscriber('wills', { retainAsPublished: true })
+      world.connect('dying', { version, will }).drop()
+      assert.equal(mourner.messages[0]?.retain, false)
+      assert.equal(world.view.retainedMessages, 0)
+    })
+
+    test('[MQTT-3.1.2-17] [MQTT5-3.1.2-15] with will retain it is published retained', () => {
+      const world = new World()
+      const mourner = world.subscriber('wills', { retainAsPublished: true })
+      world.connect('dying', { version, will: { ...will, retain: true } }).drop()
+      assert.equal(mourner.messages[0]?.retain, true)
+      const late = world.subscriber('wills', { version })
+      assert.deepEqual(
+        late.messages.map(({ payload, retain }) => [payload, retain]),
+        [['gone', true]],
+      )
+    })
+
+    for (const qos of [0, 1, 2] as const) {
+      test(`[MQTT-3.1.2-8] [MQTT5-3.1.2-8] a will of QoS ${qos} is published at QoS ${qos}`, () => {
+        const world = new World()
+        const mourner = world.subscriber('wills')
+        world.connect('dying', { version, will: { ...will, qos } }).drop()
+        assert.deepEqual(
+          mourner.messages.map((message) => [message.payload, message.qos]),
+          [['gone', qos]],
+        )
+      })
+    }
+  })
+}
+
+test('[MQTT5-3.1.2-8] DISCONNECT with will message, or with a failure, leaves the will to be published', () => {
+  const world = new World()
+  const mourner = world.subscriber('wills')
+  world.connect('dying', { will }).disconnect({ reasonCode: 0x04 })
+  assert.equal(mourner.payloads.length, 1)
+  world.connect('dying', { will }).disconnect({ reasonCode: 0x80 })
+  assert.equal(mourner.payloads.length, 2)
+})
+
+test('[MQTT5-3.1.2-8] the will waits for its delay', () => {
+  const world = new World()
+  const mourner = world.subscriber('wills')
+  const client = world.connect('dying', {
+    ...durable,
+    will: { ...will, properties: { willDelayIntervalSeconds: 60 } },
+  })
+  client.drop()
+  world.passSeconds(59)
+  assert.deepEqual(mourner.payloads, [])
+  world.passSeconds(2)
+  assert.deepEqual(mourner.payloads, ['gone'])
+})
+
+test('[MQTT5-3.1.2-8] or for the end of the session, whichever is first', () => {
+  const world = new World()
+  const mourner = world.subscriber('wills')
+  const delayed = { ...will, properties: { willDelayIntervalSeconds: 600 } }
+  world.connect('short', { cleanStart: false, sessionExpirySeconds: 10, will: delayed }).drop()
+  world.passSeconds(9)
+  assert.deepEqual(mourner.payloads, [])
+  world.passSeconds(2)
+  assert.equal(mourner.payloads.length, 1, 'its session expired')
+
+  world.connect('without', { will: delayed }).drop()
+  assert.equal(mourner.payloads.length, 2, 'its session ended with its connection')
+
+  const anew = world.connect('anew', { ...durable, will: delayed })
+  anew.drop()
+  anew.connect({ cleanStart: true, will: undefined })
+  assert.equal(mourner.payloads.length, 3, 'a clean start ended its session')
+})
+
+test('[MQTT5-3.1.2-8] a shorter session expiry in DISCONNECT with will message ends the delay earlier', () => {
+  const world = new World()
+  const mourner = world.subscriber('wills')
+  const delayed = { ...will, properties: { willDelayIntervalSeconds: 600 } }
+  const client = world.connect('dying', { ...durable, will: delayed })
+  client.disconnect({ reasonCode: 0x04, properties: { sessionExpiryIntervalSeconds: 5 } })
+  world.passSeconds(4)
+  assert.deepEqual(mourner.payloads, [])
+  world.passSeconds(2)
+  assert.deepEqual(mourner.payloads, ['gone'])
+})
+
+test('[MQTT5-3.1.3-9] back within the will delay, nothing is published', () => {
+  const world = new World()
+  const mourner = world.subscriber('wills')
+  const delayed = { ...will, properties: { willDelayIntervalSeconds: 60 } }
+  const client = world.connect('dying', { ...durable, will: delayed })
+  client.drop()
+  world.passSeconds(59)
+  client.connect({ will: undefined })
+  world.passSeconds(1_000)
+  assert.deepEqual(mourner.payloads, [])
+})
+
+test('[MQTT5-3.1.3-9] also where the new connection takes the place of one that still stands', () => {
+  const world = new World()
+  const mourner = world.subscriber('wills')
+  const delayed = { ...will, properties: { willDelayIntervalSeconds: 60 } }
+  const client = world.connect('dying', { ...durable, will: delayed })
+  client.connect({ will: { ...delayed, payload: 'the second' } })
+  world.passSeconds(1_000)
+  assert.deepEqual(mourner.payloads, [])
+  client.drop()
+  world.passSeconds(61)
+  assert.deepEqual(mourner.payloads, ['the second'])
+})
+
+test('[MQTT5-3.1.2-7] [MQTT5-3.1.2-8] a delayed will outlives the broker', () => {
+  for (const death of ['kill', 'power-loss'] as const) {
+    const world = new World()
+    const mourner = world.connect('mourner', { ...durable })
+    mourner.subscribe('wills')
+    const delayed = { ...will, qos: 1 as const, properties: { willDelayIntervalSeconds: 60 } }
+    world.connect('dying', { ...durable, will: delayed }).drop()
+    world.passSeconds(30)
+    world.restart(death)
+    mourner.connect()
+    assert.deepEqual(mourner.payloads, [])
+    world.passSeconds(31)
+    assert.deepEqual(mourner.payloads, ['gone'])
+  }
+})
+
+test('[MQTT5-3.1.3-10] user properties of a will keep their order', () => {
+  const world = new World()
+  const mourner = world.subscriber('wills')
+  const userProperties = [
+    ['b', '1'],
+    ['a', '2'],
+    ['b', '1'],
+    ['', ''],
+  ] as const
+  world.connect('dying', { will: { ...will, properties: { userProperties } } }).drop()
+  assert.deepEqual(mourner.messages[0]?.properties?.userProperties, userProperties)
+})
+
+test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-20] a will carries its properties, but not its delay', () => {
+  const world = new World()
+  const mourner = world.subscriber('wills')
+  const properties = {
+    payloadFormatIndicator: 1,
+    contentType: 'text/plain',
+    responseTopic: 'answers',
+    correlationData: Buffer.from([0, 1, 2]),
+  } as const
+  world.connect('dying', { will: { ...will, properties: { ...properties, willDelayIntervalSeconds: 0 } } }).drop()
+  assert.deepEqual(mourner.messages[0]?.properties, properties)
+})
+
+test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-6] the expiry of a will begins when it is published', () => {
+  const world = new World()
+  const sleeper = world.connect('sleeper', { ...durable })
+  sleeper.subscribe('wills')
+  sleeper.disconnect()
+  const properties = { willDelayIntervalSeconds: 100, messageExpiryIntervalSeconds: 50 }
+  world.connect('dying', { ...durable, will: { ...will, qos: 1, properties } }).drop()
+  world.passSeconds(100)
+  world.passSeconds(20)
+  sleeper.connect()
+  assert.equal(sleeper.messages[0]?.properties?.messageExpiryIntervalSeconds, 30)
+})
+
+test('[MQTT5-3.2.2-12] a will of a QoS that is not supported is refused', () => {
+  const world = new World({ settings: { maximumQoS: 1 } })
+  const client = world.client('dying', { will: { ...will, qos: 2 } })
+  assert.equal(client.connect()?.reasonCode, 0x9b)
+  assert.equal(client.hasOpenConnection, false)
+  assert.equal(world.client('other', { will: { ...will, qos: 1 } }).connect()?.reasonCode, 0)
+})
+
+test('[MQTT5-3.2.2-13] a retained will where nothing can be retained is refused', () => {
+  const world = new World({ settings: { retainAvailable: false } })
+  const client = world.client('dying', { will: { ...will, retain: true } })
+  assert.equal(client.connect()?.reasonCode, 0x9a)
+  assert.equal(client.hasOpenConnection, false)
+})
+
+test('[MQTT5-3.14.4-3] DISCONNECT that asks for a session that cannot be is a protocol error, and the will is published', () => {
+  const world = new World()
+  const mourner = world.subscriber('wills')
+  const client = world.connect('dying', { will })
+  client.wire?.send({ type: 'disconnect', reasonCode: 0, properties: { sessionExpiryIntervalSeconds: 10 } })
+  world.settle()
+  assertClosed(client, 'protocolError')
+  assert.deepEqual(mourner.payloads, ['gone'])
+  assert.equal(world.view.client('dying'), undefined)
+})
