@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { tellCrashStory, type CrashStoryEnd, type CrashStoryOptions } from '../crash/crash-story.ts'
+import { PowerLoss } from './power-loss.ts'
+
+test('a broker whose machine loses its power 10 times loses nothing that it acknowledged', async (t) => {
+  const { end, takenBytes } = await tellOfPowerLoss(t, 10, {})
+  assert.deepEqual(end.faults, [])
+  assert.ok(end.acknowledged > 500, `${end.acknowledged} messages are too few to tell anything`)
+  assert.ok(takenBytes > 0, 'the power took nothing: it was never really cut')
+})
+
+test('a broker that does not sync is found out', async (t) => {
+  const { end } = await tellOfPowerLoss(t, 3, { set: ['storage.sync=never'], patienceMs: 3_000 })
+  assert.notDeepEqual(end.faults, [])
+})
+
+async function tellOfPowerLoss(
+  t: TestContext,
+  rounds: number,
+  options: Partial<CrashStoryOptions>,
+): Promise<{ end: CrashStoryEnd; takenBytes: number }> {
+  const folder = mkdtempSync(join(tmpdir(), 'godwit-power-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const dataDirectory = join(folder, 'data')
+  const power = new PowerLoss(folder, dataDirectory)
+  const { environment } = power
+  const end = await tellCrashStory({
+    seed: 1,
+    rounds,
+    dataDirectory,
+    environment,
+    ...options,
+    afterKill: () => power.strike(),
+  })
+  return { end, takenBytes: power.takenBytes }
+}
