@@ -51,29 +51,37 @@ export class LevelReading {
   /** Every queued record without its message, in slices. */
   async *queueEntries(): AsyncIterable<QueueEntry[]> {
     const clientIds = await this.#clientIds()
-    for await (const slice of this.#slices(rangeOfKind('queued'))) {
-      yield this.#good(slice, ([key, value]) => {
+    for await (const slice of this.#slices({ ...rangeOfKind('queued'), keysOnly: true })) {
+      yield this.#good(slice, ([key]) => {
         const clientId = clientIds.get(lifeOfKey(key))
-        if (clientId === undefined) return undefined
-        return { clientId, sequence: sequenceOfKey(key), bodyId: readBodyId(key, value) }
+        return clientId === undefined ? undefined : { clientId, sequence: sequenceOfKey(key) }
       })
     }
   }
 
   /** How many queued records refer to each body, in slices. */
   async *bodyReferences(): AsyncIterable<BodyReferences[]> {
+    // Where there are no bodies the queues need not be read.
     if ((await this.#database.lastKey(rangeOfKind('body'), this.#moment)) === undefined) return
-    const counts = new ReferenceCounts()
-    for await (const entries of this.queueEntries()) {
-      for (const { bodyId } of entries) if (bodyId !== undefined) counts.add(bodyId)
-    }
-    const range = { ...rangeOfKind('body'), keysOnly: true }
-    for await (const slice of this.#slices(range)) {
+    const counts = await this.#countReferences()
+    for await (const slice of this.#slices({ ...rangeOfKind('body'), keysOnly: true })) {
       yield this.#good(slice, ([key]): BodyReferences => {
         const id = bodyIdOfKey(key)
         return [id, counts.get(id)]
       })
     }
+  }
+
+  async #countReferences(): Promise<ReferenceCounts> {
+    const clientIds = await this.#clientIds()
+    const counts = new ReferenceCounts()
+    for await (const slice of this.#slices(rangeOfKind('queued'))) {
+      const ids = this.#good(slice, ([key, value]) =>
+        clientIds.has(lifeOfKey(key)) ? readBodyId(key, value) : undefined,
+      )
+      for (const id of ids) counts.add(id)
+    }
+    return counts
   }
 
   async close(): Promise<void> {

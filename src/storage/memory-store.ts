@@ -62,12 +62,17 @@ class MemoryStore implements Store {
   }
 
   scanQueues(): AsyncIterable<readonly QueueEntry[]> {
-    return inSlices(this.#queueEntries())
+    return inSlices(
+      this.#allOf('queued').map(({ entry, clientId }) => ({ clientId, sequence: sequenceOfKey(entry.key) })),
+    )
   }
 
   countBodyReferences(): AsyncIterable<readonly BodyReferences[]> {
     const counts = new ReferenceCounts()
-    for (const { bodyId } of this.#queueEntries()) if (bodyId !== undefined) counts.add(bodyId)
+    for (const { entry } of this.#allOf('queued')) {
+      const id = readBodyId(entry.key, entry.value)
+      if (id !== undefined) counts.add(id)
+    }
     const ids = sorted(this.#shelves.get('body')).map(({ key }) => bodyIdOfKey(key))
     return inSlices(ids.map((id) => [id, counts.get(id)] as const))
   }
@@ -117,14 +122,6 @@ class MemoryStore implements Store {
     return [...this.#sessions].flatMap(([clientId, shelves]) =>
       sorted(shelves.get(kind)).map((entry) => ({ entry, clientId })),
     )
-  }
-
-  #queueEntries(): QueueEntry[] {
-    return this.#allOf('queued').map(({ entry, clientId }) => ({
-      clientId,
-      sequence: sequenceOfKey(entry.key),
-      bodyId: readBodyId(entry.key, entry.value),
-    }))
   }
 
   #readQueue(range: QueueRange): StoredRecord[] {

@@ -38,8 +38,6 @@ export class StorageFailure extends Error {}
 export interface QueueEntry {
   readonly clientId: string
   readonly sequence: number
-  /** The shared body that the record refers to; undefined where the message stands in the record itself. */
-  readonly bodyId: number | undefined
 }
 
 /** Keeps records. What one `commit` carries is seen by later reads whole or not at all, also after a crash. */
