@@ -13,6 +13,7 @@ import {
   type CoreSettings,
   type Input,
   type Question,
+  type SendList,
 } from '../../src/core/index.ts'
 import { ProtocolError, TopicTable } from '../../src/protocol/index.ts'
 import { BrokerStream, writeSends } from './broker-stream.ts'
@@ -235,7 +236,7 @@ export class BrokerHost {
   private endTurn(): void {
     const { core } = this
     const outputs = core.takeOutputs()
-    const touched = writeSends(outputs.sends, this.watch, this.nowMs)
+    const touched = this.writeSends(outputs.sends, false)
     for (const event of outputs.events) this.events.push(event)
     const questions = [...outputs.questions]
     const closes = [...outputs.closes]
@@ -253,6 +254,10 @@ export class BrokerHost {
     if (this.isStopping) this.stopIfDone()
   }
 
+  private writeSends(sends: SendList, isAfterCommit: boolean): Set<BrokerStream> {
+    return writeSends(sends, this.watch, { nowMs: this.nowMs, isAfterCommit })
+  }
+
   private flush(streams: Set<BrokerStream>): void {
     for (const stream of streams) {
       stream.flush()
@@ -264,12 +269,12 @@ export class BrokerHost {
     if (!this.disk.isFree) return
     const batch = this.core.takeBatch()
     if (batch === undefined) return
-    if (this.traits.promisesEarly) this.flush(writeSends(batch.sendsAfterCommit, this.watch, this.nowMs))
+    if (this.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
     this.disk.commit(batch)
   }
 
   private committed(batch: Batch): void {
-    if (!this.traits.promisesEarly) this.flush(writeSends(batch.sendsAfterCommit, this.watch, this.nowMs))
+    if (!this.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
     this.committedBatch = batch.number
     for (const close of this.waitingCloses.splice(0)) this.closeAfter(close)
     this.handle({ kind: 'committed', batch: batch.number })

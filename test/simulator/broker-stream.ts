@@ -79,7 +79,11 @@ export class BrokerStream {
 }
 
 /** Turns a list of sendings into bytes at their streams, past the watch at the door. Gives the streams to flush. */
-export function writeSends(sends: SendList, watch: EdgeWatch, nowMs: number): Set<BrokerStream> {
+export function writeSends(
+  sends: SendList,
+  watch: EdgeWatch,
+  when: { nowMs: number; isAfterCommit: boolean },
+): Set<BrokerStream> {
   const touched = new Set<BrokerStream>()
   for (let at = 0; at < sends.length; at++) {
     const stream = sends.to[at]?.outlet as BrokerStream
@@ -87,7 +91,7 @@ export function writeSends(sends: SendList, watch: EdgeWatch, nowMs: number): Se
     touched.add(stream)
     const head = sends.head[at] ?? 0
     const kind = headBits.kind(head)
-    if (kind === sendKinds.publish) writePublishAt(sends, at, { stream, watch, nowMs })
+    if (kind === sendKinds.publish) writePublishAt(sends, at, { stream, watch, ...when })
     else if (kind === sendKinds.packet) writePacketAt(sends, at, { stream, watch })
     else {
       const type = ackTypes[kind]
@@ -113,11 +117,11 @@ function writePacketAt(sends: SendList, at: number, to: { stream: BrokerStream; 
 function writePublishAt(
   sends: SendList,
   at: number,
-  to: { stream: BrokerStream; watch: EdgeWatch; nowMs: number },
+  to: { stream: BrokerStream; watch: EdgeWatch; nowMs: number; isAfterCommit: boolean },
 ): void {
   const message = sends.what[at]
   if (message === undefined || 'type' in message) throw new Error('a sending of kind publish without a message')
-  const { stream, watch, nowMs } = to
+  const { stream, watch, nowMs, isAfterCommit } = to
   const head = sends.head[at] ?? 0
   const extra = sends.extra[at]
   const { version } = stream.connection
@@ -147,7 +151,8 @@ function writePublishAt(
     dup: fields.dup,
     packetId: fields.packetId,
     isOfRetained: message.retain,
-    expiresAtMs: message.expiresAtMs,
+    // What waited for the disk was on its way before: it may expire meanwhile.
+    expiresAtMs: isAfterCommit ? never : message.expiresAtMs,
   })
   const bytes = Buffer.alloc(measurePublish(fields, version))
   writePublish(fields, version, bytes, 0)

@@ -57,6 +57,8 @@ export class StreamWatch {
   name: string
   connect: ConnectPacket | undefined
   connectAtMs = 0
+  /** The broker wants to close it, once all is said. */
+  isEnding = false
   session: SessionWatch | undefined
   hasDisconnected = false
   /** The connection is over: what is sent now never leaves. The broker believes it did, so it is noted and not judged. */
@@ -121,6 +123,7 @@ export class EdgeWatch {
   /** The connection is over, or is being ended by the broker. */
   ended(stream: StreamWatch): void {
     const { connect, session } = stream
+    stream.isEnding = true
     if (connect === undefined) return
     if (session === undefined) this.wills.perhapsReturned(connect.clientId, stream.connectAtMs)
     else this.wills.ended(connect)
@@ -208,7 +211,10 @@ export class EdgeWatch {
     this.sessions.set(clientId, session)
     stream.session = session
     if (stream.isGone) this.wills.perhapsReturned(clientId, stream.connectAtMs)
-    else this.wills.letIn(connect, { sinceMs: stream.connectAtMs, sessionPresent: connack.sessionPresent })
+    else {
+      const { connectAtMs: sinceMs, isEnding } = stream
+      this.wills.letIn(connect, { sinceMs, sessionPresent: connack.sessionPresent, isEnding })
+    }
     stream.receiveMaximum = connect.properties?.receiveMaximum ?? 65_535
   }
 

@@ -19,6 +19,7 @@ export class History {
   private readonly numbers: ReadonlyMap<Publication, number>
   private readonly dropped: ReadonlySet<string>
   private readonly modern: ReadonlySet<ReceivedMessage>
+  private readonly kept: ReadonlySet<ReceivedMessage>
 
   constructor(world: World, actors: readonly Actor[], profile: StoryProfile) {
     this.world = world
@@ -33,6 +34,7 @@ export class History {
         .events('message-dropped')
         .map((event) => `${event.reason} ${event.clientId} ${event.message.payload().toString()}`),
     )
+    this.kept = new Set(actors.flatMap(({ client }) => keptMessages(client)))
     this.modern = new Set(actors.flatMap(({ client }) => (client.version === 5 ? client.messages : [])))
   }
 
@@ -53,6 +55,11 @@ export class History {
     return this.numbers.get(publication) ?? -1
   }
 
+  /** The message came to a session that outlives its connection. */
+  isKept(message: ReceivedMessage): boolean {
+    return this.kept.has(message)
+  }
+
   /** The message came to a client that knows properties. */
   isModern(message: ReceivedMessage): boolean {
     return this.modern.has(message)
@@ -68,4 +75,8 @@ export class History {
     const limit = (client.session?.expirySeconds ?? 0) > 0 ? 'storage-full' : 'queue-full'
     return this.dropped.has(`${limit} ${client.id} ${publication.payload.toString()}`)
   }
+}
+
+function keptMessages(client: Client): ReceivedMessage[] {
+  return client.messages.filter((message) => (client.sessions[message.session - 1]?.expirySeconds ?? 0) > 0)
 }

@@ -49,8 +49,8 @@ export class WillWatch {
     this.hasCrashed = false
   }
 
-  /** CONNACK has left for a client; `sinceMs`: when its CONNECT had come. */
-  letIn(connect: ConnectPacket, from: { sinceMs: number; sessionPresent: boolean }): void {
+  /** CONNACK has left for a client; `sinceMs`: when its CONNECT had come; `isEnding`: the broker ends it already. */
+  letIn(connect: ConnectPacket, from: { sinceMs: number; sessionPresent: boolean; isEnding: boolean }): void {
     this.returned(connect.clientId, from)
     const { will } = connect
     if (will === undefined || !will.topic.startsWith('wills/')) return // Nobody listens for others.
@@ -66,7 +66,8 @@ export class WillWatch {
       payload,
       delayMs: (will.properties?.willDelayIntervalSeconds ?? 0) * 1_000,
       expiryMs: expirySeconds === neverExpires ? Infinity : expirySeconds * 1_000,
-      state: 'armed',
+      // The broker is already closing what it only now lets in: its end came before, at a time that nobody saw.
+      state: from.isEnding ? 'unsure' : 'armed',
       dueAtMs: Infinity,
       delayMayBeginAnew: false,
       cancelledAtMs: Infinity,
@@ -151,8 +152,10 @@ export class WillWatch {
     // What was under way to a disk that fails may be lost: the cancelling, the publishing, and of a session that ends
     // with its connection the will itself.
     if (will.state === 'cancelled' && will.cancelledAtMs > nowMs - patienceMs) will.state = 'unsure'
-    if (will.state === 'armed') will.state = will.expiryMs === 0 ? 'unsure' : 'due'
-    else if (will.state === 'due' && will.dueAtMs <= nowMs) will.state = 'unsure'
+    if (will.state === 'armed') {
+      will.state = will.expiryMs === 0 ? 'unsure' : 'due'
+      will.delayMayBeginAnew = true
+    } else if (will.state === 'due' && will.dueAtMs <= nowMs) will.state = 'unsure'
     else if (will.state === 'due') will.delayMayBeginAnew = true
   }
 

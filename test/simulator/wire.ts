@@ -198,7 +198,8 @@ export function encodePublish(frame: PublishFrame, version: ProtocolVersion): Bu
 
 function describeFrame(frame: PublishFrame): string {
   const flags = `${frame.dup === true ? ' dup' : ''}${frame.retain === true ? ' retain' : ''}`
-  const payload = frame.payload.length > 40 ? `${frame.payload.length} bytes` : frame.payload.toString()
+  const text = frame.payload.toString().trimEnd()
+  const payload = text.length > 40 ? `${text.slice(0, 40)}...` : text
   return `publish${flags} qos ${frame.qos ?? 0}${(frame.packetId ?? 0) === 0 ? '' : ` id ${frame.packetId}`} ${frame.topic} ${JSON.stringify(payload)}`
 }
 
