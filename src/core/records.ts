@@ -37,8 +37,8 @@ export interface SessionRecord {
   /** No queued record has a lower sequence: reading starts here and not among what was deleted. */
   queueHead: number
   /**
-   * Queued records with a lower sequence have been sent before (DUP). Known once the client is gone; while it is
-   * connected up to `receiveMaximum` records behind the head may have been sent.
+   * Queued records with a lower sequence have been sent before (DUP). Known once the client is gone; of those of a
+   * client that is connected any may have been sent.
    */
   sentBelow: number
   /** The client's Receive Maximum at its last connection. */

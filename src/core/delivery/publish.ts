@@ -29,12 +29,14 @@ export function needsStorage(state: BrokerState, message: Message): boolean {
   return plan.recipients.some((recipient) => isKeptFor(state, recipient, message)) || plan.groups.length > 0
 }
 
-/** Whether a stored session that is to have the message holds as many as it may. */
+/** Whether a stored session that is to have the message, or a whole shared group, holds as many as it may. */
 export function meetsFullSession(state: BrokerState, message: Message): boolean {
   if (state.fullSessions.size === 0) return false
   const plan = state.routes.planFor(message.topic)
-  return plan.recipients.some(
-    (recipient) => state.fullSessions.has(recipient.subscriber) && isKeptFor(state, recipient, message),
+  const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.fullSessions.has(subscriber)
+  return (
+    plan.recipients.some((recipient) => isFull(recipient) && isKeptFor(state, recipient, message)) ||
+    plan.groups.some((group) => message.qos > 0 && [...group.members()].every(isFull))
   )
 }
 
@@ -93,7 +95,8 @@ export function hand(
 
 /**
  * One member of the group gets it: one with its client there and room in its window, else one with its client there,
- * else one whose stored session can wait [MQTT5-4.8.2-4, -5]. `except` is a member that has just failed.
+ * else one whose stored session can wait, else one that is full and counts it as dropped [MQTT5-4.8.2-4, -5]. `except`
+ * is a member that has just failed.
  */
 export function deliverToGroup(
   state: BrokerState,
@@ -101,10 +104,12 @@ export function deliverToGroup(
   message: Message,
   except: Session | undefined,
 ): boolean {
+  const hasSpace = (session: Session): boolean => session !== except && !state.fullSessions.has(session)
   const member =
-    group.pick((session) => session !== except && isReady(state, session)) ??
-    group.pick((session) => session !== except && session.connection !== undefined) ??
-    group.pick((session) => session !== except && session.stored !== undefined && !state.fullSessions.has(session))
+    group.pick((session) => hasSpace(session) && isReady(state, session)) ??
+    group.pick((session) => hasSpace(session) && session.connection !== undefined) ??
+    group.pick((session) => hasSpace(session) && session.stored !== undefined) ??
+    group.pick((session) => session !== except && session.stored !== undefined)
   if (member === undefined) return false
   const { options, subscriber } = member
   const qos = effectiveQoS(state, message.qos, options.qos)

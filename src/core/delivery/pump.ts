@@ -111,7 +111,7 @@ function restoreDelivery(state: BrokerState, session: Session, stored: StoredQue
   delivery.sequence = record.sequence
   const packetId = stored.packetIds?.get(record.sequence)
   if (packetId !== undefined) takeReserved(session, delivery, packetId)
-  else if (record.qos === 1) delivery.wasSent = mayHaveBeenSent(stored, record.sequence)
+  else if (record.qos === 1) delivery.wasSent = record.sequence < stored.sentBelow
   if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) {
     state.countDrop(session, message, 'expired')
     forgetDelivery(state, session, delivery)
@@ -126,12 +126,4 @@ function takeReserved(session: Session, delivery: SessionDelivery, packetId: Pac
   if (reserved !== undefined) session.window().remove(reserved)
   session.window().addWithId(delivery, packetId)
   delivery.wasSent = true
-}
-
-function mayHaveBeenSent(stored: StoredQueue, sequence: number): boolean {
-  if (sequence < stored.sentBelow) return true
-  if (stored.maybeSent === 0) return false
-  stored.maybeSent--
-  stored.sentBelow = sequence + 1
-  return true
 }

@@ -51,8 +51,11 @@ export interface StoredQueue {
   loading: QuestionId | undefined
   /** Records below may have been sent before a restart. */
   sentBelow: number
-  /** After a crash with the client connected: how many of the first records may have been sent. */
-  maybeSent: number
+  /**
+   * The broker ended while the client was there. Then any record may have been sent, and even acknowledged: what says
+   * so may have been lost with the last batches.
+   */
+  readonly lostItsClientInCrash: boolean
   /** After a restart: packet ids of QoS 2 deliveries by the sequence of their queued record. */
   packetIds: Map<number, PacketId> | undefined
 }
@@ -146,7 +149,7 @@ export function newStoredQueue(): StoredQueue {
     count: 0,
     loading: undefined,
     sentBelow: 1,
-    maybeSent: 0,
+    lostItsClientInCrash: false,
     packetIds: undefined,
   }
 }

@@ -57,7 +57,7 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
     nextSequence: record.queueHead,
     diskFrom: record.queueHead,
     sentBelow: record.sentBelow,
-    maybeSent: record.disconnectedAtMs === undefined ? record.receiveMaximum : 0,
+    lostItsClientInCrash: record.disconnectedAtMs === undefined,
   }
   state.sessions.set(session.clientId, session)
   const expiry = expiryMs(session)
@@ -76,6 +76,7 @@ export function restoreQueue(
   stored.diskFrom = queue.firstSequence
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
+  if (stored.lostItsClientInCrash) stored.sentBelow = stored.nextSequence
   if (stored.count >= state.settings.maxStoredMessages) state.fullSessions.add(session)
 }
 
