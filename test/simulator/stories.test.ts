@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { World } from './world.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { Violation, World } from './world.ts'
 
 describe('a broker in a calm world', () => {
   for (const version of [3, 4, 5] as const) {
@@ -65,3 +66,93 @@ describe('a broker that dies', () => {
     assert.equal(publication.isAcknowledged, true)
   })
 })
+
+describe('a disk that fails', () => {
+  test('lets nothing be promised, and what waited is promised when it works again', () => {
+    const world = new World({ seed: 1 })
+    const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
+    sleeper.subscribe('news/#')
+    sleeper.disconnect()
+    const author = world.connect('author')
+    const another = world.connect('another')
+    world.disk.fail()
+    const waiting = author.publish('news/a', 'one', { qos: 1 })
+    world.passSeconds(1)
+    assert.equal(waiting.reasonCode, undefined, 'the batch is tried again and again')
+    const refused = another.publish('news/a', 'two', { qos: 1 })
+    assert.equal(refused.reasonCode, reasonCodes.quotaExceeded, 'by now the broker knows')
+
+    world.disk.mend()
+    world.passSeconds(1)
+    assert.equal(waiting.isAcknowledged, true)
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['one'])
+  })
+})
+
+describe('an answer that is late', () => {
+  test('keeps a client waiting, and what it said meanwhile is heard in order', () => {
+    const world = new World({ seed: 1, host: { verdict: () => ({ verdict: { allowed: true }, afterMs: 2_000 }) } })
+    const listener = world.client('listener')
+    listener.connect()
+    world.passSeconds(3)
+    listener.subscribe('news/#')
+
+    const eager = world.wire({ name: 'eager' })
+    eager.send({ ...greeting, clientId: 'eager' })
+    eager.sendPublish({ topic: 'news/a', payload: 'one' })
+    eager.sendPublish({ topic: 'news/a', payload: 'two' })
+    world.passSeconds(1)
+    assert.deepEqual(listener.payloads, [])
+    world.passSeconds(2)
+    assert.deepEqual(listener.payloads, ['one', 'two'])
+  })
+})
+
+describe('the world itself', () => {
+  test('sends again with DUP what was not acknowledged before the connection broke', () => {
+    const world = new World({ seed: 1 })
+    const listener = world.subscriber('news/#', { cleanStart: false, sessionExpirySeconds: 60 })
+    listener.acknowledges = false
+    world.publish('news/a', 'one', { qos: 1 })
+    listener.drop()
+    listener.connect()
+    assert.deepEqual(
+      listener.messages.map(({ payload, dup }) => [payload, dup]),
+      [
+        ['one', false],
+        ['one', true],
+      ],
+    )
+  })
+
+  test('notices a broker that breaks a rule of the protocol', () => {
+    const world = new World({ seed: 1 })
+    const client = world.connect('client')
+    assert.throws(() => {
+      const stream = [...world.host.streams][0]
+      assert.ok(stream !== undefined)
+      world.host.watch.ackLeaves(stream.watch, 'puback', 7)
+    }, Violation)
+    assert.equal(client.isConnected, true)
+  })
+
+  test('tells its story, with the time and who did what', () => {
+    const world = new World({ seed: 1, isTold: true })
+    world.connect('client', { version: 4 })
+    assert.ok(world.story.some((line) => line.includes('client') && line.includes('-> connect')))
+    assert.ok(world.story.some((line) => line.includes('client') && line.includes('<- connack')))
+  })
+})
+
+const greeting = {
+  type: 'connect',
+  version: 5,
+  cleanStart: true,
+  keepAliveSeconds: 0,
+  username: undefined,
+  password: undefined,
+  will: undefined,
+  properties: undefined,
+  isBridge: false,
+} as const
