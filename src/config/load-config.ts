@@ -31,10 +31,11 @@ export type LoadedConfig =
 /** Makes the configuration that the sources describe, or tells every fault in them. Throws nothing, whatever the text. */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const faults: Fault[] = []
+  const file = sources.file ?? 'configuration'
   let values: ConfigObject = { kind: 'object', entries: new Map(), at: { file: 'defaults', line: 0, column: 0 } }
   if (sources.text !== undefined) {
     const { readInclude, environment } = sources
-    const parsed = parseHocon(sources.text, { file: sources.file ?? 'configuration', readInclude, environment })
+    const parsed = parseHocon(sources.text, { file, readInclude, environment })
     if ('faults' in parsed) faults.push(...parsed.faults)
     else values = parsed.value
   }
@@ -47,13 +48,13 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   faults.push(...checked.faults)
   const config = toGodwitConfig(checked.values, checked.held)
   faults.push(...checkListeners(config.listeners, checked.places))
-  if (faults.length > 0) return { faults: inOrderOfWriting(faults) }
-  return { config, warnings: inOrderOfWriting([...checked.warnings, ...warnOfNoListener(config)]) }
+  if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
+  return { config, warnings: inOrderOfWriting([...checked.warnings, ...warnOfNoListener(config)], file) }
 }
 
-/** As a reader of the text comes by them; what stands in no file goes last. */
-function inOrderOfWriting(faults: readonly Fault[]): readonly Fault[] {
-  const files = [...new Set(faults.map((fault) => fault.file))]
+/** By line: those of the main file first, then those of included files; what stands in no file goes last. */
+function inOrderOfWriting(faults: readonly Fault[], mainFile: string): readonly Fault[] {
+  const files = [...new Set([mainFile, ...faults.map((fault) => fault.file)])]
   const place = ({ file, line }: Fault): number => (line === 0 ? files.length : files.indexOf(file))
   return faults.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
 }

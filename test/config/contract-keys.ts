@@ -155,6 +155,7 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
   ['listeners.tcp.access_rules = ["allow 10.0.0.0/8", "deny all"]', 'listeners.tcp.access_rules'],
   ...[...ssl, ...moreSsl].map((line) => [`listeners.ssl.${line}`, 'listeners.ssl'] as const),
   ...[...ssl, ...moreSsl].map((line) => [`listeners.ssl.plant.${line}`, 'listeners.ssl'] as const),
+  ['listeners.ssl { max_connection_rate = 5, a.mountpoint = "p/" }', 'listeners.ssl'],
   ['listeners.ws.bind = "0.0.0.0:8083/mqtt"', 'listeners.ws'],
   ['listeners.ws { bind = "0.0.0.0:8083", enable = true }', 'listeners.ws'],
   ['listeners.wss { bind = "0.0.0.0:8084/mqtt", keyfile = "k", certfile = "c", cacertfile = "a" }', 'listeners.wss'],

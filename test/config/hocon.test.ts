@@ -228,6 +228,11 @@ describe('a text that somebody sent', () => {
     assert.match(faultsOf('a = ${SECRET}', { file: 'sent' })[0], /is not set anywhere/)
   })
 
+  test('gets nothing out of the environment that is no text', () => {
+    const broken = { file: 'sent', environment: { BAD: '\uD800', toString: 'fine' } }
+    assert.deepEqual(withPrototypes(meaningOf('a = ${?BAD}\nb = ${toString}', broken)), { b: 'fine' })
+  })
+
   test('includes nothing unless a reader is handed in', () => {
     assert.match(faultsOf('include file("/etc/shadow")', { file: 'sent' })[0], /files cannot be included here/)
   })

@@ -305,15 +305,19 @@ describe('a fault', () => {
   test('names the item of a list that it means', () => {
     const [fault] = faultsOf('auth.acl.rules = [\n{ permit = allow }\n{ permit = perhaps }\n]')
     assert.match(fault, /^test\.conf:3:12: auth\.acl\.rules: permit: "perhaps" is not one of allow, deny/)
+    assert.match(faultsOf('log.to = [\n  file\n  loud\n]')[0], /^test\.conf:3:3: log\.to: "loud" is not one of/)
     assert.match(faultsOf('auth.acl.rules = [{ action = publish }]')[0], /a rule needs permit/)
     assert.match(faultsOf('auth.acl.rules = [{ permit = allow, topic = x }]')[0], /"topic" is nothing that a rule has/)
   })
 
   test('of a secret never shows it', () => {
-    const faults = faultsOf(
-      'http_server.password = [hunter2]\nauth.password.alice { hunter2 = 1 }\nlisteners.ssl.key_password { x = hunter2 }',
-    )
-    assert.equal(faults.length, 3)
+    const faults = [
+      ...faultsOf(
+        'http_server.password = [hunter2]\nauth.password.alice { hunter2 = 1 }\nlisteners.ssl.key_password { x = hunter2 }',
+      ),
+    ]
+    faults.push(...faultsOf('rules.repub.rules = [{ sql = s, proto_ver = hunter2 }]'))
+    assert.equal(faults.length, 4)
     assert.ok(!faults.join('\n').includes('hunter2'), faults.join('\n'))
   })
 

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+
+import { configCheck, configDocs, configExample, configSchema } from '../../src/cli/config-commands.ts'
+import { Terminal } from '../../src/cli/terminal.ts'
+import { writeExampleFile, writeJsonSchema, writeReferencePage } from '../../src/config/index.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+
+interface Said {
+  readonly exitCode: number
+  readonly output: string
+  readonly errors: string
+}
+
+function listen(command: (terminal: Terminal) => number): Said {
+  const said = { output: '', errors: '' }
+  const terminal = new Terminal({ write: (text) => (said.output += text) }, { write: (text) => (said.errors += text) })
+  const exitCode = command(terminal)
+  return { exitCode, ...said }
+}
+
+/** Writes the files into a folder of their own and checks the first of them. `FOLDER` stands for its path. */
+async function check(t: TestContext, files: Readonly<Record<string, string>>, environment = {}): Promise<Said> {
+  const folder = join(await temporaryFolder(t), 'etc')
+  await mkdir(join(folder, 'parts', 'deep'), { recursive: true })
+  const names = Object.keys(files)
+  for (const name of names) await writeFile(join(folder, name), files[name].replaceAll('FOLDER', folder))
+  const said = listen((terminal) => configCheck(join(folder, names[0]), environment, terminal))
+  return { ...said, output: said.output.replaceAll(folder, 'FOLDER'), errors: said.errors.replaceAll(folder, 'FOLDER') }
+}
+
+test('config check says that a good file is good', async (t) => {
+  assert.deepEqual(await check(t, { 'a.conf': 'mqtt.receive_maximum = 5' }), {
+    exitCode: 0,
+    output: 'FOLDER/a.conf: the configuration is good\n',
+    errors: '',
+  })
+})
+
+test('config check tells what of a good file has no effect', async (t) => {
+  const { exitCode, output } = await check(t, { 'a.conf': 'listeners.tcp {}\n\nlisteners.ssl.bind = 8883' })
+  assert.equal(exitCode, 0)
+  assert.match(output, /^warning: FOLDER\/a\.conf:3:\d+: listeners\.ssl: this is accepted, but nothing works on it yet/)
+})
+
+test('config check tells every fault on a line of its own, with file, line and key', async (t) => {
+  const { exitCode, output, errors } = await check(t, {
+    'a.conf': 'log.level = loud\nmqtt { include "parts/mqtt.conf" }\nnonsense = 1',
+    'parts/mqtt.conf': '\nreceive_maximum = 0',
+  })
+  assert.equal(exitCode, 1)
+  assert.equal(output, '')
+  assert.deepEqual(
+    errors.split('\n').map((line) => line.split(': ').slice(0, 3).join(' ')),
+    [
+      'godwit FOLDER/a.conf:1:13 log.level',
+      'godwit FOLDER/a.conf:3:12 nonsense',
+      'godwit FOLDER/parts/mqtt.conf:2:19 mqtt.receive_maximum',
+      '',
+    ],
+  )
+})
+
+test('an include is looked up beside the file that it stands in, however deep', async (t) => {
+  const { errors, exitCode } = await check(t, {
+    'a.conf': 'include "parts/b.conf"',
+    'parts/b.conf': 'include "deep/c.conf"\ninclude "FOLDER/parts/d.conf"',
+    'parts/deep/c.conf': 'include "../e.conf"',
+    'parts/d.conf': 'log.level = info',
+    'parts/e.conf': 'node.shards = 2',
+  })
+  assert.equal(errors, '')
+  assert.equal(exitCode, 0)
+})
+
+test('files that include each other in a circle are a fault', async (t) => {
+  const { exitCode, errors } = await check(t, {
+    'a.conf': 'include "parts/b.conf"',
+    'parts/b.conf': 'include "../a.conf"',
+  })
+  assert.equal(exitCode, 1)
+  assert.match(errors, /includes itself|include each other more than 10 deep/)
+})
+
+test('an include from outside the folder is a fault that shows nothing of the file', async (t) => {
+  const { exitCode, errors } = await check(t, { 'a.conf': 'auth.password { include "/etc/passwd" }' })
+  assert.equal(exitCode, 1)
+  assert.match(
+    errors,
+    /a\.conf:1:17: auth\.password: cannot include "\/etc\/passwd": only files below FOLDER can be included/,
+  )
+  assert.ok(!errors.includes('root:'))
+})
+
+test('a variable of the environment is seen in a file', async (t) => {
+  const { exitCode } = await check(t, { 'a.conf': 'node.shards = ${SHARDS}' }, { SHARDS: '3' })
+  assert.equal(exitCode, 0)
+  assert.match((await check(t, { 'a.conf': 'node.shards = ${SHARDS}' })).errors, /\$\{SHARDS\} is not set anywhere/)
+})
+
+test('config check of no file, or of a folder, says so and fails', () => {
+  const { exitCode, errors } = listen((terminal) => configCheck('/nowhere/a.conf', {}, terminal))
+  assert.equal(exitCode, 1)
+  assert.equal(errors, 'godwit: configuration /nowhere/a.conf: there is no such file\n')
+  assert.match(listen((terminal) => configCheck('/', {}, terminal)).errors, /it is not a file/)
+})
+
+test('config example, docs and schema print what the settings make', () => {
+  assert.deepEqual(listen(configExample), { exitCode: 0, output: writeExampleFile(), errors: '' })
+  assert.deepEqual(listen(configDocs), { exitCode: 0, output: writeReferencePage(), errors: '' })
+  assert.deepEqual(listen(configSchema), { exitCode: 0, output: writeJsonSchema(), errors: '' })
+})
