@@ -4,6 +4,7 @@ export {
   type BodyReferences,
   type QueueEntry,
   type QueueRange,
+  ReadingInterrupted,
   type RecordRange,
   type SessionRecordKind,
   type StorageAlarm,

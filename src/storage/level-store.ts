@@ -20,6 +20,7 @@ import { firstFreeLife } from './first-free-life.ts'
 import {
   type BodyReferences,
   type QueueEntry,
+  ReadingInterrupted,
   type RecordRange,
   type StorageAlarm,
   StorageFailure,
@@ -75,7 +76,7 @@ class LevelStore implements Store {
   /** What in the database cannot be read: it is repaired before it is opened again. */
   #suspicion: string | undefined
   #isSyncDue = false
-  /** Lives that ended since the store was opened first: their references were counted by whoever uses the store. */
+  /** Lives that ended since the store was opened first and are not swept: their references were counted by whoever uses the store. */
   readonly #countedLives = new Set<Life>()
   /** Readers that came while the database was not open. */
   readonly #waiting: (() => void)[] = []
@@ -161,6 +162,7 @@ class LevelStore implements Store {
   #releases(): BodyReleases {
     return {
       isCounted: (life) => this.#countedLives.has(life),
+      swept: (life) => void this.#countedLives.delete(life),
       released: (bodyIds) => this.#options.onReleased?.(bodyIds),
     }
   }
@@ -219,9 +221,14 @@ class LevelStore implements Store {
 
   /** The moment is that of the call, also if the iteration begins later. */
   #during<Slice>(read: (reading: LevelReading) => AsyncIterable<Slice>): AsyncIterable<Slice> {
-    const { database, badRecords } = this.#open()
+    const opening = this.#open()
+    const { database, badRecords } = opening
     const reading = new LevelReading({ database, badRecords, onAlarm: this.#options.onAlarm })
-    return closingAfter(reading, read(reading), this.#options.directory)
+    return closingAfter(reading, read(reading), (error) =>
+      this.#opening === opening
+        ? failure(`Reading from the database in ${this.#options.directory} failed`, error)
+        : new ReadingInterrupted('the database was opened again during a reading', { cause: error }),
+    )
   }
 
   #syncLater(): void {
@@ -283,13 +290,13 @@ async function learnLives(
 async function* closingAfter<Slice>(
   reading: LevelReading,
   slices: AsyncIterable<Slice>,
-  directory: string,
+  failureFor: (error: Error) => unknown,
 ): AsyncIterable<Slice> {
   try {
     yield* slices
   } catch (error) {
     if (!isOfDatabase(error)) throw error
-    throw failure(`Reading from the database in ${directory} failed`, error)
+    throw failureFor(error)
   } finally {
     await reading.close()
   }

@@ -13,6 +13,8 @@ export interface BodyReleases {
   /** False for lives that had ended before those references were counted: they never were in the count. */
   isCounted(life: Life): boolean
   released(bodyIds: readonly number[]): void
+  /** Nothing of the life is left. */
+  swept(life: Life): void
 }
 
 /** Sweeps graves, one after the other, in the background. */
@@ -90,6 +92,7 @@ export class OrphanSweep {
     operations.clear()
     operations.delete(sessionPrefix('grave', life))
     await this.#database.write(operations, false)
+    this.#releases.swept(life)
   }
 
   #release(slice: readonly LevelEntry[]): void {

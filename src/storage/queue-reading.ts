@@ -1,7 +1,7 @@
 // What a driver asks of a store about queues, over whichever store.
 
 import type { StoredRecord } from '../core/index.ts'
-import type { QueueEntry, Store } from './store.ts'
+import { type QueueEntry, ReadingInterrupted, type Store } from './store.ts'
 
 /** The queue of a session as it lies on disk. */
 export interface QueueBounds {
@@ -31,6 +31,17 @@ export async function readQueue(
   fromSequence: number,
   limit: number,
 ): Promise<QueuePart> {
+  for (;;) {
+    try {
+      return await readPart(store, clientId, fromSequence, limit)
+    } catch (error) {
+      // Nothing of the part has been used yet, and the next reading waits until the store is open.
+      if (!(error instanceof ReadingInterrupted)) throw error
+    }
+  }
+}
+
+async function readPart(store: Store, clientId: string, fromSequence: number, limit: number): Promise<QueuePart> {
   const outgoing: Extract<StoredRecord, { kind: 'outgoing' }>[] = []
   for await (const record of store.read({ kind: 'outgoing', clientId })) {
     if (record.kind === 'outgoing') outgoing.push(record)

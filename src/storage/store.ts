@@ -34,6 +34,9 @@ export interface QueueRange {
 /** The disk did not do what it was asked to. To be tried again after `reopen`; anything else that a store throws is a mistake of ours. */
 export class StorageFailure extends Error {}
 
+/** The store was reopened during a reading: what came before is true, the rest is to be read anew. */
+export class ReadingInterrupted extends StorageFailure {}
+
 /** A queued record without its message: what counting needs. */
 export interface QueueEntry {
   readonly clientId: string
@@ -49,7 +52,10 @@ export interface Store {
    * promise has settled, not before.
    */
   commit(changes: readonly (StoredChange | undefined)[]): Promise<void>
-  /** The records of a range as of the moment when the iteration begins. What is damaged is left out and told by an alarm. */
+  /**
+   * The records of a range as of the moment when the iteration begins. What is damaged is left out and told by an alarm. Throws
+   * StorageFailure, ReadingInterrupted.
+   */
   read(range: RecordRange): AsyncIterable<StoredRecord>
   /** Every queued record, session after session, each session's by sequence; in slices, as of the moment of the call. */
   scanQueues(): AsyncIterable<readonly QueueEntry[]>
