@@ -197,6 +197,45 @@ describe('an address and a port', () => {
   }
 })
 
+function addressOf(written: string): string | undefined {
+  return load({ text: `node.default_listener_address = ${written}` }).node.defaultListenerAddress
+}
+
+describe('an address for listeners that are given as a port only', () => {
+  test('is one of IPv4, of IPv6, or a name', () => {
+    assert.deepEqual(
+      [
+        '0.0.0.0',
+        '"::"',
+        '"[::1]"',
+        '"fe80::1%eth0"',
+        '"::ffff:10.0.0.1"',
+        '"1:2:3:4:5:6:7:8"',
+        'plant-7.example',
+        'none',
+      ].map(addressOf),
+      ['0.0.0.0', '::', '::1', 'fe80::1%eth0', '::ffff:10.0.0.1', '1:2:3:4:5:6:7:8', 'plant-7.example', undefined],
+    )
+  })
+
+  test('is nothing else', () => {
+    for (const written of [
+      '"0.0.0.0:1883"',
+      '1883',
+      '"a b"',
+      '""',
+      '300.0.0.1',
+      '"::1:x"',
+      '"1::2::3"',
+      '"1:2:3"',
+      '"12345::"',
+      '[]',
+    ]) {
+      assert.equal(faultsOf(`node.default_listener_address = ${written}`).length, 1, written)
+    }
+  })
+})
+
 describe('durations and sizes', () => {
   const cases: readonly (readonly [string, number | undefined])[] = [
     ['10s', 10_000],

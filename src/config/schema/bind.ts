@@ -1,5 +1,5 @@
 import type { ConfigValue } from '../hocon/values.ts'
-import { notA, scalarText, type ReadValue, type SettingType } from './setting-type.ts'
+import { notA, scalarText, showText, type ReadValue, type SettingType } from './setting-type.ts'
 
 /** Where a listener listens. Without a host it depends on the security profile which addresses are meant. */
 export interface Bind {
@@ -24,6 +24,19 @@ export const bind: SettingType<Bind> = {
     return read === undefined ? notA(name, value) : { value: read }
   },
   show: showBind,
+}
+
+/** An address or host name without a port; IPv6 with brackets or without. */
+export const address: SettingType<string> = {
+  name: 'an address such as 0.0.0.0',
+  jsonSchema: { type: 'string' },
+  read(value) {
+    const text = scalarText(value) ?? ''
+    const isBareIPv6 = text.includes(':') && !text.startsWith('[')
+    const host = parseBind(isBareIPv6 ? `[${text}]:0` : `${text}:0`)?.host
+    return host === undefined ? notA(this.name, value) : { value: host }
+  },
+  show: showText,
 }
 
 /** `host:port/path`, for WebSocket listeners; the path is `/mqtt` when it is not given. */
@@ -56,8 +69,24 @@ export function parseBind(text: string): Bind | undefined {
 
 /** What looks like an IPv4 address must be one; "256.0.0.1" would otherwise be asked of the name service. */
 function isPlausibleHost(host: string): boolean {
-  if (!/^[0-9.]+$/.test(host)) return true
-  const numbers = host.split('.')
+  if (host.includes(':')) return isIPv6(host.replace(/%.*$/, ''))
+  return !/^[0-9.]+$/.test(host) || isIPv4(host)
+}
+
+/** Eight groups of up to four digits, of which two colons may stand for some and an IPv4 address for the last two. */
+function isIPv6(address: string): boolean {
+  const halves = address.split('::')
+  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')))
+  const last = groups.at(-1)
+  const isMixed = last !== undefined && isIPv4(last)
+  const count = groups.length + (isMixed ? 1 : 0)
+  const digits = isMixed ? groups.slice(0, -1) : groups
+  const fits = halves.length === 2 ? count < 8 : halves.length === 1 && count === 8
+  return fits && digits.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))
+}
+
+function isIPv4(address: string): boolean {
+  const numbers = address.split('.')
   return numbers.length === 4 && numbers.every((number) => /^[0-9]{1,3}$/.test(number) && Number(number) <= 255)
 }
 

@@ -24,6 +24,10 @@ const durationUnitMs: ReadonlyMap<string, number> = new Map([
   ['days', 86_400_000],
 ])
 
+// A unit stands between any two numbers, so that there is one way only to match: a pattern that can match in many
+// ways takes an editor for ever on a text that fits none.
+const durationPattern = String.raw`^[0-9]+(\.[0-9]+)?( *[A-Za-z]+( *[0-9]+(\.[0-9]+)? *[A-Za-z]+)*)?$`
+
 interface DurationBounds {
   readonly minMs: number
   readonly maxMs: number
@@ -41,7 +45,7 @@ export function duration(bounds: DurationBounds): SettingType<number> {
     name,
     jsonSchema: {
       type: ['string', 'number'],
-      pattern: String.raw`^\s*([0-9]+(\.[0-9]+)?\s*[A-Za-z]*\s*)+$`,
+      pattern: durationPattern,
       minimum: 0,
     },
     read(value) {

@@ -1,5 +1,6 @@
 // node, storage, limits, sys_topics, system: the process and its keeping.
 
+import { address } from '../schema/bind.ts'
 import { choice, boolean, integer, optional, text } from '../schema/setting-type.ts'
 import { duration } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
@@ -9,14 +10,6 @@ export const maxCount = 4_294_967_295
 const nodeName = text({
   maxBytes: 255,
   form: { pattern: /^[A-Za-z0-9_-]{1,128}(?:@[A-Za-z0-9._:-]{1,126})?$/, name: 'a node name such as godwit@plant-7' },
-})
-
-const host = text({
-  maxBytes: 253,
-  form: {
-    pattern: /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)$/,
-    name: 'an address such as 0.0.0.0',
-  },
 })
 
 export const node = section('This machine: who it is, where it keeps what it knows, how open it is.', {
@@ -38,7 +31,7 @@ export const node = section('This machine: who it is, where it keeps what it kno
       'hardened: a listener given as a port only is reachable from this machine only, and anonymous clients are let in there only. ' +
       'legacy: such a listener is reachable from everywhere, and anonymous clients are let in unless auth.allow_anonymous is false.',
   }),
-  default_listener_address: setting(optional(host, 'none'), undefined, {
+  default_listener_address: setting(optional(address, 'none'), undefined, {
     description: 'Address of listeners that are given as a port only. Set it to 0.0.0.0 to open them to the network.',
     defaultWords: 'the loopback address when hardened, all addresses when legacy',
   }),
