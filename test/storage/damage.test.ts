@@ -15,6 +15,8 @@ import { oneOfEachKind, queued, session } from './sample-records.ts'
 const openings = 4
 const batchesPerOpening = 8
 const recordsPerBatch = 40
+/** A block of a table holds 4 KiB. */
+const recordsPerBlock = 40
 
 const model = mkdtempSync(join(tmpdir(), 'godwit-damage-'))
 const expected = new Map<string, StoredRecord>()
@@ -75,6 +77,16 @@ for (const left of ['closed', 'killed'] as const) {
         assertTold(stage, 'database-damaged')
       })
     }
+
+    test('loses no more of a table than the block that was flipped', async (context) => {
+      const stage = stageOf(context, left)
+      flip(fileOf(stage, 'table'))
+      const served = await recordsServed(stage)
+      assert.ok(
+        served.size < expected.size && served.size >= expected.size - recordsPerBlock,
+        `${served.size} are left`,
+      )
+    })
 
     for (const [harmed, harm] of Object.entries(harms)) {
       test(`serves the rest if the log was ${harmed}`, async (context) => {

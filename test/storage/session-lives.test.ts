@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { cpSync, rmSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { rangeOfKind } from '../../src/storage/record-keys.ts'
+import { rangeOfKind, sessionPrefix } from '../../src/storage/record-keys.ts'
 import { LevelStage } from './level-stage.ts'
-import { rawEntries } from './raw-entries.ts'
+import { rawEntries, rawPut } from './raw-entries.ts'
 import { put, readAll, readEverything } from './read-all.ts'
 import { oneOfEachKind, queued, session } from './sample-records.ts'
 
@@ -49,6 +49,26 @@ describe('an ended session', () => {
     await reopened.commit(put(queued('first', 2)))
     assert.deepEqual(await readAll(reopened, { kind: 'queued', clientId: 'second' }), [queued('second', 1)])
     assert.deepEqual(await readAll(reopened, { kind: 'queued', clientId: 'first' }), [queued('first', 2)])
+  })
+
+  test('gives back each of its references to shared bodies, one that ended before the start does not', async (context) => {
+    const stage = new LevelStage(context)
+    const released: number[] = []
+    const onReleased = (bodyIds: readonly number[]): void => void released.push(...bodyIds)
+    const store = await stage.open({ onReleased })
+    await store.commit(
+      put(queued('client', 1, 71), queued('client', 2), queued('client', 3, 72), queued('other', 1, 71)),
+    )
+    await store.commit([{ change: 'delete-session', clientId: 'client' }])
+    await untilSwept(stage, 1)
+    assert.deepEqual(released, [71, 72])
+    await rawPut(stage.directory, sessionPrefix('grave', 2), Buffer.from([1]))
+    await store.close()
+    const reopened = await stage.open({ onReleased })
+    await untilSwept(stage)
+    assert.deepEqual(await readAll(reopened, { kind: 'queued' }), [])
+    assert.deepEqual(released, [71, 72])
+    assert.deepEqual(stage.alarms, [])
   })
 
   test('stays ended if its batch is written twice, as after a failed sync', async (context) => {
