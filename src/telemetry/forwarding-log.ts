@@ -1,5 +1,6 @@
 // The log of a thread that writes no files: it hands its lines to the main thread. How many lie between the two is
-// bounded, so that a terminal that nobody reads costs lines and not memory.
+// bounded, so that a terminal that nobody reads costs lines and not memory; and how many of one kind come in a second,
+// so that a flood of clients does not become a flood on the disk.
 //
 //   shard: posted 7,400 ----> message port ----> main thread: taken 7,390   (a shared cell)
 
@@ -9,19 +10,37 @@ import { isLogged, type Log, type LogFields, type LogLevel } from './log.ts'
 /** Lines of one shard that may wait for the main thread; further ones are dropped and counted. */
 export const maxWaitingLogLines = 4_096
 
+/** Lines of one event in one second; further ones are dropped, counted, and told in one line when the flood is over. */
+export const maxLinesPerEventAndSecond = 1_000
+const secondMs = 1_000
+
+interface EventSecond {
+  endsAtMs: number
+  lines: number
+  leftOut: number
+}
+
 export type PostLine = (level: LogLevel, event: string, fields: LogFields | undefined) => void
 
 export class ForwardingLog implements Log {
   readonly #threshold: LogLevel
   readonly #counters: Counters
   readonly #post: PostLine
+  readonly #nowMs: () => number
+  /** By event: our own sentences, so there are few. */
+  readonly #seconds: Map<string, EventSecond>
   #posted: number
 
-  /** `counters` is the row of the thread that logs; the main thread counts there what it has taken. */
-  constructor(threshold: LogLevel, counters: Counters, post: PostLine) {
+  /**
+   * `counters` is the row of the thread that logs; the main thread counts there what it has taken. `nowMs` is a clock
+   * that does not jump.
+   */
+  constructor(threshold: LogLevel, counters: Counters, post: PostLine, nowMs: () => number = monotonicMs) {
     this.#threshold = threshold
     this.#counters = counters
     this.#post = post
+    this.#nowMs = nowMs
+    this.#seconds = new Map()
     // After a restart of the shard the main thread's count goes on from where it was.
     this.#posted = counters.get(counterCells.logLinesTaken)
   }
@@ -44,6 +63,30 @@ export class ForwardingLog implements Log {
 
   #forward(level: LogLevel, event: string, fields: LogFields | undefined): void {
     if (!isLogged(level, this.#threshold)) return
+    const second = this.#secondOf(event, level)
+    second.lines += 1
+    if (second.lines > maxLinesPerEventAndSecond) {
+      second.leftOut += 1
+      this.#counters.add(counterCells.logLinesDropped, 1)
+      return
+    }
+    this.#hand(level, event, fields)
+  }
+
+  /** The second that is running for this event. Of the last one it tells what was left out. */
+  #secondOf(event: string, level: LogLevel): EventSecond {
+    const nowMs = this.#nowMs()
+    let second = this.#seconds.get(event)
+    if (second !== undefined && nowMs < second.endsAtMs) return second
+    if (second !== undefined && second.leftOut > 0) {
+      this.#hand(level, 'lines were left out', { of: event, lines: second.leftOut })
+    }
+    second = { endsAtMs: nowMs + secondMs, lines: 0, leftOut: 0 }
+    this.#seconds.set(event, second)
+    return second
+  }
+
+  #hand(level: LogLevel, event: string, fields: LogFields | undefined): void {
     if (this.#posted - this.#counters.get(counterCells.logLinesTaken) >= maxWaitingLogLines) {
       this.#counters.add(counterCells.logLinesDropped, 1)
       return
@@ -52,3 +95,5 @@ export class ForwardingLog implements Log {
     this.#post(level, event, fields)
   }
 }
+
+const monotonicMs = (): number => performance.now()

@@ -125,18 +125,16 @@ const staleLocks = [
   { of: 'a process that died before it wrote', content: '' },
   { of: 'nobody', content: '{"pid":"x"}' },
 ]
-for (const stale of staleLocks) {
-  test(
-    `the lock of ${stale.of} does not block`,
-    { skip: process.platform !== 'linux' && stale.content.includes('"pid":1,') },
-    async (t) => {
-      const folder = await temporaryFolder(t)
-      await mkdir(join(folder, 'data'), { mode: 0o700 })
-      await writeFile(join(folder, 'data', 'node.lock'), stale.content)
-      const node = await running(t, folder)
-      assert.equal(JSON.parse(await readFile(join(node.dataDirectory, 'node.lock'), 'utf8')).pid, process.pid)
-    },
-  )
+// Whether a number has been given to somebody else only Linux tells.
+const knownStale = staleLocks.filter(({ content }) => process.platform === 'linux' || !content.includes('"pid":1,"'))
+for (const stale of knownStale) {
+  test(`the lock of ${stale.of} does not block`, async (t) => {
+    const folder = await temporaryFolder(t)
+    await mkdir(join(folder, 'data'), { mode: 0o700 })
+    await writeFile(join(folder, 'data', 'node.lock'), stale.content)
+    const node = await running(t, folder)
+    assert.equal(JSON.parse(await readFile(join(node.dataDirectory, 'node.lock'), 'utf8')).pid, process.pid)
+  })
 }
 
 test('many nodes at once on one data directory with a stale lock: exactly one starts', async (t) => {

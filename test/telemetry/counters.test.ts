@@ -7,6 +7,7 @@ import {
   ForwardingLog,
   type LogFields,
   type LogLevel,
+  maxLinesPerEventAndSecond,
   maxWaitingLogLines,
   readCounters,
 } from '../../src/telemetry/index.ts'
@@ -45,11 +46,21 @@ interface Posted {
   fields: LogFields | undefined
 }
 
-function forwarding(threshold: LogLevel): { log: ForwardingLog; counters: Counters; posted: Posted[] } {
+interface Forwarding {
+  log: ForwardingLog
+  counters: Counters
+  posted: Posted[]
+  clock: { nowMs: number }
+}
+
+function forwarding(threshold: LogLevel): Forwarding {
   const counters = new Counters(createCounterTable(1), 0)
   const posted: Posted[] = []
-  const log = new ForwardingLog(threshold, counters, (level, event, fields) => posted.push({ level, event, fields }))
-  return { log, counters, posted }
+  const clock = { nowMs: 0 }
+  const post = (level: LogLevel, event: string, fields: LogFields | undefined): void => {
+    posted.push({ level, event, fields })
+  }
+  return { log: new ForwardingLog(threshold, counters, post, () => clock.nowMs), counters, posted, clock }
 }
 
 test('a shard hands on what is grave enough, and nothing else crosses the threads', () => {
@@ -66,7 +77,7 @@ test('a shard hands on what is grave enough, and nothing else crosses the thread
 
 test('lines that the main thread does not take are dropped and counted, and flow again when it does', () => {
   const { log, counters, posted } = forwarding('info')
-  for (let line = 0; line < maxWaitingLogLines + 10; line += 1) log.info('flood')
+  for (let line = 0; line < maxWaitingLogLines + 10; line += 1) log.info(`flood of kind ${line % 5}`)
   assert.equal(posted.length, maxWaitingLogLines)
   assert.equal(counters.get(counterCells.logLinesDropped), 10)
 
@@ -75,4 +86,23 @@ test('lines that the main thread does not take are dropped and counted, and flow
   log.info('and not for two')
   assert.equal(posted.at(-1)?.event, 'room for one')
   assert.equal(counters.get(counterCells.logLinesDropped), 11)
+})
+
+test('a flood of one event is cut to its number a second, and the next second tells how much was left out', () => {
+  const { log, counters, posted, clock } = forwarding('info')
+  for (let line = 0; line < maxLinesPerEventAndSecond + 7; line += 1) log.warn('message dropped')
+  log.warn('something else')
+  assert.equal(posted.length, maxLinesPerEventAndSecond + 1)
+  assert.equal(posted.at(-1)?.event, 'something else')
+  assert.equal(counters.get(counterCells.logLinesDropped), 7)
+
+  clock.nowMs = 1_000
+  log.warn('message dropped')
+  assert.deepEqual(posted.slice(-2), [
+    { level: 'warn', event: 'lines were left out', fields: { of: 'message dropped', lines: 7 } },
+    { level: 'warn', event: 'message dropped', fields: undefined },
+  ])
+  clock.nowMs = 2_000
+  log.warn('message dropped')
+  assert.equal(posted.filter((line) => line.event === 'lines were left out').length, 1)
 })
