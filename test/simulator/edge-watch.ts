@@ -25,6 +25,9 @@ export interface PublishSeen {
   readonly expiresAtMs: number
 }
 
+/** What is sent was decided in the turn that ends now. */
+const turnMs = 10
+
 type AnswerType = 'puback' | 'pubrec' | 'pubcomp' | 'suback' | 'unsuback'
 
 interface InWindow {
@@ -236,7 +239,9 @@ export class EdgeWatch {
     const wasSent = session.sentBeforeRestart.has(what) && seen.qos === 1
     if (!seen.dup && wasSent && !seen.isOfRetained)
       this.accuse(stream, `the broker sent ${tag} again without DUP, after its restart [MQTT-3.3.1-1]`)
-    if (!seen.dup && seen.expiresAtMs < this.limits().nowMs)
+    // Once sent again it is done with: what comes later with the same words is another message.
+    if (seen.dup) session.sentBeforeRestart.delete(what)
+    if (!seen.dup && seen.expiresAtMs + turnMs < this.limits().nowMs)
       this.accuse(stream, `the broker sent ${tag} after its expiry [MQTT5-3.3.2-5]`)
   }
 

@@ -128,8 +128,9 @@ export class RandomStory {
     })
     const comeBack = (): void => {
       if (host.isRunning && !host.isStopping && !witness.hasOpenConnection) witness.connect()
-      if (witness.isConnected && witness.session?.subscriptions.some((held) => held.grantedStep !== Infinity) !== true)
-        witness.subscribe('wills/#', { qos: 1 })
+      const { wills } = host.watch
+      wills.hasWitness = witness.session?.subscriptions.some((held) => held.grantedStep !== Infinity) === true
+      if (witness.isConnected && !wills.hasWitness) witness.subscribe('wills/#', { qos: 1 })
       stage.after(100, comeBack)
     }
     witness.whenMessage = (message) => {

@@ -37,12 +37,15 @@ const haste = 10
 const neverExpires = 0xffff_ffff
 
 export class WillWatch {
+  /** The witness has subscribed. What was due before, nobody saw. */
+  hasWitness: boolean
   private readonly stage: Stage
   private readonly wills: Map<string, Will>
   private readonly byClient: Map<string, Will>
   private hasCrashed: boolean
 
   constructor(stage: Stage) {
+    this.hasWitness = false
     this.stage = stage
     this.wills = new Map()
     this.byClient = new Map()
@@ -67,7 +70,7 @@ export class WillWatch {
       delayMs: (will.properties?.willDelayIntervalSeconds ?? 0) * 1_000,
       expiryMs: expirySeconds === neverExpires ? Infinity : expirySeconds * 1_000,
       // The broker is already closing what it only now lets in: its end came before, at a time that nobody saw.
-      state: from.isEnding ? 'unsure' : 'armed',
+      state: from.isEnding || !this.hasWitness ? 'unsure' : 'armed',
       dueAtMs: Infinity,
       delayMayBeginAnew: false,
       cancelledAtMs: Infinity,
