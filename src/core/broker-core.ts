@@ -46,7 +46,7 @@ export class BrokerCore {
 
   /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
   takeOutputs(): Outputs {
-    return this.#state.outputs()
+    return this.#state.outputs
   }
 
   /** Empties what `takeOutputs` gave. */

@@ -67,6 +67,7 @@ export class BrokerState {
   readonly closes: Close[] = []
   readonly readers: ReaderChange[] = []
   readonly events: BrokerEvent[] = []
+  readonly outputs: Outputs
   #dropEvents = 0
   #lastQuestion: QuestionId = 0
   #lastAssigned = 0
@@ -76,25 +77,17 @@ export class BrokerState {
     this.settings = settings
     this.identity = options.identity
     this.topics = options.topics
-  }
-
-  outputs(): Outputs {
-    this.#dropEvents = 0
-    return {
-      sends: this.sends,
-      questions: this.questions,
-      closes: this.closes,
-      readers: this.readers,
-      events: this.events,
-    }
+    const { sends, questions, closes, readers, events } = this
+    this.outputs = { sends, questions, closes, readers, events }
   }
 
   clearOutputs(): void {
+    this.#dropEvents = 0
     this.sends.clear()
-    this.questions.length = 0
-    this.closes.length = 0
-    this.readers.length = 0
-    this.events.length = 0
+    empty(this.questions)
+    empty(this.closes)
+    empty(this.readers)
+    empty(this.events)
   }
 
   ask(asked: Asked): QuestionId {
@@ -137,6 +130,11 @@ export class BrokerState {
       reason,
     })
   }
+}
+
+/** Most are empty most of the time, and cutting an array costs whether it is or not. */
+function empty(list: unknown[]): void {
+  if (list.length > 0) list.length = 0
 }
 
 function newBatch(number: number): Batch {

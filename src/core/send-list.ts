@@ -7,6 +7,7 @@
 //   extra: PublishExtra or undefined | ...
 
 import type { ControlPacket, PacketId, QoS } from '../protocol/index.ts'
+import { assert } from './assert.ts'
 import type { Connection } from './connection.ts'
 import type { Message } from './message.ts'
 
@@ -35,43 +36,71 @@ export const headBits = {
 export const publishHead = (qos: QoS, flags: { retain: boolean; dup: boolean }, packetId: PacketId): number =>
   sendKinds.publish | (flags.retain ? 8 : 0) | (flags.dup ? 16 : 0) | (qos << 5) | (packetId << 8)
 
+/** Columns longer than this are given up when they are emptied: one great fan-out does not keep its room for ever. */
+const longestKept = 65_536
+
 export class SendList {
-  readonly to: Connection[] = []
-  readonly what: (Message | ControlPacket | undefined)[] = []
-  readonly head: number[] = []
-  readonly extra: (PublishExtra | undefined)[] = []
+  /** Only the first `length` entries of each column mean anything. */
+  to: (Connection | undefined)[] = []
+  what: (Message | ControlPacket | undefined)[] = []
+  head: number[] = []
+  extra: (PublishExtra | undefined)[] = []
+  #length = 0
 
   get length(): number {
-    return this.to.length
+    return this.#length
   }
 
   /** `head` as made by `publishHead`. */
   publish(connection: Connection, message: Message, head: number, extra: PublishExtra | undefined): void {
-    this.to.push(connection)
-    this.what.push(message)
-    this.head.push(head)
-    this.extra.push(extra)
+    this.#add(connection, message, head, extra)
   }
 
   acknowledge(connection: Connection, kind: SendKind, packetId: PacketId): void {
-    this.to.push(connection)
-    this.what.push(undefined)
-    this.head.push(kind | (packetId << 8))
-    this.extra.push(undefined)
+    this.#add(connection, undefined, kind | (packetId << 8), undefined)
   }
 
   packet(connection: Connection, packet: ControlPacket): void {
-    this.to.push(connection)
-    this.what.push(packet)
-    this.head.push(sendKinds.packet)
-    this.extra.push(undefined)
+    this.#add(connection, packet, sendKinds.packet, undefined)
   }
 
-  /** Empties the list but keeps its room: the next turn fills it again. */
+  /** The connection that the entry is for. */
+  connectionAt(index: number): Connection {
+    const connection = this.to[index]
+    assert(connection !== undefined, `there is no sending ${index}`)
+    return connection
+  }
+
+  /**
+   * Empties the list but keeps its room: an array that is cut to nothing and filled again is made anew each time. What
+   * it referred to is let go, or a chunk would live until its place is taken.
+   */
   clear(): void {
-    this.to.length = 0
-    this.what.length = 0
-    this.head.length = 0
-    this.extra.length = 0
+    const length = this.#length
+    if (length === 0) return
+    this.#length = 0
+    if (length > longestKept) {
+      this.to = []
+      this.what = []
+      this.head = []
+      this.extra = []
+      return
+    }
+    this.to.fill(undefined, 0, length)
+    this.what.fill(undefined, 0, length)
+    this.extra.fill(undefined, 0, length)
+  }
+
+  #add(
+    connection: Connection,
+    what: Message | ControlPacket | undefined,
+    head: number,
+    extra: PublishExtra | undefined,
+  ): void {
+    const index = this.#length++
+    this.to[index] = connection
+    this.what[index] = what
+    this.head[index] = head
+    this.extra[index] = extra
   }
 }

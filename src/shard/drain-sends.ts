@@ -31,7 +31,7 @@ const ackTypes: Readonly<Record<number, AckType>> = {
 
 export function drainSends(sends: SendList, nowMs: number): void {
   for (let index = 0; index < sends.length; index++) {
-    const connection = sends.to[index]
+    const connection = sends.connectionAt(index)
     const outlet = connection.outlet as Outlet
     if (outlet.isClosed) continue
     const head = sends.head[index]

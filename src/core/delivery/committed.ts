@@ -15,7 +15,7 @@ export function handleCommitted(state: BrokerState, number: number): void {
 /** PUBACK ends a QoS 1 exchange; for a 3.x client PUBREC ends what may hold up its reader. */
 function countAnswered(state: BrokerState, sends: SendList): void {
   for (let index = 0; index < sends.length; index++) {
-    const connection = sends.to[index]
+    const connection = sends.connectionAt(index)
     if (connection.unansweredPublishes === 0) continue
     if (isAnswer(sends, index, connection)) answered(state, connection)
   }
