@@ -1,19 +1,53 @@
 // `godwit config ...`: a file checked, and three texts that are made from the settings.
 
-import { formatFault, loadConfig, writeExampleFile, writeJsonSchema, writeReferencePage } from '../config/index.ts'
+import {
+  formatFault,
+  loadConfig,
+  writeExampleFile,
+  writeJsonSchema,
+  writeReferencePage,
+  type Fault,
+  type Warning,
+} from '../config/index.ts'
 import { includeReader, readConfigFile } from './config-files.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
-/** Tells everything that is wrong with the file, a line each, and what in it has no effect. Gives the exit code. */
-export function configCheck(file: string, environment: NodeJS.ProcessEnv, terminal: Terminal): number {
+export interface CheckRequest {
+  readonly file: string
+  /** What substitutions in the file may fall back to. */
+  readonly environment: NodeJS.ProcessEnv
+  /** One JSON document on stdout, for programs, in place of lines for people. */
+  readonly asJson: boolean
+}
+
+interface Findings {
+  readonly faults: readonly Fault[]
+  readonly warnings: readonly Warning[]
+}
+
+/** Tells everything that is wrong with the file, and what in it has no effect. Gives the exit code. */
+export function configCheck(request: CheckRequest, terminal: Terminal): number {
+  const findings = findFaults(request)
+  const isGood = findings.faults.length === 0
+  if (request.asJson) {
+    terminal.say(`${JSON.stringify({ file: request.file, isGood, ...findings })}\n`)
+    return isGood ? exitCodes.done : exitCodes.failed
+  }
+  if (!isGood) return terminal.fail(...findings.faults.map(formatFault))
+  for (const warning of findings.warnings) terminal.say(`warning: ${formatFault(warning)}\n`)
+  terminal.say(`${request.file}: the configuration is good\n`)
+  return exitCodes.done
+}
+
+function findFaults({ file, environment }: CheckRequest): Findings {
   const source = readConfigFile(file)
-  if ('error' in source) return terminal.fail(`configuration ${file}: ${source.error}`)
+  if ('error' in source) {
+    const hint = 'name a configuration file'
+    return { faults: [{ file, line: 0, column: 0, key: '', message: source.error, hint }], warnings: [] }
+  }
   const { text } = source
   const loaded = loadConfig({ text, file, overrides: [], readInclude: includeReader(file), environment })
-  if ('faults' in loaded) return terminal.fail(...loaded.faults.map(formatFault))
-  for (const warning of loaded.warnings) terminal.say(`warning: ${formatFault(warning)}\n`)
-  terminal.say(`${file}: the configuration is good\n`)
-  return exitCodes.done
+  return 'faults' in loaded ? { faults: loaded.faults, warnings: [] } : { faults: [], warnings: loaded.warnings }
 }
 
 /** Prints the file with every default as a comment. */

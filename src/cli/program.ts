@@ -52,7 +52,10 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .command('check')
     .description('tell every fault of a configuration file, with its line')
     .argument('<file>')
-    .action((file: string) => run(() => configCheck(file, process.env, terminal)))
+    .option('--json', 'print what was found as one JSON document')
+    .action((file: string, options: { json?: true }) =>
+      run(() => configCheck({ file, environment: process.env, asJson: options.json === true }, terminal)),
+    )
   config
     .command('example')
     .description('print a configuration file with every setting and its default, as comments')

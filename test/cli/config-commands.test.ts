@@ -27,7 +27,7 @@ async function check(t: TestContext, files: Readonly<Record<string, string>>, en
   await mkdir(join(folder, 'parts', 'deep'), { recursive: true })
   const names = Object.keys(files)
   for (const name of names) await writeFile(join(folder, name), files[name].replaceAll('FOLDER', folder))
-  const said = listen((terminal) => configCheck(join(folder, names[0]), environment, terminal))
+  const said = listen((terminal) => configCheck({ file: join(folder, names[0]), environment, asJson: false }, terminal))
   return { ...said, output: said.output.replaceAll(folder, 'FOLDER'), errors: said.errors.replaceAll(folder, 'FOLDER') }
 }
 
@@ -100,11 +100,34 @@ test('a variable of the environment is seen in a file', async (t) => {
   assert.match((await check(t, { 'a.conf': 'node.shards = ${SHARDS}' })).errors, /\$\{SHARDS\} is not set anywhere/)
 })
 
+function checkOf(file: string, asJson: boolean): Said {
+  return listen((terminal) => configCheck({ file, environment: {}, asJson }, terminal))
+}
+
 test('config check of no file, or of a folder, says so and fails', () => {
-  const { exitCode, errors } = listen((terminal) => configCheck('/nowhere/a.conf', {}, terminal))
+  const { exitCode, errors } = checkOf('/nowhere/a.conf', false)
   assert.equal(exitCode, 1)
-  assert.equal(errors, 'godwit: configuration /nowhere/a.conf: there is no such file\n')
-  assert.match(listen((terminal) => configCheck('/', {}, terminal)).errors, /it is not a file/)
+  assert.equal(errors, 'godwit: /nowhere/a.conf: there is no such file; name a configuration file\n')
+  assert.match(checkOf('/', false).errors, /it is not a file/)
+})
+
+test('config check --json tells the same to programs', async (t) => {
+  const file = join(await temporaryFolder(t), 'a.conf')
+  await writeFile(file, 'listeners.ssl.bind = 8883\nlog.level = loud')
+  const { exitCode, output, errors } = checkOf(file, true)
+  assert.equal(exitCode, 1)
+  assert.equal(errors, '')
+  const [fault] = JSON.parse(output).faults
+  const hint = 'the default is warn'
+  const message = '"loud" is not one of trace, debug, info, warn, error, fatal'
+  assert.deepEqual(fault, { file, line: 2, column: 13, key: 'log.level', message, hint })
+
+  await writeFile(file, 'listeners { tcp {}, ssl.bind = 8883 }')
+  const good = checkOf(file, true)
+  assert.equal(good.exitCode, 0)
+  const { isGood, faults, warnings } = JSON.parse(good.output)
+  assert.deepEqual([isGood, faults, warnings[0].key], [true, [], 'listeners.ssl'])
+  assert.equal(JSON.parse(checkOf('/nowhere/a.conf', true).output).faults.length, 1)
 })
 
 test('config example, docs and schema print what the settings make', () => {
