@@ -82,7 +82,13 @@ function finish(state: BrokerState, session: Session, delivery: SessionDelivery)
     if (delivery.qos === 2) remove(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
   }
   // Looked at here because most often nothing waits, and this is the way of every acknowledgement.
-  if (session.pending !== undefined || session.stored !== undefined || session.scans !== undefined) pump(state, session)
+  if (
+    session.resends !== undefined ||
+    session.pending !== undefined ||
+    session.stored !== undefined ||
+    session.scans !== undefined
+  )
+    pump(state, session)
 }
 
 function handlePubrel(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {

@@ -44,7 +44,10 @@ export function offer(state: BrokerState, session: Session, delivery: SessionDel
     keepDelivery(state, session, stored, delivery, message)
   }
   const connection = session.connection
-  const isNext = session.pendingCount === 0 && (stored === undefined || stored.diskFrom === delivery.sequence)
+  const isNext =
+    session.pendingCount === 0 &&
+    session.resends === undefined &&
+    (stored === undefined || stored.diskFrom === delivery.sequence)
   if (connection !== undefined && isNext && hasRoom(state, session, connection)) {
     if (stored !== undefined) stored.diskFrom = delivery.sequence + 1
     sendFirst(state, session, connection, delivery)
@@ -55,9 +58,10 @@ export function offer(state: BrokerState, session: Session, delivery: SessionDel
 
 /** Whether one more delivery may be in flight to this client now. */
 export function hasRoom(state: BrokerState, session: Session, connection: Connection): boolean {
-  const reserved = session.stored?.packetIds?.size ?? 0
+  // What still has to be sent, anew or again, has its packet id and takes no room yet.
+  const notSent = (session.stored?.packetIds?.size ?? 0) + (session.resends === undefined ? 0 : session.resends.length)
   return (
-    session.inflightCount - reserved < session.windowLimit && connection.unsentBytes <= state.settings.maxUnsentBytes
+    session.inflightCount - notSent < session.windowLimit && connection.unsentBytes <= state.settings.maxUnsentBytes
   )
 }
 

@@ -7,6 +7,7 @@ import type { SharedGroup } from '../topics/index.ts'
 import { fromStored } from '../message.ts'
 import type { QueuedRecord, StoredRecord } from '../records.ts'
 import { Delivery } from '../sessions/delivery.ts'
+import { PendingQueue } from '../sessions/pending-queue.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import { parseTopicName, type PacketId } from '../../protocol/index.ts'
 import { abandon, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
@@ -17,16 +18,32 @@ import { forgetDelivery } from './stored-queue.ts'
 export function pump(state: BrokerState, session: Session): void {
   const connection = session.connection
   if (connection === undefined) return
+  if (session.resends !== undefined) sendHeldBack(state, session, connection, session.resends)
   const pending = session.pending
-  if (pending !== undefined) {
+  if (pending !== undefined && session.resends === undefined) {
     for (let next = pending.peek(); next !== undefined; next = pending.peek()) {
-      if (next.packetId === 0 && !hasRoom(state, session, connection)) break
+      if (!hasRoom(state, session, connection)) break
       pending.shift()
       sendWaiting(state, session, connection, next)
     }
   }
   if (session.onDiskCount > 0) askForMore(state, session)
   else if (session.scans !== undefined && session.pendingCount === 0) state.scanning.add(session)
+}
+
+function sendHeldBack(
+  state: BrokerState,
+  session: Session,
+  connection: Connection,
+  resends: PendingQueue<SessionDelivery>,
+): void {
+  for (let next = resends.peek(); next !== undefined; next = resends.peek()) {
+    const isOver = session.outgoing?.get(next.packetId) !== next
+    if (!isOver && !hasRoom(state, session, connection)) return
+    resends.shift()
+    if (!isOver) resendOne(state, session, connection, next)
+  }
+  session.resends = undefined
 }
 
 function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
@@ -36,13 +53,31 @@ function sendWaiting(state: BrokerState, session: Session, connection: Connectio
 
 /** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] What was in flight is sent again in its order, then the rest follows. */
 export function resumeDelivery(state: BrokerState, session: Session, connection: Connection): void {
+  holdBack(session)
   resend(state, session, connection, -Infinity)
   pump(state, session)
 }
 
+/** [MQTT5-3.3.4-9] Of what was in flight only so many go at once as the client takes now; the others as it answers. */
+function holdBack(session: Session): void {
+  session.resends = undefined
+  if (session.inflightCount <= session.windowLimit) return
+  const sent = session
+    .window()
+    .inSendOrder()
+    .filter((delivery) => delivery.stage === 'sent')
+  const released = session.inflightCount - sent.length
+  const held = sent.slice(Math.max(0, session.windowLimit - released))
+  if (held.length === 0) return
+  session.resends = new PendingQueue()
+  for (const delivery of held) session.resends.push(delivery)
+}
+
 /** Sends again what was last sent at `sentBeforeMs` or earlier; all of it with -Infinity. */
 export function resend(state: BrokerState, session: Session, connection: Connection, sentBeforeMs: number): void {
+  const held = new Set(session.resends?.all())
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
+    if (held.has(delivery)) continue
     if (sentBeforeMs !== -Infinity && delivery.sentAtMs > sentBeforeMs) continue
     resendOne(state, session, connection, delivery)
   }

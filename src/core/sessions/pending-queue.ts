@@ -32,9 +32,14 @@ export class PendingQueue<D extends object> {
     return first
   }
 
+  /** In order. */
+  all(): D[] {
+    return this.#items.slice(this.#head).filter((delivery) => delivery !== undefined)
+  }
+
   /** All of it, in order; the queue is empty afterwards. */
   takeAll(): D[] {
-    const all = this.#items.slice(this.#head).filter((delivery) => delivery !== undefined)
+    const all = this.all()
     this.#items = []
     this.#head = 0
     return all

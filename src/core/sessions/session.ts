@@ -72,6 +72,8 @@ export class Session {
   subscriptions: Map<TopicFilter, SubscriptionOptions> | undefined
   outgoing: OutgoingWindow<SessionDelivery> | undefined
   pending: PendingQueue<SessionDelivery> | undefined
+  /** In flight since an earlier connection and still to be sent again: the client takes fewer at once than it did. */
+  resends: PendingQueue<SessionDelivery> | undefined
   /** Deliveries in flight at most: the client's Receive Maximum or our own limit. */
   windowLimit: number
   /** QoS 2 packet ids that the client has not released, with the time at which each came. */
@@ -99,6 +101,7 @@ export class Session {
     this.subscriptions = undefined
     this.outgoing = undefined
     this.pending = undefined
+    this.resends = undefined
     this.windowLimit = 0
     this.incoming = undefined
     this.will = undefined
