@@ -125,7 +125,8 @@ class CrashStory {
       const timer = setTimeout(() => {
         this.#wake = () => {}
         const faults = this.#everybody().flatMap((client) => client.faults)
-        reject(new Error(`waited in vain until ${what}: ${faults.slice(0, 5).join('; ')}`))
+        const told = this.#publishers.map((publisher) => publisher.told)
+        reject(new Error(`waited in vain until ${what}: ${[...told, ...faults.slice(0, 5)].join('; ')}`))
       }, this.#options.patienceMs ?? defaultPatienceMs)
       this.#wake = () => {
         if (!isSo()) return

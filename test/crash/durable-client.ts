@@ -145,6 +145,13 @@ export class Publisher extends DurableClient {
     return this.#inFlight.size === 0
   }
 
+  /** For whoever wonders why nothing goes on. */
+  get told(): string {
+    const released = [...this.#inFlight.values()].filter((sent) => sent.isReleased).length
+    const connection = this.isConnected ? 'connected' : 'not connected'
+    return `${this.clientId} is ${connection}, ${this.#inFlight.size} in flight, ${released} of them released`
+  }
+
   /** Nothing new is published from now on; what is in flight is brought to its end. */
   finish(): void {
     this.#mayGoOn = false
