@@ -144,6 +144,16 @@ describe('a file of NanoMQ', () => {
   })
 })
 
+test('a warning about a group names what was written in it, but no names of people', () => {
+  const { warnings } = load(
+    'http_server { port = 1, jwt.public.keyfile = k }\nauth.password { alice = one }\nlog.uds_addr = u',
+  )
+  assert.deepEqual(
+    warnings.map((warning) => warning.hint),
+    ['no effect: port, jwt', 'it has no effect', 'it has no effect'],
+  )
+})
+
 test('the keys that the management API names for a whole configuration are all there', () => {
   const { config } = load(`
     mqtt { property_size = 32, max_packet_size = 10KB, max_mqueue_len = 2048, retry_interval = 10s, keepalive_multiplier = 1.25 }

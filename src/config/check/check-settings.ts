@@ -56,7 +56,9 @@ class SettingsChecker {
   check(node: SchemaNode, value: ConfigValue | undefined, key: string, isWarned: boolean): unknown {
     const written = value?.kind === 'null' ? undefined : value
     if (written !== undefined && node.engine === 'none yet' && !isWarned) {
-      this.warnings.push(faultAt(written.at, key, 'this is accepted, but nothing works on it yet', 'it has no effect'))
+      this.warnings.push(
+        faultAt(written.at, key, 'this is accepted, but nothing works on it yet', withoutEffect(node, written)),
+      )
     }
     const isSaid = isWarned || node.engine === 'none yet'
     return node.kind === 'setting'
@@ -155,6 +157,18 @@ class SettingsChecker {
     const text = JSON.stringify(toPlain(value))
     this.held.set(key, { text, isDefault: false, isSecret: true, takes: 'at-restart' })
   }
+}
+
+const namesShown = 20
+
+/** What has no effect: the setting, or those of the group that were written. */
+function withoutEffect(node: SchemaNode, value: ConfigValue): string {
+  // Where each key is a name of somebody's, as in auth.password, it is nobody's business here.
+  const isNamed = node.kind === 'section' && node.named?.kind === 'setting'
+  if (value.kind !== 'object' || value.entries.size === 0 || isNamed) return 'it has no effect'
+  const names = [...value.entries.keys()]
+  const more = names.length > namesShown ? `, and ${names.length - namesShown} more` : ''
+  return `no effect: ${names.slice(0, namesShown).join(', ')}${more}`
 }
 
 /** The default in words, or as it would be written. */
