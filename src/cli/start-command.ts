@@ -93,6 +93,12 @@ function reportChanges(node: RunningNode, running: GodwitConfig, configured: Con
   }
 }
 
+/**
+ * Ctrl-C under `npm start` reaches us twice, from the terminal and from npm: that is one wish. Whoever asks again later
+ * does not want to wait.
+ */
+const echoMs = 1_000
+
 /** The signals of this process from its first moment on: one that comes while the node starts is not lost. */
 class Signals {
   /** Resolves at the first SIGTERM or SIGINT. */
@@ -103,12 +109,12 @@ class Signals {
     const { promise, resolve } = Promise.withResolvers<undefined>()
     this.stopped = promise
     this.onReload = () => {}
-    let isStopping = false
+    let askedAtMs: number | undefined
     const stop = (): void => {
-      // Whoever asks twice does not want to wait.
-      if (isStopping) process.exit(exitCodes.failed)
-      isStopping = true
+      const nowMs = performance.now()
+      askedAtMs ??= nowMs
       resolve(undefined)
+      if (nowMs - askedAtMs > echoMs) process.exit(exitCodes.failed)
     }
     process.on('SIGTERM', stop)
     process.on('SIGINT', stop)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { watch } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { runGodwit, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
@@ -159,6 +159,16 @@ test('a signal during the start is not lost', async (t) => {
   const godwit = runGodwit(t, ['start', '--data', folder, ...quietly])
   await locked
   assert.equal(await godwit.stop('SIGINT'), 0)
+})
+
+test('a signal and its echo, as npm makes one, are one stop in good order', async (t) => {
+  const broker = await startBroker(t)
+  const client = connect(broker.port, '127.0.0.1')
+  await once(client, 'connect')
+  broker.process.child.kill('SIGINT')
+  await broker.process.until(/stopping/)
+  assert.equal(await broker.process.stop('SIGINT'), 0)
+  client.destroy()
 })
 
 test('SIGHUP reads the file again, tells what would change, and a broken file changes nothing', async (t) => {

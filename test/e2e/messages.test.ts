@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, {
   type IClientOptions,
@@ -133,6 +135,18 @@ test('a stop tells MQTT 5 clients why, closes the store and ends with 0', async 
   const [packet] = await told
   assert.equal((packet as IDisconnectPacket).reasonCode, 0x8b)
   assert.equal(await code, 0)
+})
+
+test('what the broker keeps is readable for its own account alone', async (t) => {
+  const broker = await startBroker(t, { set: ['log.to=[file]'] })
+  const publisher = await connected(t, broker, { clientId: 'publisher' })
+  await publisher.publishAsync('secret', 'kept', { qos: 1, retain: true })
+  const files = await readdir(broker.dataDirectory, { recursive: true })
+  assert.ok(files.some((file) => file.endsWith('CURRENT')))
+  for (const file of files) {
+    const { mode } = await stat(join(broker.dataDirectory, file))
+    assert.equal(mode & 0o077, 0, file)
+  }
 })
 
 test('a stop with nobody there, and one with SIGINT, end with 0 too', async (t) => {
