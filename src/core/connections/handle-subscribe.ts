@@ -30,18 +30,13 @@ export function handleSubscribe(
 ): void {
   if (!mayBeAnswered(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
   const identifier = packet.properties?.subscriptionIdentifier
-  const wanted = packet.subscriptions.map((request) => {
+  // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] One after the other, as if each had come alone: the first may take the last place.
+  const outcomes = packet.subscriptions.map((request) => {
     const refusal = refusalOf(state, session, request)
-    return { request, refusal: refusal === undefined || connection.version === 5 ? refusal : failure311 }
+    if (refusal === undefined) return subscribe(state, session, request.filter, optionsOf(state, request, identifier))
+    return connection.version === 5 ? refusal : failure311
   })
-  const added = wanted.map(({ request, refusal }) =>
-    refusal === undefined
-      ? subscribe(state, session, request.filter, optionsOf(state, request, identifier))
-      : undefined,
-  )
-  const reasonCodesInOrder = wanted.map(
-    ({ refusal }, index) => refusal ?? added[index]?.options.qos ?? reasonCodes.unspecifiedError,
-  )
+  const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
   const waits = session.stored !== undefined
   sendPacket(
     state,
@@ -49,7 +44,8 @@ export function handleSubscribe(
     { type: 'suback', packetId: packet.packetId, reasonCodes: reasonCodesInOrder, properties: undefined },
     waits,
   )
-  for (const one of added) if (one !== undefined) startRetained(state, session, one.filter, one)
+  for (const outcome of outcomes)
+    if (typeof outcome !== 'number') startRetained(state, session, outcome.filter, outcome)
 }
 
 /** [MQTT5-3.1.2-24] A client that can not be sent the answer is not served half: it is told so and closed. */
