@@ -2,8 +2,16 @@
 // and to see what the broker wrote without asking a decoder of ours.
 
 import assert from 'node:assert/strict'
-import type { ConnectPacket, Packet, ReasonName } from '../../src/protocol/index.ts'
-import { reasonCodes } from '../../src/protocol/index.ts'
+import {
+  AckPacket,
+  reasonCodes,
+  type AckType,
+  type ConnectPacket,
+  type Packet,
+  type PublishPacket,
+  type ReasonCode,
+  type ReasonName,
+} from '../../src/protocol/index.ts'
 import { bytes, frame } from '../protocol/bytes.ts'
 import { calmNetwork } from '../simulator/network.ts'
 import type { Client, ConnectOptions, Wire, World } from '../simulator/world.ts'
@@ -176,6 +184,11 @@ export function connectedWire(world: World, version: Version, parts: Partial<Con
   return wire
 }
 
+/** The acknowledgements of one type that came. */
+export function acksOf(wire: Wire, type: AckType): AckPacket[] {
+  return wire.received.filter((packet): packet is AckPacket => packet.type === type)
+}
+
 /** Sends any bytes on a client's connection. */
 export function sendBytes(world: World, client: Client, ...packets: readonly Buffer[]): void {
   for (const packet of packets) client.wire?.sendBytes(packet)
@@ -206,3 +219,31 @@ export function silent(world: World, id: string, options: ConnectOptions = {}): 
 }
 
 export const typesOf = (packets: readonly Packet[]): string[] => packets.map((packet) => packet.type)
+
+export const payloadOf = (packet: PublishPacket): string =>
+  packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)
+
+/** Sends an acknowledgement and lets happen what follows. */
+export function answer(world: World, wire: Wire, type: AckType, packetId: number, reason: ReasonCode = 0): void {
+  wire.send(new AckPacket(type, packetId, reason, undefined))
+  world.settle()
+}
+
+/** A bare connection to a session that is kept, under the name `me`. */
+export function kept(world: World, version: Version, receiveMaximum?: number): Wire {
+  const properties = {
+    sessionExpiryIntervalSeconds: 3_600,
+    ...(receiveMaximum === undefined ? {} : { receiveMaximum }),
+  }
+  return connectedWire(world, version, {
+    clientId: 'me',
+    cleanStart: false,
+    properties: version === 5 ? properties : undefined,
+  })
+}
+
+/** The network breaks, and the broker knows at once. */
+export function leave(world: World, wire: Wire): void {
+  wire.break(0)
+  world.settle()
+}

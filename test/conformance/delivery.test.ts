@@ -1,0 +1,362 @@
+// How messages of QoS 1 and 2 are handed over: sections 4.3 to 4.6 of both standards, 4.9 of 5.0, 3.3.4.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { AckPacket, reasonCodes } from '../../src/protocol/index.ts'
+import { World, type Wire } from '../simulator/world.ts'
+import {
+  ackBytes,
+  acksOf,
+  answer,
+  bytes,
+  connectedRaw,
+  durable,
+  kept,
+  leave,
+  payloadOf,
+  publishBytes,
+  subscribeBytes,
+  typesOf,
+  versions,
+  type Version,
+} from './raw.ts'
+
+function subscribed(world: World, version: Version, filter = 'a'): Wire {
+  const wire = kept(world, version)
+  wire.sendBytes(subscribeBytes(version, filter, { options: 2 }))
+  world.settle()
+  return wire
+}
+
+for (const version of versions) {
+  describe(`the sender's side in MQTT ${version}`, () => {
+    for (const qos of [1, 2] as const) {
+      test(`[MQTT-4.3.2-1] [MQTT-4.3.3-1] [MQTT5-4.3.2-1] [MQTT5-4.3.2-2] [MQTT5-4.3.3-1] [MQTT5-4.3.3-2] a new message of QoS ${qos} has an unused packet id and no DUP`, () => {
+        const world = new World()
+        const wire = subscribed(world, version)
+        for (const payload of ['1', '2', '3']) world.publish('a', payload, { qos })
+        const publishes = wire.of('publish')
+        assert.deepEqual(
+          publishes.map((packet) => [packet.qos, packet.dup]),
+          [1, 2, 3].map(() => [qos, false]),
+        )
+        assert.equal(new Set(publishes.map(({ packetId }) => packetId)).size, 3)
+      })
+    }
+
+    test('[MQTT-4.3.2-1] [MQTT5-4.3.2-3] QoS 1 is unacknowledged until PUBACK', () => {
+      const world = new World()
+      const wire = subscribed(world, version)
+      world.publish('a', 'x', { qos: 1 })
+      leave(world, wire)
+      const again = kept(world, version)
+      const [packet] = again.of('publish')
+      assert.equal(packet?.dup, true)
+      answer(world, again, 'puback', packet?.packetId ?? 0)
+      leave(world, again)
+      assert.deepEqual(kept(world, version).of('publish'), [])
+    })
+
+    test('[MQTT-4.3.3-1] [MQTT5-4.3.3-3] [MQTT5-4.3.3-4] [MQTT5-4.3.3-5] [MQTT5-4.3.3-6] QoS 2: PUBLISH until PUBREC, then PUBREL until PUBCOMP and never PUBLISH again', () => {
+      const world = new World()
+      const first = subscribed(world, version)
+      world.publish('a', 'x', { qos: 2 })
+      const packetId = first.of('publish')[0]?.packetId ?? 0
+      leave(world, first)
+
+      const second = kept(world, version)
+      assert.deepEqual(
+        second.of('publish').map((packet) => [packet.packetId, packet.dup]),
+        [[packetId, true]],
+      )
+      answer(world, second, 'pubrec', packetId)
+      assert.deepEqual(
+        acksOf(second, 'pubrel').map((packet) => packet.packetId),
+        [packetId],
+      )
+      leave(world, second)
+
+      const third = kept(world, version)
+      assert.deepEqual(typesOf(third.received), ['connack', 'pubrel'])
+      answer(world, third, 'pubrec', packetId)
+      assert.deepEqual(typesOf(third.received), ['connack', 'pubrel', 'pubrel'])
+      answer(world, third, 'pubcomp', packetId)
+      leave(world, third)
+      assert.deepEqual(typesOf(kept(world, version).received), ['connack'])
+    })
+
+    test('[MQTT-4.3.3-1] [MQTT5-4.3.3-3] [MQTT5-4.3.3-5] all that holds over a power loss', () => {
+      const world = new World()
+      const first = subscribed(world, version)
+      world.publish('a', 'early', { qos: 2 })
+      const early = first.of('publish')[0]?.packetId ?? 0
+      answer(world, first, 'pubrec', early)
+      world.publish('a', 'late', { qos: 2 })
+      const late = first.of('publish')[1]?.packetId ?? 0
+      world.restart('power-loss')
+
+      const second = kept(world, version)
+      assert.deepEqual(
+        acksOf(second, 'pubrel').map((packet) => packet.packetId),
+        [early],
+      )
+      assert.deepEqual(
+        second.of('publish').map((packet) => [packet.packetId, packet.dup, payloadOf(packet)]),
+        [[late, true, 'late']],
+      )
+    })
+
+    test('[MQTT-4.4.0-1] [MQTT-4.6.0-1] [MQTT5-4.4.0-1] [MQTT5-4.6.0-1] what is unanswered is sent again in its order, PUBLISH with DUP and PUBREL, with the same ids', () => {
+      const world = new World()
+      const wire = subscribed(world, version)
+      for (const [payload, qos] of [
+        ['1', 1],
+        ['2', 2],
+        ['3', 2],
+        ['4', 1],
+        ['5', 2],
+      ] as const)
+        world.publish('a', payload, { qos })
+      const ids = wire.of('publish').map(({ packetId }) => packetId)
+      answer(world, wire, 'pubrec', ids[1] ?? 0)
+      answer(world, wire, 'puback', ids[0] ?? 0)
+      leave(world, wire)
+      const again = kept(world, version)
+      assert.deepEqual(
+        again.received.slice(1).map((packet) => [packet.type, 'packetId' in packet ? packet.packetId : 0]),
+        [
+          ['pubrel', ids[1]],
+          ['publish', ids[2]],
+          ['publish', ids[3]],
+          ['publish', ids[4]],
+        ],
+      )
+      assert.ok(again.of('publish').every(({ dup }) => dup))
+    })
+
+    test('[MQTT-4.6.0-4] [MQTT5-4.6.0-4] PUBRELs leave in the order of the PUBRECs', () => {
+      const world = new World()
+      const wire = subscribed(world, version)
+      for (const payload of ['1', '2', '3']) world.publish('a', payload, { qos: 2 })
+      const [one = 0, two = 0, three = 0] = wire.of('publish').map(({ packetId }) => packetId)
+      for (const packetId of [two, three, one]) wire.send(new AckPacket('pubrec', packetId, 0, undefined))
+      world.settle()
+      assert.deepEqual(
+        acksOf(wire, 'pubrel').map(({ packetId }) => packetId),
+        [two, three, one],
+      )
+    })
+
+    test('[MQTT-4.6.0-5] [MQTT-4.6.0-6] [MQTT5-4.6.0-5] [MQTT5-4.6.0-6] messages of one client, topic and QoS reach every subscriber in their order', () => {
+      for (const qos of [0, 1, 2] as const) {
+        const world = new World({ settings: { maxInflightMessages: 7, maxQueuedMessages: 1_000 } })
+        const expected = Array.from({ length: 200 }, (_, index) => String(index))
+        const live = world.subscriber('a', { version })
+        const sleeper = world.connect('sleeper', { version, ...durable })
+        sleeper.subscribe('a')
+        const author = world.connect('author', { version })
+        expected.forEach((payload, index) => {
+          if (qos > 0 && index === 50) sleeper.drop()
+          author.publish('a', payload, { qos })
+          if (qos > 0 && index === 150) sleeper.connect()
+        })
+        assert.deepEqual(live.payloads, expected)
+        assert.deepEqual(sleeper.payloads, expected)
+      }
+    })
+  })
+
+  describe(`the receiver's side in MQTT ${version}`, () => {
+    test('[MQTT-4.3.2-2] [MQTT5-4.3.2-4] [MQTT5-4.3.2-5] QoS 1: PUBACK, and then the same id is a new message, DUP or not', () => {
+      const world = new World()
+      const listener = world.subscriber('a')
+      const end = connectedRaw(world, version)
+      assert.equal(end.send(publishBytes(version, 'a', { flags: 0x02, packetId: 5, payload: '1' })), '40020005')
+      assert.equal(end.send(publishBytes(version, 'a', { flags: 0x0a, packetId: 5, payload: '2' })), '40020005')
+      assert.deepEqual(listener.payloads, ['1', '2'])
+    })
+
+    test('[MQTT-4.3.3-2] [MQTT5-4.3.3-8] [MQTT5-4.3.3-10] [MQTT5-4.3.3-11] [MQTT5-4.3.3-12] QoS 2: PUBREC again and again but one delivery, until PUBCOMP frees the id', () => {
+      const world = new World()
+      const listener = world.subscriber('a')
+      const end = connectedRaw(world, version)
+      const publish = (payload: string, flags = 0x04): string =>
+        end.send(publishBytes(version, 'a', { flags, packetId: 5, payload }))
+      assert.equal(publish('once'), '50020005')
+      assert.equal(publish('once', 0x0c), '50020005')
+      assert.equal(publish('once'), '50020005')
+      assert.deepEqual(listener.payloads, ['once'])
+      assert.equal(end.send(ackBytes(0x62, 5)), '70020005')
+      assert.equal(publish('anew'), '50020005')
+      assert.deepEqual(listener.payloads, ['once', 'anew'])
+    })
+
+    test('[MQTT-4.3.3-2] [MQTT5-4.3.3-10] [MQTT5-4.3.3-11] also on another connection of the session, and over a power loss', () => {
+      const world = new World()
+      const listener = world.connect('listener', { ...durable })
+      listener.subscribe('a')
+      const publish = (wire: Wire): void => {
+        wire.sendPublish({ topic: 'a', payload: 'once', qos: 2, packetId: 5, dup: true })
+        world.settle()
+      }
+      const first = kept(world, version)
+      publish(first)
+      leave(world, first)
+      publish(kept(world, version))
+      world.restart('power-loss')
+      listener.connect()
+      const last = kept(world, version)
+      publish(last)
+      assert.deepEqual(listener.payloads, ['once'])
+      answer(world, last, 'pubrel', 5)
+      assert.deepEqual(
+        acksOf(last, 'pubcomp').map((packet) => [packet.packetId, packet.reasonCode]),
+        [[5, 0]],
+      )
+    })
+
+    test('[MQTT-4.3.3-2] [MQTT5-4.3.3-11] PUBREL of an id that is not known is answered with PUBCOMP, in 5.0 with 0x92', () => {
+      const end = connectedRaw(new World(), version)
+      assert.equal(end.send(ackBytes(0x62, 77)), version === 5 ? '7003004d92' : '7002004d')
+    })
+
+    test('[MQTT-4.6.0-2] [MQTT-4.6.0-3] [MQTT5-4.6.0-2] [MQTT5-4.6.0-3] PUBACKs and PUBRECs leave in the order of the messages, whatever the disk has to do for each', () => {
+      const world = new World()
+      const sleeper = world.connect('sleeper', { ...durable })
+      sleeper.subscribe('stored')
+      world.subscriber('live')
+      const wire = kept(world, version)
+      world.disk.hold()
+      const sent = [
+        ['stored', 1],
+        ['live', 1],
+        ['nobody', 2],
+        ['live', 1],
+        ['stored', 2],
+        ['nobody', 1],
+      ] as const
+      sent.forEach(([topic, qos], index) => wire.sendPublish({ topic, payload: 'x', qos, packetId: index + 1 }))
+      world.settle()
+      world.disk.release()
+      world.settle()
+      assert.deepEqual(
+        wire.received.slice(1).map((packet) => [packet.type, 'packetId' in packet ? packet.packetId : 0]),
+        sent.map(([, qos], index) => [qos === 1 ? 'puback' : 'pubrec', index + 1]),
+      )
+    })
+
+    test('[MQTT-4.5.0-1] [MQTT5-4.5.0-1] what was acknowledged is in the session of every subscriber, there or not', () => {
+      const world = new World()
+      const sleepers = ['one', 'two', 'three'].map((id) => world.connect(id, { version, ...durable }))
+      for (const sleeper of sleepers) {
+        sleeper.subscribe('a')
+        sleeper.disconnect()
+      }
+      const live = world.connect('live', { version, ...durable })
+      live.subscribe('a')
+      live.stopReading()
+      assert.equal(world.connect('author').publish('a', 'x', { qos: 1 }).isAcknowledged, true)
+      world.restart('power-loss')
+      for (const client of [...sleepers, live]) {
+        client.connect()
+        assert.deepEqual(client.payloads, ['x'])
+      }
+    })
+  })
+}
+
+describe('delivery in MQTT 5.0', () => {
+  test('[MQTT5-4.4.0-1] nothing is sent again while the connection stands', () => {
+    const world = new World({ settings: { retryIntervalMs: 1_000 } })
+    const wire = subscribed(world, 5)
+    world.publish('a', '1', { qos: 1 })
+    world.publish('a', '2', { qos: 2 })
+    world.passSeconds(3_600)
+    assert.equal(wire.of('publish').length, 2)
+  })
+
+  test('[MQTT5-4.4.0-2] [MQTT5-4.3.3-4] what PUBACK or PUBREC refuses is over: no PUBREL, nothing again', () => {
+    const world = new World()
+    const wire = subscribed(world, 5)
+    world.publish('a', '1', { qos: 1 })
+    world.publish('a', '2', { qos: 2 })
+    const [one = 0, two = 0] = wire.of('publish').map(({ packetId }) => packetId)
+    answer(world, wire, 'puback', one, reasonCodes.unspecifiedError)
+    answer(world, wire, 'pubrec', two, reasonCodes.quotaExceeded)
+    assert.deepEqual(acksOf(wire, 'pubrel'), [])
+    leave(world, wire)
+    assert.deepEqual(typesOf(kept(world, 5).received), ['connack'])
+    assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'outgoing').length, 0)
+  })
+
+  test('[MQTT5-4.3.3-9] after a PUBREC that refuses, the same id is a new message', () => {
+    const world = new World()
+    const listener = world.subscriber('a')
+    const end = connectedRaw(world, 5)
+    assert.equal(end.send(publishBytes(5, '$SYS/x', { flags: 0x04, packetId: 5 })), '5003000587')
+    assert.equal(end.send(publishBytes(5, 'a', { flags: 0x0c, packetId: 5, payload: 'new' })), '50020005')
+    assert.deepEqual(listener.payloads, ['new'])
+  })
+
+  test('[MQTT5-4.3.3-7] what was sent once does not expire any more', () => {
+    const world = new World()
+    const wire = subscribed(world, 5)
+    for (const qos of [1, 2] as const)
+      world.publish('a', `${qos}`, { qos, properties: { messageExpiryIntervalSeconds: 10 } })
+    assert.equal(wire.of('publish').length, 2)
+    leave(world, wire)
+    world.passSeconds(100)
+    const again = kept(world, 5)
+    assert.deepEqual(
+      again.of('publish').map((packet) => [payloadOf(packet), packet.dup]),
+      [
+        ['1', true],
+        ['2', true],
+      ],
+    )
+  })
+
+  test('[MQTT5-4.3.3-13] the exchange with the publisher goes on though the message has expired', () => {
+    const world = new World()
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a')
+    sleeper.disconnect()
+    const wire = kept(world, 5)
+    const properties = { messageExpiryIntervalSeconds: 1 }
+    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 5, properties })
+    world.settle()
+    world.passSeconds(60)
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, [])
+    answer(world, wire, 'pubrel', 5)
+    assert.deepEqual(
+      acksOf(wire, 'pubcomp').map((packet) => [packet.packetId, packet.reasonCode]),
+      [[5, 0]],
+    )
+  })
+
+  test('[MQTT5-3.4.2-1] [MQTT5-3.5.2-1] [MQTT5-3.6.2-1] [MQTT5-3.7.2-1] reason codes of acknowledgements are those of their tables', () => {
+    const world = new World()
+    world.subscriber('a')
+    const end = connectedRaw(world, 5)
+    assert.equal(end.send(publishBytes(5, 'a', { flags: 0x02, packetId: 1 })), '40020001')
+    assert.equal(end.send(publishBytes(5, 'nobody', { flags: 0x02, packetId: 2 })), '4003000210')
+    assert.equal(end.send(publishBytes(5, '$SYS/x', { flags: 0x02, packetId: 3 })), '4003000387')
+    assert.equal(end.send(publishBytes(5, 'nobody', { flags: 0x04, packetId: 4 })), '5003000410')
+    assert.equal(end.send(bytes`50 02 0063`), '6203006392', 'PUBREL for an unknown id')
+    assert.equal(end.send(bytes`62 02 0063`), '7003006392', 'PUBCOMP for an unknown id')
+  })
+
+  for (const [name, packet] of [
+    ['PUBACK', bytes`40 03 0001 92`],
+    ['PUBREC', bytes`50 03 0001 92`],
+    ['PUBREL', bytes`62 03 0001 97`],
+    ['PUBCOMP', bytes`70 03 0001 97`],
+  ] as const) {
+    test(`[MQTT5-3.4.2-1] [MQTT5-3.5.2-1] [MQTT5-3.6.2-1] [MQTT5-3.7.2-1] ${name} with a reason code of another table ends the connection`, () => {
+      const end = connectedRaw(new World(), 5)
+      assert.match(end.send(packet), /^e00[12]8[12]/)
+      assert.equal(end.isOpen, false)
+    })
+  }
+})

@@ -1,0 +1,362 @@
+// PUBLISH and what topics remember (section 3.3 of both standards).
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { World } from '../simulator/world.ts'
+import {
+  assertBytesEnd,
+  bytes,
+  connectedRaw,
+  connectedWire,
+  durable,
+  publishBytes,
+  silent,
+  subscribeBytes,
+  text,
+  versions,
+} from './raw.ts'
+
+for (const version of versions) {
+  describe(`PUBLISH in MQTT ${version}`, () => {
+    test('[MQTT-3.3.1-2] [MQTT5-3.3.1-2] [MQTT-4.3.1-1] [MQTT5-4.3.1-1] QoS 0 is sent without DUP, and with DUP it is malformed', () => {
+      const world = new World()
+      const end = connectedRaw(world, version)
+      end.send(subscribeBytes(version, 'a', { options: 2 }))
+      world.publish('a', 'x')
+      assert.equal(end.take()[0], 0x30)
+      assertBytesEnd(version, publishBytes(version, 'a', { flags: 0x08 }), 'malformedPacket', world)
+    })
+
+    test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] DUP from a publisher says nothing to subscribers', () => {
+      const world = new World()
+      const listener = world.subscriber('a', { version })
+      const end = connectedRaw(world, version)
+      end.send(publishBytes(version, 'a', { flags: 0x0a, packetId: 1, payload: 'once' }))
+      end.send(publishBytes(version, 'a', { flags: 0x0c, packetId: 2, payload: 'twice' }))
+      assert.deepEqual(
+        listener.messages.map(({ payload, dup }) => [payload, dup]),
+        [
+          ['once', false],
+          ['twice', false],
+        ],
+      )
+    })
+
+    test('[MQTT-3.3.1-4] [MQTT5-3.3.1-4] there is no QoS 3', () => {
+      assertBytesEnd(version, publishBytes(version, 'a', { flags: 0x06, packetId: 1 }), 'malformedPacket', new World())
+    })
+
+    test('[MQTT-3.3.2-2] [MQTT5-3.3.2-2] [MQTT-4.7.1-1] [MQTT5-4.7.0-1] a topic with wildcards ends the connection', () => {
+      for (const topic of ['a/+', '#', 'a/#', '+', 'a+b', 'a#']) {
+        assertBytesEnd(version, publishBytes(version, topic), 'malformedPacket', new World())
+      }
+    })
+
+    test('[MQTT-3.3.2-1] [MQTT5-3.3.2-1] a PUBLISH that ends within its topic is malformed', () => {
+      assertBytesEnd(version, bytes`30 03 0005 61`, 'malformedPacket', new World())
+      assertBytesEnd(version, bytes`30 01 00`, 'malformedPacket', new World())
+      assertBytesEnd(version, bytes`32 04 0001 61 00`, 'malformedPacket', new World())
+    })
+
+    test('[MQTT-3.3.2-3] [MQTT5-3.3.2-3] a subscriber gets what its filter matches, under the name it was published with', () => {
+      const world = new World()
+      const listener = world.subscriber(['a/+/c', 'd/#'], { version })
+      for (const topic of ['a/b/c', 'a/b', 'a/b/c/d', 'd', 'd/e/f', 'e']) world.publish(topic, 'x')
+      assert.deepEqual(
+        listener.messages.map(({ topic }) => topic),
+        ['a/b/c', 'd', 'd/e/f'],
+      )
+    })
+
+    test('[MQTT-3.3.4-1] [MQTT5-3.3.4-1] PUBLISH is answered as its QoS asks', () => {
+      const world = new World()
+      world.subscriber('a')
+      const wire = connectedWire(world, version)
+      for (const qos of [0, 1, 2] as const) wire.sendPublish({ topic: 'a', payload: 'x', qos, packetId: qos })
+      world.settle()
+      assert.deepEqual(
+        wire.received.slice(1).map((packet) => [packet.type, 'packetId' in packet && packet.packetId]),
+        [
+          ['puback', 1],
+          ['pubrec', 2],
+        ],
+      )
+    })
+
+    test('[MQTT-3.3.5-1] [MQTT5-3.3.4-2] where subscriptions overlap the highest QoS holds', () => {
+      const world = new World()
+      const listener = world.connect('listener', { version })
+      listener.subscribe('a/#', { qos: 0 })
+      listener.subscribe('a/b', { qos: 2 })
+      listener.subscribe('+/b', { qos: 1 })
+      world.publish('a/b', 'x', { qos: 2 })
+      assert.equal(Math.max(...listener.messages.map(({ qos }) => qos)), 2)
+      assert.equal(listener.messages.length, 1, 'one copy is enough')
+    })
+  })
+
+  describe(`the memory of topics in MQTT ${version}`, () => {
+    test('[MQTT-3.3.1-5] [MQTT-3.3.1-6] [MQTT-3.3.1-8] [MQTT5-3.3.1-5] the last retained message is kept with its QoS and given to new subscriptions with the flag', () => {
+      for (const qos of [0, 1, 2] as const) {
+        const world = new World()
+        const author = world.connect('author', { version })
+        author.publish('a', 'first', { qos, retain: true })
+        author.publish('a', 'last', { qos, retain: true })
+        author.publish('b', 'other', { qos, retain: true })
+        const late = world.subscriber('a', { version })
+        assert.deepEqual(
+          late.messages.map(({ payload, retain, qos: given }) => [payload, retain, given]),
+          [['last', true, qos]],
+        )
+      }
+    })
+
+    test('[MQTT-3.3.1-5] [MQTT5-3.3.1-5] what was acknowledged is kept over a power loss', () => {
+      const world = new World()
+      const author = world.connect('author', { version })
+      author.publish('a', 'kept', { qos: 1, retain: true })
+      world.restart('power-loss')
+      assert.deepEqual(world.subscriber('a', { version }).payloads, ['kept'])
+    })
+
+    test('[MQTT-3.3.1-7] [MQTT5-3.3.1-5] a retained QoS 0 message takes the place of one of QoS 2', () => {
+      const world = new World()
+      world.publish('a', 'old', { qos: 2, retain: true })
+      world.publish('a', 'new', { qos: 0, retain: true })
+      assert.deepEqual(world.subscriber('a', { version }).payloads, ['new'])
+    })
+
+    test('[MQTT-3.3.1-9] [MQTT5-3.3.1-12] what an established subscription gets has no retain flag', () => {
+      const world = new World()
+      const listener = world.subscriber('a', { version })
+      world.publish('a', 'x', { qos: 1, retain: true })
+      assert.deepEqual(
+        listener.messages.map(({ retain }) => retain),
+        [false],
+      )
+    })
+
+    test('[MQTT-3.3.1-10] [MQTT-3.3.1-11] [MQTT5-3.3.1-6] [MQTT5-3.3.1-7] an empty retained message is delivered, empties the memory and is not kept', () => {
+      const world = new World()
+      const listener = world.subscriber('a', { version })
+      world.publish('a', 'x', { retain: true })
+      world.publish('a', '', { qos: 1, retain: true })
+      world.publish('b', '', { retain: true })
+      assert.deepEqual(listener.payloads, ['x', ''])
+      assert.equal(world.view.retainedMessages, 0)
+      assert.deepEqual(world.subscriber(['a', 'b'], { version }).payloads, [])
+      world.restart()
+      assert.deepEqual(world.subscriber('a', { version }).payloads, [])
+    })
+
+    test('[MQTT-3.3.1-12] [MQTT5-3.3.1-8] a message without the flag leaves it alone', () => {
+      const world = new World()
+      world.publish('a', 'kept', { retain: true })
+      world.publish('a', 'passing', { qos: 1 })
+      world.publish('a', '', { qos: 1 })
+      world.publish('b', 'passing', { qos: 1 })
+      assert.deepEqual(world.subscriber(['a', 'b'], { version }).payloads, ['kept'])
+    })
+  })
+}
+
+test('[MQTT-3.3.5-2] a 3.1.1 client that may not publish to a topic is acknowledged, and nobody hears it', () => {
+  const world = new World()
+  const listener = world.subscriber('$SYS/#')
+  const end = connectedRaw(world, 4)
+  assert.equal(end.send(publishBytes(4, '$SYS/x', { flags: 0x03, packetId: 1 })), '40020001')
+  assert.equal(end.send(publishBytes(4, '$SYS/x', { flags: 0x04, packetId: 2 })), '50020002')
+  assert.equal(end.send(bytes`62 02 0002`), '70020002')
+  assert.deepEqual(listener.payloads, [])
+  assert.equal(world.view.retainedMessages, 0)
+})
+
+describe('retain options of MQTT 5.0', () => {
+  test('[MQTT5-3.3.1-9] [MQTT5-3.8.4-4] retain handling 0: retained messages come at every SUBSCRIBE', () => {
+    const world = new World()
+    world.publish('a', 'kept', { retain: true })
+    const client = world.connect('me')
+    client.subscribe('a', { retainHandling: 0 })
+    client.subscribe('a', { retainHandling: 0 })
+    assert.deepEqual(
+      client.messages.map(({ payload, retain }) => [payload, retain]),
+      [
+        ['kept', true],
+        ['kept', true],
+      ],
+    )
+  })
+
+  test('[MQTT5-3.3.1-10] retain handling 1: only when the subscription is new', () => {
+    const world = new World()
+    world.publish('a', 'kept', { retain: true })
+    const client = world.connect('me', { ...durable })
+    client.subscribe('a', { retainHandling: 1 })
+    client.subscribe('a', { retainHandling: 1, qos: 1 })
+    assert.equal(client.messages.length, 1)
+    client.drop()
+    client.connect()
+    client.subscribe('a', { retainHandling: 1 })
+    assert.equal(client.messages.length, 1, 'it was there since before')
+    client.unsubscribe('a')
+    client.subscribe('a', { retainHandling: 1 })
+    assert.equal(client.messages.length, 2, 'new again')
+  })
+
+  test('[MQTT5-3.3.1-11] retain handling 2: never', () => {
+    const world = new World()
+    world.publish('a', 'kept', { retain: true })
+    const client = world.connect('me')
+    client.subscribe('a', { retainHandling: 2 })
+    assert.deepEqual(client.payloads, [])
+  })
+
+  test('[MQTT5-3.3.1-12] [MQTT5-3.3.1-13] the flag is passed on only where retain as published asks for it', () => {
+    const world = new World()
+    const cleared = world.subscriber('a')
+    const asPublished = world.subscriber('a', { retainAsPublished: true })
+    world.publish('a', '1', { retain: true })
+    world.publish('a', '2', { qos: 2 })
+    world.publish('a', '3', { qos: 1, retain: true })
+    assert.deepEqual(
+      cleared.messages.map(({ retain }) => retain),
+      [false, false, false],
+    )
+    assert.deepEqual(
+      asPublished.messages.map(({ retain }) => retain),
+      [true, false, true],
+    )
+  })
+
+  test('[MQTT5-3.3.1-13] also for what waits for a client that is away', () => {
+    const world = new World()
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a', { retainAsPublished: true })
+    sleeper.disconnect()
+    world.publish('a', '1', { qos: 1, retain: true })
+    world.publish('a', '2', { qos: 1 })
+    world.restart('kill')
+    sleeper.connect()
+    assert.deepEqual(
+      sleeper.messages.map(({ retain }) => retain),
+      [true, false],
+    )
+  })
+})
+
+const allProperties = {
+  payloadFormatIndicator: 1,
+  contentType: 'text/plain; charset=utf-8',
+  responseTopic: 'answers/to/me',
+  correlationData: Buffer.from([0, 255, 1, 254]),
+  userProperties: [
+    ['z', '1'],
+    ['a', '2'],
+    ['z', '1'],
+    ['', 'no name'],
+    ['ключ', '値'],
+  ],
+} as const
+
+describe('message properties of MQTT 5.0', () => {
+  for (const qos of [0, 1, 2] as const) {
+    test(`[MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-17] [MQTT5-3.3.2-18] [MQTT5-3.3.2-20] at QoS ${qos} they are passed on as they came`, () => {
+      const world = new World()
+      const listeners = [
+        world.subscriber('a'),
+        world.subscriber('a', { identifier: 7 }),
+        world.subscriber('a', { topicAliasMaximum: 5 }),
+      ]
+      world.publish('a', 'x', { qos, properties: allProperties })
+      for (const listener of listeners) {
+        const { subscriptionIdentifiers, topicAlias, ...properties } = listener.messages[0]?.properties ?? {}
+        void [subscriptionIdentifiers, topicAlias]
+        assert.deepEqual(properties, allProperties)
+      }
+    })
+  }
+
+  test('[MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-17] [MQTT5-3.3.2-18] [MQTT5-3.3.2-20] retained or waiting on disk over a restart, they stay as they were', () => {
+    const world = new World()
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a', { retainHandling: 2 })
+    sleeper.disconnect()
+    world.publish('a', 'x', { qos: 1, retain: true, properties: allProperties })
+    world.restart('power-loss')
+    sleeper.connect()
+    assert.deepEqual(sleeper.messages[0]?.properties, allProperties)
+    assert.deepEqual(world.subscriber('a').messages[0]?.properties, allProperties)
+  })
+
+  test('[MQTT5-3.3.2-17] an older client gets the message without them', () => {
+    const world = new World()
+    const old = world.subscriber('a', { version: 4 })
+    world.publish('a', 'x', { qos: 1, properties: allProperties })
+    assert.deepEqual(old.payloads, ['x'])
+  })
+
+  test('[MQTT5-3.3.2-14] a response topic with wildcards is a protocol error', () => {
+    for (const topic of ['a/+', '#']) {
+      const packet = publishBytes(5, 'a', { properties: [bytes`08 ${text(topic)}`] })
+      assertBytesEnd(5, packet, 'protocolError', new World())
+    }
+  })
+
+  test('[MQTT5-3.3.2-5] what expires before its delivery has begun is deleted', () => {
+    const world = new World()
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a')
+    sleeper.disconnect()
+    world.publish('a', 'brief', { qos: 1, properties: { messageExpiryIntervalSeconds: 10 } })
+    world.publish('a', 'brief too', { qos: 2, properties: { messageExpiryIntervalSeconds: 10 } })
+    world.publish('a', 'lasting', { qos: 1 })
+    world.publish('r', 'retained', { retain: true, properties: { messageExpiryIntervalSeconds: 10 } })
+    world.passSeconds(11)
+    assert.deepEqual(world.subscriber('r').payloads, [])
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['lasting'])
+    assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'retained').length, 0)
+  })
+
+  test('[MQTT5-3.3.2-5] also while it waits for room in the window of a connected client', () => {
+    const world = new World()
+    const client = silent(world, 'slow', { receiveMaximum: 1 })
+    client.subscribe('a')
+    const author = world.connect('author')
+    author.publish('a', 'first', { qos: 1 })
+    author.publish('a', 'brief', { qos: 1, properties: { messageExpiryIntervalSeconds: 10 } })
+    author.publish('a', 'lasting', { qos: 1 })
+    world.passSeconds(11)
+    client.acknowledge(client.messages[0])
+    assert.deepEqual(client.payloads, ['first', 'lasting'])
+  })
+
+  test('[MQTT5-3.3.2-6] the expiry that is passed on is what is left', () => {
+    const world = new World()
+    const live = world.subscriber('a')
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a', { retainHandling: 2 })
+    sleeper.disconnect()
+    world.publish('a', 'x', { qos: 1, retain: true, properties: { messageExpiryIntervalSeconds: 100 } })
+    world.passSeconds(30)
+    sleeper.connect()
+    const late = world.subscriber('a')
+    const left = [live, sleeper, late].map((client) => client.messages[0]?.properties?.messageExpiryIntervalSeconds)
+    assert.deepEqual(left, [100, 70, 70])
+  })
+
+  test('[MQTT5-3.3.2-5] [MQTT5-3.3.2-6] time goes on while the broker is down', () => {
+    const world = new World()
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a')
+    sleeper.disconnect()
+    world.publish('a', 'brief', { qos: 1, properties: { messageExpiryIntervalSeconds: 20 } })
+    world.publish('a', 'longer', { qos: 1, properties: { messageExpiryIntervalSeconds: 100 } })
+    world.crash('kill')
+    world.passSeconds(30)
+    world.start()
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['longer'])
+    assert.equal(sleeper.messages[0]?.properties?.messageExpiryIntervalSeconds, 70)
+  })
+})

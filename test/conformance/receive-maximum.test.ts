@@ -1,0 +1,143 @@
+// Receive Maximum, both ways (sections 3.3.4 and 4.9 of MQTT 5.0).
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World } from '../simulator/world.ts'
+import { answer, connectedWire, durable, kept, leave, payloadOf, silent, subscribeBytes, typesOf } from './raw.ts'
+
+describe('Receive Maximum', () => {
+  test('[MQTT5-3.3.4-7] [MQTT5-4.13.1-1] one PUBLISH more than the broker takes ends the connection with 0x93', () => {
+    const world = new World({ settings: { receiveMaximum: 3 } })
+    world.subscriber('a')
+    const wire = connectedWire(world, 5)
+    assert.equal(wire.of('connack')[0]?.properties?.receiveMaximum, 3)
+    const publish = (packetId: number): void => {
+      wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId })
+      world.settle()
+    }
+    for (const packetId of [1, 2, 3]) publish(packetId)
+    answer(world, wire, 'pubrel', 1)
+    publish(4)
+    assert.equal(wire.isOpen, true)
+    publish(5)
+    assert.deepEqual(
+      wire.of('disconnect').map(({ reasonCode }) => reasonCode),
+      [reasonCodes.receiveMaximumExceeded],
+    )
+    assert.equal(wire.isOpen, false)
+  })
+
+  test('[MQTT5-3.3.4-7] QoS 1 counts until PUBACK has left', () => {
+    const world = new World({ settings: { receiveMaximum: 2 } })
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a')
+    const wire = connectedWire(world, 5)
+    world.disk.hold()
+    for (const packetId of [1, 2]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 1, packetId })
+    world.settle()
+    assert.equal(wire.isOpen, true)
+    world.disk.release()
+    world.settle()
+    for (const packetId of [3, 4]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 1, packetId })
+    world.settle()
+    assert.equal(wire.isOpen, true, 'the first two had been answered')
+    world.disk.hold()
+    for (const packetId of [5, 6, 7]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 1, packetId })
+    world.settle()
+    world.disk.release()
+    world.settle()
+    assert.deepEqual(
+      wire.of('disconnect').map(({ reasonCode }) => reasonCode),
+      [reasonCodes.receiveMaximumExceeded],
+    )
+  })
+
+  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] towards a client no more are under way than it takes', () => {
+    const world = new World()
+    const wire = kept(world, 5, 2)
+    wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
+    world.settle()
+    for (const [payload, qos] of [
+      ['1', 1],
+      ['2', 2],
+      ['3', 1],
+      ['4', 2],
+    ] as const)
+      world.publish('a', payload, { qos })
+    const payloads = (): string => wire.of('publish').map(payloadOf).join('')
+    assert.equal(payloads(), '12')
+    const [one = 0, two = 0] = wire.of('publish').map(({ packetId }) => packetId)
+    answer(world, wire, 'pubrec', two)
+    assert.equal(payloads(), '12', 'PUBREC alone makes no room')
+    answer(world, wire, 'puback', one)
+    assert.equal(payloads(), '123')
+    answer(world, wire, 'pubcomp', two)
+    assert.equal(payloads(), '1234')
+  })
+
+  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-2] a PUBREC that refuses makes room', () => {
+    const world = new World()
+    const wire = kept(world, 5, 1)
+    wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
+    world.settle()
+    for (const payload of ['1', '2']) world.publish('a', payload, { qos: 2 })
+    answer(world, wire, 'pubrec', wire.of('publish')[0]?.packetId ?? 0, reasonCodes.unspecifiedError)
+    assert.deepEqual(wire.of('publish').map(payloadOf), ['1', '2'])
+  })
+
+  test('[MQTT5-3.3.4-10] [MQTT5-4.9.0-3] all else goes on while the window is full', () => {
+    const world = new World()
+    const wire = kept(world, 5, 1)
+    wire.sendBytes(subscribeBytes(5, '#', { options: 2 }))
+    world.settle()
+    world.publish('a', '1', { qos: 1 })
+    world.publish('a', '2', { qos: 1 })
+    world.publish('a', 'QoS 0')
+    wire.sendBytes(subscribeBytes(5, 'b', { packetId: 9 }))
+    wire.send({ type: 'pingreq' })
+    wire.sendPublish({ topic: '$other', payload: 'x', qos: 1, packetId: 5 })
+    world.settle()
+    assert.deepEqual(typesOf(wire.received), [
+      'connack',
+      'suback',
+      'publish',
+      'publish',
+      'suback',
+      'pingresp',
+      'puback',
+    ])
+    assert.deepEqual(wire.of('publish').map(payloadOf), ['1', 'QoS 0'])
+  })
+
+  test('[MQTT5-3.3.4-9] [MQTT5-4.9.0-1] [MQTT5-4.9.0-2] who comes back with a smaller one gets no more at once than that', () => {
+    const world = new World()
+    const wire = kept(world, 5, 10)
+    wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
+    world.settle()
+    for (const payload of ['1', '2', '3', '4', '5']) world.publish('a', payload, { qos: 1 })
+    assert.equal(wire.of('publish').length, 5)
+    leave(world, wire)
+    const again = kept(world, 5, 2)
+    assert.deepEqual(again.of('publish').map(payloadOf), ['1', '2'])
+    for (let answered = 0; answered < 5; answered++) {
+      answer(world, again, 'puback', again.of('publish')[answered]?.packetId ?? 0)
+    }
+    assert.deepEqual(again.of('publish').map(payloadOf), ['1', '2', '3', '4', '5'])
+    assert.ok(again.of('publish').every(({ dup }) => dup))
+  })
+
+  for (const qos of [1, 2] as const) {
+    test(`[MQTT5-3.3.4-9] [MQTT5-4.9.0-2] also after a restart, at QoS ${qos}`, () => {
+      const world = new World()
+      const client = silent(world, 'me', { ...durable })
+      client.subscribe('a')
+      const author = world.connect('author')
+      for (let count = 0; count < 6; count++) author.publish('a', 'x', { qos })
+      assert.equal(client.messages.length, 6)
+      world.restart('kill')
+      const again = kept(world, 5, 2)
+      assert.equal(again.of('publish').length, 2)
+    })
+  }
+})

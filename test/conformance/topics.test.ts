@@ -1,0 +1,237 @@
+// Topic names and filters, and shared subscriptions (sections 4.7 of both standards, 4.8 of 5.0).
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World } from '../simulator/world.ts'
+import {
+  assertBytesEnd,
+  connectedRaw,
+  durable,
+  publishBytes,
+  silent,
+  subscribeBytes,
+  unsubscribeBytes,
+  versions,
+  type Version,
+} from './raw.ts'
+
+/** Which of some topics a subscriber to the filter hears. */
+function heard(version: Version, filter: string): string {
+  const world = new World()
+  const listener = world.subscriber(filter, { version })
+  for (const topic of ['a', 'a/', 'a/b', 'a/b/c', '/', '/a', 'b']) world.publish(topic, 'x')
+  return listener.messages.map(({ topic }) => topic).join(' ')
+}
+
+for (const version of versions) {
+  describe(`topics in MQTT ${version}`, () => {
+    test('[MQTT-4.7.1-2] [MQTT5-4.7.1-1] # stands alone in its level and last, or the filter ends the connection', () => {
+      for (const filter of ['a#', 'a/#/b', '#/a', 'a/b#', '##', '#+', '$share/g/a#']) {
+        assertBytesEnd(version, subscribeBytes(version, filter), 'malformedPacket', new World())
+        assertBytesEnd(version, unsubscribeBytes(version, filter), 'malformedPacket', new World())
+      }
+    })
+
+    test('[MQTT-4.7.1-3] [MQTT5-4.7.1-2] + stands alone in its level, or the filter ends the connection', () => {
+      for (const filter of ['a+', '+a', 'a/+b/c', '++', 'a/+#'])
+        assertBytesEnd(version, subscribeBytes(version, filter), 'malformedPacket', new World())
+    })
+
+    test('[MQTT-4.7.1-2] [MQTT-4.7.1-3] [MQTT5-4.7.1-1] [MQTT5-4.7.1-2] in their places both match what they stand for', () => {
+      assert.equal(heard(version, '#'), 'a a/ a/b a/b/c / /a b')
+      assert.equal(heard(version, 'a/#'), 'a a/ a/b a/b/c')
+      assert.equal(heard(version, '+'), 'a b')
+      assert.equal(heard(version, 'a/+'), 'a/ a/b')
+      assert.equal(heard(version, '+/+'), 'a/ a/b / /a')
+      assert.equal(heard(version, '/+'), '/ /a')
+      assert.equal(heard(version, '+/b/#'), 'a/b a/b/c')
+      assert.equal(heard(version, '+/+/#'), 'a/ a/b a/b/c / /a')
+    })
+
+    test('[MQTT-4.7.2-1] [MQTT5-4.7.2-1] a filter that begins with a wildcard matches nothing that begins with $, live or retained', () => {
+      const world = new World()
+      world.publish('$topic/a', 'retained', { retain: true })
+      const wild = world.subscriber(['#', '+/a', '+/#', '$share/g/#'], { version })
+      const plain = world.subscriber(['$topic/+'], { version })
+      world.publish('$topic/a', 'live', { qos: 1 })
+      assert.deepEqual(wild.payloads, [])
+      assert.deepEqual(plain.payloads, ['retained', 'live'])
+    })
+
+    test('[MQTT-4.7.3-1] [MQTT5-4.7.3-1] an empty topic or filter ends the connection', () => {
+      assertBytesEnd(version, publishBytes(version, ''), 'protocolError', new World())
+      assertBytesEnd(version, subscribeBytes(version, ''), 'malformedPacket', new World())
+      assertBytesEnd(version, unsubscribeBytes(version, ''), 'malformedPacket', new World())
+    })
+
+    test('[MQTT-4.7.3-3] [MQTT5-4.7.3-3] a topic of 65,535 bytes is one like any other', () => {
+      const world = new World()
+      const topic = 'ä'.repeat(32_767) + 'x'
+      const listener = world.subscriber(topic, { version })
+      world.connect('author', { version }).publish(topic, 'far', { qos: 1 })
+      assert.deepEqual(
+        listener.messages.map((message) => [message.topic === topic, message.payload]),
+        [[true, 'far']],
+      )
+    })
+
+    test('[MQTT-4.7.3-4] [MQTT5-4.7.3-4] nothing is made equal: case, composed characters, slashes, spaces', () => {
+      const world = new World()
+      const names = ['Å/a', 'A\u030A/a', 'å/a', 'Å/A', 'Å//a', '/Å/a', 'Å/a/', ' Å/a', 'Å/a ', 'Å/\u200Ba', 'Å/.']
+      const listeners = names.map((name) => world.subscriber(name, { version }))
+      names.forEach((name, index) => world.publish(name, String(index)))
+      assert.deepEqual(
+        listeners.map(({ payloads }) => payloads),
+        names.map((_, index) => [String(index)]),
+      )
+    })
+
+    test('[MQTT-4.8.0-1] [MQTT5-4.13.1-1] a violation of the protocol ends the connection it came on, and no other', () => {
+      const world = new World()
+      const bystander = world.subscriber('a', { version })
+      for (const packet of ['00 00', '20 02 00 00', '90 03 00 01 00', 'b0 02 00 01', 'd0 00'])
+        assertBytesEnd(version, Buffer.from(packet.replaceAll(' ', ''), 'hex'), 'protocolError', world)
+      world.publish('a', 'still here')
+      assert.deepEqual(bystander.payloads, ['still here'])
+    })
+
+    test('[MQTT-4.8.0-1] [MQTT5-4.13.1-1] an acknowledgement that is not the one for its QoS is such a violation', () => {
+      for (const [qos, answer] of [
+        [1, '50'],
+        [2, '40'],
+        [2, '70'],
+      ] as const) {
+        const world = new World()
+        const end = connectedRaw(world, version)
+        end.send(subscribeBytes(version, 'a', { options: 2 }))
+        world.publish('a', 'x', { qos })
+        const id = end.take().subarray(5, 7).toString('hex')
+        assert.match(end.send(Buffer.from(`${answer}02${id}`, 'hex')), version === 5 ? /^e00[12]82/ : /^$/)
+        assert.equal(end.isOpen, false)
+      }
+    })
+
+    test('[MQTT-3.14.1-1] [MQTT5-3.14.1-1] DISCONNECT with flags is no goodbye: the will is published', () => {
+      const world = new World()
+      const mourner = world.subscriber('wills')
+      const client = world.connect('me', { version, will: { topic: 'wills', payload: 'gone' } })
+      client.wire?.sendBytes(Buffer.from('e800', 'hex'))
+      world.settle()
+      assert.equal(client.hasOpenConnection, false)
+      assert.deepEqual(mourner.payloads, ['gone'])
+    })
+
+    test('[MQTT-3.14.4-1] [MQTT-3.14.4-2] [MQTT5-3.14.4-1] what comes behind DISCONNECT is not heard, and the broker closes where the client does not', () => {
+      const world = new World()
+      const listener = world.subscriber('#')
+      const end = connectedRaw(world, version)
+      assert.equal(end.send(Buffer.from('e000', 'hex'), publishBytes(version, 'late', { payload: 'x' })), '')
+      assert.equal(end.isOpen, false)
+      assert.deepEqual(listener.payloads, [])
+    })
+  })
+}
+
+describe('shared subscriptions', () => {
+  test('[MQTT5-4.8.2-1] [MQTT5-4.8.2-2] without a name, or with one of + or #, or without a filter, they end the connection', () => {
+    for (const filter of [
+      '$share//a',
+      '$share/g',
+      '$share/g/',
+      '$share/',
+      '$share/g+/a',
+      '$share/+/a',
+      '$share/#/a',
+      '$share/#',
+    ])
+      assertBytesEnd(5, subscribeBytes(5, filter), 'malformedPacket', new World())
+  })
+
+  test('[MQTT5-4.8.2-1] each message goes to one member of each group, and to everybody else', () => {
+    const world = new World()
+    const red = [world.subscriber('$share/red/a'), world.subscriber('$share/red/a')]
+    const blue = [world.subscriber('$share/blue/a'), world.subscriber('$share/blue/+')]
+    const plain = world.subscriber('a')
+    for (let count = 0; count < 10; count++) world.publish('a', String(count), { qos: 1 })
+    const all = Array.from({ length: 10 }, (_, index) => String(index))
+    assert.deepEqual(
+      red.flatMap(({ payloads }) => payloads).sort((a, b) => Number(a) - Number(b)),
+      all,
+    )
+    assert.ok(red.every(({ payloads }) => payloads.length === 5))
+    assert.deepEqual(
+      blue.map(({ payloads }) => payloads),
+      [all, all],
+      'another filter is another group',
+    )
+    assert.deepEqual(plain.payloads, all)
+  })
+
+  test('[MQTT5-4.8.2-3] each member gets messages at the QoS that was granted to it', () => {
+    const world = new World()
+    const members = ([0, 1, 2] as const).map((qos) => world.subscriber('$share/g/a', { qos }))
+    for (let count = 0; count < 9; count++) world.publish('a', 'x', { qos: 2 })
+    assert.deepEqual(
+      members.map(({ messages }) => new Set(messages.map(({ qos }) => qos))),
+      [new Set([0]), new Set([1]), new Set([2])],
+    )
+  })
+
+  test('[MQTT5-4.8.2-4] QoS 2 that was begun with a member waits for that member', () => {
+    const world = new World()
+    const one = silent(world, 'one', { ...durable })
+    one.subscribe('$share/g/a')
+    world.publish('a', 'x', { qos: 2 })
+    assert.deepEqual(one.payloads, ['x'])
+    const two = world.subscriber('$share/g/a')
+    one.drop()
+    world.passSeconds(10)
+    assert.deepEqual(two.payloads, [])
+    one.acknowledges = true
+    one.connect()
+    assert.deepEqual(
+      one.messages.map(({ dup }) => dup),
+      [false, true],
+    )
+    assert.deepEqual(two.payloads, [])
+    assert.equal(world.view.client('one')?.inflight, 0)
+  })
+
+  test('[MQTT5-4.8.2-5] if its session ends first, nobody else gets it', () => {
+    const world = new World()
+    const one = silent(world, 'one', { cleanStart: true, sessionExpirySeconds: 10 })
+    one.subscribe('$share/g/a')
+    world.publish('a', 'begun', { qos: 2 })
+    const two = world.subscriber('$share/g/a')
+    one.drop()
+    world.passSeconds(20)
+    assert.equal(world.view.client('one'), undefined)
+    assert.deepEqual(two.payloads, [])
+    world.publish('a', 'next', { qos: 2 })
+    assert.deepEqual(two.payloads, ['next'])
+  })
+
+  test('[MQTT5-4.8.2-6] what a member refuses goes to nobody else', () => {
+    const world = new World()
+    const members = ['one', 'two'].map((id) => silent(world, id))
+    for (const member of members) member.subscribe('$share/g/a')
+    for (const qos of [1, 2] as const) {
+      world.publish('a', `${qos}`, { qos })
+      const chosen = members.find(({ messages }) => messages.some(({ payload }) => payload === `${qos}`))
+      chosen?.acknowledge(chosen.messages.at(-1)!, reasonCodes.implementationSpecificError)
+      chosen?.drop()
+      assert.equal(members.flatMap(({ messages }) => messages.filter(({ payload }) => payload === `${qos}`)).length, 1)
+      chosen?.connect()
+      chosen?.subscribe('$share/g/a')
+    }
+  })
+
+  test('[MQTT5-3.3.1-9] a shared subscription is given no retained messages', () => {
+    const world = new World()
+    world.publish('a', 'kept', { retain: true })
+    const client = world.connect('me')
+    client.subscribe('$share/g/a', { retainHandling: 0 })
+    assert.deepEqual(client.payloads, [])
+  })
+})

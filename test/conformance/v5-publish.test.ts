@@ -1,0 +1,148 @@
+// Topic aliases and subscription identifiers of MQTT 5.0.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { World } from '../simulator/world.ts'
+import { assertBytesEnd, assertClosed, bytes, durable, publishBytes, sendBytes } from './raw.ts'
+
+/** The property, two bytes of value. */
+const alias = (value: number): Buffer => Buffer.from([0x23, value >> 8, value & 0xff])
+
+describe('topic aliases', () => {
+  test('[MQTT5-3.3.2-12] every alias up to the maximum of the broker is taken, and may be given another topic', () => {
+    const world = new World({ settings: { maxTopicAlias: 3 } })
+    const listener = world.subscriber('#')
+    const author = world.connect('author')
+    assert.equal(author.connack?.properties?.topicAliasMaximum, 3)
+    for (const value of [1, 2, 3])
+      sendBytes(world, author, publishBytes(5, `t${value}`, { properties: [alias(value)] }))
+    for (const value of [3, 2, 1]) sendBytes(world, author, publishBytes(5, '', { properties: [alias(value)] }))
+    sendBytes(world, author, publishBytes(5, 'new', { properties: [alias(1)] }))
+    sendBytes(world, author, publishBytes(5, '', { properties: [alias(1)] }))
+    assert.deepEqual(
+      listener.messages.map(({ topic }) => topic),
+      ['t1', 't2', 't3', 't3', 't2', 't1', 'new', 'new'],
+    )
+  })
+
+  test('[MQTT5-3.3.2-8] [MQTT5-3.3.2-9] [MQTT5-3.2.2-17] an alias of 0, or above the maximum, ends the connection with 0x94', () => {
+    const world = new World({ settings: { maxTopicAlias: 3 } })
+    assertBytesEnd(5, publishBytes(5, 'a', { properties: [alias(0)] }), 'topicAliasInvalid', world)
+    assertBytesEnd(5, publishBytes(5, 'a', { properties: [alias(4)] }), 'topicAliasInvalid', world)
+  })
+
+  test('[MQTT5-3.2.2-18] a broker that takes none refuses them all', () => {
+    const world = new World({ settings: { maxTopicAlias: 0 } })
+    assertBytesEnd(5, publishBytes(5, 'a', { properties: [alias(1)] }), 'topicAliasInvalid', world)
+  })
+
+  test('[MQTT5-3.3.2-7] an alias does not outlive its connection, nor does it hold for another', () => {
+    const world = new World()
+    const author = world.connect('author', { ...durable })
+    sendBytes(world, author, publishBytes(5, 'a', { properties: [alias(1)] }))
+    assertBytesEnd(5, publishBytes(5, '', { properties: [alias(1)] }), 'protocolError', world)
+    author.drop()
+    author.connect()
+    sendBytes(world, author, publishBytes(5, '', { properties: [alias(1)] }))
+    assertClosed(author, 'protocolError')
+  })
+
+  test('[MQTT5-3.1.2-26] [MQTT5-3.3.2-11] [MQTT5-3.3.2-8] towards a client none is above its maximum', () => {
+    const world = new World()
+    const client = world.subscriber('#', { topicAliasMaximum: 2 })
+    const author = world.connect('author')
+    for (let round = 0; round < 3; round++) {
+      for (const topic of ['a', 'b', 'c', 'd']) author.publish(topic, 'x', { qos: round === 0 ? 0 : 1 })
+    }
+    const aliases = client.received('publish').map((packet) => packet.properties?.topicAlias)
+    assert.ok(aliases.includes(1) && aliases.includes(2), 'they are used')
+    assert.ok(aliases.every((value) => value === undefined || value === 1 || value === 2))
+    assert.deepEqual(client.messages.map(({ topic }) => topic).join(''), 'abcdabcdabcd')
+    assert.ok(
+      client.received('publish').some((packet) => packet.topic === undefined),
+      'and spare the topic',
+    )
+  })
+
+  test('[MQTT5-3.1.2-27] [MQTT5-3.3.2-11] towards a client that has said no maximum, or 0, there are none', () => {
+    const world = new World()
+    const clients = [world.subscriber('a'), world.subscriber('a', { topicAliasMaximum: 0 })]
+    for (let count = 0; count < 3; count++) world.publish('a', 'x')
+    for (const client of clients) {
+      assert.ok(client.received('publish').every((packet) => packet.properties?.topicAlias === undefined))
+    }
+  })
+
+  test('[MQTT5-3.3.2-7] what the broker has used towards a client it explains anew on the next connection', () => {
+    const world = new World()
+    const client = world.connect('me', { ...durable, topicAliasMaximum: 5 })
+    client.subscribe('a')
+    world.publish('a', '1')
+    client.drop()
+    client.connect()
+    world.publish('a', '2')
+    world.publish('a', '3')
+    assert.deepEqual(
+      client.received('publish').map((packet) => packet.topic?.name),
+      ['a', undefined],
+    )
+  })
+})
+
+describe('subscription identifiers', () => {
+  test('[MQTT5-3.3.4-3] [MQTT5-3.3.4-4] one copy carries those of all subscriptions that match and have one', () => {
+    const world = new World()
+    const client = world.connect('me')
+    client.subscribe('a/b', { identifier: 1 })
+    client.subscribe('a/+', { identifier: 268_435_455 })
+    client.subscribe('#')
+    client.subscribe('c', { identifier: 3 })
+    for (const qos of [0, 1, 2] as const) world.publish('a/b', 'x', { qos })
+    assert.equal(client.messages.length, 3)
+    for (const { properties } of client.messages) {
+      assert.deepEqual(
+        [...(properties?.subscriptionIdentifiers ?? [])].sort((a, b) => a - b),
+        [1, 268_435_455],
+      )
+    }
+  })
+
+  test('[MQTT5-3.3.4-5] where several copies go, to a shared and another subscription, each has its own', () => {
+    const world = new World()
+    const client = world.connect('me')
+    client.subscribe('a', { identifier: 1 })
+    client.subscribe('$share/group/a', { identifier: 2 })
+    world.publish('a', 'x', { qos: 1 })
+    const identifiers = client.messages.map(({ properties }) => properties?.subscriptionIdentifiers)
+    assert.deepEqual(new Set(identifiers.map((list) => list?.join())), new Set(['1', '2']))
+    assert.equal(identifiers.length, 2)
+  })
+
+  test('[MQTT5-3.3.4-3] they come with retained messages, and with those that waited', () => {
+    const world = new World()
+    world.publish('a', 'kept', { retain: true })
+    const client = world.connect('me', { ...durable })
+    client.subscribe('a', { identifier: 9 })
+    client.disconnect()
+    world.publish('a', 'waiting', { qos: 1 })
+    world.restart()
+    client.connect()
+    assert.deepEqual(
+      client.messages.map(({ properties }) => properties?.subscriptionIdentifiers),
+      [[9], [9]],
+    )
+  })
+
+  test('[MQTT5-3.3.4-3] a subscription made anew without one has none any more', () => {
+    const world = new World()
+    const client = world.connect('me')
+    client.subscribe('a', { identifier: 9 })
+    client.subscribe('a')
+    world.publish('a', 'x')
+    assert.equal(client.messages[0]?.properties?.subscriptionIdentifiers, undefined)
+  })
+
+  test('[MQTT5-3.3.4-6] from a client one in PUBLISH is a protocol error', () => {
+    assertBytesEnd(5, publishBytes(5, 'a', { properties: [bytes`0b 01`] }), 'protocolError', new World())
+  })
+})
