@@ -14,8 +14,9 @@ import type { CoreSettings } from './settings.ts'
 import { Slabs } from './slabs.ts'
 import { RetainedTree, Routes } from './topics/index.ts'
 
-/** Events of one kind that can come by the million are told so often between two `takeOutputs`; counters tell the rest. */
+/** Drops can come by the million: so many in so long are told as events, the counters tell of all of them. */
 const maxDropEvents = 64
+const dropEventWindowMs = 100
 
 export interface BrokerCounts {
   publishesReceived: number
@@ -69,6 +70,7 @@ export class BrokerState {
   readonly events: BrokerEvent[] = []
   readonly outputs: Outputs
   #dropEvents = 0
+  #dropEventsSinceMs = 0
   #lastQuestion: QuestionId = 0
   #lastAssigned = 0
   #lastBody = 0
@@ -82,7 +84,6 @@ export class BrokerState {
   }
 
   clearOutputs(): void {
-    this.#dropEvents = 0
     this.sends.clear()
     empty(this.questions)
     empty(this.closes)
@@ -122,6 +123,10 @@ export class BrokerState {
 
   countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
     this.counts.dropped[reason]++
+    if (this.nowMs - this.#dropEventsSinceMs >= dropEventWindowMs) {
+      this.#dropEvents = 0
+      this.#dropEventsSinceMs = this.nowMs
+    }
     if (this.#dropEvents++ >= maxDropEvents) return
     this.events.push({
       event: 'message-dropped',

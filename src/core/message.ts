@@ -1,6 +1,6 @@
 // What people sent, once it has come off the wire. One object for each publication, however many receive it.
 
-import type { MessageProperties, PublishPacket, QoS, Topic } from '../protocol/index.ts'
+import { Topic, type MessageProperties, type PublishPacket, type QoS } from '../protocol/index.ts'
 import type { StoredMessage } from './records.ts'
 import type { Slabs } from './slabs.ts'
 
@@ -137,7 +137,8 @@ function moveInto(message: Message, slabs: Slabs, at: number): void {
 export function ownedApart(message: Message, expiresAtMost: number): Message {
   const payload = Buffer.allocUnsafeSlow(message.payloadBytes)
   message.chunk.copy(payload, 0, message.payloadStart, message.frameEnd)
-  const apart = new Message(message.topic, {
+  // A topic of its own: the interned one keeps its route, which a million retained messages have no use for.
+  const apart = new Message(new Topic(message.topic.name, message.topic.bytes), {
     qos: message.qos,
     retain: message.retain,
     properties: message.properties,

@@ -20,6 +20,8 @@ export interface OutletOwner {
   readonly draining: number
   /** Something waits to be flushed at the end of the turn. */
   noteDirty(outlet: Outlet): void
+  /** So many bytes go to the stream. */
+  noteWritten(bytes: number): void
   /** A write is done and nothing else waits. */
   noteSent(outlet: Outlet): void
   /** The stream has ended. */
@@ -128,6 +130,7 @@ export class Outlet {
       const bytes = buffer.subarray(0, this.#used)
       this.#forgetBuffer()
       this.#writing = buffer
+      this.#owner.noteWritten(bytes.length)
       this.stream.write(bytes, this.#done)
     }
     if (this.endsAfterFlush) this.stream.end()

@@ -21,6 +21,7 @@ import type { ByteStream } from '../transports/index.ts'
 import type { Clock } from './clock.ts'
 import { Commits } from './commits.ts'
 import { drainSends } from './drain-sends.ts'
+import { DropLog } from './drop-log.ts'
 import type { ShardListener, ShardStart } from './messages.ts'
 import { Outlet, type OutletOwner } from './outlet.ts'
 import { QueueLoads } from './queue-loads.ts'
@@ -55,6 +56,7 @@ export class Shard implements OutletOwner {
   readonly #commits: Commits
   readonly #loads: QueueLoads
   readonly #outlets = new Set<Outlet>()
+  readonly #drops: DropLog
   #dirty: Outlet[] = []
   #backlog: Outlet[] = []
   #committedBatch = 0
@@ -70,6 +72,7 @@ export class Shard implements OutletOwner {
     this.#world = world
     const { core, shardNumber } = world.start
     this.#topics = new TopicTable(topicsRemembered)
+    this.#drops = new DropLog(world.log, () => this.#dropped())
     const identity = `${shardNumber}${world.clock.nowMs().toString(36)}`
     this.core = new BrokerCore(core, { identity, topics: this.#topics })
     this.#commits = new Commits(world.store, {
@@ -118,6 +121,10 @@ export class Shard implements OutletOwner {
   noteDirty(outlet: Outlet): void {
     this.#dirty.push(outlet)
     this.#planTurnEnd()
+  }
+
+  noteWritten(bytes: number): void {
+    this.#count(counterCells.bytesSent, bytes)
   }
 
   noteSent(outlet: Outlet): void {
@@ -282,6 +289,7 @@ export class Shard implements OutletOwner {
     if (this.core.view.hasMoreWork) this.input({ kind: 'tick' })
     this.#startCommit()
     this.#flush()
+    this.#publishCounters()
     this.#turnMs = 0
   }
 
@@ -305,7 +313,19 @@ export class Shard implements OutletOwner {
       // All readers together hold too much: those that have not taken their last write get nothing more for now.
       if (isShortOfRoom && outlet.isWriting && outlet.connection !== undefined) outlet.connection.unsentBytes = Infinity
     }
-    this.#world.counters.cells[counterCells.unsentBytes] = this.buffers.takenBytes
+  }
+
+  /** What others may read of this shard without asking it. */
+  #publishCounters(): void {
+    const { cells } = this.#world.counters
+    const { view } = this.core
+    cells[counterCells.unsentBytes] = this.buffers.takenBytes
+    cells[counterCells.connectionsOpen] = view.connections
+    cells[counterCells.sessionsStored] = view.sessions
+    cells[counterCells.retainedStored] = view.retainedMessages
+    cells[counterCells.messagesReceived] = view.counts.publishesReceived
+    cells[counterCells.messagesSent] = view.counts.publishesSent
+    cells[counterCells.messagesDropped] = this.#dropped()
   }
 
   /** The next batch goes to disk when the last one is there. One without changes has only waited its turn. */
@@ -380,11 +400,7 @@ export class Shard implements OutletOwner {
       case 'session-taken-over':
         return log.info('session taken over', { clientId: event.clientId })
       case 'message-dropped':
-        return log.warn('message dropped', {
-          clientId: event.clientId,
-          topic: event.message.topic.name,
-          reason: event.reason,
-        })
+        return this.#drops.note(event, this.#now())
       case 'session-ended':
       case 'subscribed':
       case 'unsubscribed':
@@ -393,6 +409,10 @@ export class Shard implements OutletOwner {
       default:
         event satisfies never
     }
+  }
+
+  #dropped(): number {
+    return Object.values(this.core.view.counts.dropped).reduce((sum, count) => sum + count, 0)
   }
 
   #guarded(work: () => void): void {
