@@ -1,0 +1,171 @@
+// A client for these tests: one connection that says exactly what it is told to and keeps all that it hears.
+
+import { connect, type Socket } from 'node:net'
+import {
+  PacketDecoder,
+  parseTopicFilter,
+  reasonCodes,
+  TopicTable,
+  AckPacket,
+  type AckType,
+  type ControlPacket,
+  type Packet,
+  type ProtocolVersion,
+  type PublishPacket,
+  type QoS,
+} from '../../src/protocol/index.ts'
+import { encode, encodePublish, type PublishFrame } from '../simulator/wire.ts'
+
+/** Whoever has not answered by then never will. */
+const patienceMs = 20_000
+const topics = new TopicTable(1_024)
+
+export interface PeerOptions {
+  readonly clientId: string
+  readonly version: ProtocolVersion
+  /** Its session outlives its connections, by an hour in 5.0. Not, if left out. */
+  readonly isDurable?: boolean
+}
+
+export class MqttPeer {
+  readonly options: PeerOptions
+  /** Everything that came, in order. */
+  readonly received: Packet[]
+  isOpen: boolean
+  readonly #socket: Socket
+  readonly #waiting: Set<() => void>
+
+  /** Connects, and says CONNECT without waiting for the answer. */
+  constructor(port: number, options: PeerOptions) {
+    this.options = options
+    this.received = []
+    this.isOpen = true
+    this.#waiting = new Set()
+    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    const decoder = new PacketDecoder({
+      role: 'client',
+      version: options.version,
+      topics,
+      maxPacketBytes: 0xfff_ffff,
+      maxPropertyBytes: 65_536,
+      maxTopicLevels: 128,
+    })
+    // A broker that dies under it is what these tests are about.
+    this.#socket.on('error', () => {})
+    this.#socket.on('close', () => this.#ended())
+    this.#socket.on('data', (chunk: Buffer) => {
+      decoder.push(chunk)
+      for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) this.received.push(packet)
+      this.#look()
+    })
+    this.#sayConnect()
+  }
+
+  /** One that has been let in. */
+  static async connect(port: number, options: PeerOptions): Promise<MqttPeer> {
+    const peer = new MqttPeer(port, options)
+    const connack = await peer.until('CONNACK', () => peer.of('connack')[0])
+    if (connack.reasonCode !== 0) throw new Error(`${options.clientId} was refused with ${connack.reasonCode}`)
+    return peer
+  }
+
+  send(packet: ControlPacket): void {
+    this.#socket.write(encode(packet, this.options.version))
+  }
+
+  publish(frame: PublishFrame): void {
+    this.#socket.write(encodePublish(frame, this.options.version))
+  }
+
+  acknowledge(type: AckType, packetId: number): void {
+    this.send(new AckPacket(type, packetId, reasonCodes.success, undefined))
+  }
+
+  /** Resolves once the broker has said SUBACK. */
+  async subscribe(text: string, qos: QoS): Promise<void> {
+    const filter = parseTopicFilter(text)
+    if (filter === undefined) throw new Error(`${text} is no filter`)
+    const options = { qos, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+    const before = this.of('suback').length
+    this.send({ type: 'subscribe', packetId: 65_535, subscriptions: [{ filter, ...options }], properties: undefined })
+    await this.until('SUBACK', () => this.of('suback')[before])
+  }
+
+  /** Everything of one type that has come. */
+  of<T extends Packet['type']>(type: T): Extract<Packet, { type: T }>[] {
+    return this.received.filter((packet): packet is Extract<Packet, { type: T }> => packet.type === type)
+  }
+
+  /** The acknowledgement of a packet id, if it has come. */
+  ack(packetId: number): AckPacket | undefined {
+    return this.received.find(
+      (packet): packet is AckPacket => packet instanceof AckPacket && packet.packetId === packetId,
+    )
+  }
+
+  untilAck(packetId: number): Promise<AckPacket> {
+    return this.until(`an acknowledgement of ${packetId}`, () => this.ack(packetId))
+  }
+
+  /** The payloads of all messages that came, as text. */
+  payloads(): string[] {
+    return this.of('publish').map(payloadOf)
+  }
+
+  /** Resolves with what `find` gives as soon as it gives something; looks whenever something has come. */
+  until<T>(what: string, find: () => T | undefined): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(look)
+      }
+      const timer = setTimeout(() => {
+        settle()
+        reject(new Error(`${this.options.clientId} waited in vain for ${what}`))
+      }, patienceMs)
+      const look = (): void => {
+        const found = find()
+        if (found === undefined && this.isOpen) return
+        settle()
+        if (found === undefined) reject(new Error(`${this.options.clientId} lost its connection before ${what}`))
+        else resolve(found)
+      }
+      this.#waiting.add(look)
+      look()
+    })
+  }
+
+  /** Gone without a word. */
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  #sayConnect(): void {
+    const { clientId, version, isDurable = false } = this.options
+    this.send({
+      type: 'connect',
+      version,
+      clientId,
+      cleanStart: !isDurable,
+      keepAliveSeconds: 0,
+      username: undefined,
+      password: undefined,
+      will: undefined,
+      properties: version === 5 && isDurable ? { sessionExpiryIntervalSeconds: 3_600 } : undefined,
+      isBridge: false,
+    })
+  }
+
+  #look(): void {
+    for (const look of this.#waiting) look()
+  }
+
+  #ended(): void {
+    this.isOpen = false
+    this.#look()
+  }
+}
+
+export function payloadOf(packet: PublishPacket): string {
+  return packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)
+}

@@ -1,0 +1,33 @@
+// A disk that fails when a test wants it to: failing-disk.c, preloaded into the broker, and its switch.
+
+import { execFileSync } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const source = fileURLToPath(new URL('./failing-disk.c', import.meta.url))
+
+/** `full`: nothing more is taken. `sync`: all is taken and nothing made safe. */
+export type DiskFault = 'full' | 'sync'
+
+export class FailingDisk {
+  /** For the broker's process. */
+  readonly environment: NodeJS.ProcessEnv
+  readonly #switch: string
+
+  /** Compiles the library into `folder`; needs gcc. Files below `directory` are on the disk that fails. */
+  constructor(folder: string, directory: string) {
+    const library = join(folder, 'failing-disk.so')
+    execFileSync('gcc', ['-O1', '-Wall', '-Werror', '-fno-builtin', '-shared', '-fPIC', '-o', library, source, '-ldl'])
+    this.#switch = join(folder, 'fault')
+    this.environment = { LD_PRELOAD: library, FAILING_DISK_SWITCH: this.#switch, FAILING_DISK_DIRECTORY: directory }
+  }
+
+  fail(fault: DiskFault): void {
+    writeFileSync(this.#switch, fault)
+  }
+
+  recover(): void {
+    rmSync(this.#switch, { force: true })
+  }
+}
