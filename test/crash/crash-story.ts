@@ -47,11 +47,14 @@ class CrashStory {
   /** Connected now and then: what it is owed waits on disk. */
   readonly #sleeper: Subscriber
   #wake: () => void
+  /** What the broker of this round has written. */
+  #output: string
 
   constructor(options: CrashStoryOptions) {
     this.#options = options
     this.#random = new Random(options.seed)
     this.#wake = () => {}
+    this.#output = ''
     const heard = (): void => this.#wake()
     this.#publishers = ([1, 2] as const).flatMap((qos) =>
       ([4, 5] as const).map(
@@ -107,6 +110,8 @@ class CrashStory {
     const child = spawn(process.execPath, [program, 'start', '--data', dataDirectory, ...settings], {
       env: { ...process.env, ...environment },
     })
+    this.#output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (this.#output += String(chunk)))
     return { process: child, port: await portSaidBy(child) }
   }
 
@@ -126,7 +131,9 @@ class CrashStory {
         this.#wake = () => {}
         const faults = this.#everybody().flatMap((client) => client.faults)
         const told = this.#publishers.map((publisher) => publisher.told)
-        reject(new Error(`waited in vain until ${what}: ${[...told, ...faults.slice(0, 5)].join('; ')}`))
+        reject(
+          new Error(`waited in vain until ${what}: ${[...told, ...faults.slice(0, 5)].join('; ')}\n${this.#output}`),
+        )
       }, this.#options.patienceMs ?? defaultPatienceMs)
       this.#wake = () => {
         if (!isSo()) return
