@@ -128,15 +128,6 @@ export class LevelDatabase {
     }
   }
 
-  /** How large each table file is meant to be, in bytes, by its number. */
-  tables(): Map<number, number> {
-    const tables = new Map<number, number>()
-    for (const [, number, bytes] of this.#level.getProperty('leveldb.sstables').matchAll(/^ (\d+):(\d+)\[/gm)) {
-      tables.set(Number(number), Number(bytes))
-    }
-    return tables
-  }
-
   /** Rewrites the whole database in order. */
   async compact(): Promise<void> {
     await this.#level.compactRange(Buffer.alloc(0), Buffer.alloc(1, 0xff))

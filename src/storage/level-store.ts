@@ -188,7 +188,6 @@ class LevelStore implements Store {
       await learnLives(opening, changes)
       const ended = this.#encode(opening, changes)
       await database.write(this.#operations, this.#options.sync === 'commit')
-      lives.settle()
       journal.settle()
       for (const life of ended) {
         this.#countedLives.add(life)

@@ -1,5 +1,5 @@
-// Which life each session is in (see record-keys.ts). A cache of the life records, with what the batch that is being written would
-// change laid over it: only a batch that reached the disk changes the cache.
+// Which life each session is in (see record-keys.ts): a cache of the life records, ahead of the disk by the batch that is being
+// written. If that fails nobody knows what the disk has, and all is forgotten.
 
 import type { StoredChange } from '../core/index.ts'
 import { isSessionKind, type Life, noLife } from './record-keys.ts'
@@ -10,7 +10,6 @@ const cacheLimit = 200_000
 /** Gives out lives and remembers them. */
 export class SessionLives {
   readonly #known = new Map<string, Life>()
-  readonly #changed = new Map<string, Life>()
   #next: Life
 
   /** @param firstFree no record on disk is keyed by this life or a higher one */
@@ -41,31 +40,24 @@ export class SessionLives {
 
   /** The life that the batch sees, if there is one. */
   find(clientId: string): Life | undefined {
-    const life = this.#changed.get(clientId) ?? this.#known.get(clientId)
+    const life = this.#known.get(clientId)
     return life === noLife ? undefined : life
   }
 
   /** A new life for a session without one. */
   begin(clientId: string): Life {
     const life = this.#next++
-    this.#changed.set(clientId, life)
+    this.#known.set(clientId, life)
     return life
   }
 
   /** The session has no life from here on. */
   end(clientId: string): void {
-    this.#changed.set(clientId, noLife)
-  }
-
-  /** The batch is written: what it changed holds. */
-  settle(): void {
-    for (const [clientId, life] of this.#changed) this.#known.set(clientId, life)
-    this.#changed.clear()
+    this.#known.set(clientId, noLife)
   }
 
   /** The batch is not written, or nobody knows: everything is to be asked of the disk again. */
   forget(): void {
-    this.#changed.clear()
     this.#known.clear()
   }
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import type { StoredRecord } from '../../src/core/index.ts'
-import { openLevelStore, type StorageAlarm } from '../../src/storage/index.ts'
+import { openLevelStore, type StorageAlarm, type Store } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
 import { put, readEverything } from './read-all.ts'
 import { oneOfEachKind, queued, session } from './sample-records.ts'
@@ -65,6 +65,7 @@ for (const left of ['closed', 'killed'] as const) {
           harm(fileOf(stage, file))
           assert.equal((await recordsServed(stage)).size, expected.size)
           assertTold(stage, 'database-damaged')
+          if (harm === remove && file === 'CURRENT') assert.match(stage.alarms[0]?.text ?? '', /CURRENT is missing/)
         })
       }
     }
@@ -119,15 +120,26 @@ for (const left of ['closed', 'killed'] as const) {
   })
 }
 
+test('tables that an old list does not name are served all the same', async (context) => {
+  const stage = new LevelStage(context)
+  const store = await stage.open()
+  const manifest = fileOf(stage, 'MANIFEST')
+  const early = readFileSync(manifest)
+  const count = 150
+  for (let number = 0; number < count; number++) await store.commit(put(queued('client', number, 'x'.repeat(100_000))))
+  await replaceByKilled(stage, store)
+  assert.ok(fileOf(stage, 'table') !== undefined)
+  writeFileSync(manifest, early)
+  const reopened = await stage.open()
+  assert.equal((await readEverything(reopened)).length, count)
+  assertTold(stage, 'database-damaged')
+})
+
 test('of batches that are missing in the middle of the log the numbers are told, once', async (context) => {
   const stage = new LevelStage(context)
   const store = await stage.open()
   for (let number = 0; number < 200; number++) await store.commit(put(queued('client', number, 'x'.repeat(1_000))))
-  const killed = `${stage.directory}-killed`
-  cpSync(stage.directory, killed, { recursive: true })
-  await store.close()
-  rmSync(stage.directory, { recursive: true })
-  cpSync(killed, stage.directory, { recursive: true })
+  await replaceByKilled(stage, store)
   flip(fileOf(stage, 'log'))
   const reopened = await stage.open()
   const found = await readEverything(reopened)
@@ -141,6 +153,16 @@ test('of batches that are missing in the middle of the log the numbers are told,
   await stage.open()
   assert.deepEqual(stage.alarms, [])
 })
+
+/** Closes the store and puts in the place of its files what they were before: as if the process had been killed then. */
+async function replaceByKilled(stage: LevelStage, store: Store): Promise<void> {
+  const killed = `${stage.directory}-killed`
+  cpSync(stage.directory, killed, { recursive: true })
+  await store.close()
+  rmSync(stage.directory, { recursive: true })
+  cpSync(killed, stage.directory, { recursive: true })
+  rmSync(killed, { recursive: true })
+}
 
 function stageOf(context: TestContext, left: Left): LevelStage {
   const stage = new LevelStage(context)

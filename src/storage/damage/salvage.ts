@@ -23,10 +23,7 @@ import { examine } from './examination.ts'
 import { blotOut, checkTable, type TableVerdict } from './table-check.ts'
 
 export interface SalvageOptions {
-  /** Where the database belongs. */
   readonly directory: string
-  /** Where its damaged files are: the same, or a copy of it that was made in time. */
-  readonly source: string
   /** What is wrong, as a part of a sentence. */
   readonly reason: string
   readonly onAlarm: (alarm: StorageAlarm) => void
@@ -34,26 +31,26 @@ export interface SalvageOptions {
 
 /** Puts a sound database in the place of the damaged one and tells by an alarm what could not be kept. Nobody has it open. */
 export async function salvage(options: SalvageOptions): Promise<void> {
-  const { directory, source } = options
+  const { directory } = options
   const scratch = `${directory}.salvaging`
   await emptyDirectory(scratch)
   const losses: string[] = []
-  const tables = await takeTables(source, scratch, losses)
-  const logs = await takeLogs(source, scratch, losses)
+  const tables = await takeTables(directory, scratch, losses)
+  const logs = await takeLogs(directory, scratch, losses)
   const contents = tables + logs === 0 ? undefined : await rebuild(scratch, losses)
   await rename(scratch, salvagedPath(directory))
-  const setAside = await putInPlace(directory, source)
+  const setAside = await putInPlace(directory)
   const kept = contents === undefined || contents === '' ? 'nothing' : contents
   const lost = losses.length === 0 ? '' : ` Not readable: ${losses.join(', ')}.`
   const text = `The database in ${directory} was damaged: ${options.reason}. Kept: ${kept}.${lost} The damaged files are in ${setAside}.`
   options.onAlarm({ alarm: 'database-damaged', text })
 }
 
-/** Ends a salvage that was interrupted; the source is set aside by then or still in its place. */
+/** Ends a salvage that was interrupted; the damaged files are set aside by then or still in their place. */
 export async function finishInterruptedSalvage(directory: string): Promise<void> {
   await rm(`${directory}.salvaging`, { recursive: true, force: true })
   const isComplete = (await databaseFiles(salvagedPath(directory))).size > 0
-  if (isComplete) await putInPlace(directory, directory)
+  if (isComplete) await putInPlace(directory)
   else await rm(salvagedPath(directory), { recursive: true, force: true })
 }
 
@@ -61,14 +58,13 @@ function salvagedPath(directory: string): string {
   return `${directory}.salvaged`
 }
 
-async function putInPlace(directory: string, source: string): Promise<string> {
+async function putInPlace(directory: string): Promise<string> {
   const setAside = await freeDamagedPath(directory)
   try {
-    await rename(source, setAside)
+    await rename(directory, setAside)
   } catch (error) {
     if (!isMissing(error)) throw error // It was set aside before the interruption.
   }
-  await rm(directory, { recursive: true, force: true })
   await rename(salvagedPath(directory), directory)
   return setAside
 }

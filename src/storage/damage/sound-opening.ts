@@ -8,6 +8,7 @@ import { OperationList } from '../operation-list.ts'
 import type { StorageAlarm } from '../store.ts'
 import { databaseFiles, droppedFromLog, freeDamagedPath, isLog, isTable, linkFiles } from './database-files.ts'
 import { finishInterruptedSalvage, salvage } from './salvage.ts'
+import { type NeededFiles, neededFiles } from './manifest.ts'
 import { breakSeal, brokenPromise, readSeal, type Seal } from './seal.ts'
 import { checkTable } from './table-check.ts'
 
@@ -32,10 +33,9 @@ const alwaysCheckedBytes = 64 * 1_024 * 1_024
 /** Whatever their size they are checked when the database was left in disorder so many times in a row. */
 const disorderlyOpenings = 3
 
-/** A damaged database: what is wrong with it, and where its files are. */
+/** What is wrong with a database. */
 interface Damage {
   readonly reason: string
-  readonly source: string
 }
 
 /** Opens or makes a database that nobody has open. Rejects if it cannot be opened for a reason other than damage. */
@@ -45,7 +45,7 @@ export async function openSoundly(options: SoundOpeningOptions): Promise<OpenedD
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const seal = await readSeal(directory)
   const reason = options.suspicion ?? (await suspicionOf(directory, seal))
-  const outcome = reason === undefined ? await tryOpening(options, seal) : { reason, source: directory }
+  const outcome = reason === undefined ? await tryOpening(options) : { reason }
   const opened = 'reason' in outcome ? await openDamaged(options, outcome) : outcome
   await tellGaps(opened, options)
   await breakSeal(directory, openingsOf(seal))
@@ -60,8 +60,8 @@ async function suspicionOf(directory: string, seal: Seal): Promise<string | unde
   if (!files.has('CURRENT')) return 'CURRENT is missing'
   const broken = brokenPromise(seal, files)
   if (broken !== undefined) return broken
-  // From its first opening on a database that was not closed in order has a log.
-  if (seal.state === 'open' && seal.openings > 0 && ![...files.keys()].some(isLog)) return 'its log is missing'
+  const wrong = wrongFile(files, await neededFiles(directory))
+  if (wrong !== undefined) return wrong
   const tables = [...files].filter(([name]) => isTable(name))
   const tableBytes = tables.reduce((sum, [, bytes]) => sum + bytes, 0)
   if (tableBytes > alwaysCheckedBytes && openingsOf(seal) < disorderlyOpenings) return undefined
@@ -72,55 +72,45 @@ async function suspicionOf(directory: string, seal: Seal): Promise<string | unde
   return undefined
 }
 
+/** What is not as LevelDB's list of files says. */
+function wrongFile(files: ReadonlyMap<string, number>, needed: NeededFiles | undefined): string | undefined {
+  if (needed === undefined) return undefined // LevelDB will say what is wrong with the list.
+  // If the log is gone that it names the list is an old one, or the log is lost.
+  const log = `${inSixDigits(needed.log)}.log`
+  if (needed.log > 0 && !files.has(log)) return `${log} is missing`
+  for (const [number, bytes] of needed.tables) {
+    const name = `${inSixDigits(number)}.ldb`
+    const found = files.get(name) ?? files.get(`${inSixDigits(number)}.sst`)
+    if (found === undefined) return `${name} is missing`
+    if (found !== bytes) return `${name} has ${found} bytes instead of ${bytes}`
+  }
+  return undefined
+}
+
+function inSixDigits(number: number): string {
+  return String(number).padStart(6, '0')
+}
+
 /** How often the database was opened since its last orderly close, this time included. */
 function openingsOf(seal: Seal): number {
   return seal.state === 'open' ? seal.openings + 1 : 1
 }
 
-/** Opens, with a second link to every file that the opening might do away with, until it is clear that all is well. */
-async function tryOpening(options: SoundOpeningOptions, seal: Seal): Promise<Opened | Damage> {
+/** Opens, with a second link to the logs until it is clear that LevelDB could read them: it deletes them. */
+async function tryOpening(options: SoundOpeningOptions): Promise<Opened | Damage> {
   const { directory, shard } = options
   const safety = `${directory}.opening`
   await rm(safety, { recursive: true, force: true })
   const files = await databaseFiles(directory)
-  await linkFiles(
-    [...files.keys()].filter((name) => seal.state === 'open' || !isTable(name)),
-    directory,
-    safety,
-  )
+  await linkFiles([...files.keys()].filter(isLog), directory, safety)
   try {
     const opened = await openAndRead(directory, shard)
-    const damage = wrongTable(opened, files, directory) ?? (await staleList(opened, directory, seal))
-    if (damage === undefined) {
-      await keepDroppedLogs(options, safety)
-      return opened
-    }
-    await opened.database.close()
-    return damage
+    await keepDroppedLogs(options, safety)
+    return opened
   } catch (error) {
     if (!isDamage(error)) throw error
-    return { reason: error.message, source: directory }
+    return { reason: error.message }
   }
-}
-
-/** LevelDB does not look whether the tables have the size that they should have. `files` are those from before the opening. */
-function wrongTable({ database }: Opened, files: ReadonlyMap<string, number>, source: string): Damage | undefined {
-  for (const [number, bytes] of database.tables()) {
-    const name = `${String(number).padStart(6, '0')}.ldb`
-    const found = files.get(name)
-    if (found !== undefined && found !== bytes)
-      return { reason: `${name} has ${found} bytes instead of ${bytes}`, source }
-  }
-  return undefined
-}
-
-/**
- * If batches are missing though all logs were read, the list of tables is an old one, and tables that it does not name are deleted
- * by now. The safety links still have them.
- */
-async function staleList({ gaps }: Opened, directory: string, seal: Seal): Promise<Damage | undefined> {
-  if (gaps.length === 0 || seal.state === 'closed' || (await droppedFromLog(directory)).length > 0) return undefined
-  return { reason: `batches are missing (${gapsText(gaps)})`, source: `${directory}.opening` }
 }
 
 async function keepDroppedLogs({ directory, onAlarm }: SoundOpeningOptions, safety: string): Promise<void> {

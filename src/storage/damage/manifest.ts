@@ -1,0 +1,119 @@
+// Reads LevelDB's list of its files, to see before the opening what LevelDB would not notice: an old list makes it delete or overwrite
+// the tables that the list does not name.
+//
+//   file    blocks of 32 KiB:  fragment, fragment, ... , less than 7 bytes unused
+//   fragment  checksum of type and content, 4 bytes | length, 2 bytes | type: 1 whole, 2 first, 3 middle, 4 last | content
+//   edit    tag varint and what belongs to it, again and again: 2 number of the log, 6 a table goes, 7 a table comes, ...
+
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { maskedCrc32c } from './crc32c.ts'
+
+const blockBytes = 32_768
+const headerBytes = 7
+
+/** The files that a database needs. */
+export interface NeededFiles {
+  /** The number of the oldest log that is not in tables yet; 0 for a database that is just being made. */
+  log: number
+  /** The size in bytes of each table by its number. */
+  readonly tables: Map<number, number>
+}
+
+/** What the list says; undefined if it cannot be read: LevelDB says the same of it then. */
+export async function neededFiles(directory: string): Promise<NeededFiles | undefined> {
+  try {
+    const name = (await readFile(join(directory, 'CURRENT'), 'utf8')).trimEnd()
+    return replay(await readFile(join(directory, name)))
+  } catch (error) {
+    if (error instanceof RangeError || (error instanceof Error && 'code' in error)) return undefined
+    throw error
+  }
+}
+
+function replay(manifest: Buffer): NeededFiles | undefined {
+  const needed: NeededFiles = { log: 0, tables: new Map() }
+  let edit: Buffer[] = []
+  let at = 0
+  while (at + headerBytes <= manifest.length) {
+    const leftInBlock = blockBytes - (at % blockBytes)
+    if (leftInBlock < headerBytes) {
+      at += leftInBlock
+      continue
+    }
+    const bytes = manifest.readUInt16LE(at + 4)
+    const type = manifest[at + 6] ?? 0
+    const end = at + headerBytes + bytes
+    if (end > manifest.length) break // What a kill cut short was not in force.
+    if (type < 1 || type > 4 || maskedCrc32c(manifest, at + 6, end) !== manifest.readUInt32LE(at)) return undefined
+    if (type <= 2) edit = []
+    edit.push(manifest.subarray(at + headerBytes, end))
+    if (type === 1 || type === 4) apply(new EditReader(Buffer.concat(edit)), needed)
+    at = end
+  }
+  return needed
+}
+
+/** Throws RangeError for a tag that LevelDB does not have. */
+function apply(edit: EditReader, needed: NeededFiles): void {
+  while (!edit.isAtEnd) {
+    const tag = edit.number()
+    switch (tag) {
+      case 1: // The name of the order of keys.
+        edit.skipText()
+        break
+      case 2:
+        needed.log = edit.number()
+        break
+      case 3: // The next number of a file.
+      case 4: // The last sequence.
+      case 9: // An older log, no longer used.
+        edit.number()
+        break
+      case 5: // Where a compaction goes on.
+        edit.number()
+        edit.skipText()
+        break
+      case 6:
+        edit.number()
+        needed.tables.delete(edit.number())
+        break
+      case 7:
+        edit.number()
+        needed.tables.set(edit.number(), edit.number())
+        edit.skipText()
+        edit.skipText()
+        break
+      default:
+        throw new RangeError(`the list of files has an unknown tag ${tag}`)
+    }
+  }
+}
+
+class EditReader {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#bytes.length
+  }
+
+  number(): number {
+    let value = 0
+    for (let scale = 1; ; scale *= 0x80) {
+      const next = this.#bytes.readUInt8(this.#at)
+      this.#at += 1
+      value += (next & 0x7f) * scale
+      if (next < 0x80) return value
+    }
+  }
+
+  skipText(): void {
+    const bytes = this.number()
+    this.#at += bytes
+  }
+}

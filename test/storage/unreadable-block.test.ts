@@ -1,0 +1,58 @@
+// A block that becomes unreadable while the database is in use costs what is in it, and nothing of what lies behind it.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { blotOut, checkTable } from '../../src/storage/damage/table-check.ts'
+import { LevelDatabase } from '../../src/storage/level-database.ts'
+import { rangeOfKind } from '../../src/storage/record-keys.ts'
+import { LevelStage } from './level-stage.ts'
+import { put } from './read-all.ts'
+import { queued } from './sample-records.ts'
+
+const count = 2_000
+
+for (const direction of ['forward', 'backward'] as const) {
+  test(`reading ${direction} goes on behind it`, async (context) => {
+    const stage = new LevelStage(context)
+    await fillOneTable(stage)
+    await makeOneBlockUnreadable(stage.directory)
+    const database = await LevelDatabase.open(stage.directory)
+    const errors: Error[] = []
+    const keys: string[] = []
+    const range = { ...rangeOfKind('queued'), reverse: direction === 'backward' }
+    for await (const slice of database.slices(range, (error) => errors.push(error))) {
+      for (const [key] of slice) keys.push(key.toString('hex'))
+    }
+    await database.close()
+    assert.equal(errors.length, 1)
+    assert.equal(new Set(keys).size, keys.length, 'nothing comes twice')
+    assert.ok(keys.length < count && keys.length > count - 100, `${keys.length} of ${count} are read`)
+    const sequences = keys.map((key) => Number.parseInt(key.slice(-8), 16))
+    assert.equal(Math.min(...sequences), 0)
+    assert.equal(Math.max(...sequences), count - 1)
+  })
+}
+
+async function fillOneTable(stage: LevelStage): Promise<void> {
+  const store = await stage.open()
+  await store.commit(put(...Array.from({ length: count }, (_, sequence) => queued('client', sequence))))
+  await store.close()
+  // Opening makes a table of the log.
+  await (await stage.open()).close()
+}
+
+async function makeOneBlockUnreadable(directory: string): Promise<void> {
+  const name = readdirSync(directory).find((file) => file.endsWith('.ldb'))
+  assert.ok(name !== undefined)
+  const path = join(directory, name)
+  const table = readFileSync(path)
+  const middle = Math.floor(table.length / 2)
+  table[middle] = (table[middle] ?? 0) ^ 0xff
+  writeFileSync(path, table)
+  const verdict = await checkTable(path)
+  assert.ok(verdict.state === 'partly-damaged' && verdict.badBlocks.length === 1)
+  blotOut(table, verdict.badBlocks)
+  writeFileSync(path, table)
+}
