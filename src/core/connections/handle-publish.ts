@@ -105,7 +105,8 @@ function mayBeTaken(
     })
     return false
   }
-  if (state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
+  // What is there already asks nothing of the disk: refused, its packet id would stay taken for ever.
+  if (isRepeated || state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
   if (connection.version === 5) refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
   else waitForStorage(state, connection, open, packet)
   return false
