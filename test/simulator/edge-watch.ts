@@ -111,6 +111,8 @@ export class EdgeWatch {
     if (packet.type === 'publish') {
       if (packet.qos === 0) return
       const what = `${packet.topic?.name} ${packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd)}`
+      // Sent again it is another promise, until that is given.
+      this.promised.delete(what)
       stream.owedAnswers.push({ type: packet.qos === 1 ? 'puback' : 'pubrec', packetId: packet.packetId, what })
       return
     }
