@@ -26,6 +26,9 @@ export interface LevelReadingOptions {
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
+const firstGroup = 8
+const groupBytes = 1_024 * 1_024
+
 type SessionRange = Extract<RecordRange, { clientId: string }>
 
 /** One moment of the database, taken at once. `close` it. */
@@ -111,7 +114,8 @@ export class LevelReading {
     }
     for await (const slice of this.#slices(entries)) {
       const records = this.#good(slice, ([key, value]) => readRecord(key, value, range.clientId))
-      yield isQueue && range.withBodies === true ? await this.#resolve(records) : records
+      if (isQueue && range.withBodies === true) yield* this.#inGroups(records)
+      else yield records
     }
   }
 
@@ -119,6 +123,18 @@ export class LevelReading {
     const key = lifeKey(clientId)
     const value = await this.#database.get(key, this.#moment)
     return value === undefined ? undefined : this.#good([[key, value]], () => readLife(key, value))[0]
+  }
+
+  /** A few queued records may refer to very much: bodies are fetched in groups of about a megabyte. */
+  async *#inGroups(records: readonly StoredRecord[]): AsyncIterable<StoredRecord[]> {
+    let size = firstGroup
+    let start = 0
+    while (start < records.length) {
+      const group = await this.#resolve(records.slice(start, start + size))
+      yield group
+      start += size
+      size = payloadBytesOf(group) < groupBytes ? size * 2 : Math.max(1, Math.floor(size / 2))
+    }
   }
 
   async #resolve(records: readonly StoredRecord[]): Promise<StoredRecord[]> {
@@ -161,4 +177,12 @@ export class LevelReading {
     }
     return good
   }
+}
+
+function payloadBytesOf(records: readonly StoredRecord[]): number {
+  let bytes = 0
+  for (const record of records) {
+    if (record.kind === 'queued' && typeof record.message !== 'number') bytes += record.message.payload.length
+  }
+  return bytes
 }
