@@ -1,24 +1,28 @@
 // What `godwit start` says once it serves.
 
-import type { ListenerAddress, RunningNode } from '../node/index.ts'
+import type { ListenerAddress } from '../node/index.ts'
 
 export interface BannerFacts {
   readonly version: string
   readonly profile: string
   /** Undefined: the defaults that are built in. */
   readonly configFile: string | undefined
-  readonly node: RunningNode
+  /** Of the node. */
+  readonly name: string
+  readonly dataDirectory: string
+  readonly listeners: readonly ListenerAddress[]
 }
 
 /** Lines for the console, with the last line end. */
-export function banner({ version, profile, configFile, node }: BannerFacts): string {
+export function banner(facts: BannerFacts): string {
+  const { version, profile, configFile, name, dataDirectory, listeners } = facts
   const lines = [
-    `Godwit ${version}, node ${node.name}, profile ${profile}`,
-    `  data directory  ${node.dataDirectory}`,
+    `Godwit ${version}, node ${name}, profile ${profile}`,
+    `  data directory  ${dataDirectory}`,
     `  configuration   ${configFile ?? 'built-in defaults'}`,
-    ...node.listeners.flatMap(listenerLines),
+    ...listeners.flatMap(listenerLines),
   ]
-  if (node.listeners.some((listener) => listener.isLoopback)) lines.push(...networkLines)
+  if (listeners.some((listener) => listener.isLoopback)) lines.push(...networkLines)
   return `${lines.join('\n')}\n`
 }
 

@@ -36,7 +36,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   if ('problem' in started) return terminal.fail(started.problem)
   const { node } = started
   const { config, file } = configured
-  terminal.say(banner({ version: program.version, profile: config.node.securityProfile, configFile: file, node }))
+  terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile: file }))
   signals.onReload = () => reportChanges(node, config, readConfiguration(options, program))
   return runUntilStopped(node, signals, terminal)
 }

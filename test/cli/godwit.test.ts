@@ -171,6 +171,23 @@ test('a signal and its echo, as npm makes one, are one stop in good order', asyn
   client.destroy()
 })
 
+for (const [signal, words] of [
+  ['SIGUSR2', 'thrown on purpose'],
+  ['SIGWINCH', 'rejected on purpose'],
+] as const) {
+  test(`a mistake of ours on the main thread (${words}) is logged and ends the process with 1`, async (t) => {
+    const folder = await temporaryFolder(t)
+    const preload = new URL('./break-on-signal.ts', import.meta.url).href
+    const environment = { ...process.env, NODE_OPTIONS: `--import ${preload}` }
+    const godwit = runGodwit(t, ['start', '--data', folder, ...quietly], environment)
+    await godwit.until(/listening/)
+    assert.equal(await godwit.stop(signal), 1)
+    assert.match(godwit.errors, new RegExp(`"event":"the node fails","stack":"Error: ${words}`))
+    const again = await startBroker(t, { dataDirectory: folder })
+    assert.equal(await again.process.stop(), 0)
+  })
+}
+
 test('SIGHUP reads the file again, tells what would change, and a broken file changes nothing', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')

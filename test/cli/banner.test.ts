@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { banner } from '../../src/cli/banner.ts'
+import type { ListenerAddress } from '../../src/node/index.ts'
+
+const facts = {
+  version: '1.2.3',
+  profile: 'hardened',
+  configFile: undefined,
+  name: 'godwit@here',
+  dataDirectory: '/data',
+}
+
+const address = (host: string, isLoopback: boolean): ListenerAddress => ({
+  name: 'default',
+  host,
+  port: 1_883,
+  maxConnections: undefined,
+  isLoopback,
+})
+
+test('the banner says who, where and with what, and what to set where only this machine reaches it', () => {
+  const text = banner({ ...facts, listeners: [address('127.0.0.1', true)] })
+  assert.match(text, /^Godwit 1\.2\.3, node godwit@here, profile hardened\n/)
+  assert.match(text, / \/data\n/)
+  assert.match(text, /built-in defaults/)
+  assert.match(text, /mosquitto_sub -h 127\.0\.0\.1 -p 1883/)
+  assert.match(text, /node\.default_listener_address/)
+  assert.ok(text.endsWith('\n'))
+})
+
+test('a broker that the network reaches is not told how to be reached', () => {
+  const text = banner({ ...facts, listeners: [address('0.0.0.0', false)] })
+  assert.doesNotMatch(text, /default_listener_address/)
+  assert.match(text, /mosquitto_sub -h localhost/)
+})
+
+test('an IPv6 address stands in brackets where a port follows', () => {
+  assert.match(banner({ ...facts, listeners: [address('::1', true)] }), /mqtt:\/\/\[::1\]:1883/)
+})
