@@ -158,7 +158,7 @@ function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: '
 function shutDown(state: BrokerState): void {
   state.isShuttingDown = true
   recordClock(state)
-  for (const session of [...state.sessions.values()]) {
+  for (const session of state.sessions.values()) {
     if (session.connection === undefined) continue
     endConnection(state, session.connection, {
       reason: reasonCodes.serverShuttingDown,
