@@ -13,6 +13,7 @@ import {
   type CoreSettings,
   type Input,
   type Question,
+  type ReaderChange,
   type SendList,
 } from '../../src/core/index.ts'
 import { ProtocolError, TopicTable } from '../../src/protocol/index.ts'
@@ -36,6 +37,16 @@ export interface HostTraits {
   promisesEarly: boolean
 }
 
+/** What the core has put out in this turn so far. */
+interface Wanted {
+  readonly touched: Set<BrokerStream>
+  readonly questions: Question[]
+  readonly closes: Close[]
+  readonly readers: ReaderChange[]
+}
+
+const nothingWanted = (): Wanted => ({ touched: new Set(), questions: [], closes: [], readers: [] })
+
 /** A stream that does not close by itself is destroyed after so long. */
 const closeTimeoutMs = 5_000
 
@@ -54,6 +65,7 @@ export class BrokerHost {
   private turnEnd: PlannedEvent | undefined
   private deadline: PlannedEvent | undefined
   private reports: Set<BrokerStream>
+  private wanted: Wanted
   private committedBatch: number
   private readonly waitingCloses: Close[]
   private topics: TopicTable
@@ -76,6 +88,7 @@ export class BrokerHost {
     this.turnEnd = undefined
     this.deadline = undefined
     this.reports = new Set()
+    this.wanted = nothingWanted()
     this.committedBatch = 0
     this.waitingCloses = []
     this.topics = new TopicTable(1_024)
@@ -146,6 +159,7 @@ export class BrokerHost {
 
   handle(input: Input): void {
     this.core.handle(input, this.nowMs)
+    this.drain()
     this.turnEnd ??= this.stage.after(
       this.traits.maxTurnMs === 0 ? 0 : this.stage.random.between(0, this.traits.maxTurnMs),
       () => {
@@ -183,6 +197,7 @@ export class BrokerHost {
     this.turnEnd = undefined
     this.deadline = undefined
     this.reports.clear()
+    this.wanted = nothingWanted()
     this.committedBatch = 0
     this.waitingCloses.length = 0
     for (const stream of this.streams) {
@@ -233,22 +248,28 @@ export class BrokerHost {
     })
   }
 
-  private endTurn(): void {
-    const { core } = this
+  /** What is sent is written into the streams at once, in the order in which the core made it; it leaves with the turn. */
+  private drain(): void {
+    const { core, wanted } = this
     const outputs = core.takeOutputs()
-    const touched = this.writeSends(outputs.sends, false)
-    for (const event of outputs.events) this.events.push(event)
-    const questions = [...outputs.questions]
-    const closes = [...outputs.closes]
-    const readers = [...outputs.readers]
+    for (const stream of this.writeSends(outputs.sends, false)) wanted.touched.add(stream)
+    this.events.push(...outputs.events)
+    wanted.questions.push(...outputs.questions)
+    wanted.readers.push(...outputs.readers)
+    for (const close of outputs.closes) {
+      this.watch.ended((close.connection.outlet as BrokerStream).watch)
+      wanted.closes.push(close)
+    }
     core.clearOutputs()
+  }
+
+  private endTurn(): void {
+    const { touched, questions, closes, readers } = this.wanted
+    this.wanted = nothingWanted()
     this.flush(touched)
     for (const question of questions) this.answer(question)
     for (const change of readers) this.setReader(change.connection.outlet as BrokerStream, change.isPaused)
-    for (const close of closes) {
-      this.watch.ended((close.connection.outlet as BrokerStream).watch)
-      this.closeAfter(close)
-    }
+    for (const close of closes) this.closeAfter(close)
     this.feedDisk()
     this.planDeadline()
     if (this.isStopping) this.stopIfDone()

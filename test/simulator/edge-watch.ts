@@ -111,8 +111,9 @@ export class EdgeWatch {
     if (packet.type === 'publish') {
       if (packet.qos === 0) return
       const what = `${packet.topic?.name} ${packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd)}`
-      // Sent again it is another promise, until that is given.
+      // Sent again it is another message, and another promise once that is given.
       this.promised.delete(what)
+      for (const session of this.sessions.values()) session.sentBeforeRestart.delete(what)
       stream.owedAnswers.push({ type: packet.qos === 1 ? 'puback' : 'pubrec', packetId: packet.packetId, what })
       return
     }
