@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
 import { loadConfig } from '../../src/config/index.ts'
 import { type RunningNode, startNode } from '../../src/node/index.ts'
-import { godwitProgram, temporaryFolder, WatchedProcess } from './godwit-process.ts'
+import { godwitProgram, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 
 async function nodeThatCanBreak(t: TestContext): Promise<RunningNode> {
   const dataDir = await temporaryFolder(t)
@@ -104,6 +104,23 @@ test('more half-open connections than descriptors: the surplus is let in and out
   await client.publishAsync('still', 'alive', { qos: 1 })
   assert.equal(await godwit.stop(), 0)
 })
+
+for (const setting of ['limits.max_connections=1', 'listeners.tcp.max_connections=1']) {
+  test(`${setting}: the second client is turned away, and let in when the first has left`, async (t) => {
+    const broker = await startBroker(t, { set: [setting] })
+    const address = `mqtt://127.0.0.1:${broker.port}`
+    const first = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
+    t.after(() => first.end(true))
+    const second = mqtt.connect(address, { reconnectPeriod: 20 })
+    second.on('error', () => {})
+    t.after(() => second.end(true))
+    await new Promise<void>((resolve) => second.once('close', () => resolve()))
+    assert.ok(first.connected)
+    const isIn = new Promise<void>((resolve) => second.once('connect', () => resolve()))
+    await first.endAsync()
+    await isIn
+  })
+}
 
 /** Resolves when `count` of the promises have. */
 function firstOf(promises: readonly Promise<unknown>[], count: number): Promise<void> {
