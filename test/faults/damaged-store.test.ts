@@ -1,0 +1,118 @@
+// Between two runs somebody or something damages the files. The program starts all the same, says so, and serves.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { startBroker, type Broker } from '../e2e/godwit-process.ts'
+import { Random } from '../simulator/random.ts'
+import { MqttPeer } from './mqtt-peer.ts'
+
+const messages = 400
+const seed = 1
+
+/** What is damaged, how, and how many of the messages are beyond its reach. */
+const damages: readonly [string, (store: string) => void, number?][] = [
+  ['bytes of its newest log are flipped', (store) => flipBytes(newest(store, '.log')), messages / 2],
+  ['bytes of its newest table are flipped', (store) => flipBytes(newest(store, '.ldb'))],
+  ['its newest table is cut short', (store) => cutInHalf(newest(store, '.ldb'))],
+  ['its newest table is missing', (store) => rmSync(newest(store, '.ldb'))],
+  ['the file that names the others is missing', (store) => rmSync(join(store, 'CURRENT'))],
+  ['bytes of every file are flipped', (store) => filesIn(store).forEach(flipBytes)],
+]
+
+for (const [name, damage, safe = 0] of damages) {
+  test(`a store of which ${name}: the broker starts, raises an alarm, serves, and delivers nothing that is wrong`, async (t) => {
+    const dataDirectory = await runThatIsKilled(t)
+    damage(join(dataDirectory, 'store'))
+    const broker = await startBroker(t, { dataDirectory })
+    await broker.process.until(/"event":"alarm"[^\n]*(damage|missing|lost)/)
+    await serves(broker, safe)
+    assert.equal(await broker.process.stop(), 0)
+  })
+}
+
+/** The sleeper is owed these, the first half in a table and the rest in the log. */
+const payload = (number: number): string => `message ${number} ${'='.repeat(200)}`
+const allPayloads = Array.from({ length: messages }, (_, number) => payload(number))
+
+async function runThatIsKilled(t: TestContext): Promise<string> {
+  const first = await startBroker(t)
+  const sleeper = await connectSleeper(first.port)
+  await sleeper.subscribe('kept/#', 1)
+  sleeper.destroy()
+  await publish(first.port, 0, messages / 2)
+  await first.process.stop('SIGKILL')
+  const { dataDirectory } = first
+  // At its opening LevelDB turns its old log into a table.
+  const second = await startBroker(t, { dataDirectory })
+  await publish(second.port, messages / 2, messages)
+  await second.process.stop('SIGKILL')
+  return dataDirectory
+}
+
+async function publish(port: number, from: number, to: number): Promise<void> {
+  const publisher = await MqttPeer.connect(port, { clientId: 'publisher', version: 4 })
+  for (let number = from; number < to; number++) {
+    const frame = { topic: `kept/${number % 50}`, payload: payload(number), qos: 1, retain: true } as const
+    publisher.publish({ ...frame, packetId: number + 1 })
+  }
+  await publisher.untilAck(to)
+  publisher.destroy()
+}
+
+function connectSleeper(port: number): Promise<MqttPeer> {
+  return MqttPeer.connect(port, { clientId: 'sleeper', version: 5, isDurable: true })
+}
+
+async function serves({ port }: Broker, safe: number): Promise<void> {
+  const sleeper = await connectSleeper(port)
+  // What its session held may be lost; then it has to say again what it wants, as it is told by CONNACK.
+  await sleeper.subscribe('kept/#', 1)
+  const publisher = await MqttPeer.connect(port, { clientId: 'publisher', version: 5 })
+  publisher.publish({ topic: 'kept/new', payload: 'new', qos: 1, packetId: 1 })
+  assert.equal((await publisher.untilAck(1)).reasonCode, 0)
+  await sleeper.until('the new message', () => sleeper.payloads().find((text) => text === 'new'))
+  const known = new Set([...allPayloads, 'new'])
+  assert.deepEqual(
+    sleeper.payloads().filter((text) => !known.has(text)),
+    [],
+  )
+  const live = sleeper.of('publish').filter(({ retain }) => !retain)
+  const numbers = live.map((packet) => Number(/\d+/.exec(packet.chunk.toString('latin1', packet.payloadStart))?.[0]))
+  assert.deepEqual(
+    numbers.slice(0, -1),
+    numbers.slice(0, -1).toSorted((one, other) => one - other),
+    'what is left of the queue comes in its order, and once',
+  )
+  assert.deepEqual(numbers.slice(0, safe), [...allPayloads.keys()].slice(0, safe), 'what is good is served')
+  sleeper.destroy()
+  publisher.destroy()
+}
+
+function filesIn(store: string): string[] {
+  return readdirSync(store)
+    .filter((name) => name !== 'LOCK' && name !== 'LOG')
+    .map((name) => join(store, name))
+}
+
+function newest(store: string, ending: string): string {
+  const found = filesIn(store)
+    .filter((path) => path.endsWith(ending) && statSync(path).size > 0)
+    .toSorted()
+    .at(-1)
+  assert.ok(found !== undefined, `no ${ending} in ${store}: ${filesIn(store).join(', ')}`)
+  return found
+}
+
+/** Some bytes in the middle, where records are. */
+function flipBytes(path: string): void {
+  const random = new Random(seed)
+  const bytes = readFileSync(path)
+  for (let count = 0; count < 20; count++) bytes[random.between(0, bytes.length - 1)] ^= random.between(1, 255)
+  writeFileSync(path, bytes)
+}
+
+function cutInHalf(path: string): void {
+  truncateSync(path, Math.floor(statSync(path).size / 2))
+}
