@@ -1,5 +1,5 @@
-// What one session with a million stored messages costs: resuming it, starting over it, ending it; and whether the event loop gets its
-// turns meanwhile. See README.md.
+// What one session with a million stored messages costs: resuming it, starting over it, ending it; and whether the
+// event loop gets its turns meanwhile. See README.md.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

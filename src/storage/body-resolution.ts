@@ -1,5 +1,5 @@
-// A message for several durable sessions is stored once, as a body; their queued records hold its id. Whoever delivers wants the
-// message itself.
+// A message for several durable sessions is stored once, as a body; their queued records hold its id. Whoever delivers
+// wants the message itself.
 
 import type { StoredMessage, StoredRecord } from '../core/index.ts'
 import type { StorageAlarm } from './store.ts'
@@ -13,7 +13,10 @@ export function bodyIdsOf(records: readonly StoredRecord[]): number[] {
   return [...ids]
 }
 
-/** The records with messages in the place of ids. One whose body is not among `bodies` is left out, with an alarm for all of them. */
+/**
+ * The records with messages in the place of ids. One whose body is not among `bodies` is left out, with an alarm for
+ * all of them.
+ */
 export function resolveBodies(
   records: readonly StoredRecord[],
   bodies: ReadonlyMap<number, StoredMessage>,

@@ -1,5 +1,5 @@
-// Bytes are written one after the other into one buffer that grows. Offsets stay true while it grows; subarrays are taken
-// when everything is written.
+// Bytes are written one after the other into one buffer that grows. Offsets stay true while it grows; subarrays are
+// taken when everything is written.
 //
 //   varint    7 bits a byte, lowest first, the high bit says "more follows"; up to 2^53 - 1
 //   text      varint of its length in bytes, then UTF-8

@@ -7,7 +7,10 @@ import { newestVersion, writeChecksum, writeValue } from './record-values.ts'
 import type { SessionLives } from './session-lives.ts'
 import type { Life } from './record-keys.ts'
 
-/** Appends what one change does. The lives of all sessions that it names have been learned. Returns the life that it ended, if any. */
+/**
+ * Appends what one change does. The lives of all sessions that it names have been learned. Returns the life that it
+ * ended, if any.
+ */
 export function encodeChange(operations: OperationList, change: StoredChange, lives: SessionLives): Life | undefined {
   switch (change.change) {
     case 'put':

@@ -1,7 +1,8 @@
 // LevelDB as the store needs it. The only file that knows the library.
 //
-// What LevelDB does not do by itself and this file mends: an iterator that meets an unreadable block goes on after it and says so only at the end of
-// its range, where it throws away what it had read since the last call. Here the rest is fetched entry by entry first.
+// What LevelDB does not do by itself and this file mends: an iterator that meets an unreadable block goes on after it
+// and says so only at the end of its range, where it throws away what it had read since the last call. Here the rest is
+// fetched entry by entry first.
 
 import { ClassicLevel, type Iterator } from 'classic-level'
 import type { OperationList } from './operation-list.ts'
@@ -37,7 +38,10 @@ export class LevelDatabase {
     this.#level = level
   }
 
-  /** Opens or makes the database. Rejects with a code: LEVEL_LOCKED, LEVEL_CORRUPTION, LEVEL_IO_ERROR, or that of the file system. */
+  /**
+   * Opens or makes the database. Rejects with a code: LEVEL_LOCKED, LEVEL_CORRUPTION, LEVEL_IO_ERROR, or that of the
+   * file system.
+   */
   static async open(directory: string): Promise<LevelDatabase> {
     const level: Level = new ClassicLevel(directory, {
       keyEncoding: 'buffer',
@@ -55,7 +59,9 @@ export class LevelDatabase {
     return new LevelDatabase(level)
   }
 
-  /** Makes the best of the files in a directory that cannot be opened. What it cannot use it moves to `lost/` in there. */
+  /**
+   * Makes the best of the files in a directory that cannot be opened. What it cannot use it moves to `lost/` in there.
+   */
   static async repair(directory: string): Promise<void> {
     await ClassicLevel.repair(directory)
   }
@@ -89,7 +95,9 @@ export class LevelDatabase {
     return undefined
   }
 
-  /** The entries of a range in slices, so that the event loop gets its turn. `onDamage` hears of what could not be read. */
+  /**
+   * The entries of a range in slices, so that the event loop gets its turn. `onDamage` hears of what could not be read.
+   */
   async *slices(range: EntryRange, onDamage?: (error: Error) => void): AsyncIterable<LevelEntry[]> {
     let last: Buffer | undefined
     let left = range.limit ?? Infinity
@@ -152,7 +160,10 @@ export class LevelDatabase {
   }
 }
 
-/** What the system says of a file that is not what it was. Others are about space, permissions, limits: nothing is damaged. */
+/**
+ * What the system says of a file that is not what it was. Others are about space, permissions, limits: nothing is
+ * damaged.
+ */
 const damagedFile = /No such file|Invalid argument|Input\/output error|Is a directory/
 
 /** Does the error say that what is on disk cannot be read? */

@@ -48,7 +48,10 @@ export interface LevelStoreOptions {
   readonly after?: (delayMs: number, callback: () => void) => void
 }
 
-/** Opens the database in a directory, or makes it. Rejects with StorageFailure if another process has it or it cannot be written. */
+/**
+ * Opens the database in a directory, or makes it. Rejects with StorageFailure if another process has it or it cannot be
+ * written.
+ */
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
   const store = new LevelStore(options)
   await store.reopen()
@@ -76,7 +79,10 @@ class LevelStore implements Store {
   /** What in the database cannot be read: it is repaired before it is opened again. */
   #suspicion: string | undefined
   #isSyncDue = false
-  /** Lives that ended since the store was opened first and are not swept: their references were counted by whoever uses the store. */
+  /**
+   * Lives that ended since the store was opened first and are not swept: their references were counted by whoever uses
+   * the store.
+   */
   readonly #countedLives = new Set<Life>()
   /** Readers that came while the database was not open. */
   readonly #waiting: (() => void)[] = []

@@ -9,7 +9,10 @@ const initialBytes = 64 * 1_024
 /** A list that had to grow beyond this gives its memory back. */
 const keptBytes = 4 * 1_024 * 1_024
 
-/** Collects operations. Write the key to `writer` after `begin`, then `endKey`, then the value, then `endValue`; or `endDelete`. */
+/**
+ * Collects operations. Write the key to `writer` after `begin`, then `endKey`, then the value, then `endValue`; or
+ * `endDelete`.
+ */
 export class OperationList {
   writer = new ByteWriter(initialBytes)
   readonly #offsets: number[] = []

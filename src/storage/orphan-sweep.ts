@@ -1,5 +1,6 @@
-// Takes away what ended sessions have left behind (see record-keys.ts), a slice at a time, so that a million messages neither
-// block the event loop nor fill the memory. A sweep that was interrupted goes on at the next start: the graves are on disk.
+// Takes away what ended sessions have left behind (see record-keys.ts), a slice at a time, so that a million messages
+// neither block the event loop nor fill the memory. A sweep that was interrupted goes on at the next start: the graves
+// are on disk.
 
 import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { LevelDatabase, LevelEntry } from './level-database.ts'

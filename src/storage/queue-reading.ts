@@ -11,7 +11,10 @@ export interface QueueBounds {
   readonly count: number
 }
 
-/** A part of a session's queue: first all of its outgoing records by sequence, then its queued ones, with their messages. */
+/**
+ * A part of a session's queue: first all of its outgoing records by sequence, then its queued ones, with their
+ * messages.
+ */
 export interface QueuePart {
   readonly records: StoredRecord[]
   /** No queued record follows. */
@@ -22,8 +25,8 @@ export interface QueuePart {
 const maxPartBytes = 4_194_304
 
 /**
- * The answer to the core's question `load-queue`: at most `limit` queued records from `fromSequence` (inclusive) on, and
- * no more than fit into some megabytes.
+ * The answer to the core's question `load-queue`: at most `limit` queued records from `fromSequence` (inclusive) on,
+ * and no more than fit into some megabytes.
  */
 export async function readQueue(
   store: Store,

@@ -1,5 +1,6 @@
-// The keys of the database. One byte says the kind; what belongs to a session then names the session's *life*: a number that is given
-// out when the first record of a session is put, and never again. Its highest byte is the shard that gave it out. Numbers are big-endian, so they sort.
+// The keys of the database. One byte says the kind; what belongs to a session then names the session's *life*: a number
+// that is given out when the first record of a session is put, and never again. Its highest byte is the shard that gave
+// it out. Numbers are big-endian, so they sort.
 //
 //   journal       01  shard u8, slot u16             running numbers of batches
 //   life          02  client id ...                  the present life of a session
@@ -16,7 +17,8 @@
 //   fact          22  name ...
 //
 // Deleting a session is therefore one change, however much it owns: its life record goes and a grave comes. Nothing
-// reaches the old records any more, not even a new session of the same client id; they are swept away in the background.
+// reaches the old records any more, not even a new session of the same client id; they are swept away in the
+// background.
 
 import type { RecordKey, RecordKind, StoredRecord } from '../core/index.ts'
 import type { SessionRecordKind } from './store.ts'

@@ -1,5 +1,5 @@
-// Counts by body id. Ids are given out one after the other, so counts stand in pages of neighbours: four bytes each and not a
-// map entry each.
+// Counts by body id. Ids are given out one after the other, so counts stand in pages of neighbours: four bytes each and
+// not a map entry each.
 
 const pageIds = 1_024
 

@@ -1,5 +1,5 @@
-// Which life each session is in (see record-keys.ts): a cache of the life records, ahead of the disk by the batch that is being
-// written. If that fails nobody knows what the disk has, and all is forgotten.
+// Which life each session is in (see record-keys.ts): a cache of the life records, ahead of the disk by the batch that
+// is being written. If that fails nobody knows what the disk has, and all is forgotten.
 
 import type { StoredChange } from '../core/index.ts'
 import { isSessionKind, type Life, noLife } from './record-keys.ts'

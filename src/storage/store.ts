@@ -17,7 +17,10 @@ export type RecordRange =
   /** A part of the queue of one session. */
   | QueueRange
 
-/** A part of the queue of one session, by sequence. Reading begins at its first key, without a step over what was deleted before. */
+/**
+ * A part of the queue of one session, by sequence. Reading begins at its first key, without a step over what was
+ * deleted before.
+ */
 export interface QueueRange {
   readonly kind: 'queued'
   readonly clientId: string
@@ -27,11 +30,17 @@ export interface QueueRange {
   readonly limit?: number
   /** From the last to the first. */
   readonly reverse?: boolean
-  /** Put shared bodies in the place of their ids, as of the same moment. A record whose body is lost is left out and told by an alarm. */
+  /**
+   * Put shared bodies in the place of their ids, as of the same moment. A record whose body is lost is left out and
+   * told by an alarm.
+   */
   readonly withBodies?: boolean
 }
 
-/** The disk did not do what it was asked to. To be tried again after `reopen`; anything else that a store throws is a mistake of ours. */
+/**
+ * The disk did not do what it was asked to. To be tried again after `reopen`; anything else that a store throws is a
+ * mistake of ours.
+ */
 export class StorageFailure extends Error {}
 
 /** The store was reopened during a reading: what came before is true, the rest is to be read anew. */
@@ -46,20 +55,24 @@ export interface QueueEntry {
 /** Keeps records. What one `commit` carries is seen by later reads whole or not at all, also after a crash. */
 export interface Store {
   /**
-   * Applies the changes in their order, all or none; holes are skipped. When it resolves they are on disk, as far as the sync mode
-   * promises. When it rejects with StorageFailure, they may be there or not: the same changes are to be committed again, before any
-   * others, after `reopen`. Changes may be committed twice without harm. The records may be altered by the caller as soon as the
-   * promise has settled, not before.
+   * Applies the changes in their order, all or none; holes are skipped. When it resolves they are on disk, as far as
+   * the sync mode promises. When it rejects with StorageFailure, they may be there or not: the same changes are to be
+   * committed again, before any others, after `reopen`. Changes may be committed twice without harm. The records may be
+   * altered by the caller as soon as the promise has settled, not before.
    */
   commit(changes: readonly (StoredChange | undefined)[]): Promise<void>
   /**
-   * The records of a range as of the moment when the iteration begins. What is damaged is left out and told by an alarm. Throws
-   * StorageFailure, ReadingInterrupted.
+   * The records of a range as of the moment when the iteration begins. What is damaged is left out and told by an
+   * alarm. Throws StorageFailure, ReadingInterrupted.
    */
   read(range: RecordRange): AsyncIterable<StoredRecord>
-  /** Every queued record, session after session, each session's by sequence; in slices, as of the moment of the call. */
+  /**
+   * Every queued record, session after session, each session's by sequence; in slices, as of the moment of the call.
+   */
   scanQueues(): AsyncIterable<readonly QueueEntry[]>
-  /** How many queued records refer to each body, 0 for one that nobody needs; in slices, as of the moment of the call. */
+  /**
+   * How many queued records refer to each body, 0 for one that nobody needs; in slices, as of the moment of the call.
+   */
   countBodyReferences(): AsyncIterable<readonly BodyReferences[]>
   /** Makes the store usable again after a commit failed. Rejects with StorageFailure if it still is not. */
   reopen(): Promise<void>

@@ -1,5 +1,5 @@
-// LevelDB ends the process when it merges tables and a key is not behind the one before it. Its blocks have checksums against that, which
-// its binding does not ask it to look at.
+// LevelDB ends the process when it merges tables and a key is not behind the one before it. Its blocks have checksums
+// against that, which its binding does not ask it to look at.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,9 @@ test('a flipped bit that breaks the order of keys costs the block that it is in,
   assert.match(stage.alarms[0]?.text ?? '', /fails its checksums.*Not readable: 1 of \d+ blocks/)
 })
 
-/** Only every sixteenth key of a block is written whole: one of those in the middle gets a first byte beyond all others. */
+/**
+ * Only every sixteenth key of a block is written whole: one of those in the middle gets a first byte beyond all others.
+ */
 function flipOneKey(directory: string): void {
   const name = readdirSync(directory).find((file) => file.endsWith('.ldb'))
   assert.ok(name !== undefined)

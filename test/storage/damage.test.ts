@@ -1,4 +1,5 @@
-// A damaged database never keeps the broker from starting: what is good is served, the rest is set aside, and an alarm tells.
+// A damaged database never keeps the broker from starting: what is good is served, the rest is set aside, and an alarm
+// tells.
 
 import assert from 'node:assert/strict'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
@@ -154,7 +155,9 @@ test('of batches that are missing in the middle of the log the numbers are told,
   assert.deepEqual(stage.alarms, [])
 })
 
-/** Closes the store and puts in the place of its files what they were before: as if the process had been killed then. */
+/**
+ * Closes the store and puts in the place of its files what they were before: as if the process had been killed then.
+ */
 async function replaceByKilled(stage: LevelStage, store: Store): Promise<void> {
   const killed = `${stage.directory}-killed`
   cpSync(stage.directory, killed, { recursive: true })

@@ -92,7 +92,10 @@ function manyQueued(count: number): ReturnType<typeof queued>[] {
   return Array.from({ length: count }, (_, sequence) => queued('client', sequence))
 }
 
-/** Waits until as many entries as are wanted are left of all that belongs to sessions. The runner ends a wait without an end. */
+/**
+ * Waits until as many entries as are wanted are left of all that belongs to sessions. The runner ends a wait without an
+ * end.
+ */
 async function untilSwept(stage: LevelStage, wanted = 0): Promise<void> {
   for (;;) {
     let count = 0

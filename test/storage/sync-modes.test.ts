@@ -1,4 +1,5 @@
-// When what was committed is on disk. Whether a write was synced is seen by the database's log: it is asked of LevelDB by a spy on its door.
+// When what was committed is on disk. Whether a write was synced is seen by the database's log: it is asked of LevelDB
+// by a spy on its door.
 
 import assert from 'node:assert/strict'
 import { describe, mock, test, type TestContext } from 'node:test'

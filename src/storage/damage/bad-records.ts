@@ -1,5 +1,5 @@
-// Single records that cannot be trusted: a wrong checksum, bytes that make no sense. They are copied to a file beside the database
-// for whoever wants to look, taken out of the database, and told by one alarm for all that come together.
+// Single records that cannot be trusted: a wrong checksum, bytes that make no sense. They are copied to a file beside
+// the database for whoever wants to look, taken out of the database, and told by one alarm for all that come together.
 
 import { appendFile, stat } from 'node:fs/promises'
 import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'

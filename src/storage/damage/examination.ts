@@ -1,5 +1,6 @@
-// Looks at every record of a database that was pieced together: what can be read, what cannot, and which sessions have lost the record
-// of their life. A session record carries the client id, so its life is found again; what belongs to no session is left to the sweep.
+// Looks at every record of a database that was pieced together: what can be read, what cannot, and which sessions have
+// lost the record of their life. A session record carries the client id, so its life is found again; what belongs to no
+// session is left to the sweep.
 
 import type { RecordKind } from '../../core/index.ts'
 import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
@@ -18,7 +19,10 @@ export interface Examination {
   readonly losses: readonly string[]
 }
 
-/** Examines a database that nobody else uses, and mends the lives of its sessions. Bad records stay: whoever reads them sets them aside. */
+/**
+ * Examines a database that nobody else uses, and mends the lives of its sessions. Bad records stay: whoever reads them
+ * sets them aside.
+ */
 export async function examine(database: LevelDatabase): Promise<Examination> {
   const { livesRestored, livesLost } = await mendLives(database)
   const losses: string[] = []

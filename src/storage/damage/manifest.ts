@@ -1,9 +1,9 @@
-// Reads LevelDB's list of its files, to see before the opening what LevelDB would not notice: an old list makes it delete or overwrite
-// the tables that the list does not name.
+// Reads LevelDB's list of its files, to see before the opening what LevelDB would not notice: an old list makes it
+// delete or overwrite the tables that the list does not name.
 //
-//   file    blocks of 32 KiB:  fragment, fragment, ... , less than 7 bytes unused
-//   fragment  checksum of type and content, 4 bytes | length, 2 bytes | type: 1 whole, 2 first, 3 middle, 4 last | content
-//   edit    tag varint and what belongs to it, again and again: 2 number of the log, 6 a table goes, 7 a table comes, ...
+//   file      blocks of 32 KiB: fragment, fragment, ... , less than 7 bytes unused
+//   fragment  checksum of type and content u32 | length u16 | type: 1 whole, 2 first, 3 middle, 4 last | content
+//   edit      tag varint and what belongs to it, repeated: 2 number of the log, 6 a table goes, 7 a table comes, ...
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

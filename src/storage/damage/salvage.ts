@@ -1,8 +1,8 @@
-// Makes a sound database out of a damaged one, beside it, and puts it in its place when it is complete. The damaged files are
-// kept whole under a name that ends in `.damaged`.
+// Makes a sound database out of a damaged one, beside it, and puts it in its place when it is complete. The damaged
+// files are kept whole under a name that ends in `.damaged`.
 //
 //   messages/ ----tables: sound ones linked, bad blocks blotted out----.
-//             ----logs: replayed by LevelDB alone, checksums on--------+--> messages.salvaging/ --repair, compact, examine-->
+//             ----logs: replayed by LevelDB alone, checksums on--------+--> messages.salvaging/ --repair, compact-->
 //   messages.salvaged/, then  messages/ -> messages.1.damaged/,  messages.salvaged/ -> messages/
 
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -29,7 +29,10 @@ export interface SalvageOptions {
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
-/** Puts a sound database in the place of the damaged one and tells by an alarm what could not be kept. Nobody has it open. */
+/**
+ * Puts a sound database in the place of the damaged one and tells by an alarm what could not be kept. Nobody has it
+ * open.
+ */
 export async function salvage(options: SalvageOptions): Promise<void> {
   const { directory } = options
   const scratch = `${directory}.salvaging`
@@ -102,8 +105,8 @@ async function verdictOn(path: string): Promise<TableVerdict> {
 }
 
 /**
- * Turns each log into tables: LevelDB replays it in a database of its own, with checksums, which its repair would not look at.
- * Returns how many tables came of it.
+ * Turns each log into tables: LevelDB replays it in a database of its own, with checksums, which its repair would not
+ * look at. Returns how many tables came of it.
  */
 async function takeLogs(source: string, target: string, losses: string[]): Promise<number> {
   const files = await databaseFiles(source)
@@ -133,6 +136,8 @@ const replayedLog = '900000.log'
 /** Makes a database of the tables in a directory. Returns its contents in words. */
 async function rebuild(directory: string, losses: string[]): Promise<string> {
   await LevelDatabase.repair(directory)
+  // What the repair has put aside is in the damaged files, whole.
+  await rm(join(directory, 'lost'), { recursive: true, force: true })
   const database = await LevelDatabase.open(directory)
   try {
     // The repair has put every table on the level of the newest: only a compaction brings old and new in order.

@@ -1,5 +1,5 @@
-// A file in the database's directory that says how it was left: with which files and of what size after an orderly close, or
-// how often it was opened since.
+// A file in the database's directory that says how it was left: with which files and of what size after an orderly
+// close, or how often it was opened since.
 
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

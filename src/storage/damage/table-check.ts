@@ -1,5 +1,5 @@
-// Checks the checksums of a LevelDB table. LevelDB can do that itself but its binding does not ask it to; and a wrong block does not just
-// read as wrong: merged with others it may break the order of keys, which ends the process.
+// Checks the checksums of a LevelDB table. LevelDB can do that itself but its binding does not ask it to; and a wrong
+// block does not just read as wrong: merged with others it may break the order of keys, which ends the process.
 //
 //   data block, ..., filter block, meta index block, index block, footer of 48 bytes
 //   block  = content | how it is compressed, 1 byte | checksum of both, 4 bytes
