@@ -36,7 +36,9 @@ export function openConnection(state: BrokerState, connection: Connection, await
   state.openConnections++
   // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
   const waits = wasStored || state.gathering.changes.length > changesBefore
-  sendPacket(state, connection, { ...connack, sessionPresent: resumed !== undefined }, waits)
+  // MQTT 3.1 has no session-present flag: there the byte is reserved.
+  const sessionPresent = resumed !== undefined && connect.version !== 3
+  sendPacket(state, connection, { ...connack, sessionPresent }, waits)
   state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: resumed !== undefined })
   resumeDelivery(state, session, connection)
 }
@@ -150,7 +152,6 @@ function keepWill(state: BrokerState, session: Session, connect: ConnectPacket):
 /** Without a word on the session: whether there is one changes nothing of its size. */
 function connackFor(state: BrokerState, awaiting: AwaitingVerdict): ConnackPacket {
   const properties = awaiting.connect.version === 5 ? connackProperties(state, awaiting) : undefined
-  // [MQTT-3.2.2-4] 3.1 has no session-present flag: its byte is reserved, and the encoder leaves it 0.
   return { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.success, properties }
 }
 

@@ -1,0 +1,107 @@
+// While the disk fails nothing is promised that needs it, and all else goes on.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World, type Client } from '../simulator/world.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+
+/** A world whose broker has noticed that its disk fails, with a client away that subscribes to `a`. */
+function failing(): { world: World; sleeper: Client } {
+  const world = new World()
+  const sleeper = world.connect('sleeper', { ...durable })
+  sleeper.subscribe('a')
+  sleeper.disconnect()
+  const trigger = world.connect('trigger')
+  world.disk.fail()
+  trigger.publish('trigger', 'x', { qos: 1, retain: true })
+  world.passSeconds(1)
+  return { world, sleeper }
+}
+
+test('a 5.0 client that publishes for a stored session is told 0x97', () => {
+  const { world, sleeper } = failing()
+  const author = world.connect('author')
+  for (const qos of [1, 2] as const)
+    assert.equal(author.publish('a', 'x', { qos }).reasonCode, reasonCodes.quotaExceeded)
+  assert.equal(author.publish('b', 'x', { qos: 1, retain: true }).reasonCode, reasonCodes.quotaExceeded)
+  world.disk.mend()
+  world.passSeconds(2)
+  assert.equal(author.publish('a', 'y', { qos: 1 }).reasonCode, 0)
+  sleeper.connect()
+  assert.deepEqual(sleeper.payloads, ['y'])
+})
+
+test('a 3.1.1 client is not read from until the disk serves, and then goes on where it stood', () => {
+  const { world, sleeper } = failing()
+  const live = world.subscriber('b')
+  const author = world.connect('author', { version: 4 })
+  const publications = ['1', '2', '3'].map((payload) => author.publish('a', payload, { qos: 1 }))
+  const after = author.publish('b', 'after', { qos: 1 })
+  world.passSeconds(10)
+  assert.ok([...publications, after].every(({ isAcknowledged }) => !isAcknowledged))
+  assert.deepEqual(live.payloads, [])
+  world.disk.mend()
+  world.passSeconds(2)
+  assert.ok([...publications, after].every(({ isAcknowledged }) => isAcknowledged))
+  assert.deepEqual(live.payloads, ['after'])
+  sleeper.connect()
+  assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
+})
+
+test('a paused client is not taken for silent', () => {
+  const { world } = failing()
+  const author = world.connect('author', { version: 4, keepAliveSeconds: 10, pings: true })
+  author.publish('a', 'x', { qos: 1 })
+  world.passSeconds(100)
+  assert.equal(author.hasOpenConnection, true)
+})
+
+test('clients that have nothing stored are served as before', () => {
+  const { world } = failing()
+  const live = world.subscriber('c')
+  const author = world.connect('author', { version: 4 })
+  for (const qos of [0, 1, 2] as const) assert.equal(author.publish('c', `${qos}`, { qos }).isComplete, true)
+  assert.deepEqual(live.payloads, ['0', '1', '2'])
+})
+
+test('a session that is to be kept is refused with "server unavailable", one that is not is let in', () => {
+  const { world } = failing()
+  assert.equal(world.client('new', { ...durable }).connect()?.reasonCode, reasonCodes.serverUnavailable)
+  assert.equal(world.client('old', { version: 4, cleanStart: false }).connect()?.reasonCode, 3)
+  assert.equal(world.client('clean', { version: 4 }).connect()?.reasonCode, 0)
+})
+
+test('what had been taken before the disk failed is acknowledged once it is on disk, and not before', () => {
+  const world = new World()
+  const sleeper = world.connect('sleeper', { ...durable })
+  sleeper.subscribe('a')
+  sleeper.disconnect()
+  const author = world.connect('author')
+  world.disk.fail()
+  const early = author.publish('a', 'early', { qos: 1 })
+  world.passSeconds(5)
+  assert.equal(early.isAcknowledged, false)
+  world.disk.mend()
+  world.passSeconds(2)
+  assert.equal(early.isAcknowledged, true)
+  world.crash('power-loss')
+  world.start()
+  sleeper.connect()
+  assert.deepEqual(sleeper.payloads, ['early'])
+})
+
+test('the operator is told as well', () => {
+  const { world } = failing()
+  const result = world.command({
+    name: 'publish',
+    topic: 'a',
+    payload: Buffer.from('x'),
+    qos: 1,
+    retain: false,
+    properties: undefined,
+    clientId: 'operator',
+  })
+  assert.deepEqual(result, { done: false, why: 'storage-failing' })
+})

@@ -1,0 +1,254 @@
+// Every queue has a limit with a name, and says what happens at it.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World, type Client } from '../simulator/world.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+
+/** Takes QoS 1 and 2 and acknowledges nothing. */
+function silent(world: World, id: string, options: Parameters<World['connect']>[1] = {}): Client {
+  const client = world.connect(id, options)
+  client.acknowledges = false
+  return client
+}
+
+function acknowledgeAll(client: Client): void {
+  client.acknowledges = true
+  for (const message of client.messages.slice()) client.acknowledge(message)
+}
+
+/** What became of ten messages for a client that takes two at once and has room for three more. */
+function afterTen(queueFullPolicy: 'drop-newest' | 'drop-oldest'): { payloads: string[]; dropped: number } {
+  const world = new World({ settings: { maxInflightMessages: 2, maxQueuedMessages: 3, queueFullPolicy } })
+  const client = silent(world, 'slow')
+  client.subscribe('a')
+  const author = world.connect('author')
+  for (let count = 0; count < 10; count++) {
+    assert.equal(author.publish('a', String(count), { qos: 1 }).reasonCode, 0, 'the publisher has no part in it')
+  }
+  assert.equal(world.view.client('slow')?.waiting, 3)
+  acknowledgeAll(client)
+  return { payloads: client.payloads, dropped: world.view.counts.dropped['queue-full'] }
+}
+
+/** A client that is away and has as many messages stored as it may. */
+function fullWorld(): { world: World; sleeper: Client } {
+  const world = new World({ settings: { maxStoredMessages: 3 } })
+  const sleeper = world.connect('sleeper', { ...durable })
+  sleeper.subscribe('a')
+  sleeper.disconnect()
+  for (const payload of ['1', '2', '3']) world.publish('a', payload, { qos: 1 })
+  return { world, sleeper }
+}
+
+describe('mqtt.max_mqueue_len, for sessions of which nothing is stored', () => {
+  test('drop-newest keeps the first that waited', () => {
+    assert.deepEqual(afterTen('drop-newest'), { payloads: ['0', '1', '2', '3', '4'], dropped: 5 })
+  })
+
+  test('drop-oldest keeps the last', () => {
+    assert.deepEqual(afterTen('drop-oldest'), { payloads: ['0', '1', '7', '8', '9'], dropped: 5 })
+  })
+
+  test('each drop is told with its reason and the client it was for', () => {
+    const world = new World({ settings: { maxInflightMessages: 1, maxQueuedMessages: 1 } })
+    silent(world, 'slow').subscribe('a')
+    for (let count = 0; count < 3; count++) world.publish('a', String(count), { qos: 1 })
+    const drops = world.events('message-dropped').map(({ clientId, reason }) => [clientId, reason])
+    assert.deepEqual(drops, [['slow', 'queue-full']])
+  })
+
+  test('a stored session is not held to it: what does not fit into memory waits on disk', () => {
+    const world = new World({ settings: { maxInflightMessages: 2, maxQueuedMessages: 3 } })
+    const client = silent(world, 'slow', { ...durable })
+    client.subscribe('a')
+    const expected = Array.from({ length: 50 }, (_, index) => String(index))
+    const author = world.connect('author')
+    for (const payload of expected) author.publish('a', payload, { qos: 1 })
+    acknowledgeAll(client)
+    assert.deepEqual(client.payloads, expected)
+    assert.equal(world.view.counts.dropped['queue-full'], 0)
+  })
+})
+
+describe('mqtt.max_stored_messages', () => {
+  test('a 5.0 publisher is told 0x97, and nobody gets half of it', () => {
+    const { world, sleeper } = fullWorld()
+    const live = world.subscriber('a')
+    const author = world.connect('author')
+    for (const qos of [1, 2] as const) {
+      const refused = author.publish('a', 'too much', { qos, retain: true })
+      assert.equal(refused.reasonCode, reasonCodes.quotaExceeded)
+      assert.equal(refused.isComplete, true)
+    }
+    assert.deepEqual(live.payloads, [])
+    assert.equal(world.view.retainedMessages, 0)
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
+    assert.equal(author.publish('a', 'room again', { qos: 1 }).reasonCode, 0)
+    assert.deepEqual(sleeper.payloads.at(-1), 'room again')
+  })
+
+  test('a 3.1.1 publisher can not be told: the newest is dropped for that client alone, and counted', () => {
+    const { world, sleeper } = fullWorld()
+    const live = world.subscriber('a')
+    const author = world.connect('author', { version: 4 })
+    for (const qos of [1, 2] as const) assert.equal(author.publish('a', `qos ${qos}`, { qos }).isComplete, true)
+    assert.deepEqual(live.payloads, ['qos 1', 'qos 2'])
+    assert.equal(world.view.counts.dropped['storage-full'], 2)
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
+  })
+
+  test('QoS 0, and other topics, have nothing to do with it', () => {
+    const { world } = fullWorld()
+    const live = world.subscriber('#')
+    const author = world.connect('author')
+    author.publish('a', 'QoS 0')
+    assert.equal(author.publish('b', 'elsewhere', { qos: 1 }).reasonCode, 0)
+    assert.deepEqual(live.payloads, ['QoS 0', 'elsewhere'])
+  })
+
+  test('a restart does not make room', () => {
+    const { world, sleeper } = fullWorld()
+    world.restart('kill')
+    assert.equal(world.connect('author').publish('a', 'x', { qos: 1 }).reasonCode, reasonCodes.quotaExceeded)
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
+  })
+
+  test('the end of the full session does', () => {
+    const { world, sleeper } = fullWorld()
+    sleeper.connect({ cleanStart: true })
+    sleeper.subscribe('a')
+    assert.equal(world.connect('author').publish('a', 'x', { qos: 1 }).reasonCode, 0)
+    assert.deepEqual(sleeper.payloads, ['x'])
+  })
+})
+
+describe('the limits of retained messages', () => {
+  test('retainer.max_retained_messages: one topic more is not remembered, but delivered; a known one still changes', () => {
+    const world = new World({ settings: { maxRetainedMessages: 2 } })
+    const live = world.subscriber('#')
+    for (const topic of ['a', 'b', 'c', 'a']) world.publish(topic, `${topic}!`, { qos: 1, retain: true })
+    assert.deepEqual(live.payloads, ['a!', 'b!', 'c!', 'a!'])
+    assert.equal(world.view.retainedMessages, 2)
+    assert.equal(world.view.counts.dropped['no-retained-room'], 1)
+    world.publish('b', '', { retain: true })
+    world.publish('c', 'c!', { retain: true })
+    assert.deepEqual(new Set(world.subscriber('#').payloads), new Set(['a!', 'c!']))
+  })
+
+  test('a retained will is held to it as well', () => {
+    const world = new World({ settings: { maxRetainedMessages: 1 } })
+    world.publish('a', 'x', { retain: true })
+    for (let count = 0; count < 5; count++) {
+      world.connect('dying', { will: { topic: `wills/${count}`, payload: 'gone', retain: true } }).drop()
+    }
+    assert.equal(world.view.retainedMessages, 1)
+  })
+
+  test('retainer.max_payload_size: a larger one is delivered and not remembered', () => {
+    const world = new World({ settings: { maxRetainedPayloadBytes: 10 } })
+    const live = world.subscriber('a')
+    world.publish('a', '0123456789', { retain: true })
+    world.publish('b', '0123456789+', { retain: true })
+    assert.equal(world.view.retainedMessages, 1)
+    assert.equal(live.payloads.length, 1)
+  })
+
+  test('retainer.msg_expiry_interval: what has no expiry of its own is forgotten after it', () => {
+    const world = new World({ settings: { retainedExpiryMs: 60_000 } })
+    world.publish('a', 'x', { retain: true })
+    world.publish('b', 'x', { retain: true, properties: { messageExpiryIntervalSeconds: 100 } })
+    world.passSeconds(59)
+    assert.equal(world.view.retainedMessages, 2)
+    world.passSeconds(2)
+    assert.equal(world.view.retainedMessages, 1)
+    world.passSeconds(40)
+    assert.equal(world.view.retainedMessages, 0)
+    assert.equal(world.records().filter(({ kind }) => kind === 'retained').length, 0)
+  })
+})
+
+describe('mqtt.max_parked_packets', () => {
+  const slowly = { host: { verdict: () => ({ verdict: { allowed: true } as const, afterMs: 1_000 }) } }
+
+  test('a client that says more than that before it is let in is closed, and nothing of it is heard', () => {
+    const world = new World({ ...slowly, settings: { maxParkedPackets: 5 } })
+    const client = world.client('eager')
+    client.connect()
+    for (let count = 0; count < 6; count++) client.wire?.sendPublish({ topic: 'a', payload: 'x', retain: true })
+    world.passSeconds(2)
+    assert.equal(client.hasOpenConnection, false)
+    assert.equal(world.view.sessions, 0)
+    assert.equal(world.view.retainedMessages, 0)
+  })
+
+  test('one that says just so much is heard in order', () => {
+    const world = new World({ ...slowly, settings: { maxParkedPackets: 5 } })
+    const client = world.client('eager')
+    client.connect()
+    for (let count = 0; count < 5; count++)
+      client.wire?.sendPublish({ topic: 'a', payload: String(count), retain: true })
+    world.passSeconds(2)
+    assert.equal(client.isConnected, true)
+    assert.equal(world.view.client('eager')?.receivedMessages, 5)
+  })
+
+  test('one that leaves while it is being decided leaves nothing behind', () => {
+    const world = new World(slowly)
+    const client = world.client('gone', { ...durable })
+    client.connect()
+    client.drop()
+    world.passSeconds(2)
+    assert.equal(world.view.sessions, 0)
+    assert.equal(world.view.connections, 0)
+  })
+})
+
+describe('mqtt.idle_timeout', () => {
+  test('who says nothing at all is closed after it, without a word', () => {
+    const world = new World({ settings: { idleTimeoutMs: 5_000 } })
+    const wire = world.wire()
+    world.passMs(4_999)
+    assert.equal(wire.isOpen, true)
+    world.passMs(2)
+    assert.equal(wire.isOpen, false)
+    assert.deepEqual(wire.received, [])
+  })
+
+  test('half a CONNECT is nothing', () => {
+    const world = new World({ settings: { idleTimeoutMs: 5_000 } })
+    const wire = world.wire()
+    for (const byte of [0x10, 0x20, 0x00, 0x04]) {
+      wire.sendBytes(Buffer.from([byte]))
+      world.passSeconds(1)
+    }
+    world.passSeconds(2)
+    assert.equal(wire.isOpen, false)
+  })
+})
+
+describe('mqtt.max_unsent_bytes', () => {
+  test('of a client that does not read, QoS 0 is dropped and counted, QoS 1 waits', () => {
+    const world = new World({ settings: { maxUnsentBytes: 50_000 } })
+    const client = world.connect('slow')
+    client.subscribe('a')
+    client.stopReading()
+    const author = world.connect('author')
+    for (let count = 0; count < 200; count++) author.publish('a', 'x'.repeat(1_000))
+    for (let count = 0; count < 20; count++) author.publish('a', String(count), { qos: 1 })
+    const dropped = world.view.counts.dropped['not-reading']
+    assert.ok(dropped > 100, `${dropped} were dropped`)
+    client.resumeReading()
+    world.settle()
+    assert.deepEqual(
+      client.payloads.filter((payload) => payload.length < 3),
+      Array.from({ length: 20 }, (_, at) => String(at)),
+    )
+    assert.equal(client.payloads.length, 220 - dropped)
+  })
+})

@@ -1,0 +1,222 @@
+// Clients that come, go and take each other's place; MQTT 3.1; what is retained, given slowly.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World } from '../simulator/world.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+
+describe('a storm of connections with one client id', () => {
+  test('ends with one connection, one session, and every message once', () => {
+    const world = new World()
+    const author = world.connect('author')
+    const client = world.connect('storm', { ...durable })
+    client.subscribe('a')
+    const expected: string[] = []
+    for (let count = 0; count < 300; count++) {
+      expected.push(String(count))
+      author.publish('a', String(count), { qos: 2 })
+      client.connect()
+    }
+    assert.deepEqual(client.payloads, expected)
+    assert.equal(world.view.connections, 2)
+    assert.equal(world.view.sessions, 2)
+    assert.equal(world.host.streams.size, 2)
+    assert.equal(world.view.client('storm')?.inflight, 0)
+    assert.equal(world.events('session-taken-over').length, 300)
+  })
+
+  test('while the disk is slow nothing else comes of it', () => {
+    const world = new World({ diskStepMs: 50 })
+    const wires = Array.from({ length: 50 }, () => world.wire())
+    for (const wire of wires) {
+      wire.send({
+        type: 'connect',
+        version: 5,
+        clientId: 'storm',
+        cleanStart: false,
+        keepAliveSeconds: 0,
+        username: undefined,
+        password: undefined,
+        will: undefined,
+        properties: { sessionExpiryIntervalSeconds: 600 },
+        isBridge: false,
+      })
+    }
+    world.passSeconds(60)
+    assert.equal(wires.filter(({ isOpen }) => isOpen).length, 1)
+    assert.equal(wires.at(-1)?.isOpen, true)
+    assert.equal(world.view.connections, 1)
+    assert.equal(world.host.streams.size, 1)
+    for (const wire of wires) assert.equal(wire.of('connack').length, 1)
+  })
+
+  test('with a clean start each time, nothing of the old is left', () => {
+    const world = new World()
+    const client = world.connect('storm')
+    for (let count = 0; count < 100; count++) {
+      client.subscribe(`a/${count}`)
+      client.connect()
+    }
+    world.publish('a/50', 'x')
+    assert.deepEqual(client.payloads, [])
+    assert.equal(world.view.sessions, 1)
+    assert.equal(world.records().filter(({ kind }) => kind === 'session' || kind === 'subscription').length, 0)
+  })
+})
+
+describe('MQTT 3.1', () => {
+  test('client ids have 1 to 23 characters', () => {
+    const world = new World()
+    assert.equal(world.client('x'.repeat(23), { version: 3 }).connect()?.reasonCode, 0)
+    assert.equal(world.client('ä'.repeat(23), { version: 3 }).connect()?.reasonCode, 0)
+    for (const id of ['', 'x'.repeat(24)]) {
+      const client = world.client(id, { version: 3 })
+      assert.equal(client.connect()?.reasonCode, 2)
+      assert.equal(client.hasOpenConnection, false)
+    }
+  })
+
+  test('its CONNACK never speaks of a session', () => {
+    const world = new World()
+    const client = world.connect('me', { version: 3, cleanStart: false })
+    client.subscribe('a')
+    client.drop()
+    world.publish('a', 'kept', { qos: 1 })
+    assert.equal(client.connect()?.sessionPresent, false)
+    assert.deepEqual(client.payloads, ['kept'])
+  })
+
+  test('messages go both ways between it and 5.0, at every QoS', () => {
+    const world = new World()
+    const oldest = world.subscriber('#', { version: 3 })
+    const newest = world.subscriber('#')
+    for (const qos of [0, 1, 2] as const) {
+      world.publish('a', `from 3.1 at ${qos}`, { qos, version: 3 })
+      world.publish('a', `from 5.0 at ${qos}`, { qos, properties: { contentType: 'text/plain' } })
+    }
+    assert.equal(oldest.payloads.length, 6)
+    assert.deepEqual(oldest.payloads, newest.payloads)
+  })
+})
+
+describe('mqtt.session_expiry_interval', () => {
+  test('a 3.1.1 session that is not clean lives so long without its client', () => {
+    const world = new World({ settings: { sessionExpirySeconds: 100 } })
+    const client = world.connect('me', { version: 4, cleanStart: false })
+    client.drop()
+    world.passSeconds(99)
+    assert.notEqual(world.view.client('me'), undefined)
+    world.passSeconds(2)
+    assert.equal(world.view.client('me'), undefined)
+    assert.equal(world.records().filter(({ kind }) => kind === 'session').length, 0)
+  })
+
+  test('it goes on counting while the broker is down', () => {
+    const world = new World({ settings: { sessionExpirySeconds: 100 } })
+    world.connect('me', { version: 4, cleanStart: false }).drop()
+    world.crash('power-loss')
+    world.passSeconds(200)
+    world.start()
+    world.passSeconds(1)
+    assert.equal(world.view.client('me'), undefined)
+  })
+})
+
+/** A broker with small limits that remembers so many topics. */
+function remembering(count: number): World {
+  const world = new World({ settings: { maxQueuedMessages: 50, maxInflightMessages: 10, maxUnsentBytes: 20_000 } })
+  const author = world.connect('author')
+  for (let index = 0; index < count; index++) author.publish(`r/${index}`, 'x'.repeat(100), { qos: 1, retain: true })
+  return world
+}
+
+describe('retained messages for a wide filter', () => {
+  for (const qos of [0, 1, 2] as const) {
+    test(`all come at QoS ${qos}, though they are more than may wait`, () => {
+      const world = remembering(3_000)
+      const client = world.connect('me')
+      client.subscribe('r/#', { qos })
+      assert.equal(new Set(client.messages.map(({ topic }) => topic)).size, 3_000)
+      assert.equal(client.messages.length, 3_000)
+      assert.equal(world.view.counts.dropped['queue-full'] + world.view.counts.dropped['not-reading'], 0)
+    })
+  }
+
+  test('a client that does not read holds up nobody, and gets the rest when it reads', () => {
+    const world = remembering(2_000)
+    const slow = world.connect('slow')
+    slow.stopReading()
+    slow.subscribe('r/#', { qos: 0 })
+    const quick = world.connect('quick')
+    quick.subscribe('r/#', { qos: 0 })
+    assert.equal(quick.messages.length, 2_000)
+    assert.ok(slow.messages.length === 0)
+    slow.resumeReading()
+    world.settle()
+    assert.equal(slow.messages.length, 2_000)
+  })
+
+  test('one that acknowledges slowly still hears what is published meanwhile', () => {
+    const world = remembering(500)
+    const client = world.connect('slow')
+    client.acknowledges = false
+    client.subscribe(['r/#', 'live'], { qos: 1 })
+    world.publish('live', 'now', { qos: 1 })
+    client.acknowledges = true
+    for (const message of client.messages.slice()) client.acknowledge(message)
+    assert.ok(client.payloads.includes('now'))
+    assert.equal(client.messages.length, 501)
+  })
+
+  test('who unsubscribes, or goes, in the middle is given no more', () => {
+    const world = remembering(500)
+    const client = world.connect('slow')
+    client.acknowledges = false
+    client.subscribe('r/#', { qos: 1 })
+    client.unsubscribe('r/#')
+    client.acknowledges = true
+    for (const message of client.messages.slice()) client.acknowledge(message)
+    assert.ok(client.messages.length < 100, `${client.messages.length}`)
+    const gone = world.connect('gone')
+    gone.acknowledges = false
+    gone.subscribe('r/#', { qos: 1 })
+    gone.drop()
+    assert.equal(world.view.hasMoreWork, false)
+  })
+})
+
+describe('response information', () => {
+  test('is a part of the topic tree of the client’s own', () => {
+    const world = new World()
+    const ask = (id: string): string =>
+      world.connect(id, { properties: { requestResponseInformation: true } }).connack?.properties
+        ?.responseInformation ?? ''
+    assert.notEqual(ask('one'), ask('two'))
+    assert.equal(ask('one'), ask('one'))
+  })
+})
+
+describe('a change of settings', () => {
+  test('holds for the next CONNECT, and for what open connections do next', () => {
+    const world = new World()
+    const before = world.connect('before')
+    world.changeSettings({ maxTopicLevels: 2, retainAvailable: false, maximumQoS: 1 })
+    assert.equal(before.isConnected, true)
+    assert.equal(world.connect('after').connack?.properties?.maximumQoS, 1)
+    before.publish('a', 'x', { retain: true })
+    assert.equal(before.disconnected?.reasonCode, reasonCodes.retainNotSupported)
+  })
+
+  test('a smaller limit drops nothing that waits already', () => {
+    const world = new World()
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a')
+    sleeper.disconnect()
+    for (const payload of ['1', '2', '3', '4']) world.publish('a', payload, { qos: 1 })
+    world.changeSettings({ maxStoredMessages: 2, maxQueuedMessages: 1, maxInflightMessages: 1 })
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['1', '2', '3', '4'])
+  })
+})

@@ -1,0 +1,135 @@
+// Which member of a shared group gets a message, and what becomes of it when that member goes.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World, type Client } from '../simulator/world.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+
+function member(world: World, id: string, options: Parameters<World['connect']>[1] = {}): Client {
+  const client = world.connect(id, options)
+  client.subscribe('$share/g/a')
+  return client
+}
+
+function publishMany(world: World, count: number, qos: 0 | 1 | 2 = 1): string[] {
+  const payloads = Array.from({ length: count }, (_, index) => String(index))
+  const author = world.connect('author')
+  for (const payload of payloads) author.publish('a', payload, { qos })
+  return payloads
+}
+
+const sorted = (payloads: readonly string[]): string[] => [...payloads].sort((a, b) => Number(a) - Number(b))
+
+describe('a shared group', () => {
+  for (const qos of [0, 1, 2] as const) {
+    test(`deals messages of QoS ${qos} out in turn`, () => {
+      const world = new World()
+      const members = ['one', 'two', 'three'].map((id) => member(world, id))
+      publishMany(world, 30, qos)
+      assert.deepEqual(
+        members.map(({ payloads }) => payloads.length),
+        [10, 10, 10],
+      )
+    })
+  }
+
+  test('prefers members with room in their window to one that does not answer', () => {
+    const world = new World()
+    const stuck = member(world, 'stuck', { receiveMaximum: 2 })
+    stuck.acknowledges = false
+    const working = member(world, 'working')
+    const all = publishMany(world, 20)
+    assert.equal(stuck.payloads.length, 2)
+    assert.deepEqual(sorted([...stuck.payloads, ...working.payloads]), all)
+  })
+
+  test('prefers members whose client is there', () => {
+    const world = new World()
+    member(world, 'away', { ...durable }).disconnect()
+    const there = member(world, 'there')
+    const all = publishMany(world, 10)
+    assert.deepEqual(there.payloads, all)
+  })
+
+  test('keeps messages for a stored member where no client is there', () => {
+    const world = new World()
+    const away = member(world, 'away', { ...durable })
+    away.disconnect()
+    const all = publishMany(world, 10)
+    world.restart('power-loss')
+    away.connect()
+    assert.deepEqual(away.payloads, all)
+  })
+
+  test('passes over stored members that are full, and refuses when all are', () => {
+    const world = new World({ settings: { maxStoredMessages: 2 } })
+    for (const id of ['one', 'two']) member(world, id, { ...durable }).disconnect()
+    const author = world.connect('author')
+    const codes = Array.from({ length: 5 }, () => author.publish('a', 'x', { qos: 1 }).reasonCode)
+    assert.deepEqual(codes, [0, 0, 0, 0, reasonCodes.quotaExceeded])
+  })
+
+  for (const how of ['its network breaks', 'it says goodbye', 'it unsubscribes and goes'] as const) {
+    test(`moves what a member has not acknowledged on to another when ${how}`, () => {
+      const world = new World()
+      const leaving = member(world, 'leaving', { receiveMaximum: 3 })
+      leaving.acknowledges = false
+      const all = publishMany(world, 10)
+      assert.equal(leaving.payloads.length, 3)
+      const staying = member(world, 'staying')
+      if (how === 'it unsubscribes and goes') leaving.unsubscribe('$share/g/a')
+      if (how === 'its network breaks') leaving.drop()
+      else leaving.disconnect()
+      assert.deepEqual(staying.payloads, all, 'in their order')
+    })
+  }
+
+  test('moves QoS 1 on from a stored member that is gone, and not a second time when it comes back', () => {
+    const world = new World()
+    const leaving = member(world, 'leaving', { ...durable })
+    leaving.acknowledges = false
+    publishMany(world, 3)
+    const staying = member(world, 'staying')
+    leaving.drop()
+    assert.deepEqual(staying.payloads, ['0', '1', '2'])
+    leaving.acknowledges = true
+    leaving.connect()
+    assert.equal(leaving.messages.length, 3)
+    assert.equal(world.records().filter(({ kind }) => kind === 'queued').length, 0)
+  })
+
+  test('an acknowledged message stays acknowledged, whoever goes', () => {
+    const world = new World()
+    const members = ['one', 'two'].map((id) => member(world, id))
+    publishMany(world, 10)
+    for (const client of members) client.drop()
+    const late = member(world, 'late')
+    assert.deepEqual(late.payloads, [])
+  })
+
+  test('who leaves the group by UNSUBSCRIBE gets no further share', () => {
+    const world = new World()
+    const leaving = member(world, 'leaving')
+    const staying = member(world, 'staying')
+    leaving.unsubscribe('$share/g/a')
+    const all = publishMany(world, 4)
+    assert.deepEqual(leaving.payloads, [])
+    assert.deepEqual(staying.payloads, all)
+  })
+
+  test('a plain subscription and a shared one of the same filter live and die apart', () => {
+    const world = new World()
+    const client = world.connect('both')
+    client.subscribe(['a', '$share/g/a'])
+    client.unsubscribe('$share/g/a')
+    world.publish('a', '1')
+    client.subscribe('$share/g/a')
+    client.unsubscribe('a')
+    world.publish('a', '2')
+    client.unsubscribe('$share/g/a')
+    world.publish('a', '3')
+    assert.deepEqual(client.payloads, ['1', '2'])
+  })
+})

@@ -1,0 +1,127 @@
+// What becomes due by itself: repetition towards older clients, packet ids that nobody releases.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { World, type Client } from '../simulator/world.ts'
+
+function silent(world: World, id: string, version: 3 | 4 | 5): Client {
+  const client = world.connect(id, { version })
+  client.acknowledges = false
+  return client
+}
+
+describe('mqtt.retry_interval', () => {
+  for (const version of [3, 4] as const) {
+    test(`MQTT ${version}: what is unacknowledged is sent again after it, with DUP, until it is acknowledged`, () => {
+      const world = new World({ settings: { retryIntervalMs: 10_000 } })
+      const client = silent(world, 'slow', version)
+      client.subscribe('a')
+      world.publish('a', 'x', { qos: 1 })
+      world.passSeconds(9)
+      assert.equal(client.messages.length, 1)
+      world.passSeconds(2)
+      assert.deepEqual(
+        client.messages.map(({ dup }) => dup),
+        [false, true],
+      )
+      world.passSeconds(10)
+      assert.equal(client.messages.length, 3)
+      client.acknowledge(client.messages[0])
+      world.passSeconds(100)
+      assert.equal(client.messages.length, 3)
+      assert.equal(new Set(client.messages.map(({ packetId }) => packetId)).size, 1)
+    })
+
+    test(`MQTT ${version}: of QoS 2 it is PUBREL once PUBREC has come`, () => {
+      const world = new World({ settings: { retryIntervalMs: 10_000 } })
+      const client = silent(world, 'slow', version)
+      client.subscribe('a')
+      world.publish('a', 'x', { qos: 2 })
+      client.acknowledge(client.messages[0])
+      const releases = (): number => client.wire?.received.filter(({ type }) => type === 'pubrel').length ?? 0
+      assert.equal(releases(), 1)
+      world.passSeconds(25)
+      assert.equal(releases(), 3)
+      assert.equal(client.messages.length, 1)
+    })
+  }
+
+  test('0: never', () => {
+    const world = new World({ settings: { retryIntervalMs: 0 } })
+    const client = silent(world, 'slow', 4)
+    client.subscribe('a')
+    world.publish('a', 'x', { qos: 1 })
+    world.passSeconds(10_000)
+    assert.equal(client.messages.length, 1)
+  })
+
+  test('5.0 clients are never sent anything again on one connection', () => {
+    const world = new World({ settings: { retryIntervalMs: 1_000 } })
+    const client = silent(world, 'slow', 5)
+    client.subscribe('a')
+    world.publish('a', 'x', { qos: 1 })
+    world.passSeconds(10_000)
+    assert.equal(client.messages.length, 1)
+  })
+})
+
+describe('mqtt.await_rel_timeout', () => {
+  test('a QoS 2 packet id that its client never releases is free again after it', () => {
+    const world = new World({ settings: { awaitReleaseTimeoutMs: 60_000 } })
+    const listener = world.subscriber('a')
+    const wire = world.wire({ version: 4 })
+    wire.send(connectPacket('me'))
+    const publish = (): void => {
+      wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
+      world.settle()
+    }
+    publish()
+    world.passSeconds(59)
+    publish()
+    assert.equal(listener.payloads.length, 1)
+    assert.equal(world.view.client('me')?.unreleased, 1)
+    world.passSeconds(2)
+    assert.equal(world.view.client('me')?.unreleased, 0)
+    publish()
+    assert.equal(listener.payloads.length, 2)
+  })
+
+  test('its record goes from the disk too', () => {
+    const world = new World({ settings: { awaitReleaseTimeoutMs: 60_000 } })
+    const wire = world.wire({ version: 4 })
+    wire.send({ ...connectPacket('me'), cleanStart: false })
+    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
+    world.settle()
+    const incoming = (): number => world.records().filter(({ kind }) => kind === 'incoming').length
+    assert.equal(incoming(), 1)
+    world.passSeconds(61)
+    assert.equal(incoming(), 0)
+  })
+
+  test('in 5.0 it gives back its place in the receive window', () => {
+    const world = new World({ settings: { awaitReleaseTimeoutMs: 60_000, receiveMaximum: 1 } })
+    const wire = world.wire({ version: 5 })
+    wire.send({ ...connectPacket('me'), version: 5 })
+    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
+    world.settle()
+    world.passSeconds(61)
+    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 8 })
+    world.settle()
+    assert.equal(wire.isOpen, true)
+  })
+})
+
+function connectPacket(clientId: string) {
+  return {
+    type: 'connect',
+    version: 4,
+    clientId,
+    cleanStart: true,
+    keepAliveSeconds: 0,
+    username: undefined,
+    password: undefined,
+    will: undefined,
+    properties: undefined,
+    isBridge: false,
+  } as const
+}
