@@ -4,7 +4,6 @@
 // socket's listeners are shared and find the stream through a field of the socket.
 
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
 
 export interface TcpListenOptions {
@@ -40,8 +39,8 @@ export class ConnectionBudget {
   }
 }
 
-/** How long a peer may take to let go of a connection that we have ended. */
-const lingerMs = 5_000
+/** How long a peer may take to let go of a connection that we have ended: so many checks. */
+const lingerChecks = 5
 const lingerCheckMs = 1_000
 /** Clients that the kernel holds for us during one turn; it takes less where its own limit is lower. */
 const backlog = 4_096
@@ -61,8 +60,6 @@ class TcpStream implements ByteStream {
   readonly #budget: ConnectionBudget
   #error: Error | undefined
   #isEnding: boolean
-  /** On the monotonic clock; 0 until the stream is ended. */
-  cutOffAtMs: number
 
   constructor(socket: Socket, budget: ConnectionBudget) {
     this.remoteAddress = plainAddress(socket.remoteAddress)
@@ -73,7 +70,6 @@ class TcpStream implements ByteStream {
     this.#budget = budget
     this.#error = undefined
     this.#isEnding = false
-    this.cutOffAtMs = 0
   }
 
   write(buffer: Buffer, done: () => void): void {
@@ -113,7 +109,7 @@ class TcpStream implements ByteStream {
 
   noteClosed(): void {
     this.#isEnding = true
-    lingering.delete(this)
+    forgetLingering(this)
     this.#budget.taken -= 1
     this.onClose(this.#error)
   }
@@ -184,22 +180,27 @@ function listenerOf(server: Server): Listener {
   }
 }
 
-/** Streams that were ended and whose peers still hold on; one timer for all of them, and none while there are none. */
-const lingering = new Set<TcpStream>()
+/**
+ * Streams that were ended and whose peers still hold on, with the checks that are left to them. One timer for all of
+ * them, and none while there are none.
+ */
+const lingering = new Map<TcpStream, number>()
 let lingerTimer: NodeJS.Timeout | undefined
 
 function waitForPeerToLetGo(stream: TcpStream): void {
-  stream.cutOffAtMs = performance.now() + lingerMs
-  lingering.add(stream)
+  lingering.set(stream, lingerChecks)
   lingerTimer ??= setInterval(cutOffLingering, lingerCheckMs).unref()
 }
 
 function cutOffLingering(): void {
-  const nowMs = performance.now()
-  for (const stream of lingering) {
-    if (stream.cutOffAtMs <= nowMs) stream.destroy()
+  for (const [stream, checksLeft] of lingering) {
+    if (checksLeft === 0) stream.destroy()
+    else lingering.set(stream, checksLeft - 1)
   }
-  if (lingering.size > 0) return
+}
+
+function forgetLingering(stream: TcpStream): void {
+  if (!lingering.delete(stream) || lingering.size > 0) return
   clearInterval(lingerTimer)
   lingerTimer = undefined
 }

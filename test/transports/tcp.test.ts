@@ -148,6 +148,39 @@ test('end sends what was written before it closes, even while the peer goes on s
   assert.equal(await end, undefined)
 })
 
+// Well below the time after which a peer that holds on is cut off.
+test('a stream that was paused ends as fast as any other', { timeout: 3_000 }, async (t) => {
+  const door = await openDoor(t)
+  const client = await door.client()
+  const stream = await door.streams.next()
+  const end = closed(stream)
+  stream.pause()
+  await new Promise<void>((resolve) => client.write('never read', () => resolve()))
+  client.resume()
+  stream.end()
+  assert.equal(await end, undefined)
+})
+
+test('a peer that does not let go of an ended stream is cut off after a while', { timeout: 3_000 }, async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const door = await openDoor(t)
+  const holding = connect({ port: door.listener.port, host: '127.0.0.1', allowHalfOpen: true })
+  t.after(() => holding.destroy())
+  const stream = await door.streams.next()
+  const end = closed(stream)
+  let isClosed = false
+  void end.then(() => {
+    isClosed = true
+  })
+  stream.end()
+  await once(holding.resume(), 'end')
+  t.mock.timers.tick(5_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(isClosed, false, 'it may still be sending its last bytes')
+  t.mock.timers.tick(1_000)
+  assert.equal(await end, undefined)
+})
+
 test('a write to a stream that is gone is answered all the same, so that the buffer comes back', async (t) => {
   const door = await openDoor(t)
   await door.client()
