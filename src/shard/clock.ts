@@ -3,7 +3,12 @@
 
 import { performance } from 'node:perf_hooks'
 
-export class Clock {
+/** What a shard asks for the time: milliseconds since 1970, whole, never going back. */
+export interface Time {
+  nowMs(): number
+}
+
+export class Clock implements Time {
   readonly #offsetMs: number
 
   /** `notBeforeMs`: the last time that is known from before a restart. */

@@ -18,7 +18,7 @@ import { PacketDecoder, ProtocolError, reasonCodes, TopicTable, type Packet } fr
 import type { Store } from '../storage/index.ts'
 import { counterCells, type Counters, type Log } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
-import type { Clock } from './clock.ts'
+import type { Time } from './clock.ts'
 import { Commits } from './commits.ts'
 import { drainSends } from './drain-sends.ts'
 import { DropLog } from './drop-log.ts'
@@ -39,7 +39,7 @@ const longestTimerMs = 2_147_483_647
 export interface ShardWorld {
   readonly start: ShardStart
   readonly store: Store
-  readonly clock: Clock
+  readonly clock: Time
   readonly counters: Counters
   readonly log: Log
   alarm(name: string, message: string): void

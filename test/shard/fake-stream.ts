@@ -1,0 +1,124 @@
+// A connection without a network: what the shard writes is kept, what the peer sends is handed in, and when a write is
+// done is for the test to say.
+
+import assert from 'node:assert/strict'
+import type { ByteStream } from '../../src/transports/index.ts'
+
+const ignore = (): void => {}
+
+interface Write {
+  readonly buffer: Buffer
+  /** As it was when it was handed over: until `done` nobody may change it. */
+  readonly asHanded: Buffer
+  readonly done: () => void
+}
+
+export class FakeStream implements ByteStream {
+  readonly remoteAddress = '127.0.0.1'
+  readonly remotePort = 40_000
+  onData: (chunk: Buffer) => void = ignore
+  onClose: (error?: Error) => void = ignore
+  /** Every write that the peer has taken, one entry each. */
+  readonly taken: Buffer[] = []
+  /** Called with each write as it is taken. */
+  onTaken: (bytes: Buffer) => void = ignore
+  /** The peer does not read: writes wait for `take`. */
+  isStalled = false
+  isPaused = false
+  isEnded = false
+  isClosed = false
+  /** How many writes were handed over in all, and how many at most at one time. */
+  handedOver = 0
+  mostAtOnce = 0
+  readonly #waiting: Write[] = []
+  readonly #unread: Buffer[] = []
+
+  get waitingBytes(): number {
+    return this.#waiting.reduce((sum, { buffer }) => sum + buffer.length, 0)
+  }
+
+  write(buffer: Buffer, done: () => void): void {
+    // Too late: the bytes are lost, and that is told later, as by a socket.
+    if (this.isEnded) return queueMicrotask(done)
+    this.#waiting.push({ buffer, asHanded: Buffer.from(buffer), done })
+    this.handedOver += 1
+    this.mostAtOnce = Math.max(this.mostAtOnce, this.#waiting.length)
+    if (!this.isStalled) queueMicrotask(() => this.#takeAll())
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+    queueMicrotask(() => this.#handUnread())
+  }
+
+  end(): void {
+    if (this.isEnded) return
+    this.isEnded = true
+    this.onData = ignore
+    this.#closeWhenTaken()
+  }
+
+  destroy(): void {
+    this.isEnded = true
+    this.onData = ignore
+    queueMicrotask(() => this.#close())
+  }
+
+  /** The peer sends. While the reader stands still it waits in the peer's own buffers. */
+  arrive(bytes: Buffer): void {
+    if (this.isPaused) this.#unread.push(bytes)
+    else this.onData(bytes)
+  }
+
+  /** Bytes that the peer has sent and the shard has not asked for. */
+  get unreadBytes(): number {
+    return this.#unread.reduce((sum, chunk) => sum + chunk.length, 0)
+  }
+
+  /** The peer reads what was written; one write only, if asked so. */
+  take(only?: 'one'): void {
+    if (only === 'one') this.#takeOne()
+    else this.#takeAll()
+  }
+
+  /** The peer is gone, with what it has not read. */
+  break(error?: Error): void {
+    this.#close(error)
+  }
+
+  #takeAll(): void {
+    const { length } = this.#waiting
+    for (let count = 0; count < length; count++) this.#takeOne()
+  }
+
+  #takeOne(): void {
+    const write = this.#waiting.shift()
+    if (write === undefined) return
+    assert(write.buffer.equals(write.asHanded), 'a buffer was changed while the stream had it')
+    this.taken.push(write.asHanded)
+    this.onTaken(write.asHanded)
+    write.done()
+    this.#closeWhenTaken()
+  }
+
+  #handUnread(): void {
+    while (!this.isPaused && this.#unread.length > 0) this.onData(this.#unread.shift() ?? Buffer.alloc(0))
+  }
+
+  #closeWhenTaken(): void {
+    if (this.isEnded && this.#waiting.length === 0) queueMicrotask(() => this.#close())
+  }
+
+  #close(error?: Error): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.isEnded = true
+    this.onData = ignore
+    for (const { done } of this.#waiting.splice(0)) done()
+    this.onClose(error)
+  }
+}

@@ -1,0 +1,53 @@
+// A store in memory whose commits wait or fail as a test says.
+
+import { openMemoryStore, StorageFailure, type RecordRange, type Store } from '../../src/storage/index.ts'
+
+type Changes = Parameters<Store['commit']>[0]
+
+export class HeldStore implements Store {
+  readonly #inner = openMemoryStore()
+  /** Commits wait for `release`. */
+  isHeld = false
+  /** Commits are refused, as by a disk that is full. */
+  isFailing = false
+  /** What was asked to be committed, in order, the same again each time. */
+  readonly attempts: Changes[] = []
+  /** Readings of parts of a queue. */
+  readonly queueReads: RecordRange[] = []
+  reopenings = 0
+  readonly #waiting: (() => void)[] = []
+
+  async commit(changes: Changes): Promise<void> {
+    this.attempts.push(changes)
+    if (this.isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    if (this.isFailing) throw new StorageFailure('no space left on device')
+    await this.#inner.commit(changes)
+  }
+
+  /** What is being written gets to the disk, or fails if `isFailing`. */
+  release(): void {
+    for (const go of this.#waiting.splice(0)) go()
+  }
+
+  read(range: RecordRange): ReturnType<Store['read']> {
+    if (range.kind === 'queued') this.queueReads.push(range)
+    return this.#inner.read(range)
+  }
+
+  scanQueues(): ReturnType<Store['scanQueues']> {
+    return this.#inner.scanQueues()
+  }
+
+  countBodyReferences(): ReturnType<Store['countBodyReferences']> {
+    return this.#inner.countBodyReferences()
+  }
+
+  async reopen(): Promise<void> {
+    this.reopenings += 1
+    if (this.isFailing) throw new StorageFailure('no space left on device')
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close()
+  }
+}

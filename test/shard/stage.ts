@@ -1,0 +1,254 @@
+// A shard with a world of its own: the real core, a store in memory, streams without a network, and time that passes
+// when a test says so. Turns are real ones: the shard plans them with `setImmediate`, and `turns` waits for them.
+
+import type { TestContext } from 'node:test'
+import { defaultCoreSettings, type CoreSettings } from '../../src/core/index.ts'
+import {
+  AckPacket,
+  PacketDecoder,
+  parseTopicFilter,
+  reasonCodes,
+  TopicTable,
+  type AckType,
+  type ConnectPacket,
+  type ControlPacket,
+  type Packet,
+  type ProtocolVersion,
+  type PublishPacket,
+  type QoS,
+  type SubscriptionRequest,
+} from '../../src/protocol/index.ts'
+import { restoreBroker } from '../../src/shard/restore.ts'
+import { Shard } from '../../src/shard/shard.ts'
+import type { ShardStart } from '../../src/shard/index.ts'
+import { Counters, counterCells, createCounterTable, type CounterName, type Log } from '../../src/telemetry/index.ts'
+import { encode, encodePublish, type PublishFrame } from '../simulator/wire.ts'
+import { FakeStream } from './fake-stream.ts'
+import { HeldStore } from './held-store.ts'
+
+export interface StageOptions {
+  readonly core?: Partial<CoreSettings>
+  readonly start?: Partial<ShardStart>
+  readonly store?: HeldStore
+  readonly nowMs?: number
+}
+
+export const listener = {
+  name: 'default',
+  host: '127.0.0.1',
+  port: 1_883,
+  maxConnections: undefined,
+  isLoopback: true,
+  sharesPort: false,
+} as const
+
+/** So many passes of the event loop are more than anything here needs. */
+const enoughTurns = 8
+
+export class ShardStage {
+  readonly shard: Shard
+  readonly store: HeldStore
+  readonly lines: { level: string; event: string; fields: unknown }[] = []
+  readonly alarms: string[] = []
+  readonly clock: { now: number; nowMs(): number }
+  readonly #context: TestContext
+  readonly #counters: Counters
+
+  constructor(context: TestContext, options: StageOptions = {}) {
+    this.#context = context
+    context.mock.timers.enable({ apis: ['setTimeout'] })
+    const counters = createCounterTable(1)
+    this.#counters = new Counters(counters, 0)
+    this.store = options.store ?? new HeldStore()
+    this.clock = {
+      now: options.nowMs ?? 1_800_000_000_000,
+      nowMs(): number {
+        return this.now
+      },
+    }
+    this.shard = new Shard({
+      start: {
+        shardNumber: 0,
+        dataDirectory: '/nowhere',
+        listeners: [listener],
+        core: { ...defaultCoreSettings, ...options.core },
+        storage: { sync: 'commit', syncIntervalMs: 1_000 },
+        allowAnonymous: undefined,
+        maxPropertyBytes: 65_536,
+        maxUnsentBytesTotal: 1 << 30,
+        maxConnections: 1_000,
+        counters,
+        logLevel: 'debug',
+        ...options.start,
+      },
+      store: this.store,
+      clock: this.clock,
+      counters: this.#counters,
+      log: this.#log(),
+      alarm: (_, message) => this.alarms.push(message),
+      fail: (error) => {
+        throw error
+      },
+    })
+  }
+
+  /** As a shard that starts on what an earlier one has stored. */
+  static async restored(context: TestContext, options: StageOptions): Promise<ShardStage> {
+    const stage = new ShardStage(context, options)
+    await restoreBroker(stage.store, stage.shard.core, stage.clock.nowMs())
+    stage.shard.input({ kind: 'tick' })
+    await stage.turns()
+    return stage
+  }
+
+  counter(name: CounterName): number {
+    return this.#counters.cells[counterCells[name]] ?? 0
+  }
+
+  /** Lets the shard go on until it has nothing to do. */
+  async turns(count = enoughTurns): Promise<void> {
+    for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  async passMs(ms: number): Promise<void> {
+    this.clock.now += ms
+    this.#context.mock.timers.tick(ms)
+    await this.turns()
+  }
+
+  /** A connection that has said nothing yet. */
+  stranger(version: ProtocolVersion = 4): TestClient {
+    const client = new TestClient(new FakeStream(), version)
+    this.shard.accept(client.stream, listener)
+    return client
+  }
+
+  /** A client that has been let in. */
+  async client(clientId: string, options: Partial<ConnectPacket> = {}): Promise<TestClient> {
+    const client = this.stranger(options.version ?? 4)
+    client.connect(clientId, options)
+    await this.turns()
+    return client
+  }
+
+  /** A client that has subscribed. */
+  async subscriber(
+    clientId: string,
+    filter: string,
+    options: Partial<ConnectPacket> & { qos?: QoS } = {},
+  ): Promise<TestClient> {
+    const { qos = 2, ...connect } = options
+    const client = await this.client(clientId, connect)
+    client.subscribe([{ filter, qos }])
+    await this.turns()
+    return client
+  }
+
+  #log(): Log {
+    const line =
+      (level: string) =>
+      (event: string, fields?: unknown): void => {
+        this.lines.push({ level, event, fields })
+      }
+    return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
+  }
+}
+
+const topics = new TopicTable(1_024)
+
+export class TestClient {
+  readonly stream: FakeStream
+  readonly version: ProtocolVersion
+  /** Every packet that it has read, in order. */
+  readonly received: Packet[] = []
+  readonly #decoder: PacketDecoder
+
+  constructor(stream: FakeStream, version: ProtocolVersion) {
+    this.stream = stream
+    this.version = version
+    this.#decoder = new PacketDecoder({
+      role: 'client',
+      version,
+      topics,
+      maxPacketBytes: 0xfff_ffff,
+      maxPropertyBytes: 1 << 20,
+      maxTopicLevels: 65_535,
+    })
+    stream.onTaken = (bytes) => this.#read(bytes)
+  }
+
+  connect(clientId: string, options: Partial<ConnectPacket> = {}): void {
+    this.say({
+      type: 'connect',
+      version: this.version,
+      clientId,
+      cleanStart: true,
+      keepAliveSeconds: 0,
+      username: undefined,
+      password: undefined,
+      will: undefined,
+      properties: undefined,
+      isBridge: false,
+      ...options,
+    })
+  }
+
+  subscribe(
+    requests: readonly (Partial<Omit<SubscriptionRequest, 'filter'>> & { filter: string })[],
+    identifier?: number,
+  ): void {
+    this.say({
+      type: 'subscribe',
+      packetId: 1,
+      subscriptions: requests.map((request) => ({
+        qos: 2,
+        noLocal: false,
+        retainAsPublished: false,
+        retainHandling: 0,
+        ...request,
+        filter: parseTopicFilter(request.filter)!,
+      })),
+      properties: identifier === undefined ? undefined : { subscriptionIdentifier: identifier },
+    })
+  }
+
+  acknowledge(type: AckType, packetId: number): void {
+    this.say(new AckPacket(type, packetId, reasonCodes.success, undefined))
+  }
+
+  say(...packets: ControlPacket[]): void {
+    this.stream.arrive(Buffer.concat(packets.map((packet) => encode(packet, this.version))))
+  }
+
+  /** All in one chunk. */
+  publish(...frames: PublishFrame[]): void {
+    this.stream.arrive(Buffer.concat(frames.map((frame) => encodePublish(frame, this.version))))
+  }
+
+  of<Type extends Packet['type']>(type: Type): Extract<Packet, { type: Type }>[] {
+    return this.received.filter((packet): packet is Extract<Packet, { type: Type }> => packet.type === type)
+  }
+
+  get last(): Packet | undefined {
+    return this.received.at(-1)
+  }
+
+  /** Types of what it has read, in order. */
+  get types(): string[] {
+    return this.received.map((packet) => packet.type)
+  }
+
+  get payloads(): string[] {
+    return this.of('publish').map(payloadOf)
+  }
+
+  #read(bytes: Buffer): void {
+    this.#decoder.push(bytes)
+    for (let packet = this.#decoder.next(); packet !== undefined; packet = this.#decoder.next())
+      this.received.push(packet)
+  }
+}
+
+export function payloadOf(packet: PublishPacket): string {
+  return packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)
+}
