@@ -1,5 +1,6 @@
 // Where this node keeps what it must not lose.
 
+import { randomUUID } from 'node:crypto'
 import { mkdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
@@ -35,7 +36,7 @@ export type PreparedDirectory =
 /** Makes the directory where it is missing (for its owner alone) and checks that this process can write there. */
 export async function prepareDataDirectory(path: string): Promise<PreparedDirectory> {
   const directory = resolve(path)
-  const probe = join(directory, `.write-probe-${process.pid}`)
+  const probe = join(directory, `.write-probe-${randomUUID()}`)
   try {
     await makeDirectory(directory)
     await writeFile(probe, '')

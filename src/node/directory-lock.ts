@@ -6,6 +6,7 @@
 // is always 1. So the holder's start is compared too, where the system tells it (Linux). What this file cannot see (a
 // holder in another container) the database's own lock does.
 
+import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -44,7 +45,7 @@ const inUse = (directory: string, pid: number): string =>
 
 /** The file appears with its content or not at all. False: there is one already. */
 async function createWhole(path: string, content: string): Promise<boolean> {
-  const draft = `${path}.${process.pid}`
+  const draft = `${path}.${randomUUID()}`
   await writeFile(draft, content, { mode: 0o600 })
   try {
     await link(draft, path)
@@ -80,7 +81,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
 
 /** Moves a dead holder's lock away. Where a third starter has just replaced it, its live lock is put back. */
 async function setAsideStale(path: string, content: string): Promise<void> {
-  const aside = `${path}.stale.${process.pid}`
+  const aside = `${path}.stale.${randomUUID()}`
   try {
     await rename(path, aside)
   } catch (error) {
