@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { World, type Client } from '../simulator/world.ts'
+import { World, type Client, type Wire } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
@@ -128,6 +128,29 @@ describe('mqtt.max_stored_messages', () => {
   })
 })
 
+/** A client that sends so many QoS 2 packets and releases none. */
+function unreleased(world: World, version: 3 | 4 | 5, count: number): Wire {
+  const bare = world.wire({ version })
+  bare.send({
+    type: 'connect',
+    version,
+    clientId: 'me',
+    cleanStart: true,
+    keepAliveSeconds: 0,
+    username: undefined,
+    password: undefined,
+    will: undefined,
+    properties: undefined,
+    isBridge: false,
+  })
+  for (let packetId = 1; packetId <= count; packetId++) bare.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId })
+  world.settle()
+  return bare
+}
+
+const acknowledgements = (wire: Wire): number[] =>
+  wire.received.flatMap((packet) => (packet.type === 'pubrec' ? [packet.reasonCode] : []))
+
 describe('the limits of retained messages', () => {
   test('retainer.max_retained_messages: one topic more is not remembered, but delivered; a known one still changes', () => {
     const world = new World({ settings: { maxRetainedMessages: 2 } })
@@ -206,6 +229,36 @@ describe('mqtt.max_parked_packets', () => {
     world.passSeconds(2)
     assert.equal(world.view.sessions, 0)
     assert.equal(world.view.connections, 0)
+  })
+})
+
+describe('mqtt.max_awaiting_rel', () => {
+  test('a 5.0 client with so many unreleased QoS 2 packets is refused one more, until it releases one', () => {
+    const world = new World({ settings: { maxAwaitingRelease: 3, receiveMaximum: 10 } })
+    const listener = world.subscriber('a')
+    const wire = unreleased(world, 5, 4)
+    assert.deepEqual(acknowledgements(wire), [0, 0, 0, reasonCodes.quotaExceeded])
+    assert.equal(listener.payloads.length, 3)
+    wire.sendBytes(Buffer.from('62020001', 'hex'))
+    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 4 })
+    world.settle()
+    assert.deepEqual(acknowledgements(wire).slice(4), [0])
+    assert.equal(world.view.client('me')?.unreleased, 3)
+  })
+
+  for (const version of [3, 4] as const) {
+    test(`MQTT ${version}: an older client, which can not be told, is served beyond it`, () => {
+      const world = new World({ settings: { maxAwaitingRelease: 3 } })
+      assert.deepEqual(acknowledgements(unreleased(world, version, 5)), [0, 0, 0, 0, 0])
+    })
+  }
+
+  test('what it sends again is no further one', () => {
+    const world = new World({ settings: { maxAwaitingRelease: 1 } })
+    const wire = unreleased(world, 5, 1)
+    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 1, dup: true })
+    world.settle()
+    assert.deepEqual(acknowledgements(wire), [reasonCodes.noMatchingSubscribers, reasonCodes.success])
   })
 })
 

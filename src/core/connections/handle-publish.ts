@@ -105,11 +105,23 @@ function mayBeTaken(
     })
     return false
   }
+  if (!isRepeated && packet.qos === 2 && mayHaveNoMore(state, connection, open.session)) {
+    refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+    return false
+  }
   // What is there already asks nothing of the disk: refused, its packet id would stay taken for ever.
   if (isRepeated || state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
   if (connection.version === 5) refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
   else waitForStorage(state, connection, open, packet)
   return false
+}
+
+/**
+ * mqtt.max_awaiting_rel, of a session over all its connections. A 3.x client can not be told, and were it only paused,
+ * its PUBREL would wait behind what it has sent already: its ids (65,535 at most) end with `awaitReleaseTimeoutMs`.
+ */
+function mayHaveNoMore(state: BrokerState, connection: Connection, session: Session): boolean {
+  return connection.version === 5 && (session.incoming?.size ?? 0) >= state.settings.maxAwaitingRelease
 }
 
 function isKept(state: BrokerState, session: Session, packet: PublishPacket, message: Message): boolean {
