@@ -1,0 +1,236 @@
+// What was promised is on disk first: acknowledgements, closings and readings that wait for a batch, and what happens
+// while the disk does not do what it is asked to.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { ShardStage, type TestClient } from './stage.ts'
+
+const durable5 = { version: 5, cleanStart: false, properties: { sessionExpiryIntervalSeconds: 1_000 } } as const
+const durable4 = { version: 4, cleanStart: false } as const
+
+async function withSleeper(stage: ShardStage): Promise<void> {
+  const sleeper = await stage.subscriber('sleeper', 'kept', durable5)
+  sleeper.stream.break()
+  await stage.turns()
+}
+
+const acksOf = (client: TestClient) =>
+  client.received.flatMap((packet) =>
+    packet.type === 'puback' || packet.type === 'pubrec' ? [`${packet.type} ${packet.packetId}`] : [],
+  )
+
+test('an acknowledgement of what must be kept leaves when its batch is on disk', async (context) => {
+  const stage = new ShardStage(context)
+  await withSleeper(stage)
+  const publisher = await stage.client('publisher')
+  stage.store.isHeld = true
+  publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 9 })
+  await stage.turns()
+  assert.deepEqual(acksOf(publisher), [])
+  stage.store.release()
+  await stage.turns()
+  assert.deepEqual(acksOf(publisher), ['puback 9'])
+})
+
+test('an acknowledgement that waits is passed by none of the same connection, and holds up no other', async (context) => {
+  const stage = new ShardStage(context)
+  await withSleeper(stage)
+  const publisher = await stage.client('publisher')
+  const other = await stage.client('other')
+  stage.store.isHeld = true
+  publisher.publish(
+    { topic: 'kept', payload: 'x', qos: 1, packetId: 1 },
+    { topic: 'nobody', payload: 'x', qos: 2, packetId: 2 },
+    { topic: 'nobody', payload: 'x', qos: 1, packetId: 3 },
+  )
+  other.publish({ topic: 'nobody', payload: 'x', qos: 1, packetId: 4 })
+  await stage.turns()
+  assert.deepEqual(acksOf(publisher), [])
+  assert.deepEqual(acksOf(other), ['puback 4'])
+  stage.store.isHeld = false
+  stage.store.release()
+  await stage.turns()
+  assert.deepEqual(acksOf(publisher), ['puback 1', 'pubrec 2', 'puback 3'])
+})
+
+test('turns that happen while a batch is being written gather into the next one', async (context) => {
+  const stage = new ShardStage(context)
+  await withSleeper(stage)
+  const publisher = await stage.client('publisher')
+  stage.store.isHeld = true
+  const before = stage.store.attempts.length
+  for (let packetId = 1; packetId <= 5; packetId++) {
+    publisher.publish({ topic: 'kept', payload: `${packetId}`, qos: 1, packetId })
+    await stage.turns()
+  }
+  assert.equal(stage.store.attempts.length - before, 1)
+  stage.store.release()
+  await stage.turns()
+  assert.deepEqual(acksOf(publisher), ['puback 1'])
+  assert.equal(stage.store.attempts.length - before, 2)
+  stage.store.release()
+  await stage.turns()
+  assert.deepEqual(acksOf(publisher), ['puback 1', 'puback 2', 'puback 3', 'puback 4', 'puback 5'])
+})
+
+test('a batch that fails is written again, the same one, and nothing that waits for it leaves before', async (context) => {
+  const stage = new ShardStage(context)
+  await withSleeper(stage)
+  const publisher = await stage.client('publisher', { version: 5 })
+  stage.store.isFailing = true
+  publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
+  await stage.turns()
+  const failed = stage.store.attempts.at(-1)
+  const attempts = stage.store.attempts.length
+  await stage.passMs(100)
+  await stage.passMs(200)
+  assert.equal(stage.store.attempts.length, attempts + 2)
+  assert.equal(stage.store.attempts.at(-1), failed, 'the same batch and no other')
+  assert.deepEqual(acksOf(publisher), [])
+  assert.match(stage.alarms[0]!, /^the disk fails/)
+
+  publisher.publish({ topic: 'kept', payload: 'y', qos: 1, packetId: 2 }, { topic: 'nobody', payload: 'z', qos: 0 })
+  await stage.turns()
+  assert.deepEqual(acksOf(publisher), [], 'its answer may not pass the one that waits')
+
+  stage.store.isFailing = false
+  await stage.passMs(400)
+  assert.deepEqual(
+    publisher.of('puback').map(({ packetId, reasonCode }) => [packetId, reasonCode]),
+    [
+      [1, reasonCodes.success],
+      [2, reasonCodes.quotaExceeded],
+    ],
+  )
+  assert.equal(stage.alarms.at(-1), 'the disk serves again')
+  const woken = await stage.client('sleeper', durable5)
+  assert.deepEqual(woken.payloads, ['x'])
+})
+
+test('while the disk fails a 5.0 client is refused what would have to be kept, and served the rest', async (context) => {
+  const stage = new ShardStage(context)
+  await withSleeper(stage)
+  const trigger = await stage.client('trigger')
+  const publisher = await stage.client('publisher', { version: 5 })
+  const subscriber = await stage.subscriber('subscriber', 'live')
+  stage.store.isFailing = true
+  trigger.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
+  await stage.turns()
+  publisher.publish(
+    { topic: 'kept', payload: 'y', qos: 1, packetId: 1 },
+    { topic: 'live', payload: 'z', qos: 1, packetId: 2 },
+  )
+  await stage.turns()
+  assert.deepEqual(
+    publisher.of('puback').map(({ packetId, reasonCode }) => [packetId, reasonCode]),
+    [
+      [1, reasonCodes.quotaExceeded],
+      [2, reasonCodes.success],
+    ],
+  )
+  assert.deepEqual(subscriber.payloads, ['z'])
+})
+
+test('while the disk fails a 3.x client is not read from, and then nothing of it is lost or changed in order', async (context) => {
+  const stage = new ShardStage(context)
+  await withSleeper(stage)
+  const trigger = await stage.client('trigger')
+  const publisher = await stage.client('publisher')
+  const subscriber = await stage.subscriber('live', '#')
+  stage.store.isFailing = true
+  trigger.publish({ topic: 'kept', payload: '0', qos: 1, packetId: 1 })
+  await stage.turns()
+  publisher.publish(
+    { topic: 'kept', payload: '1', qos: 1, packetId: 1 },
+    { topic: 'other', payload: '2', qos: 0 },
+    { topic: 'kept', payload: '3', qos: 1, packetId: 3 },
+  )
+  await stage.turns()
+  assert.equal(publisher.stream.isPaused, true)
+  publisher.publish({ topic: 'other', payload: '4', qos: 1, packetId: 4 })
+  publisher.publish({ topic: 'kept', payload: '5', qos: 1, packetId: 5 })
+  await stage.turns()
+  assert.deepEqual(subscriber.payloads, ['0'])
+  stage.store.isFailing = false
+  await stage.passMs(10_000)
+  assert.equal(publisher.stream.isPaused, false)
+  assert.equal(publisher.stream.unreadBytes, 0)
+  assert.deepEqual(subscriber.payloads, ['0', '1', '2', '3', '4', '5'])
+  assert.deepEqual(acksOf(publisher), ['puback 1', 'puback 3', 'puback 4', 'puback 5'])
+  const woken = await stage.client('sleeper', durable5)
+  assert.deepEqual(woken.payloads, ['0', '1', '3', '5'])
+})
+
+test('a 3.x client that is ahead of a slow disk is not read from until half of it is answered', async (context) => {
+  const stage = new ShardStage(context, { core: { receiveMaximum: 4 } })
+  await withSleeper(stage)
+  const publisher = await stage.client('publisher')
+  stage.store.isHeld = true
+  for (let packetId = 1; packetId <= 12; packetId++)
+    publisher.publish({ topic: 'kept', payload: `${packetId}`, qos: 1, packetId })
+  await stage.turns()
+  assert.equal(publisher.stream.isPaused, true)
+  for (let round = 0; round < 12; round++) {
+    stage.store.release()
+    await stage.turns()
+  }
+  assert.equal(publisher.stream.isPaused, false)
+  assert.deepEqual(
+    publisher.of('puback').map(({ packetId }) => packetId),
+    Array.from({ length: 12 }, (_, index) => index + 1),
+  )
+})
+
+test('a connection is closed when what it is still owed has left, and not before', async (context) => {
+  const stage = new ShardStage(context)
+  await withSleeper(stage)
+  const publisher = await stage.client('publisher', { version: 5 })
+  stage.store.isHeld = true
+  publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
+  // [MQTT5-3.1.0-2] A second CONNECT.
+  publisher.connect('publisher')
+  await stage.turns()
+  assert.deepEqual([publisher.stream.isEnded, publisher.types], [false, ['connack']])
+  stage.store.isHeld = false
+  stage.store.release()
+  await stage.turns()
+  assert.deepEqual([publisher.stream.isClosed, publisher.types], [true, ['connack', 'puback', 'disconnect']])
+})
+
+test('a queue is read when the batches before it are on disk', async (context) => {
+  const stage = new ShardStage(context)
+  await withSleeper(stage)
+  const publisher = await stage.client('publisher')
+  stage.store.isHeld = true
+  publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
+  await stage.turns()
+  const woken = stage.stranger(5)
+  woken.connect('sleeper', durable5)
+  await stage.turns()
+  assert.deepEqual([stage.store.queueReads.length, woken.types], [0, []])
+  stage.store.isHeld = false
+  stage.store.release()
+  await stage.turns()
+  assert.ok(stage.store.queueReads.length > 0)
+  assert.deepEqual(woken.types, ['connack', 'publish'])
+  assert.deepEqual(woken.payloads, ['x'])
+})
+
+test('a durable 3.1.1 client is told of its session and of its subscription when they are on disk', async (context) => {
+  const stage = new ShardStage(context)
+  stage.store.isHeld = true
+  const client = stage.stranger(4)
+  client.connect('durable', durable4)
+  await stage.turns()
+  assert.deepEqual(client.types, [])
+  stage.store.release()
+  await stage.turns()
+  assert.deepEqual(client.types, ['connack'])
+  client.subscribe([{ filter: 'a' }])
+  await stage.turns()
+  assert.deepEqual(client.types, ['connack'])
+  stage.store.release()
+  await stage.turns()
+  assert.deepEqual(client.types, ['connack', 'suback'])
+})
