@@ -50,6 +50,15 @@ before(async () => {
 
 after(() => rmSync(model, { recursive: true, force: true }))
 
+test('a table that was being written when the process was killed is no damage', async (context) => {
+  const stage = stageOf(context, 'killed')
+  const table = readdirSync(stage.directory).find((name) => name.endsWith('.ldb'))
+  const bytes = readFileSync(join(stage.directory, table ?? ''))
+  writeFileSync(join(stage.directory, '000999.ldb'), bytes.subarray(0, bytes.length / 2))
+  assert.equal((await recordsServed(stage)).size, expected.size)
+  assert.deepEqual(stage.alarms, [])
+})
+
 for (const left of ['closed', 'killed'] as const) {
   describe(`a database that was ${left}`, () => {
     test('is opened whole and without an alarm if nothing is wrong with it', async (context) => {

@@ -6,7 +6,15 @@ import { BatchJournal, type Gap } from '../batch-journal.ts'
 import { isDamage, LevelDatabase } from '../level-database.ts'
 import { OperationList } from '../operation-list.ts'
 import type { StorageAlarm } from '../store.ts'
-import { databaseFiles, droppedFromLog, freeDamagedPath, isLog, isTable, linkFiles } from './database-files.ts'
+import {
+  databaseFiles,
+  droppedFromLog,
+  freeDamagedPath,
+  isLog,
+  isTable,
+  linkFiles,
+  numberOfFile,
+} from './database-files.ts'
 import { finishInterruptedSalvage, salvage } from './salvage.ts'
 import { type NeededFiles, neededFiles } from './manifest.ts'
 import { breakSeal, brokenPromise, readSeal, type Seal } from './seal.ts'
@@ -60,9 +68,11 @@ async function suspicionOf(directory: string, seal: Seal): Promise<string | unde
   if (!files.has('CURRENT')) return 'CURRENT is missing'
   const broken = brokenPromise(seal, files)
   if (broken !== undefined) return broken
-  const wrong = wrongFile(files, await neededFiles(directory))
+  const needed = await neededFiles(directory)
+  const wrong = wrongFile(files, needed)
   if (wrong !== undefined) return wrong
-  const tables = [...files].filter(([name]) => isTable(name))
+  // A table that the list does not name is one that was being written when the process was killed: LevelDB deletes it.
+  const tables = [...files].filter(([name]) => isTable(name) && needed?.tables.has(numberOfFile(name)) !== false)
   const tableBytes = tables.reduce((sum, [, bytes]) => sum + bytes, 0)
   if (tableBytes > alwaysCheckedBytes && openingsOf(seal) < disorderlyOpenings) return undefined
   for (const [name] of tables) {
