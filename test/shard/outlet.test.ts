@@ -56,13 +56,13 @@ class OutletModel {
   }
 
   appendRange(which: number, skipped: number, length: number): void {
-    const chunk = this.chunks[which]!
-    const start = Math.min(chunk.length, this.next[which]! + skipped) % chunk.length
+    const chunk = this.chunks[which]
+    const start = Math.min(chunk.length, this.next[which] + skipped) % chunk.length
     const end = Math.min(chunk.length, start + length)
     const at = this.outlet.appendRange(chunk, start, end)
     const bytes = Buffer.from(chunk.subarray(start, end))
     // As `passFrame` does: the first byte is another one for each receiver.
-    bytes[0] = this.outlet.buffer[at] = (bytes[0]! + 1) & 0xff
+    bytes[0] = this.outlet.buffer[at] = (bytes[0] + 1) & 0xff
     this.expected.push(bytes)
     this.next[which] = end === chunk.length ? 0 : end
   }
@@ -77,7 +77,7 @@ class OutletModel {
   /** Another drain begins. Between two of them bytes of a slab that no message has had yet are written. */
   drainAnew(which: number): void {
     this.owner.draining++
-    this.#freshBytes(chunkBytes).copy(this.chunks[which]!, this.next[which]!, this.next[which])
+    this.#freshBytes(chunkBytes).copy(this.chunks[which], this.next[which], this.next[which])
   }
 
   endTurn(): void {
@@ -138,7 +138,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 test('the stream gets exactly what was appended, in order, and every buffer comes back', () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
       const model = new OutletModel()
       for (const act of steps) act(model)
       model.finish()
@@ -147,13 +147,13 @@ test('the stream gets exactly what was appended, in order, and every buffer come
       assert.equal(model.owner.buffers.takenBytes, 0)
       assert.equal(model.outlet.unsentBytes, 0)
     }),
-    { numRuns: 400, seed: 20_261_121 },
+    { numRuns: 60, seed: 20_261_121 },
   )
 })
 
 test('bytes that a slab gets after a drain are not taken for those that were copied ahead', () => {
   const model = new OutletModel()
-  const slab = model.chunks[0]!
+  const slab = model.chunks[0]
   model.appendRange(0, 0, 100)
   slab.fill(0xee, 100)
   model.owner.draining++
