@@ -163,7 +163,7 @@ test('a signal during the start is not lost', async (t) => {
 
 test('a signal and its echo, as npm makes one, are one stop in good order', async (t) => {
   const broker = await startBroker(t)
-  const client = connect(broker.port, '127.0.0.1')
+  const client = connect(broker.port, '127.0.0.1').on('error', () => {})
   await once(client, 'connect')
   broker.process.child.kill('SIGINT')
   await broker.process.until(/stopping/)
