@@ -1,58 +1,76 @@
 /* A library to be preloaded into the broker. It notes how much of each file has been synced, so that a test can take
  * away the rest, as a power cut would.
  *
- * Lines of $UNSYNCED_LOG, each written after the call has succeeded:
- *   S <bytes> <path>          fsync or fdatasync: so long was the file then
- *   R <old path>\t<new path>  rename
+ * Lines of $UNSYNCED_LOG: <bytes> <inode>, so much of the file is safe. Zero for a file that has just been made or emptied: its
+ * inode may have been another's. What is written while a sync is under way does not count.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void note(const char *line, size_t length) {
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static void note(const struct stat *status) {
   const char *path = getenv("UNSYNCED_LOG");
-  int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+  int fd = path ? REAL(open)(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+  char line[64];
   if (fd < 0) return;
-  if (write(fd, line, length) < 0) abort();
+  int length = snprintf(line, sizeof line, "%lld %llu\n", (long long)status->st_size, (unsigned long long)status->st_ino);
+  if (write(fd, line, (size_t)length) != length) abort();
   close(fd);
 }
 
-static void note_synced(int fd) {
-  char link[64], path[PATH_MAX], line[PATH_MAX + 64];
+static int note_if_empty(int fd) {
   struct stat status;
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t length = readlink(link, path, sizeof path - 1);
-  if (length <= 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  path[length] = 0;
-  note(line, (size_t)snprintf(line, sizeof line, "S %lld %s\n", (long long)status.st_size, path));
+  if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0) note(&status);
+  return fd;
 }
 
-int fsync(int fd) {
-  int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
-  int result = real(fd);
-  if (result == 0) note_synced(fd);
+static int sync_by(int (*sync)(int), int fd) {
+  struct stat status;
+  int is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  int result = sync(fd);
+  if (result == 0 && is_file) note(&status);
   return result;
 }
 
-int fdatasync(int fd) {
-  int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
-  int result = real(fd);
-  if (result == 0) note_synced(fd);
-  return result;
+int fsync(int fd) { return sync_by(REAL(fsync), fd); }
+
+int fdatasync(int fd) { return sync_by(REAL(fdatasync), fd); }
+
+/* Either name serves for both: on 64-bit systems they are one. */
+static int open_by(int (*real)(const char *, int, ...), const char *path, int flags, mode_t mode) {
+  int fd = real(path, flags, mode);
+  return (flags & (O_CREAT | O_TRUNC)) ? note_if_empty(fd) : fd;
 }
 
-int rename(const char *from, const char *to) {
-  int (*real)(const char *, const char *) = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
-  char old_path[PATH_MAX], new_path[PATH_MAX], line[2 * PATH_MAX + 8];
-  char *known = realpath(from, old_path);
-  int result = real(from, to);
-  if (result == 0 && known && realpath(to, new_path))
-    note(line, (size_t)snprintf(line, sizeof line, "R %s\t%s\n", old_path, new_path));
-  return result;
+static mode_t mode_in(int flags, va_list rest) { return (flags & (O_CREAT | O_TMPFILE)) ? va_arg(rest, mode_t) : 0; }
+
+int open(const char *path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  int fd = open_by(REAL(open), path, flags, mode_in(flags, rest));
+  va_end(rest);
+  return fd;
+}
+
+int open64(const char *path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  int fd = open_by(REAL(open64), path, flags, mode_in(flags, rest));
+  va_end(rest);
+  return fd;
+}
+
+FILE *fopen64(const char *path, const char *mode) {
+  FILE *file = REAL(fopen64)(path, mode);
+  if (file && mode[0] != 'r') note_if_empty(fileno(file));
+  return file;
 }

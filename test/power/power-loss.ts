@@ -1,6 +1,6 @@
 // A power cut, as far as files can tell: what was not synced is gone. lose-unsynced.c notes in the broker what was synced;
-// here the rest is taken away once the broker is dead. The noted size of a file is a time between its last sync
-// and the note of it, so a write that nobody waited for may survive: as on a real disk.
+// here the rest is taken away once the broker is dead. A file of which nothing was ever synced is gone altogether, name and
+// all; a name that was changed stays changed, whether or not what it names is safe.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs'
@@ -16,13 +16,13 @@ export class PowerLoss {
   takenBytes: number
   readonly #log: string
   readonly #dataDirectory: string
-  /** What survived the last cut is safe, whoever synced it. */
-  #safeBytes: Map<string, number>
+  /** By inode. What survived the last cut is safe, whoever synced it. */
+  #safeBytes: Map<number, number>
 
   /** Compiles the library into `folder`; needs gcc. */
   constructor(folder: string, dataDirectory: string) {
     const library = join(folder, 'lose-unsynced.so')
-    execFileSync('gcc', ['-O2', '-shared', '-fPIC', '-o', library, source, '-ldl'])
+    execFileSync('gcc', ['-O1', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library, source, '-ldl'])
     this.#log = join(folder, 'synced.log')
     this.#dataDirectory = dataDirectory
     this.#safeBytes = new Map()
@@ -33,29 +33,24 @@ export class PowerLoss {
   /** The broker is dead. Every file of its data directory is cut to what was synced of it. */
   strike(): void {
     const synced = this.#readSynced()
+    this.#safeBytes = new Map()
     for (const path of filesBelow(this.#dataDirectory)) {
-      const size = statSync(path).size
-      const safe = Math.min(size, synced.get(path) ?? 0)
+      const { size, ino } = statSync(path)
+      const safe = Math.min(size, synced.get(ino) ?? 0)
       this.takenBytes += size - safe
-      if (safe < size) truncateSync(path, safe)
-      synced.set(path, safe)
+      if (safe === 0) rmSync(path)
+      else if (safe < size) truncateSync(path, safe)
+      if (safe > 0) this.#safeBytes.set(ino, safe)
     }
-    this.#safeBytes = synced
     rmSync(this.#log, { force: true })
   }
 
-  #readSynced(): Map<string, number> {
+  #readSynced(): Map<number, number> {
     const synced = new Map(this.#safeBytes)
     const text = existsSync(this.#log) ? readFileSync(this.#log, 'utf8') : ''
     for (const line of text.split('\n')) {
-      if (line.startsWith('S ')) {
-        const [, bytes, path] = /^S (\d+) (.*)$/.exec(line) ?? []
-        synced.set(path, Math.max(Number(bytes), synced.get(path) ?? 0))
-      } else if (line.startsWith('R ')) {
-        const [from, to] = line.slice(2).split('\t')
-        synced.set(to, synced.get(from) ?? 0)
-        synced.delete(from)
-      }
+      const [bytes, inode] = line.split(' ').map(Number)
+      if (inode !== undefined) synced.set(inode, bytes)
     }
     return synced
   }
