@@ -22,7 +22,7 @@ import { releaseBody, remove } from './delivery/stored-queue.ts'
 import type { Input } from './inputs.ts'
 import type { Batch, Outputs } from './outputs.ts'
 import type { CoreSettings } from './settings.ts'
-import { handleTick, recordClock } from './time/handle-tick.ts'
+import { handleTick } from './time/handle-tick.ts'
 import { restore, restoreQueue } from './time/restore.ts'
 import { BrokerView } from './views/broker-view.ts'
 
@@ -68,11 +68,12 @@ export class BrokerCore {
 function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }>): void {
   switch (input.kind) {
     case 'connection-opened':
-      state.deadlines.add(state.nowMs + state.settings.idleTimeoutMs, 'idle-timeout', input.connection)
+      state.deadlines.set('idle-timeout', input.connection, state.nowMs + state.settings.idleTimeoutMs)
       return
     case 'protocol-fault':
       return handleFault(state, input.connection, input.error)
     case 'connection-closed':
+      state.deadlines.cancel('idle-timeout', input.connection)
       return handleConnectionClosed(state, input.connection)
     case 'unsent-bytes':
       return handleUnsentBytes(state, input.connection, input.bytes)
@@ -157,7 +158,6 @@ function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: '
 /** [MQTT5-3.14: 0x8B] Sessions that are stored stay as they are. */
 function shutDown(state: BrokerState): void {
   state.isShuttingDown = true
-  recordClock(state)
   for (const session of state.sessions.values()) {
     if (session.connection === undefined) continue
     endConnection(state, session.connection, {

@@ -18,6 +18,9 @@ import { RetainedTree, Routes } from './topics/index.ts'
 const maxDropEvents = 64
 const dropEventWindowMs = 100
 
+/** How far the clock may have gone on beyond what is stored of it. */
+const clockRecordIntervalMs = 60_000
+
 export interface BrokerCounts {
   publishesReceived: number
   publishesSent: number
@@ -71,6 +74,7 @@ export class BrokerState {
   readonly outputs: Outputs
   #dropEvents = 0
   #dropEventsSinceMs = 0
+  #clockRecordedMs = -Infinity
   #lastQuestion: QuestionId = 0
   #lastAssigned = 0
   #lastBody = 0
@@ -116,9 +120,17 @@ export class BrokerState {
 
   startNextBatch(): Batch {
     const taken = this.gathering
+    if (taken.changes.length > 0) this.#recordClock(taken)
     this.committing.push(taken)
     this.gathering = newBatch(taken.number + 1)
     return taken
+  }
+
+  /** So that after a restart time never goes back behind what is stored, whatever the machine's clock says. */
+  #recordClock(batch: Batch): void {
+    if (this.nowMs - this.#clockRecordedMs < clockRecordIntervalMs) return
+    this.#clockRecordedMs = this.nowMs
+    batch.changes.push({ change: 'put', record: { kind: 'fact', name: 'clock', value: String(this.nowMs) } })
   }
 
   countDrop(session: Session | undefined, message: Message, reason: DropReason): void {

@@ -1,12 +1,12 @@
 // What is to happen at a time: a binary heap by time, so that the next deadline is always at hand and none costs a
-// timer of its own.
+// timer of its own. There is at most one of each kind for each subject, so a client that comes and goes a thousand
+// times an hour leaves nothing behind.
 //
-//             5
-//          9     7        the parent is never later than its children; equal times leave in the order of coming
-//        12 11  8
-//
-// An entry is never taken out early: what it was for may have changed, and whoever is called looks again. So each
-// connection and session keeps few entries, and setting a later deadline costs nothing until the earlier one is due.
+//   places:  keep-alive: connection -> entry        heap:          5
+//            session-expiry: client id -> entry                 9     7      the parent is never later than its
+//            ...                                              12 11  8       children; equal times leave in the
+//                                                                            order of coming
+//   Each entry knows its index in the heap: it is moved or taken out from where it is.
 
 import type { Connection } from './connection.ts'
 
@@ -18,18 +18,25 @@ export type DeadlineKind =
   | 'retry'
   | 'await-release'
   | 'retained-expiry'
-  | 'clock-record'
+
+/** A connection, a client id or a topic, as the kind says. */
+export type DeadlineSubject = Connection | string
 
 export interface Deadline {
   readonly atMs: number
-  readonly order: number
   readonly kind: DeadlineKind
-  /** A connection, a client id or a topic, as the kind says. */
-  readonly subject: Connection | string
+  readonly subject: DeadlineSubject
+}
+
+interface Entry extends Deadline {
+  atMs: number
+  order: number
+  index: number
 }
 
 export class Deadlines {
-  readonly #heap: Deadline[] = []
+  readonly #heap: Entry[] = []
+  readonly #places = new Map<DeadlineKind, Map<DeadlineSubject, Entry>>()
   #order = 0
 
   get size(): number {
@@ -41,52 +48,89 @@ export class Deadlines {
     return this.#heap.length === 0 ? Infinity : this.#heap[0].atMs
   }
 
-  add(atMs: number, kind: DeadlineKind, subject: Connection | string): void {
-    const heap = this.#heap
-    heap.push({ atMs, order: this.#order++, kind, subject })
-    let index = heap.length - 1
-    while (index > 0) {
-      const parent = (index - 1) >> 1
-      if (isBefore(heap[parent], heap[index])) break
-      swap(heap, parent, index)
-      index = parent
+  /** In place of the one that this subject has of this kind. */
+  set(kind: DeadlineKind, subject: DeadlineSubject, atMs: number): void {
+    const place = this.#placeFor(kind)
+    const known = place.get(subject)
+    if (known !== undefined) {
+      known.atMs = atMs
+      known.order = this.#order++
+      this.#settle(known)
+      return
     }
+    const entry: Entry = { atMs, kind, subject, order: this.#order++, index: this.#heap.length }
+    place.set(subject, entry)
+    this.#heap.push(entry)
+    this.#rise(entry)
   }
 
-  /** The first entry that is due, or undefined. */
+  cancel(kind: DeadlineKind, subject: DeadlineSubject): void {
+    const entry = this.#places.get(kind)?.get(subject)
+    if (entry !== undefined) this.#takeOut(entry)
+  }
+
+  /** The first one that is due, or undefined. */
   takeDue(nowMs: number): Deadline | undefined {
-    const heap = this.#heap
-    if (heap.length === 0 || heap[0].atMs > nowMs) return undefined
-    const first = heap[0]
-    const last = heap.pop()
-    if (last !== undefined && heap.length > 0) {
-      heap[0] = last
-      this.#sink()
-    }
+    const first = this.#heap.at(0)
+    if (first === undefined || first.atMs > nowMs) return undefined
+    this.#takeOut(first)
     return first
   }
 
-  #sink(): void {
-    const heap = this.#heap
-    let index = 0
-    for (;;) {
-      let least = index
-      for (const child of [2 * index + 1, 2 * index + 2]) {
-        if (child < heap.length && isBefore(heap[child], heap[least])) least = child
-      }
-      if (least === index) return
-      swap(heap, least, index)
-      index = least
+  #placeFor(kind: DeadlineKind): Map<DeadlineSubject, Entry> {
+    let place = this.#places.get(kind)
+    if (place === undefined) {
+      place = new Map()
+      this.#places.set(kind, place)
     }
+    return place
+  }
+
+  #takeOut(entry: Entry): void {
+    this.#places.get(entry.kind)?.delete(entry.subject)
+    const last = this.#heap.pop()
+    if (last === undefined || last === entry) return
+    this.#putAt(entry.index, last)
+    this.#settle(last)
+  }
+
+  #settle(entry: Entry): void {
+    this.#rise(entry)
+    this.#sink(entry)
+  }
+
+  #rise(entry: Entry): void {
+    while (entry.index > 0) {
+      const parent = this.#heap[(entry.index - 1) >> 1]
+      if (isBefore(parent, entry)) return
+      this.#swap(parent, entry)
+    }
+  }
+
+  #sink(entry: Entry): void {
+    const heap = this.#heap
+    for (;;) {
+      let least = entry
+      const left = 2 * entry.index + 1
+      if (left < heap.length && isBefore(heap[left], least)) least = heap[left]
+      if (left + 1 < heap.length && isBefore(heap[left + 1], least)) least = heap[left + 1]
+      if (least === entry) return
+      this.#swap(entry, least)
+    }
+  }
+
+  #swap(a: Entry, b: Entry): void {
+    const index = a.index
+    this.#putAt(b.index, a)
+    this.#putAt(index, b)
+  }
+
+  #putAt(index: number, entry: Entry): void {
+    this.#heap[index] = entry
+    entry.index = index
   }
 }
 
-function isBefore(a: Deadline, b: Deadline): boolean {
+function isBefore(a: Entry, b: Entry): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order)
-}
-
-function swap(heap: Deadline[], a: number, b: number): void {
-  const held = heap[a]
-  heap[a] = heap[b]
-  heap[b] = held
 }

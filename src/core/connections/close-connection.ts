@@ -76,6 +76,7 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   if (now.state !== 'open') return
   state.waitingForStorage.delete(connection)
   const { session } = now
+  state.deadlines.cancel('keep-alive', connection)
   detach(state, session, ending)
   state.events.push({
     event: 'client-disconnected',

@@ -204,5 +204,5 @@ function refuseOne(state: BrokerState, connection: Connection, packet: PublishPa
 function scheduleRelease(state: BrokerState, session: Session): void {
   if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
   session.isReleaseScheduled = true
-  state.deadlines.add(state.nowMs + state.settings.awaitReleaseTimeoutMs, 'await-release', session.clientId)
+  state.deadlines.set('await-release', session.clientId, state.nowMs + state.settings.awaitReleaseTimeoutMs)
 }

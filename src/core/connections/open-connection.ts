@@ -109,7 +109,9 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   connection.keepAliveMs = keepAliveSeconds(state, connect) * 1_000 * settings.keepAliveMultiplier
   connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
-  if (connection.keepAliveMs > 0) state.deadlines.add(state.nowMs + connection.keepAliveMs, 'keep-alive', connection)
+  state.deadlines.cancel('idle-timeout', connection)
+  state.deadlines.cancel('session-expiry', session.clientId)
+  if (connection.keepAliveMs > 0) state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
 }
 
 function sessionExpiry(state: BrokerState, connect: ConnectPacket): number {

@@ -36,7 +36,8 @@ export function retain(state: BrokerState, message: Message): RetainRefusal | un
 /** Puts it in its place in memory; its record is the caller's concern. */
 export function keepRetained(state: BrokerState, message: Message): void {
   state.retained.set(message)
-  if (message.expiresAtMs !== never) state.deadlines.add(message.expiresAtMs, 'retained-expiry', message.topic.name)
+  if (message.expiresAtMs === never) state.deadlines.cancel('retained-expiry', message.topic.name)
+  else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)
 }
 
 export function expireRetained(state: BrokerState, topic: string): void {

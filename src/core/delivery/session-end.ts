@@ -19,7 +19,7 @@ export function detach(state: BrokerState, session: Session, how: { publishWill:
   passOnShared(state, session)
   putToSleep(session)
   const expiry = expiryMs(session)
-  if (expiry !== undefined) state.deadlines.add(state.nowMs + expiry, 'session-expiry', session.clientId)
+  if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, state.nowMs + expiry)
   if (session.stored !== undefined) recordSession(state, session, session.stored)
 }
 
@@ -44,8 +44,11 @@ function putToSleep(session: Session): void {
   }
 }
 
+const sessionDeadlines = ['session-expiry', 'will-due', 'retry', 'await-release'] as const
+
 export function endSession(state: BrokerState, session: Session): void {
   state.sessions.delete(session.clientId)
+  for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
   state.fullSessions.delete(session)
   const moving = sharedDeliveries(session)
   for (const filter of session.subscriptions?.keys() ?? []) state.routes.unsubscribe(filter, session)
@@ -111,7 +114,7 @@ function settleWill(state: BrokerState, session: Session, isToBePublished: boole
   if (!isToBePublished) return dropWill(state, session)
   if (will.delaySeconds === 0 || session.expirySeconds === 0) return publishWill(state, session)
   session.willDueAtMs = state.nowMs + will.delaySeconds * 1_000
-  state.deadlines.add(session.willDueAtMs, 'will-due', session.clientId)
+  state.deadlines.set('will-due', session.clientId, session.willDueAtMs)
   recordWill(state, session.clientId, { ...will, dueAtMs: session.willDueAtMs })
 }
 

@@ -10,13 +10,11 @@ import { scheduleRetry } from '../delivery/offer.ts'
 import { resend } from '../delivery/pump.ts'
 import { continueScans, expireRetained } from '../delivery/retained-messages.ts'
 import { endSession, publishWill, publishWillMessage } from '../delivery/session-end.ts'
-import { expiryMs, put, remove } from '../delivery/stored-queue.ts'
+import { expiryMs, remove } from '../delivery/stored-queue.ts'
 import type { Session } from '../sessions/session.ts'
 
 /** So many deadlines in one tick at most; the rest is due in the next. */
 const maxDeadlinesPerTick = 1_000
-/** How far the clock may have gone on, at most, beyond what is stored of it. */
-export const clockRecordIntervalMs = 60_000
 
 export function handleTick(state: BrokerState): void {
   for (let count = 0; count < maxDeadlinesPerTick; count++) {
@@ -34,7 +32,6 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
     return
   }
   if (kind === 'retained-expiry') return expireRetained(state, subject)
-  if (kind === 'clock-record') return recordClock(state)
   if (kind === 'will-due') publishOrphanWill(state, subject)
   const session = state.sessions.get(subject)
   if (session === undefined) return
@@ -57,9 +54,9 @@ function closeIdle(state: BrokerState, connection: Connection): void {
 function checkKeepAlive(state: BrokerState, connection: Connection): void {
   if (connection.now.state !== 'open') return
   const dueAtMs = connection.lastPacketAtMs + connection.keepAliveMs
-  if (dueAtMs > state.nowMs) return state.deadlines.add(dueAtMs, 'keep-alive', connection)
+  if (dueAtMs > state.nowMs) return state.deadlines.set('keep-alive', connection, dueAtMs)
   // Whoever stands still at our wish is not silent by its own.
-  if (connection.isPaused) return state.deadlines.add(state.nowMs + connection.keepAliveMs, 'keep-alive', connection)
+  if (connection.isPaused) return state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
   endConnection(state, connection, {
     reason: reasonCodes.keepAliveTimeout,
     text: 'silent for longer than its keep alive',
@@ -70,7 +67,7 @@ function checkKeepAlive(state: BrokerState, connection: Connection): void {
 function expireSession(state: BrokerState, session: Session): void {
   const expiry = expiryMs(session)
   if (session.connection !== undefined || expiry === undefined) return
-  if (session.disconnectedAtMs + expiry > state.nowMs) return // It was there in between: another entry stands for it.
+  if (session.disconnectedAtMs + expiry > state.nowMs) return // It was there in between: another deadline stands for it.
   endSession(state, session)
 }
 
@@ -116,11 +113,5 @@ function releaseOld(state: BrokerState, session: Session): void {
   }
   if (oldestMs === Infinity || awaitReleaseTimeoutMs === 0) return
   session.isReleaseScheduled = true
-  state.deadlines.add(oldestMs + awaitReleaseTimeoutMs, 'await-release', session.clientId)
-}
-
-/** So that after a restart time never goes back, whatever the machine's clock says. */
-export function recordClock(state: BrokerState): void {
-  put(state, { kind: 'fact', name: 'clock', value: String(state.nowMs) })
-  state.deadlines.add(state.nowMs + clockRecordIntervalMs, 'clock-record', '')
+  state.deadlines.set('await-release', session.clientId, oldestMs + awaitReleaseTimeoutMs)
 }

@@ -61,7 +61,7 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
   }
   state.sessions.set(session.clientId, session)
   const expiry = expiryMs(session)
-  if (expiry !== undefined) state.deadlines.add(session.disconnectedAtMs + expiry, 'session-expiry', session.clientId)
+  if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, session.disconnectedAtMs + expiry)
 }
 
 /** Where the queue of a session lies on disk. */
@@ -97,7 +97,7 @@ function restoreIncoming(state: BrokerState, clientId: string, packetId: number)
   session.unreleased().add(packetId, state.nowMs)
   if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
   session.isReleaseScheduled = true
-  state.deadlines.add(state.nowMs + state.settings.awaitReleaseTimeoutMs, 'await-release', clientId)
+  state.deadlines.set('await-release', clientId, state.nowMs + state.settings.awaitReleaseTimeoutMs)
 }
 
 /** Its packet id is taken until the client has answered, though its message may still be on disk. */
@@ -137,7 +137,7 @@ function restoreWill(state: BrokerState, record: WillRecord): void {
   const message = messageOf(state, record.message)
   if (message === undefined) return
   const dueAtMs = record.dueAtMs ?? state.nowMs + record.delaySeconds * 1_000
-  state.deadlines.add(dueAtMs, 'will-due', record.clientId)
+  state.deadlines.set('will-due', record.clientId, dueAtMs)
   const session = state.sessions.get(record.clientId)
   if (session === undefined) {
     state.orphanWills.set(record.clientId, { message, dueAtMs })
