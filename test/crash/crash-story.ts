@@ -3,9 +3,13 @@
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Random } from '../simulator/random.ts'
-import { Publisher, Subscriber } from './durable-client.ts'
+import type { ClientOptions } from './durable-client.ts'
+import { Publisher } from './publisher.ts'
+import { Subscriber, type SubscriberOptions } from './subscriber.ts'
+import { inventedFor, missingFor, outOfOrderFor, repeatedFor, wronglyRemembered } from './verdict.ts'
 
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 
@@ -27,25 +31,42 @@ export interface CrashStoryEnd {
   /** Sentences; none in a story that went well. */
   readonly faults: readonly string[]
   readonly acknowledged: number
+  /** To all subscribers together. */
   readonly delivered: number
 }
 
 const mostAcksBeforeKill = 600
+/** A crash comes so long after the last of these acknowledgements, at most, and not at it: that would always be after a commit. */
+const longestMomentMs = 12
+/** Of all crashes so many meet a broker that is still starting, within so much time. */
+const crashesAtStart = 0.15
+const longestStartMs = 900
+/** After a crash the broker is sometimes also stopped in good order. */
+const orderlyStops = 0.1
+const sleeperComes = 0.3
 const defaultPatienceMs = 30_000
 
 export async function tellCrashStory(options: CrashStoryOptions): Promise<CrashStoryEnd> {
   const story = new CrashStory(options)
-  for (let round = 1; round <= options.rounds; round++) await story.crash(round)
+  for (let round = 1; round <= options.rounds; round++) await story.tellRound(round)
   return story.finish()
+}
+
+interface RunningBroker {
+  readonly process: ChildProcess
+  readonly port: number
 }
 
 class CrashStory {
   readonly #options: CrashStoryOptions
   readonly #random: Random
-  readonly #publishers: Publisher[]
-  readonly #awake: Subscriber[]
-  /** Connected now and then: what it is owed waits on disk. */
-  readonly #sleeper: Subscriber
+  readonly #publishers: readonly Publisher[]
+  readonly #awake: readonly Subscriber[]
+  /** Connected now and then: what they are owed waits on disk. */
+  readonly #sleepers: readonly Subscriber[]
+  /** They share one subscription. */
+  readonly #crew: readonly Subscriber[]
+  readonly #faults: string[]
   #wake: () => void
   /** What the broker of this round has written. */
   #output: string
@@ -55,56 +76,107 @@ class CrashStory {
     this.#random = new Random(options.seed)
     this.#wake = () => {}
     this.#output = ''
+    this.#faults = []
     const heard = (): void => this.#wake()
-    this.#publishers = ([1, 2] as const).flatMap((qos) =>
-      ([4, 5] as const).map(
-        (version) => new Publisher({ clientId: `publisher-${qos}-v${version}`, version, qos, heard }),
-      ),
-    )
-    this.#awake = ([4, 5] as const).map((version) => new Subscriber({ clientId: `awake-v${version}`, version, heard }))
-    this.#sleeper = new Subscriber({ clientId: 'sleeper', version: 5, heard })
+    const publisher = (qos: 1 | 2, version: ClientOptions['version']): Publisher =>
+      new Publisher({ clientId: `publisher-${qos}-v${version}`, version, qos, heard })
+    this.#publishers = [publisher(1, 4), publisher(1, 5), publisher(2, 4), publisher(2, 5)]
+    const topics = this.#publishers.map(({ topic }) => topic)
+    const subscriber = (how: Omit<SubscriberOptions, 'heard'>): Subscriber => new Subscriber({ ...how, heard })
+    this.#awake = [
+      subscriber({ clientId: 'all-v4', version: 4, qos: 2, filters: ['crash/#'] }),
+      subscriber({ clientId: 'all-v5', version: 5, qos: 2, filters: ['crash/+'] }),
+      subscriber({ clientId: 'exact-v4', version: 4, qos: 2, filters: topics }),
+      subscriber({ clientId: 'at-least-once-v5', version: 5, qos: 1, filters: ['+/#'] }),
+    ]
+    this.#sleepers = [
+      subscriber({ clientId: 'sleeper-v4', version: 4, qos: 2, filters: ['crash/#'] }),
+      subscriber({ clientId: 'sleeper-v5', version: 5, qos: 2, filters: topics }),
+    ]
+    this.#crew = [
+      subscriber({ clientId: 'crew-v4', version: 4, qos: 2, filters: ['$share/crew/crash/#'] }),
+      subscriber({ clientId: 'crew-v5', version: 5, qos: 2, filters: ['$share/crew/crash/#'] }),
+    ]
   }
 
-  async crash(round: number): Promise<void> {
-    const { process, port } = await this.#start()
-    await this.#subscribeAll(port, round === 1)
-    if (this.#random.fraction() < 0.3 && !this.#sleeper.isConnected) this.#sleeper.connect(port)
-    const until = this.#acknowledged() + Math.floor(this.#random.fraction() * mostAcksBeforeKill)
-    for (const publisher of this.#publishers) publisher.connect(port)
-    await this.#until(`round ${round} acknowledges`, () => this.#acknowledged() >= until)
-    const ended = once(process, 'exit')
-    process.kill('SIGKILL')
-    await ended
-    for (const client of this.#everybody()) client.disconnect()
+  async tellRound(round: number): Promise<void> {
+    if (round > 1 && this.#random.chance(crashesAtStart)) await this.#crashAtStart()
+    else await this.#crashUnderLoad(round)
     this.#options.afterKill?.()
+    if (this.#random.chance(orderlyStops)) await this.#stopInGoodOrder()
   }
 
   async finish(): Promise<CrashStoryEnd> {
     const { process, port } = await this.#start()
     for (const publisher of this.#publishers) publisher.finish()
     for (const client of this.#everybody()) client.connect(port)
-    const missing = (): string[] => [...this.#awake, this.#sleeper].flatMap((subscriber) => this.#missing(subscriber))
-    const isSettled = (): boolean => this.#publishers.every((publisher) => publisher.isDone) && missing().length === 0
+    const isSettled = (): boolean => this.#mayBeComplete() && this.#missing().length === 0
     // What is missing in the end is told below, by name.
     await this.#until('all is delivered', isSettled).catch(() => {})
-    const latecomer = new Subscriber({ clientId: 'latecomer', version: 5, heard: () => this.#wake() })
-    latecomer.connect(port)
-    await this.#until('the retained messages come', () => latecomer.retained.size === this.#publishers.length).catch(
-      () => {},
-    )
-    const faults = [
-      ...this.#everybody().flatMap((client) => client.faults),
-      ...missing(),
-      ...[...this.#awake, this.#sleeper].flatMap((subscriber) => this.#wrongOrder(subscriber)),
-      ...this.#publishers.flatMap((publisher) => wrongRetained(publisher, latecomer)),
-    ]
+    const latecomer = await this.#latecomer(port)
+    const faults = [...this.#everybody().flatMap((client) => client.faults), ...this.#judge(latecomer)]
     for (const client of [...this.#everybody(), latecomer]) client.disconnect()
     await stop(process, faults)
-    const delivered = [...this.#awake[0].received.values()].reduce((sum, numbers) => sum + numbers.length, 0)
-    return { faults: summary(faults), acknowledged: this.#acknowledged(), delivered }
+    this.#noteAlarms()
+    const delivered = this.#subscribers().flatMap(({ received }) => [...received.values()])
+    return {
+      faults: summary([...this.#faults, ...faults]),
+      acknowledged: this.#acknowledged(),
+      delivered: delivered.reduce((sum, numbers) => sum + numbers.length, 0),
+    }
   }
 
-  async #start(): Promise<{ process: ChildProcess; port: number }> {
+  async #crashUnderLoad(round: number): Promise<void> {
+    const { process, port } = await this.#start()
+    await this.#subscribeAll(port, round === 1)
+    for (const sleeper of this.#sleepers) {
+      if (!sleeper.isConnected && this.#random.chance(sleeperComes)) sleeper.connect(port)
+    }
+    const until = this.#acknowledged() + this.#random.between(0, mostAcksBeforeKill)
+    const momentMs = this.#random.fraction() * longestMomentMs
+    for (const publisher of this.#publishers) publisher.connect(port)
+    await this.#until(`round ${round} acknowledges`, () => this.#acknowledged() >= until)
+    await pause(momentMs)
+    await this.#kill(process)
+  }
+
+  async #crashAtStart(): Promise<void> {
+    const process = this.#spawn()
+    await pause(this.#random.fraction() * longestStartMs)
+    await this.#kill(process)
+  }
+
+  async #kill(process: ChildProcess): Promise<void> {
+    const ended = once(process, 'exit')
+    process.kill('SIGKILL')
+    await ended
+    this.#noteAlarms()
+    for (const client of this.#everybody()) client.disconnect()
+  }
+
+  /** While publishers are at it. */
+  async #stopInGoodOrder(): Promise<void> {
+    const { process, port } = await this.#start()
+    const until = this.#acknowledged() + this.#random.between(0, mostAcksBeforeKill)
+    for (const client of [...this.#publishers, ...this.#awake]) client.connect(port)
+    await this.#until('a broker that is to be stopped acknowledges', () => this.#acknowledged() >= until)
+    await stop(process, this.#faults)
+    this.#noteAlarms()
+    for (const client of this.#everybody()) client.disconnect()
+  }
+
+  /** A killed process leaves nothing that is damaged, and a power cut takes nothing that was promised. */
+  #noteAlarms(): void {
+    const alarms = this.#output.split('\n').filter((line) => line.includes('"alarm"'))
+    if (this.#options.set?.includes('storage.sync=never') !== true) this.#faults.push(...alarms)
+  }
+
+  async #start(): Promise<RunningBroker> {
+    const process = this.#spawn()
+    return { process, port: await portSaidBy(process) }
+  }
+
+  #spawn(): ChildProcess {
     const { dataDirectory, set = [], environment } = this.#options
     const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'log.level=error', ...set].flatMap((one) => ['--set', one])
     const child = spawn(process.execPath, [program, 'start', '--data', dataDirectory, ...settings], {
@@ -112,16 +184,51 @@ class CrashStory {
     })
     this.#output = ''
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (this.#output += String(chunk)))
-    return { process: child, port: await portSaidBy(child) }
+    return child
   }
 
   /** A story begins with subscribers: what is published before them is owed to nobody. */
   async #subscribeAll(port: number, isFirst: boolean): Promise<void> {
-    for (const subscriber of this.#awake) subscriber.connect(port)
+    for (const subscriber of isFirst ? this.#subscribers() : [...this.#awake, ...this.#crew]) subscriber.connect(port)
     if (!isFirst) return
-    this.#sleeper.connect(port)
-    const subscribers = [...this.#awake, this.#sleeper]
-    await this.#until('all are subscribed', () => subscribers.every((subscriber) => subscriber.isSubscribed))
+    const isEverybody = (): boolean => this.#subscribers().every((subscriber) => subscriber.isSubscribed)
+    await this.#until('all are subscribed', isEverybody)
+  }
+
+  async #latecomer(port: number): Promise<Subscriber> {
+    const heard = (): void => this.#wake()
+    const latecomer = new Subscriber({ clientId: 'latecomer', version: 5, qos: 2, filters: ['crash/#'], heard })
+    latecomer.connect(port)
+    const hasAll = (): boolean => wronglyRemembered(this.#publishers, latecomer).length === 0 && latecomer.isSubscribed
+    await this.#until('the retained messages come', hasAll).catch(() => {})
+    return latecomer
+  }
+
+  #judge(latecomer: Subscriber): string[] {
+    const publishers = this.#publishers
+    return [
+      ...this.#missing(),
+      ...[...this.#awake, ...this.#sleepers].flatMap((subscriber) => [
+        ...repeatedFor(publishers, [subscriber]),
+        ...outOfOrderFor(publishers, subscriber),
+      ]),
+      ...repeatedFor(publishers, this.#crew),
+      ...this.#subscribers().flatMap((subscriber) => inventedFor(publishers, subscriber)),
+      ...wronglyRemembered(publishers, latecomer),
+    ]
+  }
+
+  /** A quick look, before the long one at every number. */
+  #mayBeComplete(): boolean {
+    const acknowledged = this.#acknowledged()
+    const crewHas = this.#crew.reduce((sum, { distinctMessages }) => sum + distinctMessages, 0)
+    const haveEnough = [...this.#awake, ...this.#sleepers].every((one) => one.distinctMessages >= acknowledged)
+    return haveEnough && crewHas >= acknowledged && this.#publishers.every((publisher) => publisher.isDone)
+  }
+
+  #missing(): string[] {
+    const alone = [...this.#awake, ...this.#sleepers].flatMap((one) => missingFor(this.#publishers, [one]))
+    return [...alone, ...missingFor(this.#publishers, this.#crew)]
   }
 
   /** Looks whenever a client has heard something. */
@@ -145,47 +252,17 @@ class CrashStory {
     })
   }
 
+  #subscribers(): Subscriber[] {
+    return [...this.#awake, ...this.#sleepers, ...this.#crew]
+  }
+
   #everybody(): (Publisher | Subscriber)[] {
-    return [...this.#publishers, ...this.#awake, this.#sleeper]
+    return [...this.#publishers, ...this.#subscribers()]
   }
 
   #acknowledged(): number {
     return this.#publishers.reduce((sum, publisher) => sum + publisher.acknowledged.length, 0)
   }
-
-  #missing(subscriber: Subscriber): string[] {
-    return this.#publishers.flatMap((publisher) => {
-      const received = new Set(subscriber.received.get(publisher.topic))
-      const lost = publisher.acknowledged.filter((number) => !received.has(number))
-      return lost.map((number) => `${subscriber.clientId} never got ${number} of ${publisher.clientId}`)
-    })
-  }
-
-  /** [MQTT-4.6.0-6] QoS 2: each number once and rising. QoS 1: the first coming of each number is rising. */
-  #wrongOrder(subscriber: Subscriber): string[] {
-    return this.#publishers.flatMap((publisher) => {
-      const seen = new Set<number>()
-      const faults: string[] = []
-      let highest = 0
-      for (const number of subscriber.received.get(publisher.topic) ?? []) {
-        const told = `${subscriber.clientId} got ${number} of ${publisher.clientId}`
-        if (seen.has(number)) {
-          if (publisher.qos === 2) faults.push(`${told} twice`)
-          continue
-        }
-        seen.add(number)
-        if (number < highest) faults.push(`${told} after ${highest}`)
-        highest = Math.max(highest, number)
-      }
-      return faults
-    })
-  }
-}
-
-function wrongRetained(publisher: Publisher, latecomer: Subscriber): string[] {
-  const last = publisher.acknowledged.filter((number) => number % 7 === 0).reduce((a, b) => Math.max(a, b), 0)
-  const found = latecomer.retained.get(publisher.topic)
-  return found === last ? [] : [`${publisher.topic} remembers ${found}, and ${last} was the last`]
 }
 
 async function stop(process: ChildProcess, faults: string[]): Promise<void> {

@@ -27,7 +27,7 @@ const end = await tellCrashStory({
   ...(power === undefined ? {} : { environment: power.environment, afterKill: () => power.strike() }),
 })
 console.log(
-  `${options.rounds} crashes, seed ${options.seed}: ${end.acknowledged} acknowledged, ${end.delivered} delivered to the first`,
+  `${options.rounds} crashes, seed ${options.seed}: ${end.acknowledged} acknowledged, ${end.delivered} delivered to 8 subscribers`,
 )
 for (const fault of end.faults) console.log(`- ${fault}`)
 if (end.faults.length === 0) rmSync(folder, { recursive: true })

@@ -5,7 +5,6 @@ import { connect, type Socket } from 'node:net'
 import {
   AckPacket,
   PacketDecoder,
-  parseTopicFilter,
   reasonCodes,
   TopicTable,
   type AckType,
@@ -13,12 +12,10 @@ import {
   type Packet,
   type PacketId,
   type ProtocolVersion,
-  type PublishPacket,
 } from '../../src/protocol/index.ts'
-import { encode, encodePublish } from '../simulator/wire.ts'
+import { encode } from '../simulator/wire.ts'
 
 const sessionExpirySeconds = 86_400
-const mostInFlight = 20
 const topics = new TopicTable(64)
 
 export interface ClientOptions {
@@ -28,7 +25,7 @@ export interface ClientOptions {
   readonly heard: () => void
 }
 
-abstract class DurableClient {
+export abstract class DurableClient {
   readonly clientId: string
   readonly version: ProtocolVersion
   /** What the broker did wrong, in sentences. */
@@ -96,6 +93,14 @@ abstract class DurableClient {
     this.send(new AckPacket(type, packetId, reasonCodes.success, undefined))
   }
 
+  protected fault(what: string): void {
+    this.faults.push(`${this.clientId} ${what}`)
+  }
+
+  protected unexpected(packet: Packet): void {
+    this.fault(`got ${packet.type}${'reasonCode' in packet ? ` with reason ${packet.reasonCode}` : ''}`)
+  }
+
   protected write(bytes: Buffer): void {
     this.#socket?.write(bytes)
   }
@@ -104,181 +109,18 @@ abstract class DurableClient {
   protected abstract packet(packet: Packet): void
 
   #take(packet: Packet): void {
+    // [MQTT5-3.14.0-1] An orderly stop is announced to 5.0 clients.
+    if (packet.type === 'disconnect' && packet.reasonCode === reasonCodes.serverShuttingDown) return
     if (packet.type !== 'connack') return this.packet(packet)
     if (packet.reasonCode !== 0) {
-      this.faults.push(`${this.clientId} was refused with ${packet.reasonCode}`)
-      return
+      return this.fault(`was refused with ${packet.reasonCode}`)
     }
-    if (this.#wasConnected && !packet.sessionPresent) this.faults.push(`the session of ${this.clientId} was lost`)
+    if (this.#wasConnected && !packet.sessionPresent) this.fault('has lost its session')
     this.#wasConnected = true
     this.connected()
   }
 
   #ended(socket: Socket): void {
     if (this.#socket === socket) this.#socket = undefined
-  }
-}
-
-/** Publishes 1, 2, 3, ... to a topic of its own. */
-export class Publisher extends DurableClient {
-  readonly qos: 1 | 2
-  readonly topic: string
-  /** The numbers that the broker has taken over: PUBACK, or PUBREC. */
-  readonly acknowledged: number[]
-  readonly #inFlight: Map<PacketId, { number: number; isReleased: boolean }>
-  #last: number
-  #lastPacketId: number
-  #mayGoOn: boolean
-
-  constructor(options: ClientOptions & { qos: 1 | 2 }) {
-    super(options)
-    this.qos = options.qos
-    this.topic = `crash/${options.clientId}`
-    this.acknowledged = []
-    this.#inFlight = new Map()
-    this.#last = 0
-    this.#lastPacketId = 0
-    this.#mayGoOn = true
-  }
-
-  get isDone(): boolean {
-    return this.#inFlight.size === 0
-  }
-
-  /** For whoever wonders why nothing goes on. */
-  get told(): string {
-    const released = [...this.#inFlight.values()].filter((sent) => sent.isReleased).length
-    const connection = this.isConnected ? 'connected' : 'not connected'
-    return `${this.clientId} is ${connection}, ${this.#inFlight.size} in flight, ${released} of them released`
-  }
-
-  /** Nothing new is published from now on; what is in flight is brought to its end. */
-  finish(): void {
-    this.#mayGoOn = false
-  }
-
-  protected connected(): void {
-    for (const [packetId, { number, isReleased }] of this.#inFlight) {
-      if (isReleased) this.answer('pubrel', packetId)
-      else this.#publish(packetId, number, true)
-    }
-    this.#goOn()
-  }
-
-  protected packet(packet: Packet): void {
-    switch (packet.type) {
-      case 'puback':
-        return this.#settle(packet)
-      case 'pubrec':
-        return this.#release(packet)
-      case 'pubcomp':
-        this.#inFlight.delete(packet.packetId)
-        return this.#goOn()
-      default:
-        this.faults.push(
-          `${this.clientId} got ${packet.type}${'reasonCode' in packet ? ` with reason ${packet.reasonCode}` : ''}`,
-        )
-    }
-  }
-
-  #settle(ack: AckPacket): void {
-    this.#accept(ack)
-    this.#inFlight.delete(ack.packetId)
-    this.#goOn()
-  }
-
-  #release(ack: AckPacket): void {
-    const sent = this.#accept(ack)
-    if (sent === undefined) return
-    sent.isReleased = true
-    this.answer('pubrel', ack.packetId)
-  }
-
-  #accept(ack: AckPacket): { number: number; isReleased: boolean } | undefined {
-    const sent = this.#inFlight.get(ack.packetId)
-    if (ack.reasonCode >= 0x80) this.faults.push(`${this.clientId}: ${ack.type} with reason ${ack.reasonCode}`)
-    if (sent === undefined)
-      this.faults.push(`${this.clientId}: ${ack.type} for ${ack.packetId}, which is not in flight`)
-    else if (!sent.isReleased) this.acknowledged.push(sent.number)
-    return sent
-  }
-
-  #goOn(): void {
-    while (this.#mayGoOn && this.#inFlight.size < mostInFlight) {
-      do this.#lastPacketId = (this.#lastPacketId % 65_535) + 1
-      while (this.#inFlight.has(this.#lastPacketId))
-      const number = ++this.#last
-      this.#inFlight.set(this.#lastPacketId, { number, isReleased: false })
-      this.#publish(this.#lastPacketId, number, false)
-    }
-  }
-
-  #publish(packetId: PacketId, number: number, dup: boolean): void {
-    // Some are retained: the topic remembers the last of them.
-    const frame = { topic: this.topic, payload: String(number), qos: this.qos, retain: number % 7 === 0, dup, packetId }
-    this.write(encodePublish(frame, this.version))
-  }
-}
-
-/** Hears all publishers, at QoS 2. */
-export class Subscriber extends DurableClient {
-  /** By topic, the numbers in the order in which they came. */
-  readonly received: Map<string, number[]>
-  readonly retained: Map<string, number>
-  readonly #unreleased: Set<PacketId>
-  isSubscribed: boolean
-
-  constructor(options: ClientOptions) {
-    super(options)
-    this.received = new Map()
-    this.retained = new Map()
-    this.#unreleased = new Set()
-    this.isSubscribed = false
-  }
-
-  protected connected(): void {
-    if (this.isSubscribed) return
-    const filter = parseTopicFilter('crash/#')
-    if (filter === undefined) throw new Error('crash/# is a filter')
-    const options = { qos: 2, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
-    this.send({ type: 'subscribe', packetId: 1, subscriptions: [{ filter, ...options }], properties: undefined })
-  }
-
-  protected packet(packet: Packet): void {
-    switch (packet.type) {
-      case 'suback':
-        this.isSubscribed = true
-        return
-      case 'publish':
-        return this.#receive(packet)
-      case 'pubrel':
-        this.#unreleased.delete(packet.packetId)
-        return this.answer('pubcomp', packet.packetId)
-      default:
-        this.faults.push(
-          `${this.clientId} got ${packet.type}${'reasonCode' in packet ? ` with reason ${packet.reasonCode}` : ''}`,
-        )
-    }
-  }
-
-  #receive(packet: PublishPacket): void {
-    const isKnown = packet.qos === 2 && this.#unreleased.has(packet.packetId)
-    if (!isKnown) this.#note(packet)
-    if (packet.qos === 1) this.answer('puback', packet.packetId)
-    if (packet.qos !== 2) return
-    this.#unreleased.add(packet.packetId)
-    this.answer('pubrec', packet.packetId)
-  }
-
-  #note(packet: PublishPacket): void {
-    const topic = packet.topic?.name ?? ''
-    const number = Number(packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd))
-    if (packet.retain) {
-      this.retained.set(topic, number)
-      return
-    }
-    const numbers = this.received.get(topic)
-    if (numbers === undefined) this.received.set(topic, [number])
-    else numbers.push(number)
   }
 }

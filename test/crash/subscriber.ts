@@ -1,0 +1,120 @@
+// Who hears through crashes. It remembers what it has received, so that QoS 2 is once for it whatever the broker does right.
+
+import {
+  parseTopicFilter,
+  type AckType,
+  type Packet,
+  type PacketId,
+  type PublishPacket,
+  type QoS,
+} from '../../src/protocol/index.ts'
+import { DurableClient, type ClientOptions } from './durable-client.ts'
+
+/** Acknowledgements that wait for company, at most. */
+const mostUnsaid = 8
+const longestUnsaidMs = 5
+
+export interface SubscriberOptions extends ClientOptions {
+  readonly filters: readonly string[]
+  readonly qos: QoS
+}
+
+export class Subscriber extends DurableClient {
+  readonly qos: QoS
+  /** By topic, the numbers in the order in which they came. */
+  readonly received: Map<string, number[]>
+  readonly retained: Map<string, number>
+  /** Messages without those that came again. */
+  distinctMessages: number
+  readonly #known: Set<string>
+  readonly #filters: readonly string[]
+  readonly #unreleased: Set<PacketId>
+  #unsaid: [AckType, PacketId][]
+  #timer: NodeJS.Timeout | undefined
+  isSubscribed: boolean
+
+  constructor(options: SubscriberOptions) {
+    super(options)
+    this.qos = options.qos
+    this.received = new Map()
+    this.retained = new Map()
+    this.distinctMessages = 0
+    this.#known = new Set()
+    this.#filters = options.filters
+    this.#unreleased = new Set()
+    this.#unsaid = []
+    this.#timer = undefined
+    this.isSubscribed = false
+  }
+
+  protected connected(): void {
+    if (this.isSubscribed) return
+    const options = { qos: this.qos, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+    const subscriptions = this.#filters.map((text) => {
+      const filter = parseTopicFilter(text)
+      if (filter === undefined) throw new Error(`${text} is no filter`)
+      return { filter, ...options }
+    })
+    this.send({ type: 'subscribe', packetId: 1, subscriptions, properties: undefined })
+  }
+
+  protected packet(packet: Packet): void {
+    switch (packet.type) {
+      case 'suback':
+        this.isSubscribed = true
+        return
+      case 'publish':
+        return this.#receive(packet)
+      case 'pubrel':
+        this.#unreleased.delete(packet.packetId)
+        return this.#answerSoon('pubcomp', packet.packetId)
+      default:
+        return this.unexpected(packet)
+    }
+  }
+
+  #receive(packet: PublishPacket): void {
+    if (packet.qos > this.qos) this.fault(`got QoS ${packet.qos} where it wanted ${this.qos} at most`)
+    const isKnown = packet.qos === 2 && this.#unreleased.has(packet.packetId)
+    if (isKnown && !packet.dup) this.fault(`got packet id ${packet.packetId} anew before it was released`)
+    if (!isKnown) this.#note(packet)
+    if (packet.qos === 1) this.#answerSoon('puback', packet.packetId)
+    if (packet.qos !== 2) return
+    this.#unreleased.add(packet.packetId)
+    this.#answerSoon('pubrec', packet.packetId)
+  }
+
+  #note(packet: PublishPacket): void {
+    const topic = packet.topic?.name ?? ''
+    const number = Number.parseInt(packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd), 10)
+    if (packet.retain) {
+      this.retained.set(topic, number)
+      return
+    }
+    this.distinctMessages = this.#known.add(`${topic} ${number}`).size
+    const numbers = this.received.get(topic)
+    if (numbers === undefined) this.received.set(topic, [number])
+    else numbers.push(number)
+  }
+
+  /** A crash between a message and its acknowledgement is to be likely: some wait for company. */
+  #answerSoon(type: AckType, packetId: PacketId): void {
+    this.#unsaid.push([type, packetId])
+    if (this.#unsaid.length > packetId % mostUnsaid) return this.#answerAll()
+    this.#timer ??= setTimeout(() => this.#answerAll(), longestUnsaidMs)
+  }
+
+  #answerAll(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    for (const [type, packetId] of this.#unsaid.splice(0)) this.answer(type, packetId)
+  }
+
+  /** What it has not said in one connection it does not say in the next: there it will be asked again. */
+  override disconnect(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#unsaid = []
+    super.disconnect()
+  }
+}
