@@ -213,13 +213,15 @@ export class EdgeWatch {
     const clientId =
       connect.clientId === '' ? (connack.properties?.assignedClientIdentifier ?? stream.name) : connect.clientId
     const known = this.sessions.get(clientId)
-    const session = connack.sessionPresent && known !== undefined ? known : new SessionWatch()
+    // MQTT 3.1 says nothing of a session: there only the client's wish is known.
+    const isResumed = connect.version === 3 ? !connect.cleanStart && known !== undefined : connack.sessionPresent
+    const session = isResumed && known !== undefined ? known : new SessionWatch()
     this.sessions.set(clientId, session)
     stream.session = session
     if (stream.isGone) this.wills.perhapsReturned(clientId, stream.connectAtMs)
     else {
       const { connectAtMs: sinceMs, isEnding } = stream
-      this.wills.letIn(connect, { sinceMs, sessionPresent: connack.sessionPresent, isEnding })
+      this.wills.letIn(connect, { sinceMs, sessionPresent: isResumed, isEnding })
     }
     stream.receiveMaximum = connect.properties?.receiveMaximum ?? 65_535
   }
