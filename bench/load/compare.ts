@@ -5,6 +5,7 @@
 // Without --other the other one is an installed mosquitto; where there is none, ours is measured alone. Absolute
 // figures are of this machine and this hour; the ratios are what can be compared.
 
+import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { godwit, mosquitto, otherBroker, startBroker, type BrokerKind } from './brokers.ts'
 import { generateIdle, generateLoad, plainLoad } from './run-generator.ts'
@@ -32,6 +33,10 @@ const ours = godwit()
 const other = options.other === undefined ? mosquitto() : otherBroker(options.other)
 const brokers = other === undefined ? [ours] : [ours, other]
 if (other === undefined) console.error('mosquitto is not installed (apt-get install mosquitto): measuring godwit alone')
+
+const busyProcesses = loadavg()[0]
+if (busyProcesses > 0.7)
+  console.error(`other programs are at work (load average ${number(busyProcesses, 1)}): expect odd figures`)
 
 const figures = new Map<string, Figure>()
 for (const name of options.only.split(',')) {
