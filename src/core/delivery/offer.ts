@@ -147,9 +147,7 @@ export function transmit(
   delivery: SessionDelivery,
   message: Message,
 ): void {
-  // What waited for a batch when its connection ended has never left.
-  const dup = delivery.wasSent && delivery.sentWithBatch <= state.committedBatch
-  const head = publishHead(delivery.qos, { retain: delivery.retain, dup }, delivery.packetId)
+  const head = publishHead(delivery.qos, { retain: delivery.retain, dup: delivery.wasSent }, delivery.packetId)
   const mustBeStored = delivery.qos === 2 && session.stored !== undefined
   if (mustBeStored && !delivery.wasSent) {
     put(state, {
@@ -162,7 +160,6 @@ export function transmit(
   }
   // A QoS 2 packet id that left before it was stored could be given to another message after a crash.
   const list = mustBeStored ? state.gathering.sendsAfterCommit : sendsOf(state, connection)
-  if (!dup) delivery.sentWithBatch = list === state.sends ? 0 : state.gathering.number
   delivery.wasSent = true
   if (delivery.subscriptionIdentifiers === undefined && connection.outgoingAliasMaximum === 0) {
     sendPublish(list, connection, message, head)
