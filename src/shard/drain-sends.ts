@@ -42,6 +42,7 @@ export function drainSends(sends: SendList, nowMs: number): void {
       const target = outlet.reserve(ackBytes)
       writeAck(ackTypes[headBits.kind(head)], headBits.packetId(head), target, outlet.at)
       outlet.advance(ackBytes)
+      outlet.unreadAnswerBytes += ackBytes
     } else {
       drainPacket(outlet, connection, what as ControlPacket)
     }
@@ -53,6 +54,7 @@ function drainPacket(outlet: Outlet, connection: Connection, packet: ControlPack
   const target = outlet.reserve(bytes)
   writePacket(packet, connection.version, target, outlet.at)
   outlet.advance(bytes)
+  outlet.unreadAnswerBytes += bytes
 }
 
 interface HowToPublish {

@@ -22,7 +22,7 @@ export interface OutletOwner {
   noteDirty(outlet: Outlet): void
   /** So many bytes go to the stream. */
   noteWritten(bytes: number): void
-  /** A write is done and nothing else waits. */
+  /** A write is done; what had gathered behind it has been handed over. */
   noteSent(outlet: Outlet): void
   /** The stream has ended. */
   noteClosed(outlet: Outlet, error: Error | undefined): void
@@ -33,13 +33,18 @@ export class Outlet {
   readonly stream: ByteStream
   readonly decoder: PacketDecoder
   connection: Connection | undefined
-  /** Set once `connection-closed` has been said or need not be said any more. */
+  /** The stream is gone: nothing is appended any more. */
   isClosed: boolean
   /** It waits in the shard's list of connections with more input than one turn takes. */
   isBacklogged: boolean
   isReaderStopped: boolean
-  /** End the stream when everything appended so far has left. */
+  /** End the stream when everything appended so far has been handed to it. */
   endsAfterFlush: boolean
+  /** Bytes of answers (all but PUBLISH) that were appended since the stream last took a write. */
+  unreadAnswerBytes: number
+  /** What came in `inputTurn`, see `Shard.noteChunk`. */
+  inputBytes: number
+  inputTurn: number
   readonly #owner: OutletOwner
   #buffer: Buffer | undefined
   #used: number
@@ -60,6 +65,9 @@ export class Outlet {
     this.isBacklogged = false
     this.isReaderStopped = false
     this.endsAfterFlush = false
+    this.unreadAnswerBytes = 0
+    this.inputBytes = 0
+    this.inputTurn = 0
     this.#owner = owner
     this.#buffer = undefined
     this.#used = 0
@@ -124,16 +132,31 @@ export class Outlet {
   /** Hands what has gathered to the stream, unless a write is on its way: then `done` does it. */
   flush(): void {
     this.#isDirty = false
-    if (this.#writing !== undefined || this.isClosed) return
+    if (this.isClosed) return
+    if (this.endsAfterFlush) return this.#finish()
     const buffer = this.#buffer
-    if (buffer !== undefined && this.#used > 0) {
+    if (this.#writing !== undefined || buffer === undefined || this.#used === 0) return
+    const bytes = buffer.subarray(0, this.#used)
+    this.#forgetBuffer()
+    this.#writing = buffer
+    this.#owner.noteWritten(bytes.length)
+    this.stream.write(bytes, this.#done)
+  }
+
+  /**
+   * The last bytes do not wait for those before them: a peer that reads nothing would never be rid of, for only a
+   * stream that has been ended is cut off after a while.
+   */
+  #finish(): void {
+    const buffer = this.#buffer
+    if (buffer !== undefined) {
+      const { buffers } = this.#owner
       const bytes = buffer.subarray(0, this.#used)
       this.#forgetBuffer()
-      this.#writing = buffer
       this.#owner.noteWritten(bytes.length)
-      this.stream.write(bytes, this.#done)
+      this.stream.write(bytes, () => buffers.giveBack(buffer))
     }
-    if (this.endsAfterFlush) this.stream.end()
+    this.stream.end()
   }
 
   #copyAhead(chunk: Buffer, start: number, bytes: number): void {
@@ -183,16 +206,18 @@ export class Outlet {
     const { buffers } = this.#owner
     if (this.#writing !== undefined) buffers.giveBack(this.#writing)
     this.#writing = undefined
+    this.unreadAnswerBytes = 0
     if (this.isClosed) return
     if (this.#used > 0) this.flush()
-    else this.#owner.noteSent(this)
+    this.#owner.noteSent(this)
   }
 
   #wasClosed(error: Error | undefined): void {
     const { buffers } = this.#owner
     if (this.#buffer !== undefined) buffers.giveBack(this.#buffer)
     this.#forgetBuffer()
-    this.#owner.noteClosed(this, error)
+    // First, so that nothing is appended any more by what follows from it.
     this.isClosed = true
+    this.#owner.noteClosed(this, error)
   }
 }

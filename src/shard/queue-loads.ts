@@ -1,26 +1,40 @@
-// Queues that the core wants back from disk: each is read once the batches before it are there.
+// Queues that the core wants back from disk: each is read once the batches before it are there. A disk that fails is
+// asked again, with growing pauses: the client waits, and the others are served.
 
 import type { Input, Question } from '../core/index.ts'
-import { readQueue, type Store } from '../storage/index.ts'
+import { readQueue, StorageFailure, type QueuePart, type Store } from '../storage/index.ts'
 
 type LoadQueue = Extract<Question, { kind: 'load-queue' }>
+const firstPauseMs = 100
+const longestPauseMs = 5_000
+
 type QueueLoaded = Extract<Input, { kind: 'queue-loaded' }>
+
+export interface QueueLoadsOwner {
+  answer(answer: QueueLoaded): void
+  /** The disk could not be read; it is tried again. */
+  noteFailure(text: string): void
+  /** A mistake of ours, or a store that broke its promises: the shard cannot go on. */
+  fail(error: unknown): void
+}
 
 export class QueueLoads {
   readonly #store: Store
-  readonly #answer: (answer: QueueLoaded) => void
-  readonly #fail: (error: unknown) => void
+  readonly #owner: QueueLoadsOwner
   #waiting: LoadQueue[] = []
   #underWay = 0
+  #isEnding = false
+  #whenIdle: (() => void) | undefined
 
-  constructor(store: Store, answer: (answer: QueueLoaded) => void, fail: (error: unknown) => void) {
+  constructor(store: Store, owner: QueueLoadsOwner) {
     this.#store = store
-    this.#answer = answer
-    this.#fail = fail
+    this.#owner = owner
   }
 
-  get underWay(): number {
-    return this.#underWay
+  /** No reading begins any more; resolves when none is under way. */
+  end(): Promise<void> {
+    this.#isEnding = true
+    return this.#underWay === 0 ? Promise.resolve() : new Promise((resolve) => (this.#whenIdle = resolve))
   }
 
   add(question: LoadQueue, committedBatch: number): void {
@@ -35,14 +49,34 @@ export class QueueLoads {
     for (const question of ready) this.#read(question)
   }
 
-  #read({ question, clientId, fromSequence, limit }: LoadQueue): void {
+  #read(load: LoadQueue): void {
+    if (this.#isEnding) return
     this.#underWay++
-    readQueue(this.#store, clientId, fromSequence, limit).then(
-      ({ records, isEnd }) => {
+    this.#readUntilRead(load).then(
+      (part) => {
         this.#underWay--
-        this.#answer({ kind: 'queue-loaded', question, records, isEnd })
+        if (part !== undefined) this.#owner.answer({ kind: 'queue-loaded', question: load.question, ...part })
+        if (this.#underWay === 0) this.#whenIdle?.()
       },
-      (error: unknown) => this.#fail(error),
+      (error: unknown) => this.#owner.fail(error),
     )
   }
+
+  /** Undefined: the shard ends and nobody wants to know any more. */
+  async #readUntilRead({ clientId, fromSequence, limit }: LoadQueue): Promise<QueuePart | undefined> {
+    for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      try {
+        return await readQueue(this.#store, clientId, fromSequence, limit)
+      } catch (error) {
+        if (!(error instanceof StorageFailure)) throw error
+        this.#owner.noteFailure(`the queue of a session could not be read: ${error.message}`)
+      }
+      await pause(pauseMs)
+    }
+    return undefined
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

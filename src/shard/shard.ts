@@ -11,6 +11,7 @@ import {
   type Batch,
   type BrokerEvent,
   type ConnectVerdict,
+  type CoreSettings,
   type Input,
   type Question,
 } from '../core/index.ts'
@@ -31,8 +32,13 @@ import { WriteBuffers } from './write-buffers.ts'
 const maxSendsBetweenDrains = 4_096
 /** A turn ends after this; the rest of the input waits for the next one. */
 const maxTurnMs = 4
-/** Reports of sent bytes are worth a call only where much had been handed out. */
+/** Packets that bring nothing to send take time as well: the clock is looked at after so many. */
+const packetsBetweenLooks = 1_024
+/** More input of one connection than this waits for the next turn: the system hands out up to 2 MiB at once. */
+const maxInputBytesPerTurn = 262_144
+/** Reports of sent bytes are worth a call only where much had been handed out, by itself or of what is allowed. */
 const reportUnsentFrom = 65_536
+const reportUnsentShare = 1 / 4
 const topicsRemembered = 262_144
 const longestTimerMs = 2_147_483_647
 
@@ -63,6 +69,8 @@ export class Shard implements OutletOwner {
   /** The time of this turn, 0 between turns: the clock is read once. */
   #turnMs = 0
   #turnIsPlanned = false
+  #turn = 0
+  #settings: CoreSettings
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Infinity
   #whenEmpty: (() => void) | undefined
@@ -70,6 +78,7 @@ export class Shard implements OutletOwner {
 
   constructor(world: ShardWorld) {
     this.#world = world
+    this.#settings = world.start.core
     const { core, shardNumber } = world.start
     this.#topics = new TopicTable(topicsRemembered)
     this.#drops = new DropLog(world.log, () => this.#dropped())
@@ -80,8 +89,11 @@ export class Shard implements OutletOwner {
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
       fail: (error) => world.fail(error),
     })
-    const answer = (input: Input) => this.#guarded(() => this.input(input))
-    this.#loads = new QueueLoads(world.store, answer, (error) => world.fail(error))
+    this.#loads = new QueueLoads(world.store, {
+      answer: (answer) => this.#guarded(() => this.input(answer)),
+      noteFailure: (text) => world.alarm('storage', text),
+      fail: (error) => world.fail(error),
+    })
     // One object for the input that comes by the million.
     this.#packetInput = { kind: 'packet', connection: undefined as never, packet: undefined as never }
   }
@@ -91,19 +103,25 @@ export class Shard implements OutletOwner {
   }
 
   accept(stream: ByteStream, listener: ShardListener): void {
-    const { core, maxPropertyBytes } = this.#world.start
+    const { maxPacketBytes, maxTopicLevels } = this.#settings
     const decoder = new PacketDecoder({
       role: 'server',
       topics: this.#topics,
-      maxPacketBytes: core.maxPacketBytes,
-      maxPropertyBytes,
-      maxTopicLevels: core.maxTopicLevels,
+      maxPacketBytes,
+      maxPropertyBytes: this.#world.start.maxPropertyBytes,
+      maxTopicLevels,
     })
     const outlet = new Outlet(this, stream, decoder)
     outlet.connection = new Connection(outlet, listener, stream.remoteAddress)
     this.#outlets.add(outlet)
     this.#count(counterCells.connectionsAccepted, 1)
     this.input({ kind: 'connection-opened', connection: outlet.connection })
+  }
+
+  /** New limits, in force from here on; what a decoder allows, for connections that come. */
+  changeSettings(settings: CoreSettings): void {
+    this.#settings = settings
+    this.input({ kind: 'settings', settings })
   }
 
   /** Anything but packets. */
@@ -115,7 +133,14 @@ export class Shard implements OutletOwner {
   noteChunk(outlet: Outlet, chunk: Buffer): void {
     this.#count(counterCells.bytesReceived, chunk.length)
     outlet.decoder.push(chunk)
-    if (!outlet.isBacklogged) this.#read(outlet)
+    if (outlet.isBacklogged) return
+    if (outlet.inputTurn !== this.#turn) {
+      outlet.inputTurn = this.#turn
+      outlet.inputBytes = 0
+    }
+    outlet.inputBytes += chunk.length
+    this.#read(outlet)
+    if (outlet.inputBytes >= maxInputBytesPerTurn && !outlet.isBacklogged) this.#setBack(outlet)
   }
 
   noteDirty(outlet: Outlet): void {
@@ -129,9 +154,9 @@ export class Shard implements OutletOwner {
 
   noteSent(outlet: Outlet): void {
     const { connection } = outlet
-    if (outlet.endsAfterFlush) outlet.stream.end()
-    else if (connection !== undefined && connection.unsentBytes >= reportUnsentFrom)
-      this.#reportUnsent(outlet, connection)
+    const reportFrom = Math.min(reportUnsentFrom, this.#settings.maxUnsentBytes * reportUnsentShare)
+    if (connection !== undefined && connection.unsentBytes >= reportFrom) this.#reportUnsent(outlet, connection)
+    if (outlet.isReaderStopped) this.#startReader(outlet)
   }
 
   noteClosed(outlet: Outlet, error: Error | undefined): void {
@@ -154,6 +179,7 @@ export class Shard implements OutletOwner {
       setTimeout(resolve, patienceMs).unref()
     })
     for (const outlet of this.#outlets) outlet.stream.destroy()
+    await this.#loads.end()
     this.#endTurn()
     while (this.core.view.hasBatch || this.#commits.isBusy) {
       await this.#commits.whenIdle()
@@ -178,8 +204,8 @@ export class Shard implements OutletOwner {
         input.connection = connection
         input.packet = packet
         this.core.handle(input, nowMs)
-        if (sends.length < maxSendsBetweenDrains) continue
-        this.#carryOut()
+        if (sends.length >= maxSendsBetweenDrains) this.#carryOut()
+        else if (packets % packetsBetweenLooks !== 0) continue
         if (this.#world.clock.nowMs() - nowMs >= maxTurnMs) {
           this.#setBack(outlet)
           break
@@ -192,6 +218,12 @@ export class Shard implements OutletOwner {
     }
     this.#count(counterCells.packetsReceived, packets)
     this.#carryOut()
+    if (this.#owesTooMuch(outlet)) this.#stopReader(outlet)
+  }
+
+  /** Who asks and does not read the answers is not read from either: nothing else bounds what they take. */
+  #owesTooMuch(outlet: Outlet): boolean {
+    return outlet.unreadAnswerBytes > this.#settings.maxUnsentBytes
   }
 
   /** More input than fits this turn: the reader stands still and the rest waits its turn behind the others. */
@@ -257,6 +289,7 @@ export class Shard implements OutletOwner {
 
   #startReader(outlet: Outlet): void {
     if (!outlet.isReaderStopped || outlet.isBacklogged || outlet.connection?.isPaused === true) return
+    if (this.#owesTooMuch(outlet)) return
     outlet.isReaderStopped = false
     outlet.stream.resume()
   }
@@ -285,6 +318,7 @@ export class Shard implements OutletOwner {
   #endTurn(): void {
     this.#turnIsPlanned = false
     this.#turnMs = 0
+    this.#turn++
     this.#goOnWithBacklog()
     if (this.core.view.hasMoreWork) this.input({ kind: 'tick' })
     this.#startCommit()
@@ -293,15 +327,20 @@ export class Shard implements OutletOwner {
     this.#turnMs = 0
   }
 
+  /** As many as fit into the time of a turn; the others keep their place before those that are set back anew. */
   #goOnWithBacklog(): void {
     if (this.#backlog.length === 0) return
     const backlog = this.#backlog
     this.#backlog = []
-    for (const outlet of backlog) {
+    const beganMs = this.#now()
+    let index = 0
+    do {
+      const outlet = backlog[index++]
       outlet.isBacklogged = false
       if (!outlet.isClosed) this.#read(outlet)
       this.#startReader(outlet)
-    }
+    } while (index < backlog.length && this.#world.clock.nowMs() - beganMs < maxTurnMs)
+    if (index < backlog.length) this.#backlog = [...backlog.slice(index), ...this.#backlog]
   }
 
   #flush(): void {

@@ -41,7 +41,7 @@ async function run(): Promise<void> {
   shard.input({ kind: 'tick' })
   await listen(shard)
   parentPort?.on('message', (message: NodeToShard) => {
-    if (message.kind === 'settings') shard.input({ kind: 'settings', settings: message.core })
+    if (message.kind === 'settings') shard.changeSettings(message.core)
     else stop(shard, store).catch(fail)
   })
 }
