@@ -316,6 +316,25 @@ describe('delivery in MQTT 5.0', () => {
     )
   })
 
+  test('[MQTT5-4.3.3-7] nor after a restart', () => {
+    const world = new World()
+    const wire = subscribed(world, 5)
+    for (const qos of [1, 2] as const)
+      world.publish('a', `${qos}`, { qos, properties: { messageExpiryIntervalSeconds: 10 } })
+    assert.equal(wire.of('publish').length, 2)
+    world.crash('kill')
+    world.passSeconds(100)
+    world.start()
+    const again = kept(world, 5)
+    assert.deepEqual(
+      again.of('publish').map((packet) => [payloadOf(packet), packet.dup]),
+      [
+        ['1', true],
+        ['2', true],
+      ],
+    )
+  })
+
   test('[MQTT5-4.3.3-13] the exchange with the publisher goes on though the message has expired', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })

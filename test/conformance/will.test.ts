@@ -171,6 +171,7 @@ test('[MQTT5-3.1.3-9] back within the will delay, nothing is published', () => {
   client.drop()
   world.passSeconds(59)
   client.connect({ will: undefined })
+  assert.equal(world.records().filter(({ kind }) => kind === 'will').length, 0, 'nor does it wait on disk')
   world.passSeconds(1_000)
   assert.deepEqual(mourner.payloads, [])
 })

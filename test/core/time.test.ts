@@ -63,6 +63,18 @@ describe('mqtt.retry_interval', () => {
     world.passSeconds(10_000)
     assert.equal(client.messages.length, 1)
   })
+
+  test('nor is one that was a 3.1.1 client on its last connection', () => {
+    const world = new World({ settings: { retryIntervalMs: 10_000 } })
+    const client = world.connect('me', { version: 4, cleanStart: false })
+    client.acknowledges = false
+    client.subscribe('a')
+    world.publish('a', 'x', { qos: 1 })
+    client.connect({ version: 5, sessionExpirySeconds: 3_600 })
+    assert.equal(client.messages.length, 2)
+    world.passSeconds(100)
+    assert.equal(client.messages.length, 2)
+  })
 })
 
 describe('mqtt.await_rel_timeout', () => {

@@ -1,0 +1,78 @@
+// What may leave at once and what waits until it is on disk.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { World, type Client } from '../simulator/world.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+
+function subscribedTo(world: World, topic: string): Client {
+  const client = world.connect(`listener of ${topic}`, { ...durable })
+  client.subscribe(topic)
+  return client
+}
+
+function releaseDisk(world: World): void {
+  world.disk.release()
+  world.settle()
+}
+
+test('QoS 0 and 1 reach a stored session that is there before they are on disk, and its publisher is answered after', () => {
+  const world = new World()
+  const listener = subscribedTo(world, 'a')
+  listener.acknowledges = false
+  const author = world.connect('author')
+  world.disk.hold()
+  author.publish('a', 'QoS 0')
+  const publication = author.publish('a', 'QoS 1', { qos: 1 })
+  assert.deepEqual(listener.payloads, ['QoS 0', 'QoS 1'])
+  assert.equal(publication.isAcknowledged, false)
+  releaseDisk(world)
+  assert.equal(publication.isAcknowledged, true)
+})
+
+test('QoS 2 does not: its packet id is stored first, or a crash could give it to another message', () => {
+  const world = new World()
+  const listener = subscribedTo(world, 'a')
+  const author = world.connect('author')
+  world.disk.hold()
+  author.publish('a', 'QoS 2', { qos: 2 })
+  assert.deepEqual(listener.payloads, [])
+  releaseDisk(world)
+  assert.deepEqual(listener.payloads, ['QoS 2'])
+})
+
+test('to sessions of which nothing is stored all of it goes at once', () => {
+  const world = new World()
+  const listener = world.subscriber('a')
+  const author = world.connect('author')
+  world.disk.hold()
+  for (const qos of [0, 1, 2] as const) assert.equal(author.publish('a', `${qos}`, { qos }).isComplete, true)
+  assert.deepEqual(listener.payloads, ['0', '1', '2'])
+})
+
+test('a session, a subscription and a retained message are promised once they are on disk', () => {
+  const world = new World()
+  const client = world.connect('me', { ...durable })
+  const author = world.connect('author')
+  world.disk.hold()
+  assert.equal(client.subscribe('a'), undefined)
+  assert.equal(world.client('new', { ...durable }).connect(), undefined)
+  const publication = author.publish('r', 'x', { qos: 1, retain: true })
+  assert.equal(publication.isAcknowledged, false)
+  releaseDisk(world)
+  assert.equal(client.received('suback').length, 1)
+  assert.equal(publication.isAcknowledged, true)
+  assert.equal(world.view.connections, 3)
+})
+
+test('what was not answered when the power failed may be lost, what was is not', () => {
+  const world = new World()
+  const client = world.connect('me', { ...durable })
+  client.subscribe('kept')
+  world.disk.hold()
+  client.subscribe('lost')
+  world.restart('power-loss')
+  world.disk.release()
+  assert.deepEqual([...world.view.subscriptions('me').keys()], ['kept'])
+})
