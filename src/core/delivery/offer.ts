@@ -160,6 +160,7 @@ export function transmit(
   }
   // A QoS 2 packet id that left before it was stored could be given to another message after a crash.
   const list = mustBeStored ? state.gathering.sendsAfterCommit : sendsOf(state, connection)
+  delivery.sentWithBatch = list === state.sends ? 0 : state.gathering.number
   delivery.wasSent = true
   if (delivery.subscriptionIdentifiers === undefined && connection.outgoingAliasMaximum === 0) {
     sendPublish(list, connection, message, head)

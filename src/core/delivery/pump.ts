@@ -78,7 +78,9 @@ export function resend(state: BrokerState, session: Session, connection: Connect
   const held = new Set(session.resends?.all())
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
     if (held.has(delivery)) continue
-    if (sentBeforeMs !== -Infinity && delivery.sentAtMs > sentBeforeMs) continue
+    // What still waits for the disk has not been sent late: sent once more it would come after the client's PUBREC.
+    const isLate = delivery.sentAtMs <= sentBeforeMs && delivery.sentWithBatch <= state.committedBatch
+    if (sentBeforeMs !== -Infinity && !isLate) continue
     resendOne(state, session, connection, delivery)
   }
   if (session.inflightCount > 0 && connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)

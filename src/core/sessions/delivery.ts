@@ -20,6 +20,8 @@ export class Delivery<Group extends object> {
   stage: DeliveryStage
   /** It may have been sent before: DUP on the next sending. */
   wasSent: boolean
+  /** The batch behind which its last sending waits, 0 where it waited for none. */
+  sentWithBatch: number
   packetId: PacketId
   sentAtMs: number
   /** Grows with each sending for the first time: the order of re-sending [MQTT-4.6.0-1]. */
@@ -39,6 +41,7 @@ export class Delivery<Group extends object> {
     this.subscriptionIdentifiers = from.subscriptionIdentifiers
     this.stage = 'waiting'
     this.wasSent = false
+    this.sentWithBatch = 0
     this.packetId = 0
     this.sentAtMs = 0
     this.sendOrder = 0
