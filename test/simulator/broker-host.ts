@@ -257,7 +257,9 @@ export class BrokerHost {
     wanted.questions.push(...outputs.questions)
     wanted.readers.push(...outputs.readers)
     for (const close of outputs.closes) {
-      this.watch.ended((close.connection.outlet as BrokerStream).watch)
+      const stream = close.connection.outlet as BrokerStream
+      this.watch.ended(stream.watch)
+      if (close.afterBatch <= this.committedBatch) stream.isFinished = true
       wanted.closes.push(close)
     }
     core.clearOutputs()
@@ -351,6 +353,7 @@ export class BrokerHost {
 
   private close(stream: BrokerStream, isAbrupt: boolean): void {
     if (stream.isClosed || stream.isClosing) return
+    stream.isFinished = true
     stream.isClosing = true
     if (isAbrupt) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
     else {

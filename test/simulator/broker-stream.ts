@@ -27,7 +27,9 @@ export class BrokerStream {
   readonly decoder: PacketDecoder
   /** The broker has been told that it is over. */
   isClosed: boolean
-  /** The broker wants it closed; nothing more is sent. */
+  /** The broker has said its last word: what it makes from here on does not leave. */
+  isFinished: boolean
+  /** It is being closed. */
   isClosing: boolean
   isBroken: boolean
   private written: Buffer[]
@@ -48,6 +50,7 @@ export class BrokerStream {
       maxTopicLevels: options.maxTopicLevels,
     })
     this.isClosed = false
+    this.isFinished = false
     this.isClosing = false
     this.isBroken = false
     this.written = []
@@ -66,7 +69,7 @@ export class BrokerStream {
   }
 
   write(bytes: Buffer): void {
-    this.written.push(bytes)
+    if (!this.isFinished) this.written.push(bytes)
   }
 
   /** One write for all that was written in this turn. */
@@ -87,7 +90,7 @@ export function writeSends(
   const touched = new Set<BrokerStream>()
   for (let at = 0; at < sends.length; at++) {
     const stream = sends.to[at]?.outlet as BrokerStream
-    stream.watch.isGone = stream.isClosed || stream.isClosing
+    stream.watch.isGone = stream.isClosed || stream.isFinished
     touched.add(stream)
     const head = sends.head[at] ?? 0
     const kind = headBits.kind(head)
