@@ -10,6 +10,8 @@ export class HeldStore implements Store {
   isHeld = false
   /** Commits are refused, as by a disk that is full. */
   isFailing = false
+  /** Readings of queues are refused, as by a disk with a bad block. */
+  readsFail = false
   /** What was asked to be committed, in order, the same again each time. */
   readonly attempts: Changes[] = []
   /** Readings of parts of a queue. */
@@ -31,6 +33,7 @@ export class HeldStore implements Store {
 
   read(range: RecordRange): ReturnType<Store['read']> {
     if (range.kind === 'queued') this.queueReads.push(range)
+    if (range.kind === 'queued' && this.readsFail) throw new StorageFailure('input/output error')
     return this.#inner.read(range)
   }
 

@@ -20,7 +20,7 @@ import {
 } from '../../src/protocol/index.ts'
 import { restoreBroker } from '../../src/shard/restore.ts'
 import { Shard } from '../../src/shard/shard.ts'
-import type { ShardStart } from '../../src/shard/index.ts'
+import type { ShardListener, ShardStart } from '../../src/shard/index.ts'
 import { Counters, counterCells, createCounterTable, type CounterName, type Log } from '../../src/telemetry/index.ts'
 import { encode, encodePublish, type PublishFrame } from '../simulator/wire.ts'
 import { FakeStream } from './fake-stream.ts'
@@ -117,9 +117,9 @@ export class ShardStage {
   }
 
   /** A connection that has said nothing yet. */
-  stranger(version: ProtocolVersion = 4): TestClient {
+  stranger(version: ProtocolVersion = 4, through: ShardListener = listener): TestClient {
     const client = new TestClient(new FakeStream(), version)
-    this.shard.accept(client.stream, listener)
+    this.shard.accept(client.stream, through)
     return client
   }
 

@@ -1,0 +1,166 @@
+// What a peer may cost: readers that stand still, floods, and clients that ask and do not listen.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ShardStage } from './stage.ts'
+
+const kilobyte = 'k'.repeat(1_024)
+const manyFrames = (count: number, topic: string, text = '') =>
+  Array.from({ length: count }, (_, index) => ({ topic, payload: `${index} ${text}` }))
+const pings = (count: number): Buffer => Buffer.alloc(count * 2, Buffer.from([0xc0, 0x00]))
+
+test('a reader that stands still costs no more than it may, and slows nobody', async (context) => {
+  const maxUnsentBytes = 65_536
+  const stage = new ShardStage(context, { core: { maxUnsentBytes } })
+  const stalled = await stage.subscriber('stalled', 'a')
+  const reader = await stage.subscriber('reader', 'a')
+  const publisher = await stage.client('publisher')
+  stalled.stream.isStalled = true
+  for (let round = 0; round < 20; round++) {
+    publisher.publish(...manyFrames(50, 'a', kilobyte))
+    await stage.turns()
+  }
+  assert.equal(reader.payloads.length, 1_000)
+  assert.ok(stage.shard.buffers.takenBytes <= 4 * maxUnsentBytes, `${stage.shard.buffers.takenBytes}`)
+  assert.ok(stage.counter('messagesDropped') > 800)
+  assert.equal(stage.lines.filter(({ event }) => event === 'messages dropped').length, 1, 'told once a second')
+  stalled.stream.isStalled = false
+  stalled.stream.take()
+  await stage.turns()
+  publisher.publish({ topic: 'a', payload: 'after' })
+  await stage.turns()
+  assert.equal(stalled.payloads.at(-1), 'after')
+  assert.equal(stage.shard.buffers.takenBytes, 0)
+})
+
+test('messages of QoS 1 wait for a reader that stands still, and all of them come when it reads again', async (context) => {
+  const stage = new ShardStage(context, { core: { maxUnsentBytes: 20_000 } })
+  const stalled = await stage.subscriber('stalled', 'a', { qos: 1 })
+  const publisher = await stage.client('publisher')
+  stalled.stream.isStalled = true
+  for (let packetId = 1; packetId <= 100; packetId++)
+    publisher.publish({ topic: 'a', payload: `${packetId} ${kilobyte}`, qos: 1, packetId })
+  await stage.turns()
+  assert.ok(stage.shard.buffers.takenBytes <= 100_000, `${stage.shard.buffers.takenBytes}`)
+  stalled.stream.isStalled = false
+  stalled.stream.take()
+  await stage.turns(50)
+  assert.deepEqual(
+    stalled.payloads.map((payload) => Number.parseInt(payload, 10)),
+    Array.from({ length: 100 }, (_, index) => index + 1),
+  )
+})
+
+test('a reader that keeps up is never taken for one that does not, however busy it is', async (context) => {
+  const stage = new ShardStage(context, { core: { maxUnsentBytes: 100_000 } })
+  const subscriber = await stage.subscriber('subscriber', 'a')
+  const publisher = await stage.client('publisher')
+  subscriber.stream.isStalled = true
+  publisher.publish({ topic: 'a', payload: 'the first write' })
+  await stage.turns()
+  // Each write is done only after more has gathered behind it: the connection never rests.
+  for (let round = 0; round < 100; round++) {
+    publisher.publish(...manyFrames(10, 'a', kilobyte))
+    await stage.turns(2)
+    subscriber.stream.take('one')
+  }
+  await stage.turns()
+  assert.equal(stage.counter('messagesDropped'), 0)
+})
+
+test('when all readers together hold too much, those that do not read get nothing more', async (context) => {
+  const stage = new ShardStage(context, { start: { maxUnsentBytesTotal: 200_000 } })
+  const stalled = await Promise.all(Array.from({ length: 10 }, (_, index) => stage.subscriber(`stalled ${index}`, 'a')))
+  const publisher = await stage.client('publisher')
+  for (const client of stalled) client.stream.isStalled = true
+  for (let round = 0; round < 100; round++) {
+    publisher.publish(...manyFrames(10, 'a', kilobyte))
+    await stage.turns(2)
+  }
+  assert.ok(stage.shard.buffers.takenBytes <= 1_500_000, `${stage.shard.buffers.takenBytes}`)
+  for (const client of stalled) {
+    client.stream.isStalled = false
+    client.stream.take()
+  }
+  await stage.turns()
+  publisher.publish({ topic: 'a', payload: 'after' })
+  await stage.turns()
+  for (const client of stalled) assert.equal(client.payloads.at(-1), 'after')
+})
+
+test('who asks and does not read the answers is not read from either, until it reads', async (context) => {
+  const maxUnsentBytes = 65_536
+  const stage = new ShardStage(context, { core: { maxUnsentBytes } })
+  const client = await stage.client('client')
+  client.stream.isStalled = true
+  let asked = 0
+  for (; asked < 2_000_000 && !client.stream.isPaused; asked += 10_000) {
+    client.stream.arrive(pings(10_000))
+    await stage.turns(2)
+  }
+  assert.ok(asked <= 100_000, `${asked} pings were heard`)
+  client.stream.arrive(pings(10_000))
+  await stage.turns()
+  assert.ok(stage.shard.buffers.takenBytes <= 4 * maxUnsentBytes, `${stage.shard.buffers.takenBytes}`)
+  client.stream.isStalled = false
+  client.stream.take()
+  await stage.turns(20)
+  assert.equal(client.of('pingresp').length, asked + 10_000)
+  assert.equal(client.stream.isPaused, false)
+})
+
+test('a peer that reads nothing is let go of all the same when its time is over', async (context) => {
+  const stage = new ShardStage(context)
+  const stalled = await stage.subscriber('stalled', 'a', { version: 5, keepAliveSeconds: 10 })
+  const publisher = await stage.client('publisher')
+  stalled.stream.isStalled = true
+  publisher.publish({ topic: 'a', payload: '1' })
+  await stage.turns()
+  publisher.publish({ topic: 'a', payload: '2' })
+  await stage.turns()
+  assert.equal(stalled.stream.isEnded, false)
+  await stage.passMs(15_100)
+  assert.equal(stalled.stream.isEnded, true, 'an ended stream is cut off after a while, any other never')
+  stalled.stream.take()
+  await stage.turns()
+  assert.deepEqual(stalled.payloads, ['1', '2'])
+  assert.equal(stalled.last?.type, 'disconnect')
+  assert.equal(stage.shard.buffers.takenBytes, 0)
+})
+
+test('one connection with more input than a turn takes is set back, and loses nothing', async (context) => {
+  const stage = new ShardStage(context)
+  const flood = await stage.client('flood')
+  const chunk = pings(32_768)
+  for (let count = 0; count < 4; count++) flood.stream.arrive(chunk)
+  assert.equal(flood.stream.isPaused, true)
+  flood.stream.arrive(chunk)
+  assert.equal(flood.stream.unreadBytes, chunk.length, 'it waits with the peer')
+  await stage.turns(20)
+  assert.equal(flood.stream.isPaused, false)
+  assert.equal(flood.of('pingresp').length, 5 * 32_768)
+})
+
+test('a turn ends after some milliseconds, also where nobody hears what is said, and goes on round robin', async (context) => {
+  const stage = new ShardStage(context)
+  const ear = await stage.subscriber('ear', 'done/+')
+  const quick = await stage.client('quick')
+  const floods = [await stage.client('one'), await stage.client('two'), await stage.client('three')]
+  // Each look at the clock finds another 2 ms gone.
+  const { clock } = stage
+  clock.nowMs = () => (clock.now += 2)
+  for (const flood of floods) {
+    flood.publish(...manyFrames(2_500, 'nobody'), { topic: 'done/half', payload: '' }, ...manyFrames(2_500, 'nobody'), {
+      topic: 'done/whole',
+      payload: '',
+    })
+    assert.equal(flood.stream.isPaused, true)
+  }
+  quick.publish({ topic: 'done/quick', payload: '' })
+  await stage.turns(40)
+  assert.deepEqual(
+    ear.of('publish').map((packet) => packet.topic?.name),
+    ['done/quick', 'done/half', 'done/half', 'done/half', 'done/whole', 'done/whole', 'done/whole'],
+  )
+  for (const flood of floods) assert.equal(flood.stream.isPaused, false)
+})

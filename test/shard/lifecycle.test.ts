@@ -1,0 +1,268 @@
+// Beginnings and ends: how a connection is refused or closed, how a shard stops, and what it knows when it starts again.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defaultCoreSettings } from '../../src/core/index.ts'
+import { reasonCodes, type ConnackPacket, type DisconnectPacket } from '../../src/protocol/index.ts'
+import { readClock } from '../../src/shard/restore.ts'
+import { encode } from '../simulator/wire.ts'
+import { HeldStore } from './held-store.ts'
+import { listener, ShardStage, type TestClient } from './stage.ts'
+
+const durable5 = { version: 5, cleanStart: false, properties: { sessionExpiryIntervalSeconds: 1_000 } } as const
+const durable4 = { version: 4, cleanStart: false } as const
+
+const endOf = (client: TestClient) => ({ isClosed: client.stream.isClosed, types: client.types })
+const reasonOf = (client: TestClient): number | undefined =>
+  (client.last as ConnackPacket | DisconnectPacket | undefined)?.reasonCode
+
+const connectOfLevel = (level: number): Buffer => Buffer.from([0x10, 12, 0, 4, 77, 81, 84, 84, level, 2, 0, 0, 0, 0])
+
+test('[MQTT-3.1.2-2] a protocol level that nobody knows is answered with return code 1', async (context) => {
+  const stage = new ShardStage(context)
+  const client = stage.stranger(4)
+  client.stream.arrive(connectOfLevel(9))
+  await stage.turns()
+  assert.deepEqual([endOf(client), reasonOf(client)], [{ isClosed: true, types: ['connack'] }, 1])
+})
+
+test('[MQTT-3.1.0-1] who says anything else before CONNECT is closed without a word', async (context) => {
+  const stage = new ShardStage(context)
+  for (const bytes of [[0xc0, 0], [0x30, 3, 0, 1, 97], [0xff], [0x00]]) {
+    const client = stage.stranger(4)
+    client.stream.arrive(Buffer.from(bytes))
+    // What still comes is neither heard nor answered.
+    client.stream.arrive(encode({ type: 'pingreq' }, 4))
+    await stage.turns()
+    assert.deepEqual(endOf(client), { isClosed: true, types: [] })
+  }
+  assert.equal(stage.shard.connections, 0)
+})
+
+test('a packet that is none ends the connection, and a client of 5.0 is told why', async (context) => {
+  const malformed = Buffer.from([0x36, 3, 0, 1, 97])
+  const endless = Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f])
+  for (const [bytes, reason] of [
+    [malformed, reasonCodes.malformedPacket],
+    [endless, reasonCodes.packetTooLarge],
+  ] as const) {
+    const stage = new ShardStage(context)
+    const modern = await stage.client('modern', { version: 5 })
+    const old = await stage.client('old', { version: 4 })
+    for (const client of [modern, old]) {
+      client.stream.arrive(Buffer.concat([encode({ type: 'pingreq' }, 4), bytes]))
+      client.stream.arrive(encode({ type: 'pingreq' }, 4))
+    }
+    await stage.turns()
+    assert.deepEqual(endOf(modern), { isClosed: true, types: ['connack', 'pingresp', 'disconnect'] })
+    assert.equal(reasonOf(modern), reason)
+    assert.deepEqual(endOf(old), { isClosed: true, types: ['connack', 'pingresp'] })
+    context.mock.timers.reset()
+  }
+})
+
+test('strangers are let in where only this machine can reach, unless it is said otherwise', async (context) => {
+  for (const [allowAnonymous, isLoopback, isLetIn] of [
+    [undefined, true, true],
+    [undefined, false, false],
+    [true, false, true],
+    [false, true, false],
+  ] as const) {
+    const stage = new ShardStage(context, { start: { allowAnonymous } })
+    for (const version of [4, 5] as const) {
+      const guest = stage.stranger(version, { ...listener, isLoopback })
+      guest.connect('guest')
+      await stage.turns()
+      assert.equal(guest.stream.isClosed, !isLetIn)
+      assert.equal(reasonOf(guest), isLetIn ? 0 : version === 5 ? reasonCodes.notAuthorized : 5)
+    }
+    context.mock.timers.reset()
+  }
+})
+
+test('who opens a connection and says nothing is closed after a while', async (context) => {
+  const stage = new ShardStage(context, { core: { idleTimeoutMs: 5_000 } })
+  const silent = stage.stranger()
+  await stage.passMs(4_900)
+  assert.equal(silent.stream.isClosed, false)
+  await stage.passMs(200)
+  assert.equal(silent.stream.isClosed, true)
+})
+
+test('a client id that comes again takes over, and the older connection is told', async (context) => {
+  const stage = new ShardStage(context)
+  const first = await stage.client('same', { version: 5 })
+  const second = await stage.client('same', { version: 5 })
+  assert.equal(reasonOf(first), reasonCodes.sessionTakenOver)
+  assert.equal(first.stream.isClosed, true)
+  assert.deepEqual(endOf(second), { isClosed: false, types: ['connack'] })
+  assert.equal(stage.shard.connections, 1)
+})
+
+test('a shard that stops tells its clients, commits what it owes and ends every stream', async (context) => {
+  const stage = new ShardStage(context)
+  ;(await stage.subscriber('sleeper', 'kept', durable5)).stream.break()
+  const modern = await stage.client('modern', { version: 5 })
+  const old = await stage.client('old')
+  const silent = stage.stranger()
+  stage.store.isHeld = true
+  modern.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
+  let isStopped = false
+  const stopped = stage.shard.stop(3_000).then(() => (isStopped = true))
+  await stage.turns()
+  assert.deepEqual(modern.types, ['connack'], 'nothing may pass the acknowledgement that waits')
+  assert.equal(isStopped, false)
+  stage.store.isHeld = false
+  stage.store.release()
+  await stage.turns()
+  await stopped
+  assert.deepEqual(endOf(modern), { isClosed: true, types: ['connack', 'puback', 'disconnect'] })
+  assert.equal(reasonOf(modern), reasonCodes.serverShuttingDown)
+  assert.deepEqual(endOf(old), { isClosed: true, types: ['connack'] })
+  assert.equal(silent.stream.isClosed, true)
+  assert.equal(stage.shard.core.view.hasBatch, false)
+})
+
+test('a peer that does not let go does not keep a shard from stopping', async (context) => {
+  const stage = new ShardStage(context)
+  const stalled = await stage.subscriber('stalled', 'a')
+  const publisher = await stage.client('publisher')
+  stalled.stream.isStalled = true
+  publisher.publish({ topic: 'a', payload: 'x' })
+  await stage.turns()
+  const stopped = stage.shard.stop(3_000)
+  await stage.turns()
+  assert.equal(stalled.stream.isClosed, false)
+  await stage.passMs(3_000)
+  await stopped
+  assert.equal(stalled.stream.isClosed, true)
+  assert.equal(stage.shard.buffers.takenBytes, 0)
+})
+
+test('a shard that starts again knows sessions, subscriptions, retained messages, queues and wills', async (context) => {
+  const store = new HeldStore()
+  const before = new ShardStage(context, { store })
+  const will = { topic: 'wills/gone' as never, payload: Buffer.from('gone'), qos: 1, retain: false } as const
+  const sleeper = await before.subscriber('sleeper', 'kept/#', durable4)
+  const dying = await before.client('dying', {
+    ...durable5,
+    will: { ...will, properties: { willDelayIntervalSeconds: 60 } },
+  })
+  const publisher = await before.client('publisher')
+  sleeper.stream.break()
+  dying.stream.break()
+  await before.turns()
+  publisher.publish(
+    { topic: 'kept/1', payload: 'one', qos: 1, packetId: 1 },
+    { topic: 'kept/2', payload: 'two', qos: 2, packetId: 2 },
+    { topic: 'state', payload: 'retained', qos: 1, retain: true, packetId: 3 },
+  )
+  await before.turns()
+  context.mock.timers.reset()
+
+  const after = await ShardStage.restored(context, { store, nowMs: before.clock.now + 10_000 })
+  assert.deepEqual(
+    [after.shard.core.view.sessions, after.shard.core.view.retainedMessages, after.counter('sessionsStored')],
+    [2, 1, 2],
+  )
+  const mourner = await after.subscriber('mourner', 'wills/#')
+  const reader = await after.subscriber('reader', 'state')
+  assert.deepEqual(
+    reader.of('publish').map(({ retain }) => retain),
+    [true],
+  )
+  const woken = await after.client('sleeper', durable4)
+  assert.equal((woken.received[0] as ConnackPacket).sessionPresent, true)
+  assert.deepEqual(woken.payloads, ['one', 'two'])
+  const newPublisher = await after.client('publisher')
+  newPublisher.publish({ topic: 'kept/3', payload: 'three' })
+  await after.turns()
+  assert.deepEqual(woken.payloads, ['one', 'two', 'three'], 'its subscription is there without a SUBSCRIBE')
+  await after.passMs(61_000)
+  assert.deepEqual(mourner.payloads, ['gone'])
+})
+
+test('what was acknowledged before a crash is there after it, and what was not is not promised', async (context) => {
+  const store = new HeldStore()
+  const before = new ShardStage(context, { store })
+  ;(await before.subscriber('sleeper', 'kept', durable4)).stream.break()
+  const publisher = await before.client('publisher')
+  publisher.publish({ topic: 'kept', payload: 'one', qos: 1, packetId: 1 })
+  await before.turns()
+  store.isHeld = true
+  publisher.publish({ topic: 'kept', payload: 'two', qos: 1, packetId: 2 })
+  await before.turns()
+  assert.deepEqual(
+    publisher.of('puback').map(({ packetId }) => packetId),
+    [1],
+  )
+  // The process ends here: the second batch never reaches the disk.
+  store.isHeld = false
+  context.mock.timers.reset()
+  const after = await ShardStage.restored(context, { store })
+  const woken = await after.client('sleeper', durable4)
+  assert.deepEqual(woken.payloads, ['one'])
+})
+
+test('the time that is known from before is stored, for a machine whose clock was set back', async (context) => {
+  const stage = new ShardStage(context)
+  assert.equal(await readClock(stage.store), 0)
+  await stage.client('durable', durable4)
+  const stopped = stage.shard.stop(1_000)
+  await stage.turns()
+  await stopped
+  assert.equal(await readClock(stage.store), stage.clock.now)
+})
+
+test('a queue that cannot be read is read again, and nobody else notices', async (context) => {
+  const stage = new ShardStage(context)
+  ;(await stage.subscriber('sleeper', 'kept', durable5)).stream.break()
+  const publisher = await stage.client('publisher')
+  publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
+  await stage.turns()
+  stage.store.readsFail = true
+  const woken = await stage.client('sleeper', durable5)
+  await stage.passMs(100)
+  await stage.passMs(200)
+  assert.equal(stage.store.queueReads.length, 3)
+  assert.deepEqual(woken.payloads, [])
+  assert.match(stage.alarms[0], /could not be read: input\/output error/)
+  publisher.publish({ topic: 'nobody', payload: 'x', qos: 1, packetId: 2 })
+  await stage.turns()
+  assert.equal(publisher.of('puback').length, 2)
+  stage.store.readsFail = false
+  await stage.passMs(400)
+  assert.deepEqual(woken.payloads, ['x'])
+})
+
+test('counters tell what came, what went and what is open', async (context) => {
+  const stage = new ShardStage(context)
+  const subscriber = await stage.subscriber('subscriber', 'a')
+  const publisher = await stage.client('publisher')
+  const bytesBefore = stage.counter('bytesReceived')
+  publisher.publish({ topic: 'a', payload: '12345' }, { topic: 'nobody', payload: '' })
+  await stage.turns()
+  assert.equal(stage.counter('connectionsAccepted'), 2)
+  assert.equal(stage.counter('connectionsOpen'), 2)
+  assert.equal(stage.counter('messagesReceived'), 2)
+  assert.equal(stage.counter('messagesSent'), 1)
+  assert.equal(stage.counter('packetsReceived'), 2 + 1 + 2)
+  assert.equal(stage.counter('packetsSent'), 2 + 1 + 1)
+  assert.equal(stage.counter('bytesReceived') - bytesBefore, 10 + 10)
+  assert.equal(
+    stage.counter('bytesSent'),
+    [...subscriber.stream.taken, ...publisher.stream.taken].reduce((sum, { length }) => sum + length, 0),
+  )
+  subscriber.stream.break()
+  await stage.turns()
+  assert.equal(stage.counter('connectionsOpen'), 1)
+})
+
+test('new limits hold for connections that come', async (context) => {
+  const stage = new ShardStage(context)
+  stage.shard.changeSettings({ ...defaultCoreSettings, maxPacketBytes: 100 })
+  const client = await stage.client('client', { version: 5 })
+  client.publish({ topic: 'a', payload: 'x'.repeat(200) })
+  await stage.turns()
+  assert.equal(reasonOf(client), reasonCodes.packetTooLarge)
+})
