@@ -158,8 +158,10 @@ export function transmit(
       stage: 'sent',
     })
   }
-  // A QoS 2 packet id that left before it was stored could be given to another message after a crash.
-  const list = mustBeStored ? state.gathering.sendsAfterCommit : sendsOf(state, connection)
+  // A QoS 2 packet id that left before it was stored could be given to another message after a crash. Sent again it is
+  // stored already, and must not come behind what the client answers meanwhile [MQTT-4.3.3-1].
+  const isStored = delivery.wasSent && delivery.sentWithBatch <= state.committedBatch
+  const list = mustBeStored && !isStored ? state.gathering.sendsAfterCommit : sendsOf(state, connection)
   delivery.sentWithBatch = list === state.sends ? 0 : state.gathering.number
   delivery.wasSent = true
   if (delivery.subscriptionIdentifiers === undefined && connection.outgoingAliasMaximum === 0) {
