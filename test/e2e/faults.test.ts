@@ -99,7 +99,9 @@ test('more half-open connections than descriptors: the surplus is let in and out
   assert.equal(sockets.length, openFileLimit / 2)
 
   for (const socket of sockets.slice(0, 2)) socket.destroy()
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 20 })
+  // The broker may hear of the two that left after this one has knocked: then it knocks again.
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 20 })
+  client.on('error', () => {})
   t.after(() => client.end(true))
   await client.publishAsync('still', 'alive', { qos: 1 })
   assert.equal(await godwit.stop(), 0)
