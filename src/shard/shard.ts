@@ -73,6 +73,7 @@ export class Shard implements OutletOwner {
   #settings: CoreSettings
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Infinity
+  #tickIsDue = false
   #whenEmpty: (() => void) | undefined
   readonly #packetInput: { kind: 'packet'; connection: Connection; packet: Packet }
 
@@ -320,7 +321,7 @@ export class Shard implements OutletOwner {
     this.#turnMs = 0
     this.#turn++
     this.#goOnWithBacklog()
-    if (this.core.view.hasMoreWork) this.input({ kind: 'tick' })
+    if (this.#tickIsDue || this.core.view.hasMoreWork) this.#tick()
     this.#startCommit()
     this.#flush()
     this.#publishCounters()
@@ -404,10 +405,19 @@ export class Shard implements OutletOwner {
     this.#timer = setTimeout(() => this.#guarded(() => this.#onTimer()), delayMs)
   }
 
+  /**
+   * Timers come before what has arrived: after a standstill of the whole process every client would be found silent.
+   * So deadlines are looked at when the turn ends.
+   */
   #onTimer(): void {
-    this.#timerAtMs = Infinity
+    this.#tickIsDue = true
+    this.#planTurnEnd()
+  }
+
+  #tick(): void {
+    if (this.#tickIsDue) this.#timerAtMs = Infinity
+    this.#tickIsDue = false
     this.input({ kind: 'tick' })
-    if (this.#turnMs !== 0 && !this.#turnIsPlanned) this.#turnMs = 0
   }
 
   #now(): number {

@@ -89,6 +89,21 @@ test('who opens a connection and says nothing is closed after a while', async (c
   assert.equal(silent.stream.isClosed, true)
 })
 
+test('after a standstill of the process what has arrived counts before the time that has passed', async (context) => {
+  const stage = new ShardStage(context)
+  const client = await stage.client('client', { keepAliveSeconds: 10 })
+  const silent = await stage.client('silent', { keepAliveSeconds: 10 })
+  stage.clock.now += 60_000
+  // The event loop runs timers first, then reads.
+  context.mock.timers.tick(60_000)
+  client.say({ type: 'pingreq' })
+  await stage.turns()
+  assert.deepEqual(endOf(client), { isClosed: false, types: ['connack', 'pingresp'] })
+  assert.equal(silent.stream.isClosed, true)
+  await stage.passMs(15_100)
+  assert.equal(client.stream.isClosed, true)
+})
+
 test('a client id that comes again takes over, and the older connection is told', async (context) => {
   const stage = new ShardStage(context)
   const first = await stage.client('same', { version: 5 })
