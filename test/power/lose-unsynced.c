@@ -1,8 +1,10 @@
 /* A library to be preloaded into the broker. It notes how much of each file has been synced, so that a test can take
  * away the rest, as a power cut would.
  *
- * Lines of $UNSYNCED_LOG: <bytes> <inode>, so much of the file is safe. Zero for a file that has just been made or emptied: its
- * inode may have been another's. What is written while a sync is under way does not count.
+ * Lines of $UNSYNCED_LOG:
+ *   <bytes> <inode>   so much of the file is safe. Zero for a file that has just been made or emptied: its inode may have
+ *                     been another's. What is written while a sync is under way does not count.
+ *   names <inode>     the names in this directory are safe
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,7 +24,9 @@ static void note(const struct stat *status) {
   int fd = path ? REAL(open)(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
   char line[64];
   if (fd < 0) return;
-  int length = snprintf(line, sizeof line, "%lld %llu\n", (long long)status->st_size, (unsigned long long)status->st_ino);
+  unsigned long long inode = (unsigned long long)status->st_ino;
+  int length = S_ISDIR(status->st_mode) ? snprintf(line, sizeof line, "names %llu\n", inode)
+                                        : snprintf(line, sizeof line, "%lld %llu\n", (long long)status->st_size, inode);
   if (write(fd, line, (size_t)length) != length) abort();
   close(fd);
 }
@@ -35,9 +39,9 @@ static int note_if_empty(int fd) {
 
 static int sync_by(int (*sync)(int), int fd) {
   struct stat status;
-  int is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  int is_known = fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
   int result = sync(fd);
-  if (result == 0 && is_file) note(&status);
+  if (result == 0 && is_known) note(&status);
   return result;
 }
 

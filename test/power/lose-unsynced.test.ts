@@ -15,6 +15,9 @@ const deeds = `
   writeSync(half, 'safe'); fdatasyncSync(half); writeSync(half, 'lost'); closeSync(half)
   const whole = openSync('before', 'w')
   writeSync(whole, 'safe'); fsyncSync(whole); closeSync(whole); renameSync('before', 'after')
+  writeFileSync('named', 'lost')
+  const names = openSync('.', 'r')
+  fsyncSync(names); closeSync(names)
   writeFileSync('never', 'lost')
   const old = openSync('emptied', 'w')
   writeSync(old, 'once safe'); fsyncSync(old); closeSync(old); writeFileSync('emptied', 'lost')
@@ -35,7 +38,8 @@ test('a power cut takes what was not synced and nothing else', (t) => {
   assert.deepEqual(left, [
     ['after', 'safe'],
     ['half', 'safe'],
+    ['named', ''],
   ])
   power.strike()
-  assert.equal(readdirSync(directory).length, 2, 'what survived one cut is safe from the next')
+  assert.equal(readdirSync(directory).length, 3, 'what survived one cut is safe from the next')
 })

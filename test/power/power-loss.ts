@@ -1,10 +1,10 @@
 // A power cut, as far as files can tell: what was not synced is gone. lose-unsynced.c notes in the broker what was synced;
 // here the rest is taken away once the broker is dead. A file of which nothing was ever synced is gone altogether, name and
-// all; a name that was changed stays changed, whether or not what it names is safe.
+// all, unless its directory was synced behind its making: then it is empty. A name that was changed stays changed.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const source = fileURLToPath(new URL('./lose-unsynced.c', import.meta.url))
@@ -17,7 +17,7 @@ export class PowerLoss {
   readonly #log: string
   readonly #dataDirectory: string
   /** By inode. What survived the last cut is safe, whoever synced it. */
-  #safeBytes: Map<number, number>
+  #safe: Map<number, Safety>
 
   /** Compiles the library into `folder`; needs gcc. */
   constructor(folder: string, dataDirectory: string) {
@@ -25,35 +25,47 @@ export class PowerLoss {
     execFileSync('gcc', ['-O1', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library, source, '-ldl'])
     this.#log = join(folder, 'synced.log')
     this.#dataDirectory = dataDirectory
-    this.#safeBytes = new Map()
+    this.#safe = new Map()
     this.takenBytes = 0
     this.environment = { LD_PRELOAD: library, UNSYNCED_LOG: this.#log }
   }
 
   /** The broker is dead. Every file of its data directory is cut to what was synced of it. */
   strike(): void {
-    const synced = this.#readSynced()
-    this.#safeBytes = new Map()
+    const { files, namesSafeSince } = this.#readNotes()
+    this.#safe = new Map()
     for (const path of filesBelow(this.#dataDirectory)) {
       const { size, ino } = statSync(path)
-      const safe = Math.min(size, synced.get(ino) ?? 0)
-      this.takenBytes += size - safe
-      if (safe === 0) rmSync(path)
-      else if (safe < size) truncateSync(path, safe)
-      if (safe > 0) this.#safeBytes.set(ino, safe)
+      const { bytes, madeAt } = files.get(ino) ?? { bytes: 0, madeAt: Infinity }
+      const safeBytes = Math.min(size, bytes)
+      this.takenBytes += size - safeBytes
+      const isNamed = safeBytes > 0 || madeAt <= (namesSafeSince.get(statSync(dirname(path)).ino) ?? -1)
+      if (!isNamed) rmSync(path)
+      else if (safeBytes < size) truncateSync(path, safeBytes)
+      if (isNamed) this.#safe.set(ino, { bytes: safeBytes, madeAt: -1 })
     }
     rmSync(this.#log, { force: true })
   }
 
-  #readSynced(): Map<number, number> {
-    const synced = new Map(this.#safeBytes)
+  /** What was noted, in its order; times are numbers of lines. */
+  #readNotes(): { files: Map<number, Safety>; namesSafeSince: Map<number, number> } {
+    const files = new Map(this.#safe)
+    const namesSafeSince = new Map<number, number>()
     const text = existsSync(this.#log) ? readFileSync(this.#log, 'utf8') : ''
-    for (const line of text.split('\n')) {
-      const [bytes, inode] = line.split(' ').map(Number)
-      if (inode !== undefined) synced.set(inode, bytes)
+    for (const [at, line] of text.trim().split('\n').entries()) {
+      const [what, inodeText] = line.split(' ')
+      const inode = Number(inodeText)
+      if (what === 'names') namesSafeSince.set(inode, at)
+      else files.set(inode, { bytes: Number(what), madeAt: what === '0' ? at : (files.get(inode)?.madeAt ?? -1) })
     }
-    return synced
+    return { files, namesSafeSince }
   }
+}
+
+interface Safety {
+  readonly bytes: number
+  /** When it was made or emptied. */
+  readonly madeAt: number
 }
 
 function filesBelow(folder: string): string[] {
