@@ -15,7 +15,14 @@ import {
   type Input,
   type Question,
 } from '../core/index.ts'
-import { PacketDecoder, ProtocolError, reasonCodes, TopicTable, type Packet } from '../protocol/index.ts'
+import {
+  PacketDecoder,
+  ProtocolError,
+  reasonCodes,
+  TopicTable,
+  type Packet,
+  type PacketDecoderOptions,
+} from '../protocol/index.ts'
 import type { Store } from '../storage/index.ts'
 import { counterCells, type Counters, type Log } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
@@ -71,6 +78,8 @@ export class Shard implements OutletOwner {
   #turnIsPlanned = false
   #turn = 0
   #settings: CoreSettings
+  /** One object for all connections. */
+  #decoderOptions: PacketDecoderOptions
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Infinity
   #tickIsDue = false
@@ -82,6 +91,7 @@ export class Shard implements OutletOwner {
     this.#settings = world.start.core
     const { core, shardNumber } = world.start
     this.#topics = new TopicTable(topicsRemembered)
+    this.#decoderOptions = this.#optionsOfDecoders()
     this.#drops = new DropLog(world.log, () => this.#dropped())
     const identity = `${shardNumber}${world.clock.nowMs().toString(36)}`
     this.core = new BrokerCore(core, { identity, topics: this.#topics })
@@ -104,15 +114,7 @@ export class Shard implements OutletOwner {
   }
 
   accept(stream: ByteStream, listener: ShardListener): void {
-    const { maxPacketBytes, maxTopicLevels } = this.#settings
-    const decoder = new PacketDecoder({
-      role: 'server',
-      topics: this.#topics,
-      maxPacketBytes,
-      maxPropertyBytes: this.#world.start.maxPropertyBytes,
-      maxTopicLevels,
-    })
-    const outlet = new Outlet(this, stream, decoder)
+    const outlet = new Outlet(this, stream, new PacketDecoder(this.#decoderOptions))
     outlet.connection = new Connection(outlet, listener, stream.remoteAddress)
     this.#outlets.add(outlet)
     this.#count(counterCells.connectionsAccepted, 1)
@@ -122,7 +124,14 @@ export class Shard implements OutletOwner {
   /** New limits, in force from here on; what a decoder allows, for connections that come. */
   changeSettings(settings: CoreSettings): void {
     this.#settings = settings
+    this.#decoderOptions = this.#optionsOfDecoders()
     this.input({ kind: 'settings', settings })
+  }
+
+  #optionsOfDecoders(): PacketDecoderOptions {
+    const { maxPacketBytes, maxTopicLevels } = this.#settings
+    const { maxPropertyBytes } = this.#world.start
+    return { role: 'server', topics: this.#topics, maxPacketBytes, maxPropertyBytes, maxTopicLevels }
   }
 
   /** Anything but packets. */

@@ -11,7 +11,7 @@ export interface ByteStream {
   onClose: (error?: Error) => void
   /**
    * Hands bytes to the system. `done` is called once and later: the bytes are sent or lost, and the buffer may be used
-   * again. One write at a time keeps memory bounded: the next one after `done`.
+   * again. One write at a time keeps memory bounded: the next one after `done`, but for the last one before `end`.
    */
   write(buffer: Buffer, done: () => void): void
   /** Stops reading: what the peer sends waits in its own buffers. */
