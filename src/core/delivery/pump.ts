@@ -90,7 +90,7 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
   if (delivery.stage === 'waiting') return // Its packet id is remembered, its message is still on disk.
   delivery.sentAtMs = state.nowMs
   if (delivery.stage === 'received') {
-    sendAck(state, connection, { type: 'pubrel', packetId: delivery.packetId, waits: session.stored !== undefined })
+    sendAck(state, connection, { type: 'pubrel', packetId: delivery.packetId, waits: false })
   } else if (delivery.message !== undefined) {
     const { message } = delivery
     if (fits(state, connection, message, delivery.subscriptionIdentifiers))

@@ -90,7 +90,9 @@ function retry(state: BrokerState, session: Session): void {
   session.isRetryScheduled = false
   const { connection } = session
   if (connection === undefined || connection.version === 5 || session.inflightCount === 0) return
-  if (connection.unsentBytes <= maxUnsentBytesForRetry) {
+  const held = Math.max(connection.heldUntilBatch, connection.acksHeldUntilBatch)
+  const isWaiting = held > state.committedBatch || !state.storageIsHealthy
+  if (!isWaiting && connection.unsentBytes <= maxUnsentBytesForRetry) {
     resend(state, session, connection, state.nowMs - state.settings.retryIntervalMs)
   }
   if (!session.isRetryScheduled) scheduleRetry(state, session)
