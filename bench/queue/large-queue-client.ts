@@ -20,6 +20,8 @@ import {
 const version = 4
 const topics = new TopicTable(64)
 const ackBytes = 4
+/** A broker that is silent for so long has nothing more to say. */
+const patienceMs = 20_000
 
 /** One connection of a 3.1.1 client with a durable session. */
 class Connection {
@@ -176,14 +178,21 @@ export async function drain(port: number, clientId: string, count: number): Prom
     connection.socket.write(Buffer.concat(acks))
     acks = []
   }
-  await new Promise<void>((resolve) => {
+  await new Promise<void>((resolve, reject) => {
+    const stillness = setTimeout(
+      () => reject(new Error(`nothing came behind ${received} of ${count} messages`)),
+      patienceMs,
+    )
     connection.onPacket = (packet) => {
       if (packet.type !== 'publish') return
       if (packet.chunk.readUInt32BE(packet.payloadStart) !== received) outOfOrder++
       const ack = Buffer.alloc(ackBytes)
       writeAck('puback', packet.packetId, ack, 0)
       if (acks.push(ack) === 1) setImmediate(acknowledge)
-      if (++received === count) resolve()
+      if (++received % 1_000 === 0) stillness.refresh()
+      if (received < count) return
+      clearTimeout(stillness)
+      resolve()
     }
   })
   const tookMs = performance.now() - startedMs
