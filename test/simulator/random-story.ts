@@ -68,7 +68,8 @@ export class RandomStory {
     yield* this.waitForQuiet()
     yield* this.probeRetained()
     checkHistory(world, this.actors, this.profile)
-    world.host.watch.wills.judge(-world.host.traits.clockOffsetMs)
+    const dropped = new Set(world.events('message-dropped').map(({ message }) => message.payload().toString()))
+    world.host.watch.wills.judge(-world.host.traits.clockOffsetMs, (payload) => dropped.has(payload))
     yield* this.restartOnceMore()
   }
 

@@ -118,9 +118,14 @@ export class WillWatch {
     if (heardAtMs !== undefined && (heardAtMs.length === 0 || !message.dup)) heardAtMs.push(this.stage.nowMs)
   }
 
-  /** At the end of the story. `behindMs`: the broker's clock is behind the world's by so much. */
-  judge(behindMs: number): void {
-    for (const will of this.wills.values()) this.judgeOne(will, patienceMs + behindMs)
+  /**
+   * At the end of the story. `behindMs`: the broker's clock is behind the world's by so much. `wasDropped`: a limit with
+   * a name was reached and the broker said so.
+   */
+  judge(behindMs: number, wasDropped: (payload: string) => boolean): void {
+    for (const will of this.wills.values()) {
+      if (!wasDropped(will.payload)) this.judgeOne(will, patienceMs + behindMs)
+    }
   }
 
   private judgeOne(will: Will, patientMs: number): void {
