@@ -33,8 +33,6 @@ export interface Batch {
 /** Close the stream once what was sent to it has left. */
 export interface Close {
   readonly connection: Connection
-  /** Leave what is unsent and close now: the peer broke the protocol or does not read. */
-  readonly isAbrupt: boolean
   /** What is to be sent before may wait for this batch; 0: for none. */
   readonly afterBatch: number
 }

@@ -55,6 +55,8 @@ export interface ShardWorld {
   readonly clock: Time
   readonly counters: Counters
   readonly log: Log
+  /** Random text: nobody is to guess the client ids that are assigned. */
+  readonly identity: string
   alarm(name: string, message: string): void
   /** A mistake of ours: the thread ends and is started again. */
   fail(error: unknown): void
@@ -89,12 +91,11 @@ export class Shard implements OutletOwner {
   constructor(world: ShardWorld) {
     this.#world = world
     this.#settings = world.start.core
-    const { core, shardNumber } = world.start
+    const { core } = world.start
     this.#topics = new TopicTable(topicsRemembered)
     this.#decoderOptions = this.#optionsOfDecoders()
     this.#drops = new DropLog(world.log, () => this.#dropped())
-    const identity = `${shardNumber}${world.clock.nowMs().toString(36)}`
-    this.core = new BrokerCore(core, { identity, topics: this.#topics })
+    this.core = new BrokerCore(core, { identity: world.identity, topics: this.#topics })
     this.#commits = new Commits(world.store, {
       noteCommitted: (batch) => this.#guarded(() => this.#afterCommit(batch)),
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),

@@ -1,5 +1,6 @@
 // The beginning and the end of a shard's thread.
 
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openLevelStore } from '../storage/index.ts'
@@ -12,6 +13,8 @@ import { Shard } from './shard.ts'
 
 /** Streams that do not end by themselves when the broker stops are cut off after this. */
 const stopPatienceMs = 3_000
+
+const identityBytes = 8
 
 const start = workerData as ShardStart
 const listeners: Listener[] = []
@@ -36,7 +39,8 @@ async function run(): Promise<void> {
     onReleased: (bodyIds) => shard?.input({ kind: 'bodies-released', bodyIds }),
   })
   const clock = new Clock(await readClock(store))
-  shard = new Shard({ start, store, clock, counters, log, alarm, fail })
+  const identity = randomBytes(identityBytes).toString('hex')
+  shard = new Shard({ start, store, clock, counters, log, identity, alarm, fail })
   await restoreBroker(store, shard.core, clock.nowMs())
   shard.input({ kind: 'tick' })
   await listen(shard)

@@ -67,6 +67,7 @@ export class ShardStage {
       },
     }
     this.shard = new Shard({
+      identity: 'stage',
       start: {
         shardNumber: 0,
         dataDirectory: '/nowhere',

@@ -135,7 +135,7 @@ export class BrokerHost {
     this.isStopping = true
     this.handle({ kind: 'shutdown' })
     // Who has not said anything yet is nobody to the broker: the shard sends it away.
-    for (const stream of this.streams) if (stream.connection.now.state === 'awaiting-connect') this.close(stream, false)
+    for (const stream of this.streams) if (stream.connection.now.state === 'awaiting-connect') this.close(stream)
   }
 
   accept(network: NetworkTraits): Link | undefined {
@@ -347,22 +347,19 @@ export class BrokerHost {
   /** What is to be said before may still wait for the disk. */
   private closeAfter(close: Close): void {
     const stream = close.connection.outlet as BrokerStream
-    if (close.afterBatch <= this.committedBatch) this.close(stream, close.isAbrupt)
+    if (close.afterBatch <= this.committedBatch) this.close(stream)
     else this.waitingCloses.push(close)
   }
 
-  private close(stream: BrokerStream, isAbrupt: boolean): void {
+  private close(stream: BrokerStream): void {
     if (stream.isClosed || stream.isClosing) return
     stream.isFinished = true
     stream.isClosing = true
-    if (isAbrupt) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
-    else {
-      stream.link.toClient.end()
-      stream.link.toBroker.resume()
-      this.stage.after(closeTimeoutMs, () => {
-        if (!stream.isClosed) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
-      })
-    }
+    stream.link.toClient.end()
+    stream.link.toBroker.resume()
+    this.stage.after(closeTimeoutMs, () => {
+      if (!stream.isClosed) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
+    })
   }
 
   private stopIfDone(): void {

@@ -28,7 +28,7 @@ export function endConnection(state: BrokerState, connection: Connection, ending
     forgetQuestion(state, connection)
   }
   moveTo(connection, { state: 'closing', reason: ending.reason })
-  state.closes.push({ connection, isAbrupt: false, afterBatch: heldUntil(state, connection) })
+  state.closes.push({ connection, afterBatch: heldUntil(state, connection) })
 }
 
 /** The client is not let in: CONNACK with the reason, then the end. */
@@ -45,7 +45,7 @@ export function refuseConnect(
     false,
   )
   moveTo(connection, { state: 'closing', reason: refusal.reason })
-  state.closes.push({ connection, isAbrupt: false, afterBatch: 0 })
+  state.closes.push({ connection, afterBatch: 0 })
   state.events.push({
     event: 'client-refused',
     connection,

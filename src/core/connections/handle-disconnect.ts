@@ -27,7 +27,7 @@ export function handleDisconnect(
   const publishWill = packet.reasonCode !== reasonCodes.normalDisconnection
   leave(state, connection, { reason: packet.reasonCode, text: 'the client has disconnected', publishWill })
   moveTo(connection, { state: 'closing', reason: packet.reasonCode })
-  state.closes.push({ connection, isAbrupt: false, afterBatch: 0 })
+  state.closes.push({ connection, afterBatch: 0 })
 }
 
 function changeExpiry(state: BrokerState, session: Session, expirySeconds: number): void {
