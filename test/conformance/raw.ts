@@ -50,11 +50,14 @@ export class RawEnd {
     })
   }
 
-  /** Sends these bytes and lets happen what follows from them. Gives what has come since it was last asked, as digits. */
+  /**
+   * Sends these bytes and lets happen what follows from them. Gives what has come since it was last asked, as digits;
+   * without reason strings, which are for people and may change.
+   */
   send(...packets: readonly Uint8Array[]): string {
     this.link.toBroker.send(Buffer.concat(packets))
     this.world.settle()
-    return this.take().toString('hex')
+    return withoutReasons(this.take()).toString('hex')
   }
 
   take(): Buffer {
@@ -62,6 +65,20 @@ export class RawEnd {
     this.arrived = Buffer.alloc(0)
     return taken
   }
+}
+
+/** The same packets, but a refusal or DISCONNECT that has a reason string and no other property has none. */
+export function withoutReasons(stream: Buffer): Buffer {
+  return Buffer.concat(framesOf(stream).map(withoutReason))
+}
+
+function withoutReason(frame: Buffer): Buffer {
+  const isConnack = frame[0] === 0x20
+  // Behind the reason code: the length of the properties, then 0x1f and the string.
+  const at = isConnack ? 4 : 3
+  const hasWordsOnly = (isConnack || frame[0] === 0xe0) && frame[at + 1] === 0x1f && frame[at] === frame.length - at - 1
+  if (!hasWordsOnly || frame[at] !== frame.readUInt16BE(at + 2) + 3) return frame
+  return isConnack ? Buffer.from([0x20, 3, frame[2], frame[3], 0]) : Buffer.from([0xe0, 1, frame[2]])
 }
 
 /** A `RawEnd` that has been let in; its CONNACK is taken. */

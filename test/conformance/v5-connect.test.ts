@@ -18,6 +18,7 @@ import {
   subscribeBytes,
   text,
   typesOf,
+  connectPacket,
 } from './raw.ts'
 
 describe('sessions of MQTT 5.0', () => {
@@ -179,6 +180,22 @@ describe('CONNACK of MQTT 5.0', () => {
     assert.equal(information(undefined), undefined)
     assert.equal(information(false), undefined)
     assert.equal(typeof information(true), 'string')
+  })
+
+  test('[MQTT5-3.2.2-19] [MQTT5-3.14.2-3] who is refused or sent away is told why in words, where they fit', () => {
+    const world = new World({ settings: { maxClientIdBytes: 10 } })
+    const refused = world.wire({ version: 5 })
+    refused.send(connectPacket(5, { clientId: 'longer than ten' }))
+    world.settle()
+    assert.equal(refused.of('connack')[0]?.properties?.reasonString, 'the client id is longer than 10 bytes')
+    const narrow = world.wire({ version: 5 })
+    narrow.send(connectPacket(5, { clientId: 'longer than ten', properties: { maximumPacketSizeBytes: 40 } }))
+    world.settle()
+    assert.deepEqual([narrow.of('connack')[0]?.reasonCode, narrow.of('connack')[0]?.properties], [0x85, undefined])
+
+    const first = world.connect('me')
+    world.connect('me')
+    assert.match(first.disconnected?.properties?.reasonString ?? '', /same client id/)
   })
 
   test('[MQTT5-4.12.0-1] an authentication method that the broker does not know is told so and closed', () => {

@@ -1,6 +1,12 @@
 // The ways in which a connection ends, whoever ends it.
 
-import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
+import {
+  measurePacket,
+  reasonCodes,
+  type ConnackPacket,
+  type DisconnectPacket,
+  type ReasonCode,
+} from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { detach } from '../delivery/session-end.ts'
@@ -21,7 +27,8 @@ export function endConnection(state: BrokerState, connection: Connection, ending
   if (now.state === 'open') {
     if (connection.version === 5) {
       // Acknowledgements that still wait for the disk leave before it: nothing may follow DISCONNECT.
-      sendPacket(state, connection, { type: 'disconnect', reasonCode: ending.reason, properties: undefined }, false)
+      const goodbye = { type: 'disconnect', reasonCode: ending.reason, properties: undefined } as const
+      sendPacket(state, connection, withReason(connection, goodbye, ending.text), false)
     }
     leave(state, connection, ending)
   } else {
@@ -38,12 +45,8 @@ export function refuseConnect(
   refusal: { code: number; reason: ReasonCode; clientId: string; text: string },
 ): void {
   forgetQuestion(state, connection)
-  sendPacket(
-    state,
-    connection,
-    { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined },
-    false,
-  )
+  const connack = { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined } as const
+  sendPacket(state, connection, withReason(connection, connack, refusal.text), false)
   moveTo(connection, { state: 'closing', reason: refusal.reason })
   state.closes.push({ connection, afterBatch: 0 })
   state.events.push({
@@ -53,6 +56,13 @@ export function refuseConnect(
     reason: refusal.reason,
     text: refusal.text,
   })
+}
+
+/** In words as well for a 5.0 client, as far as it takes packets of that size [MQTT5-3.2.2-19] [MQTT5-3.14.2-3]. */
+function withReason<P extends ConnackPacket | DisconnectPacket>(connection: Connection, packet: P, text: string): P {
+  if (connection.version !== 5) return packet
+  const told: P = { ...packet, properties: { reasonString: text } }
+  return measurePacket(told, 5) <= connection.maximumPacketBytes ? told : packet
 }
 
 /** The stream has ended. Where nobody said good-bye the will is published. */

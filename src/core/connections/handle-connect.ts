@@ -27,6 +27,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     return
   }
   connection.version = connect.version
+  connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
   const refusal = refusalOf(state, connect)
   if (refusal !== undefined) return refuse(state, connection, connect.clientId, refusal)
   const clientId = connect.clientId === '' ? state.assignClientId() : connect.clientId

@@ -107,7 +107,6 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
   session.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
   connection.keepAliveMs = keepAliveSeconds(state, connect) * 1_000 * settings.keepAliveMultiplier
-  connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
   state.deadlines.cancel('idle-timeout', connection)
   state.deadlines.cancel('session-expiry', session.clientId)
