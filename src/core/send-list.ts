@@ -6,8 +6,7 @@
 //   head:  kind, flags and packet id packed into one small integer | ...
 //   extra: PublishExtra or undefined | ...
 
-import type { ControlPacket, PacketId, QoS } from '../protocol/index.ts'
-import { assert } from './assert.ts'
+import { assert, type ControlPacket, type PacketId, type QoS } from '../protocol/index.ts'
 import type { Connection } from './connection.ts'
 import type { Message } from './message.ts'
 

@@ -1,6 +1,6 @@
 // A batch is on disk: what waited for it leaves, which the driver sees to, and those who waited count it as answered.
 
-import { assert } from '../assert.ts'
+import { assert } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { headBits, sendKinds, type SendList } from '../send-list.ts'

@@ -5,8 +5,7 @@
 // Packet ids are ours to choose: an id whose slot is taken is passed over, so two ids never meet in a slot. Slots
 // double while they are more than half full; two ids apart modulo n are apart modulo 2n, so nothing collides then.
 
-import { assert } from '../assert.ts'
-import type { PacketId } from '../../protocol/index.ts'
+import { assert, type PacketId } from '../../protocol/index.ts'
 
 const firstSlots = 8
 const allPacketIds = 65_536
