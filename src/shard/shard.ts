@@ -86,6 +86,9 @@ export class Shard implements OutletOwner {
   #timerAtMs = Infinity
   #tickIsDue = false
   #whenEmpty: (() => void) | undefined
+  /** Made once: a turn ends for each connection that comes alone. */
+  readonly #endOfTurn = (): void => this.#guarded(this.#turnEnd)
+  readonly #turnEnd = (): void => this.#endTurn()
   readonly #packetInput: { kind: 'packet'; connection: Connection; packet: Packet }
 
   constructor(world: ShardWorld) {
@@ -119,7 +122,9 @@ export class Shard implements OutletOwner {
     outlet.connection = new Connection(outlet, listener, stream.remoteAddress)
     this.#outlets.add(outlet)
     this.#count(counterCells.connectionsAccepted, 1)
-    this.input({ kind: 'connection-opened', connection: outlet.connection })
+    // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.
+    this.core.handle({ kind: 'connection-opened', connection: outlet.connection }, this.#world.clock.nowMs())
+    this.#setTimer()
   }
 
   /** New limits, in force from here on; what a decoder allows, for connections that come. */
@@ -323,7 +328,7 @@ export class Shard implements OutletOwner {
   #planTurnEnd(): void {
     if (this.#turnIsPlanned) return
     this.#turnIsPlanned = true
-    setImmediate(() => this.#guarded(() => this.#endTurn()))
+    setImmediate(this.#endOfTurn)
   }
 
   #endTurn(): void {
