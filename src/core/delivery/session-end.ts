@@ -16,7 +16,8 @@ export function detach(state: BrokerState, session: Session, how: { publishWill:
   state.openConnections--
   settleWill(state, session, how.publishWill)
   if (session.expirySeconds === 0) return endSession(state, session)
-  passOnShared(state, session)
+  // While the broker stops every client goes: what moved on would only come back, as if it had never been sent.
+  if (!state.isShuttingDown) passOnShared(state, session)
   putToSleep(session)
   const expiry = expiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, state.nowMs + expiry)
