@@ -13,6 +13,7 @@ import { BrokerState, type BrokerOptions } from './broker-state.ts'
 import type { Connection } from './connection.ts'
 import { endConnection, handleConnectionClosed, refuseConnect } from './connections/close-connection.ts'
 import { stateOf } from './connections/connection-state.ts'
+import { handlePermissions } from './connections/handle-permissions.ts'
 import { handleCommand } from './connections/handle-command.ts'
 import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
@@ -21,6 +22,7 @@ import { handleQueueLoaded, pump } from './delivery/pump.ts'
 import { releaseBody, remove } from './delivery/stored-queue.ts'
 import type { Input } from './inputs.ts'
 import type { Batch, Outputs } from './outputs.ts'
+import { handlePeer } from './peers/handle-peer.ts'
 import type { CoreSettings } from './settings.ts'
 import { handleTick } from './time/handle-tick.ts'
 import { restore, restoreQueue } from './time/restore.ts'
@@ -96,6 +98,14 @@ function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }
     case 'bodies-released':
       for (const bodyId of input.bodyIds) releaseBody(state, bodyId)
       return
+    case 'permission-ready':
+    case 'permissions-changed':
+      return handlePermissions(state, input)
+    case 'peer-joined':
+    case 'peer-left':
+    case 'peer-message':
+    case 'peer-congested':
+      return handlePeer(state, input)
     case 'tick':
       return handleTick(state)
     case 'command':

@@ -2,12 +2,14 @@
 // this; none of them keeps anything of its own.
 
 import type { TopicTable } from '../protocol/index.ts'
+import { everythingAllowed, type Permissions } from './access.ts'
 import { BodyCounts } from './body-counts.ts'
 import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
 import type { Message } from './message.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
+import type { PeerSend, ShardPlace } from './peer-messages.ts'
 import { SendList } from './send-list.ts'
 import type { Session } from './sessions/session.ts'
 import type { CoreSettings } from './settings.ts'
@@ -31,6 +33,10 @@ export interface BrokerOptions {
   /** Makes the client ids that this broker assigns unlike those of any other: random text from the driver. */
   readonly identity: string
   readonly topics: TopicTable
+  /** Undefined: nobody is denied anything. */
+  readonly permissions?: Permissions
+  /** Undefined: the only one. */
+  readonly place?: ShardPlace
 }
 
 /** Who waits for the answer to a question. */
@@ -42,6 +48,8 @@ export class BrokerState {
   settings: CoreSettings
   readonly identity: string
   readonly topics: TopicTable
+  readonly permissions: Permissions
+  readonly place: ShardPlace
   nowMs = 0
   readonly sessions = new Map<string, Session>()
   readonly routes = new Routes<Session>()
@@ -71,6 +79,7 @@ export class BrokerState {
   readonly closes: Close[] = []
   readonly readers: ReaderChange[] = []
   readonly events: BrokerEvent[] = []
+  readonly peerSends: PeerSend[] = []
   readonly outputs: Outputs
   #dropEvents = 0
   #dropEventsSinceMs = 0
@@ -83,8 +92,10 @@ export class BrokerState {
     this.settings = settings
     this.identity = options.identity
     this.topics = options.topics
-    const { sends, questions, closes, readers, events } = this
-    this.outputs = { sends, questions, closes, readers, events }
+    this.permissions = options.permissions ?? everythingAllowed
+    this.place = options.place ?? { own: 0, count: 1 }
+    const { sends, questions, closes, readers, events, peerSends } = this
+    this.outputs = { sends, questions, closes, readers, events, peerSends }
   }
 
   clearOutputs(): void {
@@ -93,6 +104,7 @@ export class BrokerState {
     empty(this.closes)
     empty(this.readers)
     empty(this.events)
+    empty(this.peerSends)
   }
 
   ask(asked: Asked): QuestionId {

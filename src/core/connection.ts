@@ -8,6 +8,33 @@ import type { ProtocolVersion, Topic } from '../protocol/index.ts'
 export interface ListenerTraits {
   readonly name: string
   readonly isLoopback: boolean
+  /** Put before every topic of its clients; '' or undefined: nothing. */
+  readonly mountpoint?: string | undefined
+  /** What one client may publish and send in a second; undefined: no limit. */
+  readonly messagesPerSecond?: number | undefined
+  readonly bytesPerSecond?: number | undefined
+}
+
+/** What the transport knows of a client before it has said a word. */
+export interface ArrivalTraits {
+  readonly port: number
+  /** From a certificate, where the listener says so: counts instead of what CONNECT says. */
+  readonly clientId: string | undefined
+  readonly username: string | undefined
+  readonly certificate: CertificateTraits | undefined
+  /** TLS-PSK: the identity whose key the client has. */
+  readonly pskIdentity: string | undefined
+}
+
+/** The certificate of a client, verified. */
+export interface CertificateTraits {
+  readonly commonName: string | undefined
+  /** RFC 4514, most specific first: `CN=device-7,O=Plant`. */
+  readonly subject: string
+  readonly serialNumber: string
+  /** SHA-256, lower-case hex without colons. */
+  readonly fingerprint: string
+  readonly der: Uint8Array
 }
 
 export type ConnectionStateName = 'awaiting-connect' | 'awaiting-verdict' | 'open' | 'closing' | 'closed'
@@ -17,6 +44,8 @@ export class Connection {
   readonly outlet: object
   readonly listener: ListenerTraits
   readonly peerAddress: string
+  /** Undefined where the transport knows nothing more. */
+  readonly arrival: ArrivalTraits | undefined
   now: { readonly state: ConnectionStateName }
   version: ProtocolVersion
   /** While true the driver hands over no further packet of this connection; told in `outputs.readers` as well. */
@@ -39,10 +68,11 @@ export class Connection {
   /** The client's Topic Alias Maximum, or our own bound if that is less. */
   outgoingAliasMaximum: number
 
-  constructor(outlet: object, listener: ListenerTraits, peerAddress: string) {
+  constructor(outlet: object, listener: ListenerTraits, peerAddress: string, arrival?: ArrivalTraits) {
     this.outlet = outlet
     this.listener = listener
     this.peerAddress = peerAddress
+    this.arrival = arrival
     this.now = { state: 'awaiting-connect' }
     this.version = 4
     this.isPaused = false

@@ -2,6 +2,9 @@
 
 export * from './records.ts'
 export * from './settings.ts'
+export * from './access.ts'
+export * from './access-records.ts'
+export * from './peer-messages.ts'
 export * from './message.ts'
 export * from './inputs.ts'
 export * from './outputs.ts'
@@ -9,4 +12,10 @@ export * from './send-list.ts'
 export { BrokerCore } from './broker-core.ts'
 export type { BrokerCounts, BrokerOptions } from './broker-state.ts'
 export type { BrokerView, ClientView } from './views/broker-view.ts'
-export { Connection, type ConnectionStateName, type ListenerTraits } from './connection.ts'
+export {
+  Connection,
+  type ArrivalTraits,
+  type CertificateTraits,
+  type ConnectionStateName,
+  type ListenerTraits,
+} from './connection.ts'

@@ -2,8 +2,10 @@
 // after the other; nothing else changes the broker's state.
 
 import type { Packet, ProtocolError, QoS, ReasonCode, TopicFilter } from '../protocol/index.ts'
+import type { Identity } from './access.ts'
 import type { Connection } from './connection.ts'
 import type { MessageProperties } from '../protocol/index.ts'
+import type { PeerMessage, PeerNumber } from './peer-messages.ts'
 import type { CoreSettings } from './settings.ts'
 import type { StoredRecord } from './records.ts'
 
@@ -20,8 +22,12 @@ export type Input =
   | { readonly kind: 'connection-closed'; readonly connection: Connection }
   /** How many bytes wait in the driver for this client to read them. Replaces what the core had added up itself. */
   | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
-  /** The answer to `may-connect`. */
+  /** The answer to `may-connect` or `authenticate`. */
   | { readonly kind: 'connect-verdict'; readonly question: QuestionId; readonly verdict: ConnectVerdict }
+  /** The answer to `may-do`: `permissions` knows now. */
+  | { readonly kind: 'permission-ready'; readonly question: QuestionId }
+  /** `permissions.epoch` has grown: what rests on older answers is looked at again, and who may not stay is sent away. */
+  | { readonly kind: 'permissions-changed' }
   /** Batch `batch` (and all before it) is on disk. */
   | { readonly kind: 'committed'; readonly batch: number }
   /** The disk fails or serves again: while it fails nothing is promised that needs it. */
@@ -51,6 +57,13 @@ export type Input =
     }
   /** Queued records of ended sessions have gone, and with each its reference to a shared body. */
   | { readonly kind: 'bodies-released'; readonly bodyIds: readonly number[] }
+  /** A link to another shard is there, and new: nothing has been said on it. */
+  | { readonly kind: 'peer-joined'; readonly peer: PeerNumber }
+  /** The link has broken: the shard at its other end has died. It comes back as `peer-joined`. */
+  | { readonly kind: 'peer-left'; readonly peer: PeerNumber }
+  | { readonly kind: 'peer-message'; readonly peer: PeerNumber; readonly message: PeerMessage }
+  /** Too much waits in the driver for this peer to take it, or no longer. */
+  | { readonly kind: 'peer-congested'; readonly peer: PeerNumber; readonly isCongested: boolean }
   /** Time has passed `nextDeadlineMs`, or there is work left (`view.hasMoreWork`). */
   | { readonly kind: 'tick' }
   /** The operator (HTTP API, ctl) wants something. Answered among the outputs by `command-done`. */
@@ -61,7 +74,10 @@ export type Input =
   | { readonly kind: 'shutdown' }
 
 export type ConnectVerdict =
-  | { readonly allowed: true }
+  /** `authenticationData` goes into CONNACK, or into the AUTH that ends a re-authentication. */
+  | { readonly allowed: true; readonly identity?: Identity; readonly authenticationData?: Buffer }
+  /** Enhanced authentication goes on: AUTH with 0x18 and this [MQTT5-4.12.0-2]. */
+  | { readonly allowed: 'not-yet'; readonly authenticationData: Buffer | undefined }
   | { readonly allowed: false; readonly reason: ReasonCode; readonly reasonString?: string }
 
 export type Command =

@@ -6,10 +6,12 @@
 //
 // and beside them questions, closings, and events for those who watch.
 
-import type { QoS, ReasonCode } from '../protocol/index.ts'
+import type { ProtocolVersion, QoS, ReasonCode } from '../protocol/index.ts'
+import type { Identity } from './access.ts'
 import type { Connection } from './connection.ts'
 import type { Message } from './message.ts'
 import type { QuestionId } from './inputs.ts'
+import type { PeerSend } from './peer-messages.ts'
 import type { StoredChange } from './records.ts'
 import type { SendList } from './send-list.ts'
 
@@ -20,6 +22,8 @@ export interface Outputs {
   /** Readers to stop and to let go on, in order; the last word for a connection holds. */
   readonly readers: ReaderChange[]
   readonly events: BrokerEvent[]
+  /** For the links to other shards, in order. */
+  readonly peerSends: PeerSend[]
 }
 
 /** What is to be stored together. Taken with `takeBatch` when the disk is free; turns that happen meanwhile gather into the next. */
@@ -50,6 +54,33 @@ export type Question =
       readonly clientId: string
       readonly username: string | undefined
       readonly password: Buffer | undefined
+      readonly version: ProtocolVersion
+      /** Enhanced authentication begins with CONNECT [MQTT5-4.12.0-1]; both undefined where it does not. */
+      readonly authenticationMethod: string | undefined
+      readonly authenticationData: Buffer | undefined
+    }
+  /** AUTH from the client: a further step, or the first of a re-authentication. Answered by `connect-verdict`. */
+  | {
+      readonly kind: 'authenticate'
+      readonly question: QuestionId
+      readonly connection: Connection
+      readonly clientId: string
+      readonly method: string
+      readonly data: Buffer | undefined
+      /** 0x19: the client is in and shows again who it is. */
+      readonly isReauthentication: boolean
+    }
+  /** `permissions` has said `ask`. The same is asked of it again when this is answered, by `permission-ready`. */
+  | {
+      readonly kind: 'may-do'
+      readonly question: QuestionId
+      readonly connection: Connection
+      readonly identity: Identity
+      readonly action: 'publish' | 'subscribe'
+      /** A topic or a filter, as `permissions` was asked. */
+      readonly topic: string
+      readonly qos: QoS
+      readonly retain: boolean
     }
   /**
    * Read the session's queued records from `fromSequence` on, at most `limit`, with bodies resolved, and in front of

@@ -5,6 +5,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import type { GodwitConfig } from '../config/index.ts'
 
 export interface ListenerAddress {
+  readonly kind: 'tcp'
   readonly name: string
   /** An address, not a name. */
   readonly host: string
@@ -36,8 +37,8 @@ export async function resolveListeners(config: GodwitConfig): Promise<ResolvedLi
 
 function addressOf(listener: ConfiguredListener, server: Server): ListenerAddress {
   const { address, port } = server.address() as AddressInfo
-  const { name, maxConnections } = listener
-  return { name, host: address, port, maxConnections, isLoopback: isLoopbackAddress(address) }
+  const { kind, name, maxConnections } = listener
+  return { kind, name, host: address, port, maxConnections, isLoopback: isLoopbackAddress(address) }
 }
 
 /** Whether only this machine can reach the address. */

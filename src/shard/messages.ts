@@ -1,10 +1,11 @@
 // What the main thread and a shard say to each other. Everything here survives a structured clone: it crosses threads.
 
-import type { CoreSettings } from '../core/index.ts'
+import type { CoreSettings, ListenerTraits } from '../core/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 
 /** One listener of the node. Every shard opens it for itself; the kernel deals out the connections. */
-export interface ShardListener {
+export interface ShardListener extends ListenerTraits {
+  readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic'
   /** As in the configuration: `default` for `listeners.tcp.bind`. */
   readonly name: string
   readonly host: string

@@ -5,6 +5,8 @@ export interface ByteStream {
   /** As text, without brackets: `127.0.0.1`, `::1`. IPv4 clients of an IPv6 socket are given as IPv4. */
   readonly remoteAddress: string
   readonly remotePort: number
+  /** What the client has shown of itself below MQTT; undefined where the transport asks for nothing. */
+  readonly credentials?: StreamCredentials | undefined
   /** Bytes from the peer. The chunk belongs to the receiver. Never called after `onClose`, `end` or `destroy`. */
   onData: (chunk: Buffer) => void
   /** The stream is gone, whoever ended it. Called exactly once, last of all. */
@@ -23,8 +25,28 @@ export interface ByteStream {
   destroy(): void
 }
 
-/** Why a client was turned away at the door. */
-export type DoorRefusal = 'listener-full' | 'no-room'
+/** Shown in the TLS handshake, and verified. */
+export interface StreamCredentials {
+  readonly certificate: PeerCertificate | undefined
+  /** TLS-PSK: the identity whose key the client has. */
+  readonly pskIdentity: string | undefined
+}
+
+export interface PeerCertificate {
+  readonly commonName: string | undefined
+  /** RFC 4514, most specific first: `CN=device-7,O=Plant`. */
+  readonly subject: string
+  readonly serialNumber: string
+  /** SHA-256, lower-case hex without colons. */
+  readonly fingerprint: string
+  readonly der: Uint8Array
+}
+
+/**
+ * Why a client was turned away at the door: the listener or the machine is full, it came too fast after the others, its
+ * address may not connect, it did not begin as the listener wants it (PROXY header, TLS handshake, WebSocket upgrade).
+ */
+export type DoorRefusal = 'listener-full' | 'no-room' | 'too-fast' | 'address-denied' | 'bad-beginning'
 
 export interface Listener {
   readonly host: string

@@ -12,6 +12,7 @@ const facts = {
 }
 
 const address = (host: string, isLoopback: boolean): ListenerAddress => ({
+  kind: 'tcp',
   name: 'default',
   host,
   port: 1_883,

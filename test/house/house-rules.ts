@@ -30,6 +30,9 @@ export const houseRules: HouseRules = {
     core: [
       [
         'message',
+        'access',
+        'access-records',
+        'peer-messages',
         'connection',
         'inputs',
         'outputs',

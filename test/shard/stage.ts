@@ -34,6 +34,7 @@ export interface StageOptions {
 }
 
 export const listener = {
+  kind: 'tcp',
   name: 'default',
   host: '127.0.0.1',
   port: 1_883,

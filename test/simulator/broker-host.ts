@@ -325,6 +325,7 @@ export class BrokerHost {
       })
       return
     }
+    if (question.kind !== 'load-queue') throw new Error(`nobody answers ${question.kind} in this world`)
     this.disk.readQueue(question, ({ records, isEnd }) => {
       if (this.running === core) this.handle({ kind: 'queue-loaded', question: question.question, records, isEnd })
     })

@@ -1,7 +1,14 @@
 // CONNECT, as a list of steps. Whether the client may connect is asked and not awaited: between the question and the
 // answer the connection has a named state, and what the client sends meanwhile is parked in order.
 
-import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type ReasonCode } from '../../protocol/index.ts'
+import {
+  assert,
+  reasonCodes,
+  returnCodeFor,
+  type ConnectPacket,
+  type Packet,
+  type ReasonCode,
+} from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { ConnectVerdict } from '../inputs.ts'
@@ -40,6 +47,9 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     clientId,
     username: connect.username,
     password: connect.password,
+    version: connect.version,
+    authenticationMethod: connect.properties?.authenticationMethod,
+    authenticationData: connect.properties?.authenticationData,
   })
 }
 
@@ -54,6 +64,7 @@ export function handleConnectVerdict(
   // The broker may have begun to stop while it waited for the answer.
   const stopping = refuseWhileStopping(state)
   if (stopping !== undefined) return refuse(state, connection, now.clientId, stopping)
+  assert(verdict.allowed !== 'not-yet', 'no authentication method goes on after CONNECT')
   if (!verdict.allowed) {
     refuse(state, connection, now.clientId, {
       reason: verdict.reason,

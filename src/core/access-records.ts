@@ -1,0 +1,79 @@
+// What is kept of who may come in and what they may do. The core does not look at these records: the access room does,
+// and the main thread writes them.
+
+/** How a password was made unreadable; part of the record, so that stored ones stay good when the default changes. */
+export type PasswordHash = 'plain' | 'md5' | 'sha' | 'sha256' | 'sha512'
+
+/** A client's password, by user name or by client id: two lists that know nothing of each other. */
+export interface CredentialRecord {
+  readonly kind: 'credential'
+  by: 'username' | 'clientid'
+  id: string
+  algorithm: PasswordHash
+  /** Where the salt goes: before the password or behind it. */
+  saltPosition: 'prefix' | 'suffix'
+  /** As bytes; empty: none. */
+  salt: Uint8Array
+  /** The digest, or the password itself where the algorithm is plain. */
+  hash: Uint8Array
+  isSuperuser: boolean
+  createdAtMs: number
+}
+
+/** RFC 5802: what a server keeps in place of a password. */
+export interface ScramRecord {
+  readonly kind: 'scram'
+  username: string
+  algorithm: 'SCRAM-SHA-256' | 'SCRAM-SHA-512'
+  salt: Uint8Array
+  iterations: number
+  storedKey: Uint8Array
+  serverKey: Uint8Array
+  isSuperuser: boolean
+  createdAtMs: number
+}
+
+export interface PskRecord {
+  readonly kind: 'psk'
+  identity: string
+  key: Uint8Array
+}
+
+/** One rule about one topic filter. Those about a client come before those about everybody, oldest first. */
+export interface RuleRecord {
+  readonly kind: 'rule'
+  about: 'clientid' | 'username' | 'all'
+  /** The client id or user name; '' where it is about all. */
+  who: string
+  topic: string
+  action: 'publish' | 'subscribe' | 'pubsub'
+  permit: 'allow' | 'deny'
+  createdAtMs: number
+}
+
+export interface BanRecord {
+  readonly kind: 'ban'
+  as: 'clientid' | 'username' | 'peerhost'
+  who: string
+  reason: string
+  by: string
+  atMs: number
+  /** Undefined: for ever. */
+  untilMs: number | undefined
+}
+
+export type AccessRecord = CredentialRecord | ScramRecord | PskRecord | RuleRecord | BanRecord
+
+/** What names one of these records. */
+export type AccessRecordKey =
+  | { readonly kind: 'credential'; by: 'username' | 'clientid'; id: string }
+  | { readonly kind: 'scram'; username: string }
+  | { readonly kind: 'psk'; identity: string }
+  | {
+      readonly kind: 'rule'
+      about: RuleRecord['about']
+      who: string
+      topic: string
+      action: RuleRecord['action']
+    }
+  | { readonly kind: 'ban'; as: BanRecord['as']; who: string }
