@@ -1,6 +1,7 @@
 // What the main thread and a shard say to each other. Everything here survives a structured clone: it crosses threads.
 
-import type { CoreSettings, ListenerTraits } from '../core/index.ts'
+import type { MessagePort } from 'node:worker_threads'
+import type { CoreSettings, ListenerTraits, PeerNumber } from '../core/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 
 /** One listener of the node. Every shard opens it for itself; the kernel deals out the connections. */
@@ -19,9 +20,20 @@ export interface ShardListener extends ListenerTraits {
   readonly sharesPort: boolean
 }
 
+/** A way to another shard of the node: one port of a `MessageChannel`, whose other port that shard has. */
+export interface ShardLink {
+  readonly peer: PeerNumber
+  /** To be named in the transfer list of what carries it. */
+  readonly port: MessagePort
+}
+
 /** `workerData` of a shard. */
 export interface ShardStart {
   readonly shardNumber: number
+  /** How many shards the node has. Undefined: this is the only one. */
+  readonly shards?: number
+  /** To the shards that run already or start together with this one. Others come later as `link`. */
+  readonly links?: readonly ShardLink[]
   /** Absolute; the main thread holds its lock. */
   readonly dataDirectory: string
   readonly listeners: readonly ShardListener[]
@@ -51,4 +63,11 @@ export type ShardToNode =
   /** Clients are told, the store is closed: the thread may end. */
   | { readonly kind: 'stopped' }
 
-export type NodeToShard = { readonly kind: 'stop' } | { readonly kind: 'settings'; readonly core: CoreSettings }
+export type NodeToShard =
+  | { readonly kind: 'stop' }
+  | { readonly kind: 'settings'; readonly core: CoreSettings }
+  /**
+   * A shard has been started anew: a link in place of the one that broke with it. A port closes by itself when the
+   * thread at its other end is gone, so nobody has to say that a link is over.
+   */
+  | ({ readonly kind: 'link' } & ShardLink)

@@ -46,7 +46,7 @@ async function run(): Promise<void> {
   await listen(shard)
   parentPort?.on('message', (message: NodeToShard) => {
     if (message.kind === 'settings') shard.changeSettings(message.core)
-    else stop(shard, store).catch(fail)
+    else if (message.kind === 'stop') stop(shard, store).catch(fail)
   })
 }
 
