@@ -66,6 +66,19 @@ describe('a storm of connections with one client id', () => {
   })
 })
 
+test('a message for two stored sessions is there for the second, though the first could not take it', () => {
+  const world = new World()
+  const narrow = world.connect('narrow', { ...durable, maximumPacketBytes: 60 })
+  const away = world.connect('away', durable)
+  for (const client of [narrow, away]) client.subscribe('a')
+  away.disconnect()
+  const payload = 'long'.repeat(20)
+  const publication = world.connect('author').publish('a', payload, { qos: 1 })
+  assert.ok(publication.isAcknowledged)
+  away.connect()
+  assert.deepEqual([narrow.payloads, away.payloads], [[], [payload]])
+})
+
 describe('MQTT 3.1', () => {
   test('client ids have 1 to 23 characters', () => {
     const world = new World()

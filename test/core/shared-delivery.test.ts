@@ -71,6 +71,21 @@ describe('a shared group', () => {
     assert.deepEqual(codes, [0, 0, 0, 0, reasonCodes.quotaExceeded])
   })
 
+  test('moves a message on to a stored member when the others that it was stored for have had it', () => {
+    const world = new World()
+    // Two stored subscribers: its body is stored once for both, and goes when both have acknowledged.
+    for (const id of ['first', 'second']) world.connect(id, durable).subscribe('a')
+    const away = member(world, 'away', { ...durable })
+    const stuck = member(world, 'stuck')
+    away.disconnect()
+    stuck.acknowledges = false
+    const all = publishMany(world, 5)
+    assert.deepEqual(stuck.payloads, all)
+    stuck.drop()
+    away.connect()
+    assert.deepEqual(sorted(away.payloads), all)
+  })
+
   for (const how of ['its network breaks', 'it says goodbye', 'it unsubscribes and goes'] as const) {
     test(`moves what a member has not acknowledged on to another when ${how}`, () => {
       const world = new World()

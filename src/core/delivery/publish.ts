@@ -7,12 +7,12 @@ import { Delivery } from '../sessions/delivery.ts'
 import type { Session } from '../sessions/session.ts'
 import type { DeliveryPlan, Recipient, SharedGroup } from '../topics/index.ts'
 import { effectiveQoS, hasRoom, offer, offerAtMostOnce } from './offer.ts'
-import { keepBody } from './stored-queue.ts'
+import { keepBody, releaseBody } from './stored-queue.ts'
 
 /** Gives the message to every session that matches; the number of them. */
 export function publish(state: BrokerState, message: Message, publisher: Session | undefined): number {
   const plan = state.routes.planFor(message.topic)
-  if (plan.recipients.length + plan.groups.length > 1 && message.qos > 0) shareBody(state, plan, message)
+  const isShared = plan.recipients.length + plan.groups.length > 1 && message.qos > 0 && shareBody(state, plan, message)
   let matched = 0
   for (const recipient of plan.recipients) {
     if (deliver(state, recipient, message, publisher)) matched++
@@ -20,6 +20,7 @@ export function publish(state: BrokerState, message: Message, publisher: Session
   for (const group of plan.groups) {
     if (deliverToGroup(state, group, message, undefined)) matched++
   }
+  if (isShared) releaseBody(state, message.bodyId)
   return matched
 }
 
@@ -44,11 +45,17 @@ function isKeptFor(state: BrokerState, recipient: Recipient<Session>, message: M
   return recipient.subscriber.stored !== undefined && effectiveQoS(state, message.qos, recipient.qos) > 0
 }
 
-/** A message that two or more stored queues will hold is stored once. */
-function shareBody(state: BrokerState, plan: DeliveryPlan<Session>, message: Message): void {
+/**
+ * A message that two or more stored queues will hold is stored once. True if it is, and held until everybody has been
+ * offered it: the first may be done with it (too large, expired) before the second is asked.
+ */
+function shareBody(state: BrokerState, plan: DeliveryPlan<Session>, message: Message): boolean {
   let stored = 0
   for (const recipient of plan.recipients) if (isKeptFor(state, recipient, message)) stored++
-  if (stored > 1) keepBody(state, message)
+  if (stored <= 1) return false
+  keepBody(state, message)
+  state.bodies.add(message.bodyId, 1)
+  return true
 }
 
 function deliver(

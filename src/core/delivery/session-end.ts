@@ -106,7 +106,13 @@ function hasOpenMember(delivery: SessionDelivery, except: Session): boolean {
 
 function moveToAnother(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
+  letGoOfOldBody(state, delivery.message)
   return deliverToGroup(state, delivery.group, delivery.message, session)
+}
+
+/** Those that its body was stored for have had it, and it is gone: a record that named it would name nothing. */
+function letGoOfOldBody(state: BrokerState, message: Message): void {
+  if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
 }
 
 function settleWill(state: BrokerState, session: Session, isToBePublished: boolean): void {
