@@ -1,0 +1,37 @@
+// The long run, by hand:
+//
+//   npm run fuzz:broker -- --minutes 30 --seed 1
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { fuzzBroker } from './fuzz-broker.ts'
+import { startFuzzedBroker } from './fuzzed-broker.ts'
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '30' },
+    seed: { type: 'string', default: '1' },
+    shards: { type: 'string', default: '1' },
+  },
+})
+
+const folder = mkdtempSync(join(tmpdir(), 'godwit-fuzz-'))
+const { broker, ports } = await startFuzzedBroker(folder, Number(values.shards))
+try {
+  const { sessions, roundTrips, longestRoundTripMs, residentMib } = await fuzzBroker({
+    broker,
+    ports,
+    seed: Number(values.seed),
+    seconds: Number(values.minutes) * 60,
+    tell: (line) => console.log(line),
+  })
+  console.log(
+    `${sessions} sessions; the healthy client was served ${roundTrips} times, after ${longestRoundTripMs.toFixed(0)} ms at the latest; ` +
+      `${residentMib.warm.toFixed(1)} MiB when warm, ${residentMib.after.toFixed(1)} MiB after`,
+  )
+} finally {
+  await broker.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
