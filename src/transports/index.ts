@@ -2,3 +2,4 @@
 
 export type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
 export { ConnectionBudget, listenTcp, type TcpListenOptions } from './tcp.ts'
+export { type ArrivedSocket, WebSocketGate, type WebSocketOptions } from './websocket.ts'

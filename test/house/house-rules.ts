@@ -59,6 +59,7 @@ export const houseRules: HouseRules = {
     commander: 'src/cli/program.ts',
     pino: 'src/telemetry/json-log.ts',
     'rotating-file-stream': 'src/telemetry/rotating-file.ts',
+    ws: 'src/transports/websocket.ts',
   },
 
   longestFile: 500,

@@ -1,0 +1,104 @@
+// What is asked of an HTTP request that wants to become a WebSocket connection, before the WebSocket itself is looked at:
+// the path, the page that it comes from, the subprotocol, and who the client is behind a proxy.
+
+import { isIP } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
+
+export interface UpgradeRules {
+  /** The only path under which connections are taken: `/mqtt`. */
+  readonly path: string
+  /**
+   * Origins whose pages may connect, as browsers send them (`https://app.example.org`); `*`: those of all pages. Empty:
+   * all pages, but pages of this machine alone where nobody else can reach the listener.
+   */
+  readonly allowedOrigins: readonly string[]
+  /** Nobody but this machine can reach the listener. */
+  readonly isLoopback: boolean
+  /** A client that offers no subprotocol is refused [MQTT-6.0.0-3]. */
+  readonly failsWithoutSubprotocol: boolean
+  /** Lower-case name of the header in which a proxy names the real client; undefined: there is no such proxy. */
+  readonly addressHeader: string | undefined
+}
+
+export interface UpgradeRequest {
+  /** As it stands in the request line. */
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+}
+
+export type UpgradeAnswer =
+  | { readonly allowed: false; readonly status: number; readonly why: string }
+  | {
+      readonly allowed: true
+      /** Undefined: the address that the connection comes from is the client's. */
+      readonly clientAddress: string | undefined
+    }
+
+/** In the order of preference. The second is what clients of MQTT 3.1 offered before there was a registered name. */
+const subprotocols = ['mqtt', 'mqttv3.1']
+
+/** Looks at everything that can be wrong but for the WebSocket headers themselves. */
+export function judgeUpgrade({ url, headers }: UpgradeRequest, rules: UpgradeRules): UpgradeAnswer {
+  if (pathOf(url) !== rules.path) return refuse(404, `nothing is here; MQTT is served under ${rules.path}`)
+  if (!mayCome(headers.origin, rules)) {
+    return refuse(403, 'pages of this origin may not connect; listeners.ws and listeners.wss: allow_origins')
+  }
+  const offered = offeredSubprotocols(headers['sec-websocket-protocol'])
+  if (preferredSubprotocol(offered) === undefined && (offered.size > 0 || rules.failsWithoutSubprotocol)) {
+    return refuse(400, 'offer the WebSocket subprotocol mqtt')
+  }
+  const named = rules.addressHeader === undefined ? undefined : headers[rules.addressHeader]
+  const clientAddress = addressNearestToUs(named)
+  if (named !== undefined && clientAddress === undefined) return refuse(400, `${rules.addressHeader} has no address`)
+  return { allowed: true, clientAddress }
+}
+
+/** [MQTT-6.0.0-4] The one that is selected; undefined: none that we know is among them. */
+export function preferredSubprotocol(offered: ReadonlySet<string>): string | undefined {
+  return subprotocols.find((name) => offered.has(name))
+}
+
+/** Without what stands behind a question mark: tokens and the like are nothing that we look at. */
+export function pathOf(url: string): string {
+  const end = url.search(/[?#]/)
+  return end === -1 ? url : url.slice(0, end)
+}
+
+function refuse(status: number, why: string): UpgradeAnswer {
+  return { allowed: false, status, why }
+}
+
+/**
+ * A browser tells which page a connection comes from; other clients mostly say nothing. A page from anywhere can reach
+ * what listens on the machine of its reader, where strangers are let in because nobody else can: so a loopback listener
+ * has pages of this machine only, unless it is told otherwise.
+ */
+function mayCome(origin: string | undefined, { allowedOrigins, isLoopback }: UpgradeRules): boolean {
+  if (origin === undefined || allowedOrigins.includes('*')) return true
+  if (allowedOrigins.length > 0) return allowedOrigins.some((each) => sameOrigin(each, origin))
+  return !isLoopback || isOfThisMachine(origin)
+}
+
+/** Scheme and host have no upper and lower case, and browsers write them in lower case. */
+function sameOrigin(one: string, other: string): boolean {
+  return one.toLowerCase().replace(/\/$/, '') === other.toLowerCase()
+}
+
+function isOfThisMachine(origin: string): boolean {
+  if (!URL.canParse(origin)) return false
+  const { hostname } = new URL(origin)
+  return hostname === 'localhost' || hostname.endsWith('.localhost') || /^(127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+}
+
+function offeredSubprotocols(header: string | undefined): ReadonlySet<string> {
+  if (header === undefined) return new Set()
+  return new Set(header.split(',').map((name) => name.trim()))
+}
+
+/** Proxies append: the last address is what the one next to us has seen, all before it anybody may have written. */
+function addressNearestToUs(header: string | string[] | undefined): string | undefined {
+  const text = Array.isArray(header) ? header.join(',') : header
+  const last = text?.split(',').at(-1)?.trim() ?? ''
+  const bare = last.replace(/^\[(.*)\]$/, '$1')
+  return isIP(bare) === 0 ? undefined : bare
+}

@@ -1,0 +1,342 @@
+// WebSocket (RFC 6455): an HTTP server that does nothing but upgrade, and WebSocket connections as byte streams. Frames
+// carry MQTT in pieces of any size: nothing here knows where a packet begins [MQTT-6.0.0-2].
+//
+//   socket --HTTP request--> judgeUpgrade --101--> WebSocket --binary frames--> ByteStream
+//
+// What is absent: compression (a small frame could become any amount of memory), keep-alive of HTTP (one request for
+// each connection), and event emitters of our own. As with TCP, listeners are shared functions that find the stream
+// through a field.
+
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { type RawData, type WebSocket, WebSocketServer } from 'ws'
+import type { ByteStream, StreamCredentials } from './byte-stream.ts'
+import { judgeUpgrade, pathOf, preferredSubprotocol, type UpgradeRules } from './upgrade-request.ts'
+
+/** A connection that has come through the door, and through TLS where that is asked for. */
+export interface ArrivedSocket {
+  readonly socket: Socket
+  readonly address: string
+  readonly port: number
+  readonly credentials: StreamCredentials | undefined
+}
+
+export interface WebSocketOptions extends UpgradeRules {
+  /** One message, which may be of several frames. A longer one ends the connection with 1009. */
+  readonly maxMessageBytes: number
+  /** A request that is not complete, or refused and still there, is over after this. */
+  readonly upgradeTimeoutMs: number
+  /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
+  onStream(stream: ByteStream): void
+  /** Somebody came who did not want a WebSocket, or not one of ours. `why` is a sentence for the log. */
+  onRefused(address: string, why: string): void
+}
+
+const normalClosure = 1_000
+const unsupportedData = 1_003
+const policyViolation = 1_008
+
+/** Bytes of all request headers together: cookies of a site that has the broker below it are among them. */
+const maxHeaderBytes = 16_384
+/** Parts of a message: a frame each, and chunks as they come from the network; each costs more than its bytes. */
+const maxFragments = 4_096
+const bytesPerChunkAtLeast = 64
+/** Frames that bring no bytes of MQTT: pings, pongs, empty ones. So many at once, and so many a second in the long run. */
+const maxBareFrames = 64
+const bareFramesPerSecond = 8
+/** A peer that we have said goodbye to and that does not answer is cut off. */
+const closeTimeoutMs = 5_000
+const upgradeCheckMs = 1_000
+
+const frameOptions = { binary: true, compress: false, fin: true }
+const ignore = (): void => {}
+
+interface StreamSocket extends WebSocket {
+  byteStream: WebSocketStream
+}
+
+class WebSocketStream implements ByteStream {
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly credentials: StreamCredentials | undefined
+  onData: (chunk: Buffer) => void
+  onClose: (error?: Error) => void
+  readonly #webSocket: WebSocket
+  #error: Error | undefined
+  #isEnding: boolean
+  #isAnsweringPing: boolean
+  /** What the latest ping carried, while the answer to an earlier one is on its way. */
+  #nextPong: Buffer | undefined
+  #bareFrames: number
+  #bareFramesAtMs: number
+
+  constructor(webSocket: WebSocket, client: Omit<ArrivedSocket, 'socket'>) {
+    this.remoteAddress = client.address
+    this.remotePort = client.port
+    this.credentials = client.credentials
+    this.onData = ignore
+    this.onClose = ignore
+    this.#webSocket = webSocket
+    this.#error = undefined
+    this.#isEnding = false
+    this.#isAnsweringPing = false
+    this.#nextPong = undefined
+    this.#bareFrames = 0
+    this.#bareFramesAtMs = 0
+  }
+
+  write(buffer: Buffer, done: () => void): void {
+    // Too late to be sent. The answer still comes later and never from within the call, as it always does.
+    if (this.#isEnding) process.nextTick(done)
+    else this.#webSocket.send(buffer, frameOptions, done)
+  }
+
+  pause(): void {
+    if (!this.#isEnding) this.#webSocket.pause()
+  }
+
+  resume(): void {
+    if (!this.#isEnding) this.#webSocket.resume()
+  }
+
+  end(): void {
+    this.#endWith(normalClosure)
+  }
+
+  destroy(): void {
+    this.#isEnding = true
+    this.onData = ignore
+    this.#webSocket.terminate()
+  }
+
+  noteMessage(bytes: Buffer, isBinary: boolean): void {
+    // [MQTT-6.0.0-1] Anything but binary frames ends the connection.
+    if (!isBinary) this.#fault(unsupportedData, 'a text frame: MQTT comes in binary frames')
+    else if (bytes.length > 0) this.onData(bytes)
+    else this.noteBareFrame()
+  }
+
+  /** RFC 6455 5.5.3: of several pings only the latest needs an answer, so no more than one is ever on its way. */
+  notePing(payload: Buffer): void {
+    this.noteBareFrame()
+    if (this.#isEnding) return
+    if (this.#isAnsweringPing) this.#nextPong = Buffer.from(payload)
+    else this.#answerPing(Buffer.from(payload))
+  }
+
+  /** One more frame that costs work and brings nothing. Nobody needs many. */
+  noteBareFrame(): void {
+    const nowMs = performance.now()
+    const forgotten = ((nowMs - this.#bareFramesAtMs) / 1_000) * bareFramesPerSecond
+    this.#bareFrames = Math.max(0, this.#bareFrames - forgotten) + 1
+    this.#bareFramesAtMs = nowMs
+    if (this.#bareFrames > maxBareFrames) this.#fault(policyViolation, 'a flood of pings or empty frames')
+  }
+
+  noteError(error: Error): void {
+    this.#isEnding = true
+    this.#error ??= error
+  }
+
+  noteClosed(): void {
+    this.#isEnding = true
+    this.onData = ignore
+    this.onClose(this.#error)
+  }
+
+  #answerPing(payload: Buffer): void {
+    this.#isAnsweringPing = true
+    this.#webSocket.pong(payload, false, () => {
+      this.#isAnsweringPing = false
+      const next = this.#nextPong
+      this.#nextPong = undefined
+      if (next !== undefined && !this.#isEnding) this.#answerPing(next)
+    })
+  }
+
+  #fault(code: number, why: string): void {
+    if (this.#isEnding) return
+    this.#error = new Error(why)
+    this.#endWith(code)
+  }
+
+  #endWith(code: number): void {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    this.onData = ignore
+    // The answer to our close frame stands behind what has not been read yet.
+    this.#webSocket.resume()
+    this.#webSocket.close(code)
+  }
+}
+
+/** A socket that has not become a WebSocket yet. */
+interface Waiting {
+  readonly arrived: ArrivedSocket
+  checksLeft: number
+  /** It has had its answer. What it sends behind that is not heard. */
+  isRefused: boolean
+  readonly whenClosed: () => void
+}
+
+/**
+ * Takes sockets that have come through the door and makes byte streams of those that ask for it as they should. It owns
+ * no port: whoever opens one hands the sockets in.
+ */
+export class WebSocketGate {
+  readonly #options: WebSocketOptions
+  readonly #http: Server
+  readonly #webSockets: WebSocketServer
+  readonly #waiting = new Map<Duplex, Waiting>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: WebSocketOptions) {
+    this.#options = options
+    this.#http = createServer({ maxHeaderSize: maxHeaderBytes, keepAlive: false })
+    this.#http.on('request', (request, response) => this.#answerRequest(request, response))
+    this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+    this.#http.on('clientError', (error, socket) =>
+      this.#refuse(socket, statusOf(error), `no request: ${error.message}`),
+    )
+    this.#webSockets = new WebSocketServer(webSocketSettings(options.maxMessageBytes))
+    this.#webSockets.on('wsClientError', (error, socket) => this.#refuse(socket, 400, error.message))
+  }
+
+  /** A client is here. It has a limited time to ask for an upgrade. */
+  welcome(arrived: ArrivedSocket): void {
+    const { socket } = arrived
+    const checksLeft = Math.max(1, Math.ceil(this.#options.upgradeTimeoutMs / upgradeCheckMs))
+    const whenClosed = (): void => this.#forget(socket)
+    this.#waiting.set(socket, { arrived, checksLeft, isRefused: false, whenClosed })
+    this.#timer ??= setInterval(() => this.#cutOffLate(), upgradeCheckMs).unref()
+    socket.once('close', whenClosed)
+    this.#http.emit('connection', socket)
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const waiting = this.#waiting.get(socket)
+    assert(waiting !== undefined, 'a socket that asks for an upgrade has been welcomed')
+    if (waiting.isRefused) {
+      socket.resume()
+      return
+    }
+    const answer = judgeUpgrade({ url: request.url ?? '', headers: request.headers }, this.#options)
+    if (!answer.allowed) return this.#refuse(socket, answer.status, answer.why)
+    const { arrived } = waiting
+    this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+      this.#forget(socket)
+      this.#open(webSocket, { ...arrived, address: answer.clientAddress ?? arrived.address })
+    })
+  }
+
+  #open(webSocket: WebSocket, arrived: ArrivedSocket): void {
+    const stream = new WebSocketStream(webSocket, arrived)
+    const streamSocket = webSocket as StreamSocket
+    streamSocket.byteStream = stream
+    webSocket.on('message', passMessage)
+    webSocket.on('ping', passPing)
+    webSocket.on('pong', passPong)
+    webSocket.on('error', passError)
+    webSocket.on('close', passClose)
+    this.#options.onStream(stream)
+  }
+
+  /** A request that wants no upgrade: a person with a browser, mostly. */
+  #answerRequest(request: IncomingMessage, response: ServerResponse): void {
+    const isHere = pathOf(request.url ?? '') === this.#options.path
+    const status = isHere ? 426 : 404
+    const why = isHere ? 'MQTT is served here, over WebSocket' : 'nothing is here'
+    if (isHere) response.setHeader('Upgrade', 'websocket')
+    response.writeHead(status, { 'Content-Type': 'text/plain', Connection: 'close' })
+    response.end(`${why}\n`)
+    this.#noteRefused(request.socket, `${status}: ${why}`)
+  }
+
+  /** One short answer, and the end. A peer that does not take it is cut off like one that does not ask. */
+  #refuse(socket: Duplex, status: number, why: string): void {
+    if (socket.destroyed || socket.writableEnded) return
+    const reason = STATUS_CODES[status] ?? ''
+    const head = `HTTP/1.1 ${status} ${reason}\r\nConnection: close\r\nContent-Type: text/plain\r\n`
+    socket.on('error', ignore)
+    socket.resume()
+    socket.end(`${head}Content-Length: ${why.length + 1}\r\n\r\n${why}\n`)
+    this.#noteRefused(socket, `${status}: ${why}`)
+  }
+
+  #noteRefused(socket: Duplex, why: string): void {
+    const waiting = this.#waiting.get(socket)
+    if (waiting === undefined || waiting.isRefused) return
+    waiting.isRefused = true
+    this.#options.onRefused(waiting.arrived.address, why)
+  }
+
+  #cutOffLate(): void {
+    for (const [socket, waiting] of this.#waiting) {
+      waiting.checksLeft -= 1
+      if (waiting.checksLeft > 0) continue
+      this.#noteRefused(socket, 'no WebSocket request in time')
+      socket.destroy()
+    }
+  }
+
+  #forget(socket: Duplex): void {
+    const waiting = this.#waiting.get(socket)
+    if (waiting === undefined) return
+    socket.off('close', waiting.whenClosed)
+    this.#waiting.delete(socket)
+    if (this.#waiting.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+function webSocketSettings(maxMessageBytes: number) {
+  return {
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    // Pings are answered by the stream, one at a time.
+    autoPong: false,
+    // Text is refused whatever it says.
+    skipUTF8Validation: true,
+    allowSynchronousEvents: true,
+    maxPayload: maxMessageBytes,
+    maxFragments,
+    maxBufferedChunks: Math.max(maxFragments, Math.ceil(maxMessageBytes / bytesPerChunkAtLeast)),
+    closeTimeout: closeTimeoutMs,
+    handleProtocols: (offered: Set<string>) => preferredSubprotocol(offered) ?? false,
+  } as const
+}
+
+/** What the HTTP parser has found. */
+function statusOf(error: NodeJS.ErrnoException): number {
+  return error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
+}
+
+function passMessage(this: WebSocket, bytes: RawData, isBinary: boolean): void {
+  const { byteStream } = this as StreamSocket
+  // `binaryType` is left as it is, so messages are Buffers.
+  byteStream.noteMessage(bytes as Buffer, isBinary)
+}
+
+function passPing(this: WebSocket, payload: Buffer): void {
+  const { byteStream } = this as StreamSocket
+  byteStream.notePing(payload)
+}
+
+function passPong(this: WebSocket): void {
+  const { byteStream } = this as StreamSocket
+  byteStream.noteBareFrame()
+}
+
+function passError(this: WebSocket, error: Error): void {
+  const { byteStream } = this as StreamSocket
+  byteStream.noteError(error)
+}
+
+function passClose(this: WebSocket): void {
+  const { byteStream } = this as StreamSocket
+  byteStream.noteClosed()
+}

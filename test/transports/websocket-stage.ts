@@ -1,0 +1,94 @@
+// A WebSocket gate on a port of its own.
+
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { type ByteStream, WebSocketGate, type WebSocketOptions } from '../../src/transports/index.ts'
+import { Happenings } from './happenings.ts'
+import { upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
+
+export interface WebSocketStage {
+  readonly port: number
+  readonly streams: Happenings<ByteStream>
+  readonly refusals: Happenings<string>
+  /** The broker's ends of all connections, upgraded or not. */
+  readonly sockets: Happenings<Socket>
+  peer(): Promise<WebSocketPeer>
+  /** A client that has been let in, and the broker's end of it. */
+  pair(headers?: Record<string, string | undefined>): Promise<{ peer: WebSocketPeer; stream: ByteStream }>
+}
+
+export const path = '/mqtt'
+
+export async function openWebSocketStage(
+  t: TestContext,
+  options: Partial<WebSocketOptions> = {},
+): Promise<WebSocketStage> {
+  const streams = new Happenings<ByteStream>()
+  const refusals = new Happenings<string>()
+  const sockets = new Happenings<Socket>()
+  const opened: { destroy(): void }[] = []
+  const gate = new WebSocketGate({
+    path,
+    allowedOrigins: [],
+    isLoopback: true,
+    failsWithoutSubprotocol: true,
+    addressHeader: undefined,
+    maxMessageBytes: 1_048_576,
+    upgradeTimeoutMs: 5_000,
+    onStream: (stream) => streams.add(stream),
+    onRefused: (_, why) => refusals.add(why),
+    ...options,
+  })
+  const server = createServer({ noDelay: true }, (socket) => {
+    opened.push(socket)
+    sockets.add(socket)
+    const { remoteAddress = '', remotePort = 0 } = socket
+    gate.welcome({ socket, address: remoteAddress, port: remotePort, credentials: undefined })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  t.after(() => {
+    for (const each of opened) each.destroy()
+    server.close()
+  })
+  const peer = async (): Promise<WebSocketPeer> => {
+    const made = await WebSocketPeer.connect(port)
+    opened.push(made.socket)
+    return made
+  }
+  const pair: WebSocketStage['pair'] = async (headers) => {
+    const made = await peer()
+    await made.request(upgradeRequest(path, headers))
+    return { peer: made, stream: await streams.next() }
+  }
+  return { port, streams, refusals, sockets, peer, pair }
+}
+
+/** Chunks as text, as the stream passes them on. */
+export function received(stream: ByteStream): Happenings<string> {
+  const chunks = new Happenings<string>()
+  stream.onData = (chunk) => chunks.add(chunk.toString())
+  return chunks
+}
+
+/** Resolves when so many bytes have come, with all of them. */
+export function receivedBytes(stream: ByteStream, count: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  return new Promise((resolve) => {
+    stream.onData = (chunk) => {
+      chunks.push(chunk)
+      const all = Buffer.concat(chunks)
+      if (all.length >= count) resolve(all)
+    }
+  })
+}
+
+export const closed = (stream: ByteStream): Promise<Error | undefined> =>
+  new Promise((resolve) => {
+    stream.onClose = resolve
+  })
+
+export const written = (stream: ByteStream, bytes: string | Buffer): Promise<void> =>
+  new Promise((resolve) => stream.write(Buffer.from(bytes), resolve))
