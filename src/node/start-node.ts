@@ -7,6 +7,7 @@ import { formatFault, type GodwitConfig, type Warning } from '../config/index.ts
 import { type ShardStart, shardEntry } from '../shard/index.ts'
 import { createCounterTable, createLogger, type Logger } from '../telemetry/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
+import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
@@ -157,17 +158,11 @@ async function planShards(
     listeners: listeners.map((listener) => ({ ...listener, sharesPort: shardsThatRun > 1 })),
     core: config.core,
     storage: config.storage,
-    allowAnonymous: allowAnonymousOf(config),
+    access: accessSettingsOf(config),
     maxPropertyBytes: config.maxPropertyBytes,
     maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shardsThatRun),
     maxConnections: Math.floor(room / shardsThatRun),
     counters,
     logLevel: config.log.level,
   }))
-}
-
-/** The legacy profile lets everybody in unless it is told otherwise; the hardened one leaves it to the listener. */
-function allowAnonymousOf({ auth, node }: GodwitConfig): boolean | undefined {
-  if (auth.allowAnonymous !== undefined) return auth.allowAnonymous
-  return node.securityProfile === 'legacy' ? true : undefined
 }

@@ -1,6 +1,7 @@
 // What the main thread and a shard say to each other. Everything here survives a structured clone: it crosses threads.
 
 import type { MessagePort } from 'node:worker_threads'
+import type { AccessSettings } from '../access/index.ts'
 import type { CoreSettings, ListenerTraits, PeerNumber } from '../core/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 
@@ -39,8 +40,7 @@ export interface ShardStart {
   readonly listeners: readonly ShardListener[]
   readonly core: CoreSettings
   readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
-  /** auth.allow_anonymous; undefined: on loopback listeners only. */
-  readonly allowAnonymous: boolean | undefined
+  readonly access: AccessSettings
   /** mqtt.property_size in bytes: the whole property section of one packet. */
   readonly maxPropertyBytes: number
   /** mqtt.max_unsent_bytes_total, this shard's part. */
@@ -65,7 +65,7 @@ export type ShardToNode =
 
 export type NodeToShard =
   | { readonly kind: 'stop' }
-  | { readonly kind: 'settings'; readonly core: CoreSettings }
+  | { readonly kind: 'settings'; readonly core: CoreSettings; readonly access: AccessSettings }
   /**
    * A shard has been started anew: a link in place of the one that broke with it. A port closes by itself when the
    * thread at its other end is gone, so nobody has to say that a link is over.

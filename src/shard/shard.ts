@@ -5,27 +5,21 @@
 //
 // A turn is bounded. A connection that sends more than its part is set back: the others come first.
 
+import { AccessControl, type AccessSettings } from '../access/index.ts'
 import {
   BrokerCore,
   Connection,
   type Batch,
   type BrokerEvent,
-  type ConnectVerdict,
   type CoreSettings,
   type Input,
   type Question,
 } from '../core/index.ts'
-import {
-  PacketDecoder,
-  ProtocolError,
-  reasonCodes,
-  TopicTable,
-  type Packet,
-  type PacketDecoderOptions,
-} from '../protocol/index.ts'
+import { PacketDecoder, ProtocolError, TopicTable, type Packet, type PacketDecoderOptions } from '../protocol/index.ts'
 import type { Store } from '../storage/index.ts'
 import { counterCells, type Counters, type Log } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
+import { AccessAnswers } from './access-answers.ts'
 import type { Time } from './clock.ts'
 import { Commits } from './commits.ts'
 import { drainSends } from './drain-sends.ts'
@@ -64,12 +58,14 @@ export interface ShardWorld {
 
 export class Shard implements OutletOwner {
   readonly core: BrokerCore
+  readonly access: AccessControl
   readonly buffers = new WriteBuffers()
   draining = 0
   readonly #world: ShardWorld
   readonly #topics: TopicTable
   readonly #commits: Commits
   readonly #loads: QueueLoads
+  readonly #answers: AccessAnswers
   readonly #outlets = new Set<Outlet>()
   readonly #drops: DropLog
   #dirty: Outlet[] = []
@@ -98,7 +94,18 @@ export class Shard implements OutletOwner {
     this.#topics = new TopicTable(topicsRemembered)
     this.#decoderOptions = this.#optionsOfDecoders()
     this.#drops = new DropLog(world.log, () => this.#dropped())
-    this.core = new BrokerCore(core, { identity: world.identity, topics: this.#topics })
+    this.access = new AccessControl(world.start.access, {
+      log: world.log,
+      nowMs: () => this.#now(),
+      permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
+    })
+    const { permissions } = this.access
+    this.core = new BrokerCore(core, { identity: world.identity, topics: this.#topics, permissions })
+    this.#answers = new AccessAnswers(this.access, {
+      answer: (input) => this.core.handle(input, this.#now()),
+      answerLater: (input) => this.#guarded(() => this.input(input)),
+      fail: (error) => world.fail(error),
+    })
     this.#commits = new Commits(world.store, {
       noteCommitted: (batch) => this.#guarded(() => this.#afterCommit(batch)),
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
@@ -128,8 +135,9 @@ export class Shard implements OutletOwner {
   }
 
   /** New limits, in force from here on; what a decoder allows, for connections that come. */
-  changeSettings(settings: CoreSettings): void {
+  changeSettings(settings: CoreSettings, access: AccessSettings): void {
     this.#settings = settings
+    this.access.changeSettings(access)
     this.#decoderOptions = this.#optionsOfDecoders()
     this.input({ kind: 'settings', settings })
   }
@@ -178,7 +186,10 @@ export class Shard implements OutletOwner {
   noteClosed(outlet: Outlet, error: Error | undefined): void {
     this.#outlets.delete(outlet)
     const { connection } = outlet
-    if (connection !== undefined) this.input({ kind: 'connection-closed', connection })
+    if (connection !== undefined) {
+      this.access.forget(connection)
+      this.input({ kind: 'connection-closed', connection })
+    }
     if (error !== undefined)
       this.#world.log.debug('stream failed', { address: outlet.stream.remoteAddress, error: error.message })
     if (this.#outlets.size === 0) this.#whenEmpty?.()
@@ -195,6 +206,7 @@ export class Shard implements OutletOwner {
       setTimeout(resolve, patienceMs).unref()
     })
     for (const outlet of this.#outlets) outlet.stream.destroy()
+    this.access.close()
     await this.#loads.end()
     this.#endTurn()
     while (this.core.view.hasBatch || this.#commits.isBusy) {
@@ -274,18 +286,8 @@ export class Shard implements OutletOwner {
   #answerQuestions(questions: Question[]): void {
     for (const question of questions) {
       if (question.kind === 'load-queue') this.#loads.add(question, this.#committedBatch)
-      else {
-        const verdict = this.#mayConnect(question.connection)
-        this.core.handle({ kind: 'connect-verdict', question: question.question, verdict }, this.#now())
-      }
+      else this.#answers.take(question)
     }
-  }
-
-  /** architecture: with `auth.allow_anonymous` unset strangers are let in where only this machine can reach. */
-  #mayConnect(connection: Connection): ConnectVerdict {
-    const allowed = this.#world.start.allowAnonymous ?? connection.listener.isLoopback
-    if (allowed) return { allowed }
-    return { allowed, reason: reasonCodes.notAuthorized, reasonString: 'anonymous clients are not allowed' }
   }
 
   #changeReader(outlet: Outlet, isPaused: boolean): void {

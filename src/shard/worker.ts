@@ -45,7 +45,7 @@ async function run(): Promise<void> {
   shard.input({ kind: 'tick' })
   await listen(shard)
   parentPort?.on('message', (message: NodeToShard) => {
-    if (message.kind === 'settings') shard.changeSettings(message.core)
+    if (message.kind === 'settings') shard.changeSettings(message.core, message.access)
     else if (message.kind === 'stop') stop(shard, store).catch(fail)
   })
 }

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { defaultAccessSettings } from '../../src/access/index.ts'
 import { defaultCoreSettings } from '../../src/core/index.ts'
 import { reasonCodes, type ConnackPacket, type DisconnectPacket } from '../../src/protocol/index.ts'
 import { readClock } from '../../src/shard/restore.ts'
@@ -68,7 +69,7 @@ test('strangers are let in where only this machine can reach, unless it is said 
     [true, false, true],
     [false, true, false],
   ] as const) {
-    const stage = new ShardStage(context, { start: { allowAnonymous } })
+    const stage = new ShardStage(context, { start: { access: { ...defaultAccessSettings, allowAnonymous } } })
     for (const version of [4, 5] as const) {
       const guest = stage.stranger(version, { ...listener, isLoopback })
       guest.connect('guest')
@@ -275,7 +276,7 @@ test('counters tell what came, what went and what is open', async (context) => {
 
 test('new limits hold for connections that come', async (context) => {
   const stage = new ShardStage(context)
-  stage.shard.changeSettings({ ...defaultCoreSettings, maxPacketBytes: 100 })
+  stage.shard.changeSettings({ ...defaultCoreSettings, maxPacketBytes: 100 }, defaultAccessSettings)
   const client = await stage.client('client', { version: 5 })
   client.publish({ topic: 'a', payload: 'x'.repeat(200) })
   await stage.turns()

@@ -2,6 +2,7 @@
 // when a test says so. Turns are real ones: the shard plans them with `setImmediate`, and `turns` waits for them.
 
 import type { TestContext } from 'node:test'
+import { defaultAccessSettings } from '../../src/access/index.ts'
 import { defaultCoreSettings, type CoreSettings } from '../../src/core/index.ts'
 import {
   AckPacket,
@@ -75,7 +76,7 @@ export class ShardStage {
         listeners: [listener],
         core: { ...defaultCoreSettings, ...options.core },
         storage: { sync: 'commit', syncIntervalMs: 1_000 },
-        allowAnonymous: undefined,
+        access: defaultAccessSettings,
         maxPropertyBytes: 65_536,
         maxUnsentBytesTotal: 1 << 30,
         maxConnections: 1_000,

@@ -1,0 +1,30 @@
+// Everything that decides who may come in, as plain data: the main thread makes it of the configuration, reads the files
+// that it names, and gives it to every shard. It survives a structured clone.
+
+import type { CredentialRecord } from '../core/index.ts'
+
+/** Ways of showing who one is. The order is the one in which they are asked where the configuration has none. */
+export const authenticatorNames = ['certificate', 'psk', 'password', 'scram', 'jwt', 'http'] as const
+export type AuthenticatorName = (typeof authenticatorNames)[number]
+
+export interface AccessSettings {
+  /** `hardened`: a source that fails, and a chain with nothing in it, let nobody in. `legacy`: they are passed over. */
+  readonly profile: 'hardened' | 'legacy'
+  /** Whether clients that no authenticator knows are let in; undefined: on listeners that only this machine reaches. */
+  readonly allowAnonymous: boolean | undefined
+  /** Those that are asked, in this order. */
+  readonly chain: readonly AuthenticatorName[]
+  /** Somebody wrote the chain down: where nothing of it is left nobody gets in (`hardened`). */
+  readonly isChainConfigured: boolean
+  /** Users and clients of the configuration. A stored credential of the same name counts instead. */
+  readonly credentials: readonly CredentialRecord[]
+}
+
+/** What holds without a configuration: nobody is known, and strangers are let in from this machine. */
+export const defaultAccessSettings: AccessSettings = {
+  profile: 'hardened',
+  allowAnonymous: undefined,
+  chain: ['password', 'scram'],
+  isChainConfigured: false,
+  credentials: [],
+}

@@ -1,0 +1,65 @@
+// The authenticators in their order. The first that knows the client decides.
+//
+//   success -> in        reject -> out        ignore -> next        failed -> hardened: out; legacy: next
+
+import { assert } from '../../protocol/index.ts'
+import type { AuthenticatorName } from '../access-settings.ts'
+import {
+  ignored,
+  type Attempt,
+  type Authenticator,
+  type Failure,
+  type Ignored,
+  type Outcome,
+  type Rejection,
+  type Success,
+} from './authenticator.ts'
+
+export interface ChainLink {
+  readonly name: AuthenticatorName
+  readonly authenticator: Authenticator
+}
+
+/** With the name of the one that decided. */
+export type Decision = (Success | Rejection | Failure) & { readonly by: AuthenticatorName }
+
+export class AuthenticationChain {
+  readonly #links: readonly ChainLink[]
+  readonly #failingDenies: boolean
+
+  constructor(links: readonly ChainLink[], options: { readonly failingDenies: boolean }) {
+    this.#links = links
+    this.#failingDenies = options.failingDenies
+  }
+
+  get isEmpty(): boolean {
+    return this.#links.length === 0
+  }
+
+  /** `ignore`: nobody knows this client. At once as long as nobody has to be asked elsewhere. */
+  run(attempt: Attempt): Decision | Ignored | Promise<Decision | Ignored> {
+    for (let index = 0; index < this.#links.length; index++) {
+      const outcome = this.#links[index].authenticator.authenticate(attempt)
+      if (outcome instanceof Promise) return this.#goOn(attempt, index, outcome)
+      if (this.#isLastWord(outcome)) return decisionOf(outcome, this.#links[index])
+    }
+    return ignored
+  }
+
+  async #goOn(attempt: Attempt, from: number, first: Promise<Outcome>): Promise<Decision | Ignored> {
+    let outcome = await first
+    for (let index = from; ; outcome = await this.#links[index].authenticator.authenticate(attempt)) {
+      if (this.#isLastWord(outcome)) return decisionOf(outcome, this.#links[index])
+      if (++index === this.#links.length) return ignored
+    }
+  }
+
+  #isLastWord({ result }: Outcome): boolean {
+    return result === 'success' || result === 'reject' || (result === 'failed' && this.#failingDenies)
+  }
+}
+
+function decisionOf(outcome: Outcome, { name }: ChainLink): Decision {
+  assert(outcome.result !== 'ignore', 'who ignores decides nothing')
+  return { ...outcome, by: name }
+}

@@ -1,0 +1,45 @@
+// By a password that is known here: of the user name, or of the client id. Either is enough; where one of them is known
+// and no password fits, the client is not who it says.
+
+import { reasonCodes } from '../../protocol/index.ts'
+import type { CredentialBook, CredentialKind } from '../credentials/credential-book.ts'
+import { isPassword, spendHashingTime } from '../credentials/password-hash.ts'
+import type { PasswordHash } from '../../core/index.ts'
+import { ignored, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
+
+export class PasswordAuthenticator implements Authenticator {
+  readonly #book: CredentialBook
+  /** What strangers are taken for: most credentials are of this kind. */
+  readonly #usualAlgorithm: PasswordHash
+
+  constructor(book: CredentialBook, usualAlgorithm: PasswordHash) {
+    this.#book = book
+    this.#usualAlgorithm = usualAlgorithm
+  }
+
+  authenticate(attempt: Attempt): Outcome {
+    const byUsername = this.#compare('username', attempt.username, attempt.password)
+    const byClientId = this.#compare('clientid', attempt.clientId, attempt.password)
+    if (byUsername === undefined && byClientId === undefined) return ignored
+    const fitting = byUsername?.isRight === true ? byUsername : byClientId
+    if (fitting?.isRight !== true) {
+      return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
+    }
+    return { result: 'success', isSuperuser: fitting.isSuperuser }
+  }
+
+  /** Undefined: nobody of this name. As long as there is anybody at all it takes the same time to find that out. */
+  #compare(
+    kind: CredentialKind,
+    id: string | undefined,
+    password: Buffer | undefined,
+  ): { isRight: boolean; isSuperuser: boolean } | undefined {
+    if (this.#book.isEmpty(kind)) return undefined
+    const record = id === undefined ? undefined : this.#book.find(kind, id)
+    if (record === undefined) {
+      spendHashingTime(password, this.#usualAlgorithm)
+      return undefined
+    }
+    return { isRight: isPassword(password, record), isSuperuser: record.isSuperuser }
+  }
+}

@@ -1,0 +1,55 @@
+// Who is known by a password: two lists, by user name and by client id, that know nothing of each other.
+//
+//              stored (API)        presets (configuration)
+//   username   alice  ......       alice (hidden), bob
+//   clientid   pump-7              pump-8
+//
+// A stored credential hides the preset of the same name: what was changed at run time stays changed.
+
+import type { CredentialRecord } from '../../core/index.ts'
+
+export type CredentialKind = CredentialRecord['by']
+
+/** A list of one kind. */
+class CredentialList {
+  readonly stored = new Map<string, CredentialRecord>()
+  presets = new Map<string, CredentialRecord>()
+
+  get isEmpty(): boolean {
+    return this.stored.size === 0 && this.presets.size === 0
+  }
+
+  find(id: string): CredentialRecord | undefined {
+    return this.stored.get(id) ?? this.presets.get(id)
+  }
+}
+
+export class CredentialBook {
+  readonly #lists: Readonly<Record<CredentialKind, CredentialList>> = {
+    username: new CredentialList(),
+    clientid: new CredentialList(),
+  }
+
+  isEmpty(kind: CredentialKind): boolean {
+    return this.#lists[kind].isEmpty
+  }
+
+  find(kind: CredentialKind, id: string): CredentialRecord | undefined {
+    return this.#lists[kind].find(id)
+  }
+
+  put(record: CredentialRecord): void {
+    this.#lists[record.by].stored.set(record.id, record)
+  }
+
+  delete(kind: CredentialKind, id: string): void {
+    this.#lists[kind].stored.delete(id)
+  }
+
+  /** Those of the configuration, in place of those before. */
+  setPresets(records: readonly CredentialRecord[]): void {
+    for (const kind of ['username', 'clientid'] as const) {
+      this.#lists[kind].presets = new Map(records.filter(({ by }) => by === kind).map((record) => [record.id, record]))
+    }
+  }
+}

@@ -1,0 +1,64 @@
+// Passwords made unreadable, and compared so that the time it takes says nothing about how much of one was right.
+
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { CredentialRecord, PasswordHash } from '../../core/index.ts'
+
+/** How new passwords are kept: `auth.password_hash` and `auth.salt_position`. */
+export interface HashManner {
+  readonly algorithm: PasswordHash
+  readonly saltPosition: 'prefix' | 'suffix'
+}
+
+export const defaultHashManner: HashManner = { algorithm: 'sha256', saltPosition: 'prefix' }
+
+/** The part of a record that a password is compared with. */
+export type HashedPassword = Pick<CredentialRecord, 'algorithm' | 'saltPosition' | 'salt' | 'hash'>
+
+const saltBytes = 16
+
+const digestNames = { md5: 'md5', sha: 'sha1', sha256: 'sha256', sha512: 'sha512' } as const
+
+/** As it is to be stored: with a new salt each time. `plain` stores it as it is, for those who must. */
+export function hashPassword(password: string | Uint8Array, manner: HashManner = defaultHashManner): HashedPassword {
+  const bytes = typeof password === 'string' ? Buffer.from(password) : password
+  const { algorithm, saltPosition } = manner
+  const salt = algorithm === 'plain' ? noBytes : randomBytes(saltBytes)
+  return { algorithm, saltPosition, salt, hash: digestOf(bytes, { algorithm, saltPosition, salt }) }
+}
+
+/** Whether this is the password that was hashed. None counts as an empty one. */
+export function isPassword(password: Uint8Array | undefined, record: HashedPassword): boolean {
+  const digest = digestOf(password ?? noBytes, record)
+  // Plain passwords differ in length, and digests of both have the same.
+  if (record.algorithm === 'plain') return timingSafeEqual(sha256(digest), sha256(record.hash))
+  return digest.length === record.hash.length && timingSafeEqual(digest, record.hash)
+}
+
+/** Takes as long as `isPassword` on a record of this kind: whoever is not known is not known by the clock either. */
+export function spendHashingTime(password: Uint8Array | undefined, algorithm: PasswordHash): void {
+  isPassword(password, strangers[algorithm])
+}
+
+const noBytes = new Uint8Array(0)
+
+function digestOf(password: Uint8Array, salting: Omit<HashedPassword, 'hash'>): Uint8Array {
+  const { algorithm, saltPosition, salt } = salting
+  const salted =
+    salt.length === 0 ? password : Buffer.concat(saltPosition === 'prefix' ? [salt, password] : [password, salt])
+  return algorithm === 'plain' ? salted : hash(digestNames[algorithm], salted, 'buffer')
+}
+
+const sha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer')
+
+/** The passwords of nobody. */
+const strangers: Readonly<Record<PasswordHash, HashedPassword>> = {
+  plain: strangerOf('plain'),
+  md5: strangerOf('md5'),
+  sha: strangerOf('sha'),
+  sha256: strangerOf('sha256'),
+  sha512: strangerOf('sha512'),
+}
+
+function strangerOf(algorithm: PasswordHash): HashedPassword {
+  return hashPassword(randomBytes(saltBytes), { algorithm, saltPosition: 'prefix' })
+}

@@ -1,0 +1,23 @@
+// The door of the room: who may come in and what they may do. See access-control.ts for the calls that a shard makes.
+
+export {
+  AccessControl,
+  type AccessWorld,
+  type AuthenticateQuestion,
+  type ConnectQuestion,
+  type PermissionQuestion,
+  type RecordChange,
+} from './access-control.ts'
+export {
+  authenticatorNames,
+  defaultAccessSettings,
+  type AccessSettings,
+  type AuthenticatorName,
+} from './access-settings.ts'
+export {
+  defaultHashManner,
+  hashPassword,
+  isPassword,
+  type HashedPassword,
+  type HashManner,
+} from './credentials/password-hash.ts'

@@ -1,0 +1,171 @@
+// Passwords that are known here, of users and of clients, and what holds for those whom nobody knows.
+
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { hashPassword, isPassword } from '../../src/access/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { AccessStage, credential, outcomeOf, settingsWith, type AskOptions } from './stage.ts'
+
+const algorithms = ['plain', 'md5', 'sha', 'sha256', 'sha512'] as const
+const saltPositions = ['prefix', 'suffix'] as const
+const { badUserNameOrPassword, notAuthorized } = reasonCodes
+
+function stageWith(...records: ReturnType<typeof credential>[]): AccessStage {
+  const stage = new AccessStage()
+  stage.access.applyRecords({ put: records, delete: [] })
+  return stage
+}
+
+const outcome = (stage: AccessStage, options: AskOptions) => outcomeOf(stage.verdict(options))
+
+test('a hashed password is known again, and no other one is, in every manner of hashing', () => {
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.string(),
+      fc.constantFrom(...algorithms),
+      fc.constantFrom(...saltPositions),
+      (password, other, algorithm, saltPosition) => {
+        const record = hashPassword(password, { algorithm, saltPosition })
+        assert.ok(isPassword(Buffer.from(password), record))
+        assert.equal(isPassword(Buffer.from(other), record), password === other)
+      },
+    ),
+  )
+})
+
+test('the salt stands before the password or behind it, as the record says', () => {
+  const salt = Buffer.from([1, 2, 3, 4])
+  for (const [saltPosition, text] of [
+    ['prefix', '\x01\x02\x03\x04secret'],
+    ['suffix', 'secret\x01\x02\x03\x04'],
+  ] as const) {
+    const hash = createHash('sha256').update(text).digest()
+    assert.ok(isPassword(Buffer.from('secret'), { algorithm: 'sha256', saltPosition, salt, hash }))
+  }
+})
+
+test('equal passwords are stored unlike each other', () => {
+  assert.notDeepEqual(hashPassword('secret').hash, hashPassword('secret').hash)
+})
+
+test("a damaged hash is nobody's password", () => {
+  const record = { ...hashPassword('secret'), hash: new Uint8Array(3) }
+  assert.equal(isPassword(Buffer.from('secret'), record), false)
+})
+
+test('who is known by user name needs the password of that user name', () => {
+  const stage = stageWith(credential('username', 'alice', 'secret'))
+  assert.equal(outcome(stage, { username: 'alice', password: 'secret' }), 'in')
+  assert.equal(outcome(stage, { username: 'alice', password: 'Secret' }), badUserNameOrPassword)
+  assert.equal(outcome(stage, { username: 'alice' }), badUserNameOrPassword)
+})
+
+test('who is known by client id needs the password of that client id, with or without a user name', () => {
+  const stage = stageWith(credential('clientid', 'pump-7', 'secret'))
+  assert.equal(outcome(stage, { clientId: 'pump-7', password: 'secret' }), 'in')
+  assert.equal(outcome(stage, { clientId: 'pump-7', username: 'anyone', password: 'secret' }), 'in')
+  assert.equal(outcome(stage, { clientId: 'pump-7', password: 'wrong' }), badUserNameOrPassword)
+  // A client id is not a user name.
+  assert.equal(outcome(stage, { username: 'pump-7', password: 'secret' }), badUserNameOrPassword)
+})
+
+test('where both are known either password is enough', () => {
+  const stage = stageWith(credential('clientid', 'pump-7', 'one'), credential('username', 'alice', 'two'))
+  const client = { clientId: 'pump-7', username: 'alice' }
+  assert.equal(outcome(stage, { ...client, password: 'one' }), 'in')
+  assert.equal(outcome(stage, { ...client, password: 'two' }), 'in')
+  assert.equal(outcome(stage, { ...client, password: 'three' }), badUserNameOrPassword)
+})
+
+test('a stored password must fit even where strangers are let in', () => {
+  const stage = new AccessStage({ allowAnonymous: true })
+  stage.access.applyRecords({ put: [credential('username', 'alice', 'secret')], delete: [] })
+  assert.equal(outcome(stage, { username: 'alice', password: 'wrong' }), badUserNameOrPassword)
+  assert.equal(outcome(stage, { username: 'bob', password: 'whatever' }), 'in')
+  assert.equal(outcome(stage, {}), 'in')
+})
+
+test('a name that nobody has is answered as a wrong password is', () => {
+  const stage = stageWith(credential('username', 'alice', 'secret'))
+  const known = stage.verdict({ username: 'alice', password: 'wrong' })
+  const unknown = stage.verdict({ username: 'bob', password: 'wrong' })
+  assert.deepEqual(known, unknown)
+})
+
+test('a credential that is taken away holds no longer, and a new password holds at once', () => {
+  const stage = stageWith(credential('username', 'alice', 'old'))
+  stage.access.applyRecords({ put: [credential('username', 'alice', 'new')], delete: [] })
+  assert.equal(outcome(stage, { username: 'alice', password: 'old' }), badUserNameOrPassword)
+  assert.equal(outcome(stage, { username: 'alice', password: 'new' }), 'in')
+  stage.access.applyRecords({ put: [], delete: [{ kind: 'credential', by: 'username', id: 'alice' }] })
+  assert.equal(outcome(stage, { username: 'alice', password: 'new', isLoopback: true }), 'in', 'a stranger now')
+  assert.equal(outcome(stage, { username: 'alice', password: 'new' }), badUserNameOrPassword)
+})
+
+test('a stored password counts instead of the one in the configuration', () => {
+  const stage = new AccessStage({ credentials: [credential('username', 'alice', 'configured')] })
+  assert.equal(outcome(stage, { username: 'alice', password: 'configured' }), 'in')
+  stage.access.applyRecords({ put: [credential('username', 'alice', 'changed')], delete: [] })
+  assert.equal(outcome(stage, { username: 'alice', password: 'configured' }), badUserNameOrPassword)
+  assert.equal(outcome(stage, { username: 'alice', password: 'changed' }), 'in')
+})
+
+test('new settings hold for the next client, and what is stored stays', () => {
+  const stage = stageWith(credential('username', 'alice', 'secret'))
+  stage.access.changeSettings(settingsWith({ credentials: [credential('username', 'bob', 'secret')] }))
+  assert.equal(outcome(stage, { username: 'alice', password: 'secret' }), 'in')
+  assert.equal(outcome(stage, { username: 'bob', password: 'secret' }), 'in')
+})
+
+test('a superuser is told to the core as one, and so is where a client comes from', () => {
+  const stage = stageWith(credential('username', 'root', 'secret', { isSuperuser: true }))
+  const verdict = stage.verdict({ username: 'root', password: 'secret' })
+  assert.deepEqual(verdict.allowed === true && verdict.identity, {
+    clientId: 'client',
+    username: 'root',
+    peerAddress: '192.0.2.7',
+    isSuperuser: true,
+    expiresAtMs: undefined,
+    grants: undefined,
+  })
+})
+
+test('strangers are let in from this machine when nothing is said, everywhere or nowhere when it is', () => {
+  for (const [profile, allowAnonymous, isLoopback, expected] of [
+    ['hardened', undefined, true, 'in'],
+    ['hardened', undefined, false, notAuthorized],
+    ['hardened', true, false, 'in'],
+    ['hardened', false, true, notAuthorized],
+    ['legacy', undefined, false, 'in'],
+    ['legacy', false, true, notAuthorized],
+  ] as const) {
+    const stage = new AccessStage({ profile, allowAnonymous })
+    assert.equal(outcome(stage, { isLoopback }), expected, `${profile} ${allowAnonymous} ${isLoopback}`)
+  }
+})
+
+test('a chain that was configured and has nothing in it lets nobody in; under the legacy profile it is passed over', () => {
+  for (const [profile, expected] of [
+    ['hardened', notAuthorized],
+    ['legacy', 'in'],
+  ] as const) {
+    const stage = new AccessStage({ profile, chain: [], isChainConfigured: true, allowAnonymous: true })
+    assert.equal(outcome(stage, { isLoopback: true }), expected)
+  }
+})
+
+test('the operator hears why a client was refused, and neither of them the password', () => {
+  const stage = stageWith(credential('username', 'alice', 'secret'))
+  const verdict = stage.verdict({ username: 'alice', password: 'hunter2' })
+  assert.match(stage.told, /password: the password is wrong/)
+  assert.doesNotMatch(stage.told + JSON.stringify(verdict), /hunter2|secret/)
+  assert.ok(verdict.allowed === false && verdict.reasonString === 'the user name or the password is not right')
+})
+
+test('[MQTT5-4.12.0-1] an authentication method that nobody knows is refused as that', () => {
+  const stage = new AccessStage({ allowAnonymous: true })
+  assert.equal(outcome(stage, { authenticationMethod: 'KERBEROS' }), reasonCodes.badAuthenticationMethod)
+})

@@ -1,0 +1,106 @@
+// An access room without a shard: questions as the core asks them, and a clock that stands still unless it is moved.
+
+import { AccessControl, defaultAccessSettings, hashPassword, type AccessSettings } from '../../src/access/index.ts'
+import {
+  Connection,
+  type ArrivalTraits,
+  type ConnectVerdict,
+  type CredentialRecord,
+  type Question,
+} from '../../src/core/index.ts'
+import type { Log } from '../../src/telemetry/index.ts'
+
+export type Ask = Extract<Question, { kind: 'may-connect' }>
+
+export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'question' | 'password'>> {
+  readonly password?: string | Buffer | undefined
+  readonly isLoopback?: boolean
+  readonly arrival?: Partial<ArrivalTraits>
+}
+
+export class AccessStage {
+  readonly access: AccessControl
+  readonly lines: { level: string; event: string; fields: unknown }[] = []
+  nowMs = 1_800_000_000_000
+  #questions = 0
+
+  constructor(settings: Partial<AccessSettings> = {}) {
+    this.access = new AccessControl(settingsWith(settings), {
+      log: this.#log(),
+      nowMs: () => this.nowMs,
+      permissionsChanged: () => undefined,
+    })
+  }
+
+  /** Somebody connects: from elsewhere, unless `isLoopback` says otherwise. */
+  ask(options: AskOptions = {}): ConnectVerdict | Promise<ConnectVerdict> {
+    return this.access.answer(this.question(options))
+  }
+
+  /** The answer of a source at hand: fails where it has to be waited for. */
+  verdict(options: AskOptions = {}): ConnectVerdict {
+    const verdict = this.ask(options)
+    if (verdict instanceof Promise) throw new Error('the answer is not at hand')
+    return verdict
+  }
+
+  question({ password, isLoopback = false, arrival, ...asked }: AskOptions = {}): Ask {
+    return {
+      kind: 'may-connect',
+      question: ++this.#questions,
+      connection: connectionFrom(isLoopback, arrival),
+      clientId: 'client',
+      username: undefined,
+      password: typeof password === 'string' ? Buffer.from(password) : password,
+      version: 5,
+      authenticationMethod: undefined,
+      authenticationData: undefined,
+      ...asked,
+    }
+  }
+
+  /** All that the operator has been told, as text. */
+  get told(): string {
+    return this.lines.map((line) => JSON.stringify(line)).join('\n')
+  }
+
+  #log(): Log {
+    const line =
+      (level: string) =>
+      (event: string, fields?: unknown): void => {
+        this.lines.push({ level, event, fields })
+      }
+    return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
+  }
+}
+
+export function settingsWith(settings: Partial<AccessSettings>): AccessSettings {
+  return { ...defaultAccessSettings, ...settings }
+}
+
+export function connectionFrom(isLoopback: boolean, arrival?: Partial<ArrivalTraits>): Connection {
+  const known = arrival && {
+    port: 50_000,
+    clientId: undefined,
+    username: undefined,
+    certificate: undefined,
+    pskIdentity: undefined,
+    ...arrival,
+  }
+  return new Connection({}, { name: 'default', isLoopback }, '192.0.2.7', known)
+}
+
+/** The reason code, or `in`. */
+export function outcomeOf(verdict: ConnectVerdict): number | 'in' | 'not-yet' {
+  if (verdict.allowed === 'not-yet') return 'not-yet'
+  return verdict.allowed ? 'in' : verdict.reason
+}
+
+export function credential(
+  by: 'username' | 'clientid',
+  id: string,
+  password: string,
+  more: Partial<CredentialRecord> = {},
+): CredentialRecord {
+  return { kind: 'credential', by, id, isSuperuser: false, createdAtMs: 0, ...hashPassword(password), ...more }
+}
