@@ -1,5 +1,7 @@
 // The door of transports: streams of bytes.
 
 export type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
-export { ConnectionBudget, listenTcp, type TcpListenOptions } from './tcp.ts'
+export { ConnectionBudget } from './connection-budget.ts'
+export { ConnectionRate } from './connection-rate.ts'
+export { listenTcp, type TcpListenOptions } from './tcp.ts'
 export { type ArrivedSocket, WebSocketGate, type WebSocketOptions } from './websocket.ts'

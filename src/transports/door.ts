@@ -1,0 +1,186 @@
+// The door: what every listener on sockets does with a client before anybody hears of it, whatever is spoken behind.
+//
+//   accept -> address -> room -> rate -> (PROXY header) -> onSocket
+//
+// A plain connection passes it without a listener, a timer or an object of its own beyond what it needs anyway: the two
+// listeners on each socket are shared, and find what they need in two fields of the socket.
+
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { DoorRefusal, Listener } from './byte-stream.ts'
+import { ConnectionBudget } from './connection-budget.ts'
+import type { ConnectionRate } from './connection-rate.ts'
+
+/** Where a client is, as its owner would write it down. */
+export interface ClientAddress {
+  readonly address: string
+  readonly port: number
+}
+
+export interface DoorOptions {
+  readonly host: string
+  /** 0: the system chooses one. */
+  readonly port: number
+  /** Several listeners of this machine take the same port and the kernel deals out the connections. */
+  readonly reusePort?: boolean
+  /** Connections at one time; one more is accepted and closed at once. Undefined: no limit. */
+  readonly maxConnections?: number | undefined
+  /** What all listeners of this thread may hold together. Without it: no limit. */
+  readonly budget?: ConnectionBudget
+  /** New connections, of this listener and of several together: who comes too fast waits, and is refused if that takes too long. */
+  readonly rates?: readonly ConnectionRate[]
+  /** A client was turned away. */
+  onRefused?(reason: DoorRefusal): void
+  /** The system could not accept a connection. The listener goes on. */
+  onFault?(error: Error): void
+}
+
+/**
+ * A socket that came through the door. It holds its place in the budget until it closes, and its errors are heard: whoever
+ * takes it over may set `guest` to hear of both, and need not listen for them again.
+ */
+export interface DoorSocket extends Socket {
+  guest: DoorGuest | undefined
+  doorBudget: ConnectionBudget
+}
+
+export interface DoorGuest {
+  noteError(error: Error): void
+  /** The last that is heard. */
+  noteClosed(): void
+}
+
+type Welcome = (socket: DoorSocket, client: ClientAddress) => void
+
+/** Clients that the kernel holds for us during one turn; it takes less where its own limit is lower. */
+const backlog = 4_096
+
+/**
+ * Starts to listen; `onSocket` is called for each client that may come in. Rejects with the system's error (`EADDRINUSE`,
+ * `EACCES`, `EADDRNOTAVAIL`) where it cannot.
+ */
+export function openDoor(options: DoorOptions, onSocket: Welcome): Promise<Listener> {
+  const door = new Door(options, onSocket)
+  const server = createServer({ noDelay: true }, (socket) => door.welcome(socket as DoorSocket))
+  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections
+  server.on('drop', () => options.onRefused?.('listener-full'))
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    const { host, port, reusePort = false } = options
+    server.listen({ host, port, reusePort, exclusive: true, backlog }, () => {
+      server.off('error', reject)
+      server.on('error', (error) => options.onFault?.(error))
+      resolve(listenerOf(server, door))
+    })
+  })
+}
+
+class Door {
+  readonly #options: DoorOptions
+  readonly #budget: ConnectionBudget
+  readonly #rates: readonly ConnectionRate[]
+  readonly #onSocket: Welcome
+  /** Those who came too fast, with the time at which they are let in. */
+  readonly #waiting: Map<DoorSocket, NodeJS.Timeout>
+
+  constructor(options: DoorOptions, onSocket: Welcome) {
+    this.#options = options
+    this.#budget = options.budget ?? new ConnectionBudget(Number.POSITIVE_INFINITY)
+    this.#rates = options.rates ?? []
+    this.#onSocket = onSocket
+    this.#waiting = new Map()
+  }
+
+  welcome(socket: DoorSocket): void {
+    // The last descriptors belong to the database and the log: a client that would take one is let in and out again,
+    // so that it does not wait in the kernel's queue for ever.
+    if (this.#budget.isSpent) return this.#refuse(socket, 'no-room')
+    const waitMs = this.#rates.length === 0 ? 0 : this.#waitMs()
+    if (waitMs === undefined) return this.#refuse(socket, 'too-fast')
+    this.#budget.taken += 1
+    socket.doorBudget = this.#budget
+    socket.guest = undefined
+    socket.on('error', passError)
+    socket.on('close', passClose)
+    if (waitMs === 0) this.#letIn(socket)
+    else this.#letInLater(socket, waitMs)
+  }
+
+  /** Nobody else is let in. */
+  close(): void {
+    for (const [socket, timer] of this.#waiting) {
+      clearTimeout(timer)
+      socket.destroy()
+    }
+    this.#waiting.clear()
+  }
+
+  #waitMs(): number | undefined {
+    const nowMs = performance.now()
+    let longestMs = 0
+    for (const rate of this.#rates) {
+      const waitMs = rate.waitMsAt(nowMs)
+      if (waitMs === undefined) return undefined
+      longestMs = Math.max(longestMs, waitMs)
+    }
+    return longestMs
+  }
+
+  /**
+   * Nothing is read from it meanwhile. A client that is closed at once comes again at once, and so do ten thousand that lost
+   * their broker at the same moment; one that waits is served as soon as the rate allows, in the order of coming.
+   */
+  #letInLater(socket: DoorSocket, waitMs: number): void {
+    socket.pause()
+    const timer = setTimeout(() => {
+      this.#waiting.delete(socket)
+      if (socket.destroyed) return
+      // It begins to flow a tick later, when whoever takes it is listening.
+      socket.resume()
+      this.#letIn(socket)
+    }, waitMs)
+    this.#waiting.set(socket, timer)
+  }
+
+  #letIn(socket: DoorSocket): void {
+    this.#onSocket(socket, { address: plainAddress(socket.remoteAddress), port: socket.remotePort ?? 0 })
+  }
+
+  #refuse(socket: DoorSocket, reason: DoorRefusal): void {
+    socket.on('error', ignore)
+    socket.destroy()
+    this.#options.onRefused?.(reason)
+  }
+}
+
+const ignore = (): void => {}
+
+function passError(this: Socket, error: Error): void {
+  const { guest } = this as DoorSocket
+  guest?.noteError(error)
+}
+
+function passClose(this: Socket): void {
+  const { guest, doorBudget } = this as DoorSocket
+  doorBudget.taken -= 1
+  guest?.noteClosed()
+}
+
+function listenerOf(server: Server, door: Door): Listener {
+  const { address, port } = server.address() as AddressInfo
+  return {
+    host: address,
+    port,
+    close(): Promise<void> {
+      // Node reports the end of a server only when its last connection is gone; accepting stops at once.
+      server.close()
+      door.close()
+      return Promise.resolve()
+    },
+  }
+}
+
+/** An IPv4 client that reached an IPv6 socket is shown with the address that its owner knows. */
+function plainAddress(address: string | undefined): string {
+  if (address === undefined) return ''
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address
+}

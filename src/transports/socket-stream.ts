@@ -1,0 +1,100 @@
+// A socket of Node as a byte stream, in the clear or behind TLS: both are driven alike.
+
+import type { Socket } from 'node:net'
+import type { ByteStream, StreamCredentials } from './byte-stream.ts'
+import type { ClientAddress } from './door.ts'
+
+/** How long a peer may take to let go of a connection that we have ended: so many checks. */
+const lingerChecks = 5
+const lingerCheckMs = 1_000
+
+const ignore = (): void => {}
+
+/** Whoever makes it sees to it that chunks come to `onData`, and that `noteError` and `noteClosed` are told. */
+export class SocketStream implements ByteStream {
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly credentials: StreamCredentials | undefined
+  onData: (chunk: Buffer) => void
+  onClose: (error?: Error) => void
+  readonly #socket: Socket
+  #error: Error | undefined
+  #isEnding: boolean
+
+  constructor(socket: Socket, client: ClientAddress, credentials: StreamCredentials | undefined) {
+    this.remoteAddress = client.address
+    this.remotePort = client.port
+    this.credentials = credentials
+    this.onData = ignore
+    this.onClose = ignore
+    this.#socket = socket
+    this.#error = undefined
+    this.#isEnding = false
+  }
+
+  write(buffer: Buffer, done: () => void): void {
+    // Too late to be sent. The answer still comes later and never from within the call, as it always does.
+    if (this.#isEnding) process.nextTick(done)
+    else this.#socket.write(buffer, done)
+  }
+
+  pause(): void {
+    if (!this.#isEnding) this.#socket.pause()
+  }
+
+  resume(): void {
+    if (!this.#isEnding) this.#socket.resume()
+  }
+
+  end(): void {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    this.onData = ignore
+    // Data that nobody reads would turn our close into a reset, and the reset would overtake the last bytes that we
+    // sent. So we go on reading until the peer has closed its side.
+    this.#socket.resume()
+    this.#socket.end()
+    waitForPeerToLetGo(this)
+  }
+
+  destroy(): void {
+    this.#isEnding = true
+    this.onData = ignore
+    this.#socket.destroy()
+  }
+
+  noteError(error: Error): void {
+    this.#error = error
+  }
+
+  noteClosed(): void {
+    this.#isEnding = true
+    forgetLingering(this)
+    this.onClose(this.#error)
+  }
+}
+
+/**
+ * Streams that were ended and whose peers still hold on, with the checks that are left to them. One timer for all of
+ * them, and none while there are none.
+ */
+const lingering = new Map<SocketStream, number>()
+let lingerTimer: NodeJS.Timeout | undefined
+
+function waitForPeerToLetGo(stream: SocketStream): void {
+  lingering.set(stream, lingerChecks)
+  lingerTimer ??= setInterval(cutOffLingering, lingerCheckMs).unref()
+}
+
+function cutOffLingering(): void {
+  for (const [stream, checksLeft] of lingering) {
+    if (checksLeft === 0) stream.destroy()
+    else lingering.set(stream, checksLeft - 1)
+  }
+}
+
+function forgetLingering(stream: SocketStream): void {
+  if (!lingering.delete(stream) || lingering.size > 0) return
+  clearInterval(lingerTimer)
+  lingerTimer = undefined
+}
