@@ -1,6 +1,6 @@
 // The door of transports: streams of bytes.
 
-export type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
+export type { ByteStream, DoorRefusal, Listener, PeerCertificate, StreamCredentials } from './byte-stream.ts'
 export { ConnectionBudget } from './connection-budget.ts'
 export { ConnectionRate } from './connection-rate.ts'
 export { listenTcp, type TcpListenOptions } from './tcp.ts'

@@ -1,0 +1,354 @@
+// A link: everything that two shards say to each other, in order. What is said within a turn gathers in a post and leaves
+// at its end; what comes is taken in one piece after the other, so that who drives it can stop in between.
+//
+//   send, relay --> PostWriter --(end of the turn)--> port ~~> port --> inbox --takeNext--> owner
+//                        <----------------- taken n ------------------------'
+//
+// Nothing is refused and nothing is lost while both ends live. Beyond `congestedFromBytes` that the other end has not
+// taken in the link is congested: who feeds it stops reading, until half of it is gone.
+
+import type { PeerMessage, PeerNumber } from '../core/index.ts'
+import { assert, type TopicTable } from '../protocol/index.ts'
+import type { ByteStream } from '../transports/index.ts'
+import type { LinkPort } from './link-port.ts'
+import { FoundGathering, readClone, readCommitted, readRare, writeClone, writeRare } from './peer-message-records.ts'
+import { PostReader } from './post-reader.ts'
+import { PostWriter, writeUint32 } from './post-writer.ts'
+import { PublishReader } from './publish-reader.ts'
+import { PublishWriter } from './publish-writer.ts'
+import { recordKinds } from './record-kinds.ts'
+import { RelayDoor, type RelaySocketSide } from './relay-door.ts'
+import { RelayedStream, type RelayHome, type RelayOrigin } from './relayed-stream.ts'
+
+/** Posted to a peer and not taken in by it: beyond this those who feed the link are stopped. */
+export const congestedFromBytes = 4_194_304
+const relievedAtBytes = congestedFromBytes / 2
+/** So much is taken in before it is told. */
+const tellTakenFromBytes = congestedFromBytes / 8
+
+const uint32Bytes = 4
+const idBytes = 4
+
+export interface LinkOwner {
+  readonly topics: TopicTable
+  notePeerMessage(link: Link, message: PeerMessage): void
+  /** A client whose socket the peer has. What it has said so far comes with the next `takeNext`. */
+  noteRelayed(link: Link, stream: RelayedStream, origin: RelayOrigin): void
+  noteCongested(link: Link, isCongested: boolean): void
+  /** There is something to be taken in: say `takeNext` until it says no. */
+  noteInput(link: Link): void
+  /** Something waits for `flush`. Said again only after it. */
+  noteDirty(link: Link): void
+  /** The peer is gone, all that it had said has been taken in, and its relays are over. The last word of the link. */
+  noteClosed(link: Link): void
+}
+
+export class Link implements RelayHome, RelaySocketSide {
+  readonly peer: PeerNumber
+  isCongested = false
+  readonly #port: LinkPort
+  readonly #owner: LinkOwner
+  readonly #writer: PostWriter
+  readonly #publishWriter: PublishWriter
+  readonly #reader = new PostReader()
+  readonly #publishReader: PublishReader
+  #isDirty = false
+  /** Posts that have come; `#inboxRead` of them have been opened. */
+  #inbox: ArrayBuffer[] = []
+  #inboxRead = 0
+  #found: FoundGathering | undefined
+  #isInRun = false
+  #portIsClosed = false
+  #isOver = false
+  /** Of what we have posted: what the peer has taken in. */
+  #confirmedBytes = 0
+  /** Of what has come: taken in and not told yet. */
+  #untoldBytes = 0
+  #lastRelay = 0
+  /** Sockets of ours whose sessions the peer has, by a number of ours. */
+  readonly #doors = new Map<number, RelayDoor>()
+  #waitingForRoom: RelayDoor[] = []
+  /** Sessions of ours whose sockets the peer has, by a number of the peer's. */
+  readonly #streams = new Map<number, RelayedStream>()
+
+  constructor(peer: PeerNumber, port: LinkPort, owner: LinkOwner) {
+    this.peer = peer
+    this.#port = port
+    this.#owner = owner
+    this.#writer = new PostWriter((post) => port.post(post))
+    this.#publishWriter = new PublishWriter(this.#writer)
+    this.#publishReader = new PublishReader(this.#reader, owner.topics)
+    port.onPost = (post) => {
+      this.#inbox.push(post)
+      owner.noteInput(this)
+    }
+    port.onClose = () => {
+      this.#portIsClosed = true
+      owner.noteInput(this)
+    }
+  }
+
+  /** Sockets of ours that are carried to the peer. */
+  get doors(): number {
+    return this.#doors.size
+  }
+
+  /** The bytes of its messages are read until `flush`: they may not change before. */
+  send(message: PeerMessage): void {
+    this.#markDirty()
+    if (message.kind === 'publish') return this.#publishWriter.publish(message)
+    this.#publishWriter.endRun()
+    writeRare(this.#writer, this.#publishWriter, message)
+  }
+
+  /** What was said so far has been copied: its chunks may be used again. Does not hand it over. */
+  settle(): void {
+    this.#publishWriter.endRun()
+  }
+
+  /** Carries a connection to the peer from here on, with what its client has sent already. */
+  relay(stream: ByteStream, listener: number, begun: readonly Buffer[]): void {
+    const relay = (this.#lastRelay = (this.#lastRelay + 1) >>> 0)
+    const { remoteAddress, remotePort, credentials } = stream
+    const origin: RelayOrigin = { listener, remoteAddress, remotePort, credentials }
+    this.#beginRecord()
+    writeClone(this.#writer, recordKinds.relayOpen, { relay, origin })
+    const begunBytes = begun.reduce((sum, chunk) => sum + chunk.length, 0)
+    this.#doors.set(relay, new RelayDoor(this, relay, stream, begunBytes))
+    for (const chunk of begun) this.#writeBytes(recordKinds.relayData, relay, chunk)
+  }
+
+  /** Hands over what has been said since the last time. */
+  flush(): void {
+    if (!this.#isDirty) return
+    this.#isDirty = false
+    this.#publishWriter.endRun()
+    this.#writer.flush()
+    this.#lookAtCongestion()
+  }
+
+  /** Takes in one thing that has come: a message, or a record of a relay. False: there is nothing more. */
+  takeNext(): boolean {
+    if (this.#isOver) return false
+    if (this.#isInRun) return this.#takeFromRun()
+    if (this.#reader.isAtEnd && !this.#openNext()) return false
+    const kind = this.#reader.begin()
+    this.#take(kind)
+    return true
+  }
+
+  /** Lets go of the peer, as if it had died. What was said before still reaches it. */
+  close(): void {
+    this.flush()
+    this.#port.close()
+  }
+
+  // The socket's side of relays.
+
+  relayData(relay: number, chunk: Buffer): boolean {
+    this.#beginRecord()
+    this.#writeBytes(recordKinds.relayData, relay, chunk)
+    return !this.isCongested
+  }
+
+  relaySent(relay: number): void {
+    if (this.#doors.has(relay)) this.#writeNumber(recordKinds.relaySent, relay)
+  }
+
+  relayClosed(relay: number, error: Error | undefined): void {
+    if (!this.#doors.delete(relay) || this.#isOver) return
+    this.#beginRecord()
+    writeClone(this.#writer, recordKinds.relayClosed, { relay, error: error?.message })
+  }
+
+  waitForRoom(door: RelayDoor): void {
+    this.#waitingForRoom.push(door)
+  }
+
+  // The session's side.
+
+  relayWrite(relay: number, bytes: Buffer): void {
+    this.#beginRecord()
+    this.#writeBytes(recordKinds.relayWrite, relay, bytes)
+  }
+
+  relayTaken(relay: number, bytes: number): void {
+    this.#beginRecord()
+    const target = this.#writer.begin(recordKinds.relayTaken, idBytes + uint32Bytes)
+    this.#putUint32(target, relay)
+    this.#putUint32(target, bytes)
+    this.#writer.end()
+  }
+
+  relayEnd(relay: number): void {
+    this.#writeNumber(recordKinds.relayEnd, relay)
+  }
+
+  relayDestroy(relay: number): void {
+    this.#writeNumber(recordKinds.relayDestroy, relay)
+  }
+
+  #take(kind: number): void {
+    switch (kind) {
+      case recordKinds.publishRun:
+        this.#publishReader.beginRun()
+        this.#isInRun = true
+        return void this.#takeFromRun()
+      case recordKinds.publishAlone:
+        return this.#owner.notePeerMessage(this, this.#publishReader.alone())
+      case recordKinds.committed:
+        return this.#owner.notePeerMessage(this, readCommitted(this.#reader))
+      case recordKinds.rare:
+        return this.#owner.notePeerMessage(this, readRare(this.#reader))
+      case recordKinds.retainedFound:
+        this.#found = new FoundGathering(this.#reader)
+        return this.#tellFound(this.#found)
+      case recordKinds.retainedMessage:
+        assert(this.#found !== undefined, 'a retained message has come that belongs to nothing')
+        this.#found.add(this.#publishReader.message().message)
+        return this.#tellFound(this.#found)
+      case recordKinds.taken:
+        this.#confirmedBytes += this.#reader.uint32()
+        return this.#lookAtCongestion()
+      default:
+        return this.#takeRelay(kind)
+    }
+  }
+
+  #takeRelay(kind: number): void {
+    const reader = this.#reader
+    switch (kind) {
+      case recordKinds.relayOpen:
+        return this.#openRelayed(readClone(reader) as { relay: number; origin: RelayOrigin })
+      case recordKinds.relayClosed:
+        return this.#closeRelayed(readClone(reader) as { relay: number; error: string | undefined })
+      case recordKinds.relayData:
+        return this.#streamOf(reader.uint32()).receive(reader.rest())
+      case recordKinds.relaySent:
+        return this.#streamOf(reader.uint32()).noteSent()
+      // The socket may be gone, and that on its way to the peer.
+      case recordKinds.relayWrite:
+        return this.#doors.get(reader.uint32())?.write(reader.rest())
+      case recordKinds.relayTaken:
+        return this.#doors.get(reader.uint32())?.noteTaken(reader.uint32())
+      case recordKinds.relayEnd:
+        return this.#doors.get(reader.uint32())?.end()
+      case recordKinds.relayDestroy:
+        return this.#doors.get(reader.uint32())?.destroy()
+      default:
+        assert(false, `a record of kind ${kind} has come from shard ${this.peer}`)
+    }
+  }
+
+  #takeFromRun(): boolean {
+    const publish = this.#publishReader.next()
+    if (this.#reader.at === this.#reader.recordEnd) this.#isInRun = false
+    this.#owner.notePeerMessage(this, publish)
+    return true
+  }
+
+  #tellFound(found: FoundGathering): void {
+    if (!found.isWhole) return
+    this.#found = undefined
+    this.#owner.notePeerMessage(this, found.take())
+  }
+
+  #streamOf(relay: number): RelayedStream {
+    const stream = this.#streams.get(relay)
+    assert(stream !== undefined, `shard ${this.peer} relays no connection ${relay}`)
+    return stream
+  }
+
+  #openRelayed({ relay, origin }: { relay: number; origin: RelayOrigin }): void {
+    const stream = new RelayedStream(this, relay, origin)
+    this.#streams.set(relay, stream)
+    this.#owner.noteRelayed(this, stream, origin)
+  }
+
+  #closeRelayed({ relay, error }: { relay: number; error: string | undefined }): void {
+    const stream = this.#streamOf(relay)
+    this.#streams.delete(relay)
+    stream.noteClosed(error === undefined ? undefined : new Error(error))
+  }
+
+  /** False: there is no post to be opened. */
+  #openNext(): boolean {
+    const reader = this.#reader
+    if (reader.postBytes > 0) {
+      this.#noteTaken(reader.postBytes)
+      reader.close()
+    }
+    if (this.#inboxRead === this.#inbox.length) {
+      this.#inbox = []
+      this.#inboxRead = 0
+      if (this.#portIsClosed) this.#finish()
+      return false
+    }
+    reader.open(this.#inbox[this.#inboxRead])
+    // Opened posts are let go at once, not when the last one of the inbox is.
+    this.#inbox[this.#inboxRead++] = nothing
+    return !reader.isAtEnd || this.#openNext()
+  }
+
+  #noteTaken(bytes: number): void {
+    this.#untoldBytes += bytes
+    if (this.#untoldBytes < tellTakenFromBytes) return
+    this.#writeNumber(recordKinds.taken, this.#untoldBytes)
+    this.#untoldBytes = 0
+  }
+
+  #lookAtCongestion(): void {
+    const waitingBytes = this.#writer.postedBytes - this.#confirmedBytes
+    if (this.isCongested ? waitingBytes > relievedAtBytes : waitingBytes <= congestedFromBytes) return
+    this.isCongested = !this.isCongested
+    if (!this.isCongested) for (const door of this.#waitingForRoom.splice(0)) door.letGoOn()
+    this.#owner.noteCongested(this, this.isCongested)
+  }
+
+  /** Both ends of every relay end: the clients whose sockets are here are cut off, those whose sessions are here are gone. */
+  #finish(): void {
+    this.#isOver = true
+    this.#waitingForRoom = []
+    const doors = [...this.#doors.values()]
+    const streams = [...this.#streams.values()]
+    this.#doors.clear()
+    this.#streams.clear()
+    for (const door of doors) door.destroy()
+    const error = new Error(`shard ${this.peer}, which had the socket, is gone`)
+    for (const stream of streams) stream.noteClosed(error)
+    this.#owner.noteClosed(this)
+  }
+
+  #markDirty(): void {
+    if (this.#isDirty) return
+    this.#isDirty = true
+    this.#owner.noteDirty(this)
+  }
+
+  #beginRecord(): void {
+    this.#markDirty()
+    this.#publishWriter.endRun()
+  }
+
+  #writeNumber(kind: number, value: number): void {
+    this.#beginRecord()
+    const target = this.#writer.begin(kind, uint32Bytes)
+    this.#putUint32(target, value)
+    this.#writer.end()
+  }
+
+  #writeBytes(kind: number, relay: number, bytes: Buffer): void {
+    const target = this.#writer.begin(kind, idBytes + bytes.length)
+    this.#putUint32(target, relay)
+    bytes.copy(target, this.#writer.at)
+    this.#writer.at += bytes.length
+    this.#writer.end()
+  }
+
+  #putUint32(target: Buffer, value: number): void {
+    writeUint32(target, this.#writer.at, value)
+    this.#writer.at += uint32Bytes
+  }
+}
+
+const nothing = new ArrayBuffer(0)

@@ -1,0 +1,90 @@
+// Peer messages that do not come by the million, as records: a structured clone each. What was found among retained
+// messages is a header and then a record for each message.
+
+import { deserialize, serialize } from 'node:v8'
+import type { Message, PeerMessage, PeerPublish } from '../core/index.ts'
+import { assert } from '../protocol/index.ts'
+import type { PostReader } from './post-reader.ts'
+import type { PostWriter } from './post-writer.ts'
+import type { PublishWriter } from './publish-writer.ts'
+import { recordKinds } from './record-kinds.ts'
+
+type RetainedFound = Extract<PeerMessage, { kind: 'retained-found' }>
+
+const float64Bytes = 8
+
+export function writeRare(
+  writer: PostWriter,
+  publishes: PublishWriter,
+  message: Exclude<PeerMessage, PeerPublish>,
+): void {
+  if (message.kind === 'retained-found') writeRetainedFound(writer, publishes, message)
+  else if (message.kind === 'committed' && message.refused === undefined) writeCommitted(writer, message.upTo)
+  else writeClone(writer, recordKinds.rare, message)
+}
+
+export function readRare(reader: PostReader): PeerMessage {
+  return readClone(reader) as PeerMessage
+}
+
+export function readCommitted(reader: PostReader): PeerMessage {
+  return { kind: 'committed', upTo: reader.float64(), refused: undefined }
+}
+
+function writeCommitted(writer: PostWriter, upTo: number): void {
+  const target = writer.begin(recordKinds.committed, float64Bytes)
+  writer.at = target.writeDoubleLE(upTo, writer.at)
+  writer.end()
+}
+
+interface FoundHeader {
+  readonly question: number
+  readonly isEnd: boolean
+  readonly count: number
+}
+
+function writeRetainedFound(writer: PostWriter, publishes: PublishWriter, found: RetainedFound): void {
+  const { question, isEnd, messages } = found
+  const header: FoundHeader = { question, isEnd, count: messages.length }
+  writeClone(writer, recordKinds.retainedFound, header)
+  for (const message of messages) {
+    publishes.message(recordKinds.retainedMessage, message, { flags: 0, more: undefined })
+  }
+}
+
+/** An answer whose messages are still coming, one record each. */
+export class FoundGathering {
+  readonly #header: FoundHeader
+  readonly #messages: Message[] = []
+
+  constructor(reader: PostReader) {
+    this.#header = readClone(reader) as FoundHeader
+  }
+
+  get isWhole(): boolean {
+    return this.#messages.length === this.#header.count
+  }
+
+  add(message: Message): void {
+    assert(!this.isWhole, `more than ${this.#header.count} retained messages have come`)
+    this.#messages.push(message)
+  }
+
+  take(): RetainedFound {
+    const { question, isEnd } = this.#header
+    return { kind: 'retained-found', question, messages: this.#messages, isEnd }
+  }
+}
+
+export function writeClone(writer: PostWriter, kind: number, value: unknown): void {
+  const bytes = serialize(value)
+  const target = writer.begin(kind, bytes.length)
+  bytes.copy(target, writer.at)
+  writer.at += bytes.length
+  writer.end()
+}
+
+/** Nothing of it refers to the post. */
+export function readClone(reader: PostReader): unknown {
+  return deserialize(reader.rest())
+}

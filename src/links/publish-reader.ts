@@ -1,0 +1,157 @@
+// Messages out of a post, see publish-writer.ts. Their frames stay where they are: a message that is passed on is copied once
+// more, from the post into the buffer of its receiver.
+
+import { Message, messageFromPublish, never, type PeerPublish } from '../core/index.ts'
+import {
+  assert,
+  readPublish,
+  type ProtocolVersion,
+  type PublishContext,
+  type PublishPacket,
+  type Topic,
+  type TopicTable,
+} from '../protocol/index.ts'
+import type { PostReader } from './post-reader.ts'
+import { aloneFlags, publishFlags } from './publish-writer.ts'
+
+/** What the publisher's shard has let pass is not measured a second time. */
+const noLimits = { maxPacketBytes: Infinity, maxPropertyBytes: Infinity, maxTopicLevels: Infinity }
+
+export interface LoneMessage {
+  readonly flags: number
+  readonly more: string | undefined
+  readonly message: Message
+}
+
+export class PublishReader implements PublishContext {
+  readonly role = 'client'
+  readonly limits = noLimits
+  version: ProtocolVersion = 4
+  readonly #reader: PostReader
+  readonly #topics: TopicTable
+  #flags = 0
+  #publisher = ''
+  #publishedAtMs = 0
+  #lastTopic: Topic | undefined
+
+  constructor(reader: PostReader, topics: TopicTable) {
+    this.#reader = reader
+    this.#topics = topics
+    this.#lastTopic = undefined
+  }
+
+  /** See `PublishContext`. Messages in a run mostly have one topic. */
+  findTopic(chunk: Buffer, start: number, end: number): Topic {
+    const last = this.#lastTopic
+    if (last !== undefined && isTopic(last, chunk, start, end)) return last
+    return (this.#lastTopic = this.#topics.intern(chunk, start, end))
+  }
+
+  /** Behind the header of a run: its messages are `next` from here on, up to the end of the record. */
+  beginRun(): void {
+    this.#flags = this.#readSource()
+    this.version = (this.#flags & publishFlags.hasProperties) === 0 ? 4 : 5
+  }
+
+  /** The next message of a run. */
+  next(): PeerPublish {
+    const flags = this.#flags
+    return {
+      kind: 'publish',
+      message: this.#readPlain(),
+      isForSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
+      isToBeRetained: (flags & publishFlags.isToBeRetained) !== 0,
+      groups: undefined,
+      isAwaited: (flags & publishFlags.isAwaited) !== 0,
+      exactlyOnce: undefined,
+    }
+  }
+
+  /** The record that is one message. */
+  alone(): PeerPublish {
+    const { flags, more, message } = this.message()
+    const { groups, exactlyOnce } = (more === undefined ? {} : JSON.parse(more)) as Partial<PeerPublish>
+    return {
+      kind: 'publish',
+      message,
+      isForSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
+      isToBeRetained: (flags & publishFlags.isToBeRetained) !== 0,
+      groups,
+      isAwaited: (flags & publishFlags.isAwaited) !== 0,
+      exactlyOnce,
+    }
+  }
+
+  /** What `PublishWriter.message` has written. */
+  message(): LoneMessage {
+    const reader = this.#reader
+    const flags = this.#readSource()
+    this.version = (flags & publishFlags.hasProperties) === 0 ? 4 : 5
+    const alone = reader.uint8()
+    const expiresAtMs = (alone & aloneFlags.hasExpiry) === 0 ? never : reader.float64()
+    const more = (alone & aloneFlags.hasMore) === 0 ? undefined : reader.text()
+    if (expiresAtMs === never) return { flags, more, message: this.#readPlain() }
+    const packet = this.#readPacket()
+    const message = new Message(topicOf(packet), {
+      qos: packet.qos,
+      retain: packet.retain,
+      properties: packet.properties,
+      publisher: this.#publisher,
+      publishedAtMs: this.#publishedAtMs,
+      expiresAtMs,
+      chunk: packet.chunk,
+      payloadStart: packet.payloadStart,
+      payloadEnd: packet.frameEnd,
+    })
+    return { flags, more, message }
+  }
+
+  #readPlain(): Message {
+    const packet = this.#readPacket()
+    return messageFromPublish(packet, topicOf(packet), {
+      publisher: this.#publisher,
+      version: this.version,
+      nowMs: this.#publishedAtMs,
+    })
+  }
+
+  /** Returns the flags. */
+  #readSource(): number {
+    const reader = this.#reader
+    const flags = reader.uint8()
+    if ((flags & publishFlags.sameSource) !== 0) return flags
+    this.#publisher = reader.text()
+    this.#publishedAtMs = reader.float64()
+    return flags
+  }
+
+  #readPacket(): PublishPacket {
+    const reader = this.#reader
+    const { chunk, at, recordEnd } = reader
+    let bodyStart = at + 1
+    let bodyBytes = 0
+    let shift = 0
+    let byte
+    do {
+      byte = chunk[bodyStart++]
+      bodyBytes |= (byte & 0x7f) << shift
+      shift += 7
+    } while (byte >= 0x80)
+    const frameEnd = bodyStart + bodyBytes
+    assert(frameEnd <= recordEnd, `a frame at ${at} ends at ${frameEnd} in a record that ends at ${recordEnd}`)
+    reader.at = frameEnd
+    return readPublish(this, chunk, at, bodyStart, frameEnd)
+  }
+}
+
+function topicOf(packet: PublishPacket): Topic {
+  assert(packet.topic !== undefined, 'a frame without a topic has come from a peer')
+  return packet.topic
+}
+
+function isTopic(topic: Topic, chunk: Buffer, start: number, end: number): boolean {
+  const { bytes } = topic
+  if (bytes.length !== end - start) return false
+  for (let index = 0; index < bytes.length; index++) if (bytes[index] !== chunk[start + index]) return false
+  return true
+}

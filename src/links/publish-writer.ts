@@ -1,0 +1,193 @@
+// Messages on their way into a post. The frame that came from the publisher is copied as it is, so that the receiver can
+// pass it on as it is. Frames that lie one behind the other in the publisher's chunk and go the same way are a *run*: one
+// header for all of them, and one copy.
+//
+//   run:    | flags | publisher, time | frame | frame | frame | ...
+//   alone:  | flags | publisher, time | more flags | expiry? | more? | frame |
+//
+// Publisher and time stand there only where they differ from those of the record before in the same post.
+
+import { never, type Message, type PeerPublish } from '../core/index.ts'
+import { measurePublish, writePublish, type PublishFields } from '../protocol/index.ts'
+import { recordKinds } from './record-kinds.ts'
+import { postBytes, writeUint32, type PostWriter } from './post-writer.ts'
+
+export const publishFlags = {
+  isForSubscribers: 1,
+  isToBeRetained: 2,
+  isAwaited: 4,
+  /** The frames have a property section: MQTT 5.0. */
+  hasProperties: 8,
+  sameSource: 16,
+} as const
+
+/** Of a message that travels alone. `more`: JSON that belongs to the kind of its record. */
+export const aloneFlags = { hasExpiry: 1, hasMore: 2 } as const
+
+/** A run is cut here, so that posts are filled. */
+const longestRunBytes = postBytes / 2
+const noBytes = Buffer.alloc(0)
+/** Stands for the id of the receiver's connection, which is written in its place. */
+const anyPacketId = 1
+
+export class PublishWriter {
+  readonly #writer: PostWriter
+  /** The run that is gathering: `#chunk[#start, #end)`; there is none while these are equal. */
+  #chunk: Buffer = noBytes
+  #start = 0
+  #end = 0
+  #flags = 0
+  #publisher = ''
+  #publishedAtMs = 0
+  /** What the last record of post `#sourcePost` said of its source. */
+  #sourcePost = -1
+  #lastPublisher = ''
+  #lastPublishedAtMs = 0
+
+  constructor(writer: PostWriter) {
+    this.#writer = writer
+  }
+
+  /** The bytes of the message may be used again once `endRun` was said, and not before. */
+  publish(publish: PeerPublish): void {
+    const { message } = publish
+    const isPlain =
+      message.frameShape !== 0 &&
+      message.expiresAtMs === never &&
+      publish.groups === undefined &&
+      publish.exactlyOnce === undefined
+    if (!isPlain) return this.#publishAlone(publish)
+    const flags = flagsOf(publish) | (message.frameShape === 5 ? publishFlags.hasProperties : 0)
+    if (this.#continuesRun(message, flags)) this.#end = message.frameEnd
+    else this.#startRun(message, flags)
+  }
+
+  /** To be said before anything else is written, and at the end. */
+  endRun(): void {
+    const bytes = this.#end - this.#start
+    if (bytes === 0) return
+    const target = this.#beginWithSource(recordKinds.publishRun, this.#flags, this, bytes)
+    this.#chunk.copy(target, this.#writer.at, this.#start, this.#end)
+    this.#writer.at += bytes
+    this.#writer.end()
+    this.#chunk = noBytes
+    this.#start = 0
+    this.#end = 0
+  }
+
+  /** Of the run: as if it were a message. */
+  get publisher(): string {
+    return this.#publisher
+  }
+
+  get publishedAtMs(): number {
+    return this.#publishedAtMs
+  }
+
+  #continuesRun(message: Message, flags: number): boolean {
+    return (
+      message.chunk === this.#chunk &&
+      message.frameStart === this.#end &&
+      flags === this.#flags &&
+      message.publishedAtMs === this.#publishedAtMs &&
+      message.publisher === this.#publisher &&
+      message.frameEnd - this.#start <= longestRunBytes
+    )
+  }
+
+  #startRun(message: Message, flags: number): void {
+    this.endRun()
+    this.#chunk = message.chunk
+    this.#start = message.frameStart
+    this.#end = message.frameEnd
+    this.#flags = flags
+    this.#publisher = message.publisher
+    this.#publishedAtMs = message.publishedAtMs
+  }
+
+  #publishAlone(publish: PeerPublish): void {
+    this.endRun()
+    const { exactlyOnce, groups } = publish
+    this.message(recordKinds.publishAlone, publish.message, {
+      flags: flagsOf(publish),
+      more: exactlyOnce === undefined && groups === undefined ? undefined : JSON.stringify({ exactlyOnce, groups }),
+    })
+  }
+
+  /** One message in a record of its own; `more` is read by who knows the kind. Say `endRun` first. */
+  message(kind: number, message: Message, { flags, more }: { flags: number; more: string | undefined }): void {
+    const isFrame = message.frameShape !== 0
+    const fields = isFrame ? undefined : fieldsOf(message)
+    const frameBytes = fields === undefined ? message.frameEnd - message.frameStart : measurePublish(fields, 5)
+    const moreBytes = more === undefined ? 0 : 4 + Buffer.byteLength(more)
+    const hasExpiry = message.expiresAtMs !== never
+    const allFlags = flags | (message.frameShape === 4 ? 0 : publishFlags.hasProperties)
+    const target = this.#beginWithSource(kind, allFlags, message, 1 + 8 + moreBytes + frameBytes)
+    const writer = this.#writer
+    target[writer.at++] = (hasExpiry ? aloneFlags.hasExpiry : 0) | (more === undefined ? 0 : aloneFlags.hasMore)
+    if (hasExpiry) writer.at = target.writeDoubleLE(message.expiresAtMs, writer.at)
+    if (more !== undefined) writer.at = writeText(target, writer.at, more)
+    if (fields === undefined) message.chunk.copy(target, writer.at, message.frameStart, message.frameEnd)
+    else writePublish(fields, 5, target, writer.at)
+    writer.at += frameBytes
+    writer.end()
+  }
+
+  #beginWithSource(
+    kind: number,
+    flags: number,
+    source: { readonly publisher: string; readonly publishedAtMs: number },
+    bytes: number,
+  ): Buffer {
+    const { publisher, publishedAtMs } = source
+    const writer = this.#writer
+    // Three bytes of UTF-8 for each code unit are the most that there can be.
+    const target = writer.begin(kind, 1 + 4 + 3 * publisher.length + 8 + bytes)
+    const isSame =
+      writer.number === this.#sourcePost &&
+      publisher === this.#lastPublisher &&
+      publishedAtMs === this.#lastPublishedAtMs
+    target[writer.at++] = isSame ? flags | publishFlags.sameSource : flags
+    if (isSame) return target
+    this.#sourcePost = writer.number
+    this.#lastPublisher = publisher
+    this.#lastPublishedAtMs = publishedAtMs
+    writer.at = writeText(target, writer.at, publisher)
+    writer.at = target.writeDoubleLE(publishedAtMs, writer.at)
+    return target
+  }
+}
+
+function flagsOf({ isForSubscribers, isToBeRetained, isAwaited }: PeerPublish): number {
+  return (
+    (isForSubscribers ? publishFlags.isForSubscribers : 0) |
+    (isToBeRetained ? publishFlags.isToBeRetained : 0) |
+    (isAwaited ? publishFlags.isAwaited : 0)
+  )
+}
+
+/** A message without a frame of its own travels as one of 5.0, which can say everything. */
+function fieldsOf(message: Message): PublishFields {
+  return {
+    topic: message.topic,
+    topicIsOmitted: false,
+    topicAlias: 0,
+    qos: message.qos,
+    retain: message.retain,
+    dup: false,
+    packetId: anyPacketId,
+    properties: message.properties,
+    messageExpiryIntervalSeconds: undefined,
+    subscriptionIdentifiers: undefined,
+    chunk: message.chunk,
+    payloadStart: message.payloadStart,
+    payloadEnd: message.frameEnd,
+  }
+}
+
+/** Four bytes of length, then UTF-8; returns the offset behind it. */
+function writeText(target: Buffer, at: number, text: string): number {
+  const bytes = target.write(text, at + 4)
+  writeUint32(target, at, bytes)
+  return at + 4 + bytes
+}

@@ -1,0 +1,77 @@
+// A socket of this shard whose client has its session at another one: bytes are carried there and back as they are. See
+// relayed-stream.ts for the play.
+
+import type { ByteStream } from '../transports/index.ts'
+import { relayWindowBytes } from './relayed-stream.ts'
+
+/** The link's part in a relay, at the end where the socket is. */
+export interface RelaySocketSide {
+  /** False: enough waits on the link for now. */
+  relayData(relay: number, chunk: Buffer): boolean
+  relaySent(relay: number): void
+  relayClosed(relay: number, error: Error | undefined): void
+  /** Says `letGoOn` when the link has room again. */
+  waitForRoom(door: RelayDoor): void
+}
+
+export class RelayDoor {
+  readonly #side: RelaySocketSide
+  readonly #relay: number
+  readonly #stream: ByteStream
+  #untakenBytes: number
+  #isPaused: boolean
+  #waitsForRoom: boolean
+  readonly #sent: () => void
+
+  /** `untakenBytes`: how much of the client's has gone to the other end already. */
+  constructor(side: RelaySocketSide, relay: number, stream: ByteStream, untakenBytes: number) {
+    this.#side = side
+    this.#relay = relay
+    this.#stream = stream
+    this.#untakenBytes = untakenBytes
+    this.#isPaused = false
+    this.#waitsForRoom = false
+    this.#sent = () => side.relaySent(relay)
+    stream.onData = (chunk) => this.#pass(chunk)
+    stream.onClose = (error) => side.relayClosed(relay, error)
+  }
+
+  write(bytes: Buffer): void {
+    this.#stream.write(bytes, this.#sent)
+  }
+
+  noteTaken(bytes: number): void {
+    this.#untakenBytes -= bytes
+    this.#goOn()
+  }
+
+  letGoOn(): void {
+    this.#waitsForRoom = false
+    this.#goOn()
+  }
+
+  end(): void {
+    this.#stream.end()
+  }
+
+  destroy(): void {
+    this.#stream.destroy()
+  }
+
+  #pass(chunk: Buffer): void {
+    this.#untakenBytes += chunk.length
+    if (!this.#side.relayData(this.#relay, chunk) && !this.#waitsForRoom) {
+      this.#waitsForRoom = true
+      this.#side.waitForRoom(this)
+    }
+    if (this.#isPaused || (!this.#waitsForRoom && this.#untakenBytes < relayWindowBytes)) return
+    this.#isPaused = true
+    this.#stream.pause()
+  }
+
+  #goOn(): void {
+    if (!this.#isPaused || this.#waitsForRoom || this.#untakenBytes >= relayWindowBytes) return
+    this.#isPaused = false
+    this.#stream.resume()
+  }
+}

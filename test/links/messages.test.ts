@@ -1,0 +1,281 @@
+// What a shard tells another arrives as it was said, in order, however it was put together.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import {
+  Message,
+  messageFromPublish,
+  never,
+  type MessageSource,
+  type PeerMessage,
+  type PeerPublish,
+} from '../../src/core/index.ts'
+import {
+  PacketDecoder,
+  parseTopicFilter,
+  parseTopicName,
+  TopicTable,
+  type MessageProperties,
+  type PublishPacket,
+  type QoS,
+} from '../../src/protocol/index.ts'
+import { encodePublish } from '../simulator/wire.ts'
+import { LinkedPair } from './pipe.ts'
+
+const topics = new TopicTable(64)
+
+interface Sample {
+  topic: string
+  payload: Uint8Array
+  qos: QoS
+  retain: boolean
+  version: 4 | 5
+  properties: MessageProperties | undefined
+  publisher: string
+  publishedAtMs: number
+  /** Without a frame: made by the broker, or changed on its way. */
+  expiresAtMs: number | undefined
+  isFrameless: boolean
+  isForSubscribers: boolean
+  isToBeRetained: boolean
+  isAwaited: boolean
+  groups: string[] | undefined
+  packetId: number | undefined
+}
+
+/** Messages of one publisher lie one behind the other in its chunk. */
+function publishesOf(samples: readonly Sample[]): PeerPublish[] {
+  const frames = samples.map((sample) =>
+    encodePublish(
+      { ...sample, packetId: sample.qos === 0 ? 0 : 7, payload: Buffer.from(sample.payload) },
+      sample.version,
+    ),
+  )
+  const chunk = Buffer.concat(frames)
+  let at = 0
+  return samples.map((sample, index) => {
+    const publish = publishOf(sample, chunk, at, at + frames[index].length)
+    at += frames[index].length
+    return publish
+  })
+}
+
+function publishOf(sample: Sample, chunk: Buffer, start: number, end: number): PeerPublish {
+  const { groups, packetId, publisher } = sample
+  const packet = decoded(chunk.subarray(start, end), sample.version)
+  packet.chunk = chunk
+  packet.frameStart += start
+  packet.payloadStart += start
+  packet.frameEnd += start
+  if (packet.packetIdAt !== 0) packet.packetIdAt += start
+  const message = sample.isFrameless
+    ? framelessOf(sample, packet)
+    : messageFromPublish(packet, packet.topic!, { publisher, version: sample.version, nowMs: sample.publishedAtMs })
+  return {
+    kind: 'publish',
+    message,
+    isForSubscribers: sample.isForSubscribers,
+    isToBeRetained: sample.isToBeRetained,
+    groups: groups?.map((group) => parseTopicFilter(`$share/${group}/a`)!),
+    isAwaited: sample.isAwaited,
+    exactlyOnce: packetId === undefined ? undefined : { publisher, packetId },
+  }
+}
+
+function framelessOf(sample: Sample, packet: PublishPacket): Message {
+  const source: MessageSource = {
+    qos: sample.qos,
+    retain: sample.retain,
+    properties: packet.properties,
+    publisher: sample.publisher,
+    publishedAtMs: sample.publishedAtMs,
+    expiresAtMs: sample.expiresAtMs ?? never,
+    chunk: packet.chunk,
+    payloadStart: packet.payloadStart,
+    payloadEnd: packet.frameEnd,
+  }
+  return new Message(packet.topic!, source)
+}
+
+function decoded(frame: Buffer, version: 4 | 5): PublishPacket {
+  const limits = { maxPacketBytes: 1 << 28, maxPropertyBytes: 1 << 20, maxTopicLevels: 128 }
+  const decoder = new PacketDecoder({ role: 'client', version, topics, ...limits })
+  decoder.push(frame)
+  return decoder.next() as PublishPacket
+}
+
+/** What a message means, wherever its bytes lie. */
+function meaningOf(message: Message): unknown {
+  const { topic, qos, retain, properties, publisher, publishedAtMs, expiresAtMs } = message
+  return {
+    topic: topic.name,
+    qos,
+    retain,
+    properties: properties === undefined ? undefined : { ...properties },
+    publisher,
+    publishedAtMs,
+    expiresAtMs,
+    payload: message.payload().toString('hex'),
+  }
+}
+
+function meaningOfPeer(said: PeerMessage): unknown {
+  if (said.kind === 'publish') return { ...said, message: meaningOf(said.message) }
+  if (said.kind === 'retained-found') return { ...said, messages: said.messages.map(meaningOf) }
+  return said
+}
+
+const text = fc.string({ unit: 'grapheme', maxLength: 12 }).map((value) => value.replaceAll(/[+#\0]/g, '-'))
+const samples = fc.record<Sample>({
+  topic: text.map((value) => `t/${value}`),
+  payload: fc.uint8Array({ maxLength: 300 }),
+  qos: fc.constantFrom<QoS[]>(0, 1, 2),
+  retain: fc.boolean(),
+  version: fc.constantFrom<(4 | 5)[]>(4, 4, 5),
+  properties: fc.option(
+    fc.record<MessageProperties>({
+      contentType: text,
+      correlationData: fc.uint8Array({ maxLength: 10 }).map((bytes) => Buffer.from(bytes)),
+      userProperties: fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 2 }),
+    }),
+    { nil: undefined },
+  ),
+  publisher: fc.constantFrom('', 'pump-1', 'pümp-2'),
+  publishedAtMs: fc.constantFrom(1_800_000_000_000, 1_800_000_000_001),
+  expiresAtMs: fc.option(fc.constant(1_800_000_100_000), { nil: undefined }),
+  isFrameless: fc.boolean(),
+  isForSubscribers: fc.boolean(),
+  isToBeRetained: fc.boolean(),
+  isAwaited: fc.boolean(),
+  groups: fc.option(fc.uniqueArray(fc.constantFrom('red', 'blue'), { minLength: 1 }), { nil: undefined, freq: 3 }),
+  packetId: fc.option(fc.integer({ min: 1, max: 65_535 }), { nil: undefined, freq: 3 }),
+})
+
+const filter = parseTopicFilter('sport/+/score')!
+const rareMessages = fc.constantFrom<PeerMessage[]>(
+  { kind: 'release', publisher: 'pump-1', packetId: 9 },
+  {
+    kind: 'interest',
+    version: 3,
+    isFirst: true,
+    isComplete: false,
+    changes: [{ filter, members: 2, storedMembers: 1, storedQoS: 1, qos: 2 }],
+  },
+  { kind: 'interest-seen', version: 3, sent: [0, 12, 2 ** 40] },
+  { kind: 'committed', upTo: 2 ** 40 + 1, refused: undefined },
+  { kind: 'committed', upTo: 4, refused: [{ number: 3, reason: 0x97 }] },
+  { kind: 'retained-wanted', question: 4, filter, after: [1, 2], limit: 100 },
+  { kind: 'retained-wanted', question: 4, filter: undefined, after: [], limit: 100 },
+  { kind: 'retained-cancelled', question: 4 },
+  { kind: 'exclusive-wanted', question: 5, filter, clientId: 'pump-1' },
+  { kind: 'exclusive-given-back', question: 5, filter, clientId: 'pump-1' },
+  { kind: 'exclusive-verdict', question: 5, isGiven: true },
+)
+
+function retainedFound(found: readonly Sample[]): PeerMessage {
+  const messages = publishesOf(found).map(({ message }) => message)
+  return { kind: 'retained-found', question: 8, isEnd: messages.length === 0, messages }
+}
+
+/** A few of a publisher's in a row, or something else. */
+const sayings: fc.Arbitrary<PeerMessage[]> = fc.oneof(
+  fc.array(samples, { minLength: 1, maxLength: 6 }).map(publishesOf),
+  fc
+    .tuple(samples, fc.integer({ min: 1, max: 20 }))
+    .map(([sample, count]) => publishesOf(Array.from({ length: count }, () => sample))),
+  rareMessages.map((message) => [message]),
+  fc.array(samples, { maxLength: 3 }).map((found) => [retainedFound(found)]),
+)
+
+test('what is said arrives as it was said and in its order, whenever the turns end', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(sayings, fc.boolean()), { maxLength: 20 }), (said) => {
+      const pair = new LinkedPair()
+      const expected: unknown[] = []
+      for (const [messages, endsTurn] of said) {
+        for (const message of messages) {
+          expected.push(meaningOfPeer(message))
+          pair.links[0].send(message)
+        }
+        if (endsTurn) pair.carry(1)
+      }
+      pair.settle()
+      assert.deepEqual(pair.owners[1].messages.map(meaningOfPeer), expected)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+const plain: Sample = {
+  topic: 'a/b',
+  payload: Buffer.alloc(64, 1),
+  qos: 1,
+  retain: false,
+  version: 4,
+  properties: undefined,
+  publisher: 'pump-1',
+  publishedAtMs: 1,
+  expiresAtMs: undefined,
+  isFrameless: false,
+  isForSubscribers: true,
+  isToBeRetained: false,
+  isAwaited: false,
+  groups: undefined,
+  packetId: undefined,
+}
+
+test('a frame that may be passed on arrives as a frame that may be passed on', () => {
+  const pair = new LinkedPair()
+  for (const publish of publishesOf([plain, { ...plain, qos: 0 }, { ...plain, version: 5 }]))
+    pair.links[0].send(publish)
+  pair.settle()
+  const messages = pair.owners[1].messages.map((said) => (said as PeerPublish).message)
+  assert.deepEqual(
+    messages.map(({ frameShape, packetIdAt }) => [frameShape, packetIdAt > 0]),
+    [
+      [4, true],
+      [4, false],
+      [5, true],
+    ],
+  )
+  const [first] = messages
+  const frame = first.chunk.subarray(first.frameStart, first.frameEnd)
+  assert.deepEqual(frame, encodePublish({ ...plain, packetId: 7, payload: Buffer.from(plain.payload) }, 4))
+})
+
+test('a publisher may use its chunk again once what was said is settled', () => {
+  const pair = new LinkedPair()
+  const [publish] = publishesOf([plain])
+  pair.links[0].send(publish)
+  pair.links[0].settle()
+  publish.message.chunk.fill(0)
+  pair.settle()
+  assert.equal((pair.owners[1].messages[0] as PeerPublish).message.payload()[0], 1)
+})
+
+test('a thousand messages of one publisher take hardly more than their frames, in posts of bounded size', () => {
+  const pair = new LinkedPair()
+  const frameBytes = encodePublish({ ...plain, packetId: 7, payload: Buffer.from(plain.payload) }, 4).length
+  for (const publish of publishesOf(Array.from({ length: 1_000 }, () => plain))) pair.links[0].send(publish)
+  assert.equal(pair.carry(1), 2)
+  assert.equal(pair.owners[1].messages.length, 1_000)
+  assert.ok(frameBytes * 1_000 < 131_072)
+})
+
+test('a message that is larger than a post has one of its own', () => {
+  const pair = new LinkedPair()
+  const large = { ...plain, payload: Buffer.alloc(1_000_000, 3) }
+  for (const publish of publishesOf([plain, large, plain])) pair.links[0].send(publish)
+  pair.settle()
+  const sizes = pair.owners[1].messages.map((said) => (said as PeerPublish).message.payloadBytes)
+  assert.deepEqual(sizes, [64, 1_000_000, 64])
+})
+
+test('topics that arrive are those of the shard that they arrive at', () => {
+  const pair = new LinkedPair()
+  const known = pair.owners[1].topics.named(parseTopicName('a/b')!)
+  for (const publish of publishesOf([plain, plain])) pair.links[0].send(publish)
+  pair.settle()
+  for (const said of pair.owners[1].messages) assert.equal((said as PeerPublish).message.topic, known)
+})

@@ -1,0 +1,101 @@
+// A way between two links without threads: posts wait until the test lets them pass, and the sender's memory is taken
+// away as a transfer takes it.
+
+import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrigin } from '../../src/links/index.ts'
+import type { PeerMessage } from '../../src/core/index.ts'
+import { TopicTable } from '../../src/protocol/index.ts'
+
+const ignore = (): void => {}
+
+class PipeEnd implements LinkPort {
+  onPost: (post: ArrayBuffer) => void = ignore
+  onClose: () => void = ignore
+  other: PipeEnd | undefined
+  readonly posts: ArrayBuffer[] = []
+  isClosing = false
+  isClosed = false
+
+  post(post: ArrayBuffer): void {
+    const [moved] = structuredClone([post], { transfer: [post] })
+    if (!this.isClosing && moved !== undefined) this.other?.posts.push(moved)
+  }
+
+  close(): void {
+    this.isClosing = true
+    if (this.other !== undefined) this.other.isClosing = true
+  }
+
+  /** True: something has come. */
+  deliver(): boolean {
+    const post = this.posts.shift()
+    if (post !== undefined) this.onPost(post)
+    else if (this.isClosing && !this.isClosed) {
+      this.isClosed = true
+      this.onClose()
+    } else return false
+    return true
+  }
+}
+
+export class Recorder implements LinkOwner {
+  readonly topics = new TopicTable(1_024)
+  readonly messages: PeerMessage[] = []
+  readonly relayed: { stream: RelayedStream; origin: RelayOrigin }[] = []
+  readonly congestion: boolean[] = []
+  onRelayed: (stream: RelayedStream) => void = ignore
+  isClosed = false
+
+  notePeerMessage(_: Link, message: PeerMessage): void {
+    this.messages.push(message)
+  }
+
+  noteRelayed(_: Link, stream: RelayedStream, origin: RelayOrigin): void {
+    this.relayed.push({ stream, origin })
+    this.onRelayed(stream)
+  }
+
+  noteCongested(_: Link, isCongested: boolean): void {
+    this.congestion.push(isCongested)
+  }
+
+  noteInput(): void {}
+  noteDirty(): void {}
+
+  noteClosed(): void {
+    this.isClosed = true
+  }
+}
+
+/** Links of shard 0 and shard 1 to each other. */
+export class LinkedPair {
+  readonly owners = [new Recorder(), new Recorder()] as const
+  readonly links: readonly [Link, Link]
+  readonly #ends: readonly [PipeEnd, PipeEnd]
+
+  constructor() {
+    const left = new PipeEnd()
+    const right = new PipeEnd()
+    left.other = right
+    right.other = left
+    this.#ends = [left, right]
+    this.links = [new Link(1, left, this.owners[0]), new Link(0, right, this.owners[1])]
+  }
+
+  /** One way: what end `to` was sent and has not heard. Returns how many posts there were. */
+  carry(to: 0 | 1): number {
+    let posts = 0
+    this.links[1 - to]?.flush()
+    for (; this.#ends[to].deliver(); posts++) while (this.links[to].takeNext());
+    return posts
+  }
+
+  /** Both ways, until nobody has anything to say. */
+  settle(): void {
+    while (this.carry(0) + this.carry(1) > 0);
+  }
+
+  /** Shard `which` dies: what it had posted still arrives. */
+  kill(which: 0 | 1): void {
+    this.#ends[which].close()
+  }
+}

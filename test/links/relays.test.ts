@@ -1,0 +1,241 @@
+// A client whose socket one shard has and whose session another one has: bytes pass as if there were nothing in between.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { RelayedStream } from '../../src/links/index.ts'
+import { FakeStream } from '../shard/fake-stream.ts'
+import { LinkedPair } from './pipe.ts'
+
+const listener = 2
+const windowBytes = 131_072
+const congestedFromBytes = 4_194_304
+
+/** The socket is with shard 0, the session with shard 1. */
+class Relay {
+  readonly pair: LinkedPair
+  readonly socket = new FakeStream()
+  readonly home: RelayedStream
+  readonly heard: Buffer[] = []
+  readonly closings: (Error | undefined)[] = []
+
+  constructor(pair = new LinkedPair(), begun: readonly Buffer[] = []) {
+    this.pair = pair
+    pair.owners[1].onRelayed = (stream) => {
+      stream.onData = (chunk) => this.heard.push(Buffer.from(chunk))
+      stream.onClose = (error) => this.closings.push(error)
+    }
+    pair.links[0].relay(this.socket, listener, begun)
+    pair.carry(1)
+    this.home = pair.owners[1].relayed.at(-1)!.stream
+  }
+
+  get heardBytes(): number {
+    return this.heard.reduce((sum, chunk) => sum + chunk.length, 0)
+  }
+
+  async settle(): Promise<void> {
+    for (let round = 0; round < 6; round++) {
+      this.pair.settle()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+}
+
+const ignore = (): void => {}
+
+test('a relayed client comes with its address, its credentials and what it has said already', () => {
+  const pair = new LinkedPair()
+  const credentials = { certificate: undefined, pskIdentity: 'device-7' }
+  const socket = Object.assign(new FakeStream(), { credentials })
+  const heard: string[] = []
+  pair.owners[1].onRelayed = (stream) => (stream.onData = (chunk) => heard.push(chunk.toString()))
+  pair.links[0].relay(socket, listener, [Buffer.from('hel'), Buffer.from('lo')])
+  pair.settle()
+  const { stream, origin } = pair.owners[1].relayed[0]
+  assert.equal(origin.listener, listener)
+  assert.deepEqual([stream.remoteAddress, stream.remotePort], [socket.remoteAddress, socket.remotePort])
+  assert.deepEqual(stream.credentials, credentials)
+  assert.equal(heard.join(''), 'hello')
+})
+
+test('bytes pass in both directions, however they are divided and whenever turns end', async () => {
+  const steps = fc.array(
+    fc.record({ bytes: fc.uint8Array({ minLength: 1, maxLength: 50 }), isUp: fc.boolean(), endsTurn: fc.boolean() }),
+    { maxLength: 30 },
+  )
+  await fc.assert(
+    fc.asyncProperty(steps, async (said) => {
+      const relay = new Relay()
+      const up: Uint8Array[] = []
+      const down: Uint8Array[] = []
+      let done = 0
+      for (const { bytes, isUp, endsTurn } of said) {
+        if (isUp) {
+          up.push(bytes)
+          relay.socket.arrive(Buffer.from(bytes))
+        } else {
+          down.push(bytes)
+          relay.home.write(Buffer.from(bytes), () => done++)
+        }
+        if (endsTurn) relay.pair.settle()
+      }
+      await relay.settle()
+      assert.deepEqual(Buffer.concat(relay.heard), Buffer.concat(up))
+      assert.deepEqual(Buffer.concat(relay.socket.taken), Buffer.concat(down))
+      assert.equal(done, down.length)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('a write is done when the socket has taken it, and not before', async () => {
+  const relay = new Relay()
+  relay.socket.isStalled = true
+  let isDone = false
+  relay.home.write(Buffer.from('hello'), () => (isDone = true))
+  await relay.settle()
+  assert.equal(isDone, false)
+  relay.socket.take()
+  await relay.settle()
+  assert.equal(isDone, true)
+})
+
+test('a reader that stands still stops its own client and nobody else', async () => {
+  const pair = new LinkedPair()
+  const [still, other] = [new Relay(pair), new Relay(pair)]
+  still.home.pause()
+  for (let chunk = 0; chunk < 64; chunk++) {
+    still.socket.arrive(Buffer.alloc(16_384))
+    other.socket.arrive(Buffer.alloc(16_384))
+    await other.settle()
+  }
+  assert.equal(still.socket.isPaused, true)
+  assert.equal(still.heardBytes, 0)
+  assert.ok(64 * 16_384 - still.socket.unreadBytes <= windowBytes + 16_384)
+  assert.equal(other.heardBytes, 64 * 16_384)
+  still.home.resume()
+  for (let round = 0; round < 20; round++) await still.settle()
+  assert.equal(still.heardBytes, 64 * 16_384)
+  assert.equal(still.socket.isPaused, false)
+})
+
+test('while the other shard takes nothing in, sockets are not read beyond a bound, and are again once it does', async () => {
+  const pair = new LinkedPair()
+  const relays = Array.from({ length: 64 }, () => new Relay(pair))
+  for (let round = 0; round < 4; round++) {
+    for (const { socket } of relays) socket.arrive(Buffer.alloc(32_768))
+    pair.links[0].flush()
+  }
+  assert.deepEqual(pair.owners[0].congestion, [true])
+  const read = 64 * 4 * 32_768 - relays.reduce((sum, { socket }) => sum + socket.unreadBytes, 0)
+  assert.ok(read <= congestedFromBytes + 65 * 32_768 + 65_536, `${read} bytes were read`)
+  for (let round = 0; round < 8; round++) await relays[0].settle()
+  assert.deepEqual(pair.owners[0].congestion, [true, false])
+  for (const { heardBytes, socket } of relays) assert.deepEqual([heardBytes, socket.isPaused], [4 * 32_768, false])
+})
+
+test('a client that leaves is heard to the end', async () => {
+  const relay = new Relay()
+  relay.home.pause()
+  relay.socket.arrive(Buffer.from('goodbye'))
+  relay.socket.break()
+  await relay.settle()
+  assert.deepEqual(relay.closings, [])
+  relay.home.resume()
+  await relay.settle()
+  assert.equal(Buffer.concat(relay.heard).toString(), 'goodbye')
+  assert.deepEqual(relay.closings, [undefined])
+  assert.equal(relay.pair.links[0].doors, 0)
+})
+
+test('a socket that fails says why, and its writes are done', async () => {
+  const relay = new Relay()
+  relay.socket.isStalled = true
+  let done = 0
+  relay.home.write(Buffer.from('hello'), () => done++)
+  await relay.settle()
+  relay.socket.break(new Error('ECONNRESET'))
+  await relay.settle()
+  assert.equal(done, 1)
+  assert.deepEqual(
+    relay.closings.map((error) => error?.message),
+    ['ECONNRESET'],
+  )
+})
+
+test('what was written before the end still leaves', async () => {
+  const relay = new Relay()
+  relay.home.write(Buffer.from('first'), ignore)
+  relay.home.write(Buffer.from(' last'), ignore)
+  relay.home.end()
+  relay.home.write(Buffer.from(' too late'), ignore)
+  await relay.settle()
+  assert.equal(Buffer.concat(relay.socket.taken).toString(), 'first last')
+  assert.deepEqual([relay.socket.isClosed, relay.closings], [true, [undefined]])
+})
+
+test('a stream that is destroyed leaves what is unsent', async () => {
+  const relay = new Relay()
+  relay.socket.isStalled = true
+  relay.home.write(Buffer.from('hello'), ignore)
+  relay.home.destroy()
+  await relay.settle()
+  assert.deepEqual(relay.socket.taken, [])
+  assert.deepEqual([relay.socket.isClosed, relay.closings.length], [true, 1])
+})
+
+test('nothing that a client still sends is heard once its stream was ended', async () => {
+  const relay = new Relay()
+  relay.home.end()
+  relay.socket.arrive(Buffer.from('late'))
+  await relay.settle()
+  assert.deepEqual(relay.heard, [])
+})
+
+const deaths: [string, (relay: Relay) => Promise<void> | void][] = [
+  ['that is open', ignore],
+  ['whose write is not done', (relay) => stall(relay)],
+  ['whose reader stands still', (relay) => hold(relay)],
+  ['that has been ended', (relay) => relay.home.end()],
+  ['that has been destroyed', (relay) => relay.home.destroy()],
+  ['whose client has just left', (relay) => relay.socket.break()],
+]
+
+function stall(relay: Relay): void {
+  relay.socket.isStalled = true
+  relay.home.write(Buffer.from('hello'), ignore)
+  relay.pair.settle()
+}
+
+function hold(relay: Relay): void {
+  relay.home.pause()
+  relay.socket.arrive(Buffer.from('hello'))
+  relay.pair.settle()
+}
+
+for (const [which, prepare] of deaths) {
+  for (const dying of [0, 1] as const) {
+    const who = dying === 0 ? 'socket' : 'session'
+    test(`when the shard of the ${who} dies, a connection ${which} ends at both ends, once`, async () => {
+      const relay = new Relay()
+      await prepare(relay)
+      relay.pair.kill(dying)
+      await relay.settle()
+      assert.equal(relay.socket.isClosed, true)
+      assert.equal(relay.closings.length, 1)
+      assert.deepEqual([relay.pair.owners[0].isClosed, relay.pair.owners[1].isClosed], [true, true])
+    })
+  }
+}
+
+test('a relay can begin before the other shard dies and end after it', async () => {
+  const pair = new LinkedPair()
+  const socket = new FakeStream()
+  pair.kill(1)
+  pair.links[0].relay(socket, listener, [])
+  pair.settle()
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(socket.isClosed, true)
+  assert.equal(pair.links[0].doors, 0)
+})
