@@ -1,0 +1,89 @@
+// Section 6: MQTT over WebSocket, from the request line to the packet, with frames by hand.
+
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { ByteStream } from '../../src/transports/index.ts'
+import { listener, ShardStage } from '../shard/stage.ts'
+import { binary, frame, opcodes, upgradeRequest, type WebSocketPeer } from '../transports/websocket-peer.ts'
+import { openWebSocketStage, path } from '../transports/websocket-stage.ts'
+import { connectBytes, text, versions, type Version } from './raw.ts'
+
+const pingRequest = Buffer.of(0xc0, 0)
+const pingResponse = 'd000'
+
+type Upgrade = (offers?: string) => Promise<{ peer: WebSocketPeer; head: string }>
+
+/** A shard that takes WebSocket clients; each call makes one that has been upgraded and has said nothing yet. */
+async function webSocketShard(t: TestContext): Promise<Upgrade> {
+  const { shard } = new ShardStage(t)
+  const onStream = (stream: ByteStream): void => shard.accept(stream, listener)
+  const stage = await openWebSocketStage(t, { onStream })
+  return async (offers = 'mqtt') => {
+    const peer = await stage.peer()
+    return { peer, head: await peer.request(upgradeRequest(path, { 'Sec-WebSocket-Protocol': offers })) }
+  }
+}
+
+const connect = (version: Version): Buffer => connectBytes(version, { payload: [text('browser')] })
+
+/** Bytes of MQTT that come back, as digits, until there are so many bytes. */
+async function answer(peer: WebSocketPeer, bytes: number): Promise<string> {
+  let arrived = Buffer.alloc(0)
+  while (arrived.length < bytes) {
+    const { opcode, payload } = await peer.nextFrame()
+    assert.equal(opcode, opcodes.binary)
+    arrived = Buffer.concat([arrived, payload])
+  }
+  return arrived.toString('hex')
+}
+
+for (const version of versions) {
+  test(`[MQTT-6.0.0-1] [MQTT5-6.0.0-1] MQTT ${version} comes and goes in binary frames`, async (t) => {
+    const { peer } = await (await webSocketShard(t))()
+    peer.send(binary(connect(version)))
+    assert.match(await answer(peer, 4), /^20..0000/)
+    peer.send(binary(pingRequest))
+    assert.equal(await answer(peer, 2), pingResponse)
+  })
+
+  test(`[MQTT-6.0.0-1] [MQTT5-6.0.0-1] after a text frame the connection of MQTT ${version} is closed`, async (t) => {
+    const { peer } = await (await webSocketShard(t))()
+    peer.send(binary(connect(version)))
+    await answer(peer, 4)
+    peer.send(frame({ opcode: opcodes.text, payload: pingRequest }), binary(pingRequest))
+    assert.equal(await peer.closeCode(), 1003)
+    peer.socket.end()
+    await peer.ended
+    assert.equal(peer.frames.left, 0, 'nothing of it was answered')
+  })
+
+  test(`[MQTT-6.0.0-2] [MQTT5-6.0.0-2] a packet of MQTT ${version} may begin in one frame and end in another`, async (t) => {
+    const packet = connect(version)
+    const upgrade = await webSocketShard(t)
+    for (let cut = 1; cut < packet.length; cut += 1) {
+      const { peer } = await upgrade()
+      peer.send(binary(packet.subarray(0, cut)), binary(packet.subarray(cut)))
+      assert.match(await answer(peer, 4), /^20..0000/, `cut at ${cut}`)
+      peer.socket.destroy()
+    }
+  })
+
+  test(`[MQTT-6.0.0-2] [MQTT5-6.0.0-2] one frame may hold many packets of MQTT ${version}`, async (t) => {
+    const { peer } = await (await webSocketShard(t))()
+    peer.send(binary(connect(version)))
+    await answer(peer, 4)
+    peer.send(binary(Buffer.concat([pingRequest, pingRequest, pingRequest.subarray(0, 1)])), binary(Buffer.of(0)))
+    assert.equal(await answer(peer, 6), pingResponse.repeat(3))
+  })
+}
+
+test('[MQTT-6.0.0-4] [MQTT5-6.0.0-4] the subprotocol that the server selects is mqtt', async (t) => {
+  const upgrade = await webSocketShard(t)
+  for (const offers of ['mqtt', 'chat, mqtt', 'mqttv3.1, mqtt']) {
+    const { peer, head } = await upgrade(offers)
+    assert.match(head, /\r\nSec-WebSocket-Protocol: mqtt\r\n/i)
+    peer.socket.destroy()
+  }
+  const { head } = await upgrade('chat')
+  assert.match(head, /^HTTP\/1\.1 400 /)
+})
