@@ -28,8 +28,8 @@ export interface DoorOptions {
   readonly budget?: ConnectionBudget
   /** New connections, of this listener and of several together: who comes too fast waits, and is refused if that takes too long. */
   readonly rates?: readonly ConnectionRate[]
-  /** A client was turned away. */
-  onRefused?(reason: DoorRefusal): void
+  /** A client was turned away. `why` is for the log, where there is more to say than the reason. */
+  onRefused?(reason: DoorRefusal, why?: string): void
   /** The system could not accept a connection. The listener goes on. */
   onFault?(error: Error): void
 }

@@ -4,4 +4,10 @@ export type { ByteStream, DoorRefusal, Listener, PeerCertificate, StreamCredenti
 export { ConnectionBudget } from './connection-budget.ts'
 export { ConnectionRate } from './connection-rate.ts'
 export { listenTcp, type TcpListenOptions } from './tcp.ts'
-export { type ArrivedSocket, WebSocketGate, type WebSocketOptions } from './websocket.ts'
+export {
+  type ArrivedSocket,
+  listenWebSocket,
+  WebSocketGate,
+  type WebSocketListenOptions,
+  type WebSocketOptions,
+} from './websocket.ts'

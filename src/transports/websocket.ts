@@ -12,14 +12,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
-import type { ByteStream, StreamCredentials } from './byte-stream.ts'
+import type { ByteStream, Listener, StreamCredentials } from './byte-stream.ts'
+import { type ClientAddress, type DoorOptions, openDoor } from './door.ts'
 import { judgeUpgrade, pathOf, preferredSubprotocol, type UpgradeRules } from './upgrade-request.ts'
 
 /** A connection that has come through the door, and through TLS where that is asked for. */
-export interface ArrivedSocket {
+export interface ArrivedSocket extends ClientAddress {
   readonly socket: Socket
-  readonly address: string
-  readonly port: number
   readonly credentials: StreamCredentials | undefined
 }
 
@@ -30,9 +29,11 @@ export interface WebSocketOptions extends UpgradeRules {
   readonly upgradeTimeoutMs: number
   /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
-  /** Somebody came who did not want a WebSocket, or not one of ours. `why` is a sentence for the log. */
-  onRefused(address: string, why: string): void
+  /** Somebody came who did not want a WebSocket, or not one of ours. `why` says it for the log. */
+  onRefused?(reason: 'bad-beginning', why: string): void
 }
+
+export type WebSocketListenOptions = WebSocketOptions & DoorOptions
 
 const normalClosure = 1_000
 const unsupportedData = 1_003
@@ -172,6 +173,12 @@ class WebSocketStream implements ByteStream {
   }
 }
 
+/** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
+export function listenWebSocket(options: WebSocketListenOptions): Promise<Listener> {
+  const gate = new WebSocketGate(options)
+  return openDoor(options, (socket, client) => gate.welcome({ ...client, socket, credentials: undefined }))
+}
+
 /** A socket that has not become a WebSocket yet. */
 interface Waiting {
   readonly arrived: ArrivedSocket
@@ -269,7 +276,7 @@ export class WebSocketGate {
     const waiting = this.#waiting.get(socket)
     if (waiting === undefined || waiting.isRefused) return
     waiting.isRefused = true
-    this.#options.onRefused(waiting.arrived.address, why)
+    this.#options.onRefused?.('bad-beginning', `${waiting.arrived.address}: ${why}`)
   }
 
   #cutOffLate(): void {

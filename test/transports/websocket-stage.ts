@@ -37,7 +37,7 @@ export async function openWebSocketStage(
     maxMessageBytes: 1_048_576,
     upgradeTimeoutMs: 5_000,
     onStream: (stream) => streams.add(stream),
-    onRefused: (_, why) => refusals.add(why),
+    onRefused: (_, why) => refusals.add(why.replace('127.0.0.1: ', '')),
     ...options,
   })
   const server = createServer({ noDelay: true }, (socket) => {
