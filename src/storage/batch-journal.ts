@@ -8,7 +8,7 @@
 import { DamagedRecord } from './byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import type { OperationList } from './operation-list.ts'
-import { rangeOfJournal, writeJournalKey } from './record-keys.ts'
+import { rangeOfJournal, rangeOfJournalsFrom, shardNumbers, writeJournalKey } from './record-keys.ts'
 import { newestVersion, openValue, writeChecksum } from './record-values.ts'
 
 const slotCount = 16_384
@@ -24,9 +24,22 @@ export class BatchJournal {
   readonly #shard: number
   #last: number
 
-  private constructor(shard: number, last: number) {
+  constructor(shard: number, last: number) {
     this.#shard = shard
     this.#last = last
+  }
+
+  /** The shards that have a journal, in order. */
+  static async shardsIn(database: LevelDatabase): Promise<number[]> {
+    const shards: number[] = []
+    for (let next = 0; next < shardNumbers;) {
+      const key = await database.firstKey(rangeOfJournalsFrom(next))
+      if (key === undefined) break
+      const shard = key[1] ?? 0
+      shards.push(shard)
+      next = shard + 1
+    }
+    return shards
   }
 
   /** Reads the slots of a shard: the journal, and the batches that are missing among the last ones. */

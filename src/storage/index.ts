@@ -14,3 +14,5 @@ export {
 export { openMemoryStore } from './memory-store.ts'
 export { type LevelStoreOptions, openLevelStore, type SyncMode } from './level-store.ts'
 export { type QueueBounds, type QueuePart, readAllQueueBounds, readQueue, readQueueBounds } from './queue-reading.ts'
+export { type KeptSeat, openStoreKeeper, type StoreKeeper, type StoreKeeperOptions } from './store-keeper.ts'
+export { type SeatNotice, type SeatRequest, StoreSeat } from './store-seat.ts'

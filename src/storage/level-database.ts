@@ -88,6 +88,12 @@ export class LevelDatabase {
     return this.#level.snapshot()
   }
 
+  /** The first key that is not below `gte` and below `lt`. */
+  async firstKey({ gte, lt }: KeyRange, moment?: Moment): Promise<Buffer | undefined> {
+    for await (const slice of this.slices({ gte, lt, moment, limit: 1, keysOnly: true })) return slice[0]?.[0]
+    return undefined
+  }
+
   /** The last key below `lt` and not below `gte`. */
   async lastKey({ gte, lt }: KeyRange, moment?: Moment): Promise<Buffer | undefined> {
     const range = { gte, lt, moment, reverse: true, limit: 1, keysOnly: true }

@@ -1,6 +1,13 @@
 // Reads records from one moment of a database. What is damaged is left out and handed to `BadRecords`.
 
-import type { RecordKind, StoredMessage, StoredRecord } from '../core/index.ts'
+import {
+  ownerOf,
+  type RecordKind,
+  type ShardPlace,
+  shardOf,
+  type StoredMessage,
+  type StoredRecord,
+} from '../core/index.ts'
 import type { BadRecords } from './damage/bad-records.ts'
 import { bodyIdsOf, resolveBodies } from './body-resolution.ts'
 import type { LevelDatabase, LevelEntry, Moment } from './level-database.ts'
@@ -24,6 +31,10 @@ export interface LevelReadingOptions {
   readonly database: LevelDatabase
   readonly badRecords: BadRecords
   readonly onAlarm: (alarm: StorageAlarm) => void
+  /** What belongs to others is left out where everything of a kind is read. Undefined: everything belongs to this one. */
+  readonly place?: ShardPlace | undefined
+  /** Bodies up to here are nobody's. */
+  readonly sharedBodiesUpTo: number
 }
 
 const firstGroup = 8
@@ -37,12 +48,16 @@ export class LevelReading {
   readonly #moment: Moment
   readonly #badRecords: BadRecords
   readonly #onAlarm: (alarm: StorageAlarm) => void
+  readonly #place: ShardPlace
+  readonly #sharedBodiesUpTo: number
 
   constructor(options: LevelReadingOptions) {
     this.#database = options.database
     this.#moment = options.database.moment()
     this.#badRecords = options.badRecords
     this.#onAlarm = options.onAlarm
+    this.#place = options.place ?? { own: 0, count: 1 }
+    this.#sharedBodiesUpTo = options.sharedBodiesUpTo
   }
 
   /** The records of a range in slices. */
@@ -64,13 +79,15 @@ export class LevelReading {
 
   /** How many queued records refer to each body, in slices. */
   async *bodyReferences(): AsyncIterable<BodyReferences[]> {
+    // Nobody counts those, and nobody is to give their ids out again.
+    if (this.#sharedBodiesUpTo > 0) yield [[this.#sharedBodiesUpTo, 1]]
     // Where there are no bodies the queues need not be read.
     if ((await this.#database.lastKey(rangeOfKind('body'), this.#moment)) === undefined) return
     const counts = await this.#countReferences()
     for await (const slice of this.#slices({ ...rangeOfKind('body'), keysOnly: true })) {
-      yield this.#good(slice, ([key]): BodyReferences => {
+      yield this.#good(slice, ([key]): BodyReferences | undefined => {
         const id = bodyIdOfKey(key)
-        return [id, counts.get(id)]
+        return this.#ownsBody(id) ? [id, counts.get(id)] : undefined
       })
     }
   }
@@ -95,11 +112,23 @@ export class LevelReading {
     const clientIds = isSessionKind(kind) ? await this.#clientIds() : undefined
     for await (const slice of this.#slices(rangeOfKind(kind))) {
       yield this.#good(slice, ([key, value]) => {
+        if (kind === 'retained' && !this.#ownsTopic(key)) return undefined
         // A record of a life that is over waits for its sweep: nobody sees it.
         const clientId = clientIds === undefined ? '' : clientIds.get(lifeOfKey(key))
         return clientId === undefined ? undefined : readRecord(key, value, clientId)
       })
     }
+  }
+
+  #ownsTopic(key: Buffer): boolean {
+    const { own, count } = this.#place
+    return count === 1 || ownerOf(key.toString('utf8', 1), count) === own
+  }
+
+  /** The core gives ids to bodies by the number of its shard. */
+  #ownsBody(id: number): boolean {
+    const { own, count } = this.#place
+    return id > this.#sharedBodiesUpTo && id % count === own
   }
 
   async *#ofSession(range: SessionRange): AsyncIterable<StoredRecord[]> {
@@ -155,9 +184,13 @@ export class LevelReading {
 
   /** The client id of each life of that moment. */
   async #clientIds(): Promise<Map<Life, string>> {
+    const { own, count } = this.#place
     const clientIds = new Map<Life, string>()
     for await (const slice of this.#slices(rangeOfKind('life'))) {
-      const lives = this.#good(slice, ([key, value]) => [readLife(key, value), key.toString('utf8', 1)] as const)
+      const lives = this.#good(slice, ([key, value]) => {
+        const clientId = key.toString('utf8', 1)
+        return shardOf(clientId, count) === own ? ([readLife(key, value), clientId] as const) : undefined
+      })
       for (const [life, clientId] of lives) clientIds.set(life, clientId)
     }
     return clientIds

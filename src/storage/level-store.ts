@@ -1,22 +1,24 @@
 // The store on disk: commits in a row, reads as of one moment, a sweep behind them.
 
 import assert from 'node:assert/strict'
-import type { StoredChange, StoredRecord } from '../core/index.ts'
-import type { BatchJournal } from './batch-journal.ts'
+import type { ShardPlace, StoredChange, StoredRecord } from '../core/index.ts'
+import { BatchJournal } from './batch-journal.ts'
 import { encodeBegun, encodeChange } from './change-encoder.ts'
 import { BadRecords } from './damage/bad-records.ts'
 import { probeDisk } from './damage/database-files.ts'
 import { closeSeal } from './damage/seal.ts'
-import { openSoundly } from './damage/sound-opening.ts'
-import { isDamage, type LevelDatabase } from './level-database.ts'
+import { type OpenedDatabase, openSoundly } from './damage/sound-opening.ts'
+import { isDamage, LevelDatabase } from './level-database.ts'
 import { LevelReading } from './level-reading.ts'
 import { OperationList } from './operation-list.ts'
 import { type BodyReleases, OrphanSweep } from './orphan-sweep.ts'
-import { lifeKey } from './record-keys.ts'
+import { lifeKey, shardNumbers } from './record-keys.ts'
 import { readLife } from './record-values.ts'
 import { SessionLives } from './session-lives.ts'
 import type { Life } from './record-keys.ts'
 import { firstFreeLife } from './first-free-life.ts'
+import { isOfDatabase, storageFailureOf } from './storage-failures.ts'
+import type { StoreSeat } from './store-seat.ts'
 import {
   type BodyReferences,
   type QueueEntry,
@@ -42,11 +44,18 @@ export interface LevelStoreOptions {
    * commit that ended it.
    */
   readonly onReleased?: (bodyIds: readonly number[]) => void
-  /** The number of the shard, 0 to 255; it numbers its batches and sessions by itself. 0 if left out. */
+  /** Numbers batches and lives by itself, 0 to 255. That of `place` if left out, or 0. */
   readonly shard?: number
+  /** Which shard of how many this is: then what is read is only what belongs to it. Everything if left out. */
+  readonly place?: ShardPlace | undefined
+  /** The database is shared by several stores of the process; their keeper opens it. Without it this store does. */
+  readonly seat?: StoreSeat
   /** Calls back once after so long; the timers of the process if left out. */
   readonly after?: (delayMs: number, callback: () => void) => void
 }
+
+/** Between two tries to open what others use too. */
+const comeBackPauseMs = 1_000
 
 /**
  * Opens the database in a directory, or makes it. Rejects with StorageFailure if another process has it or it cannot be
@@ -65,6 +74,8 @@ interface Opening {
   readonly lives: SessionLives
   readonly badRecords: BadRecords
   readonly sweep: OrphanSweep
+  /** Bodies up to here may be needed by sessions of other shards: they are not deleted. */
+  readonly sharedBodiesUpTo: number
 }
 
 class LevelStore implements Store {
@@ -89,7 +100,9 @@ class LevelStore implements Store {
 
   constructor(options: LevelStoreOptions) {
     this.#options = options
-    this.#shard = options.shard ?? 0
+    this.#shard = options.shard ?? options.place?.own ?? 0
+    const { seat } = options
+    if (seat !== undefined) seat.onRecall = () => this.#comeBack(seat)
   }
 
   commit(changes: readonly (StoredChange | undefined)[]): Promise<void> {
@@ -113,13 +126,16 @@ class LevelStore implements Store {
   reopen(): Promise<void> {
     return this.#inTurn(async () => {
       assert(!this.#isClosed, 'the store is closed')
+      const { directory, seat } = this.#options
       try {
+        if (seat !== undefined) return await this.#enterAgain(seat)
         // As long as the disk takes nothing the old opening still serves readers.
-        if (this.#opening !== undefined) await probeDisk(this.#options.directory)
+        if (this.#opening !== undefined) await probeDisk(directory)
         await this.#end()
-        await this.#begin()
+        const opened = await openSoundly({ directory, suspicion: this.#suspicion, onAlarm: this.#options.onAlarm })
+        await this.#begin({ ...opened, sharedBodiesUpTo: 0 })
       } catch (error) {
-        throw failure(`The database in ${this.#options.directory} cannot be opened`, error)
+        throw storageFailureOf(`The database in ${directory} cannot be opened`, error)
       }
     })
   }
@@ -131,11 +147,18 @@ class LevelStore implements Store {
       this.#tellWaiting()
       const opening = this.#opening
       if (opening === undefined) return
-      if (this.#options.sync !== 'never' && !this.#mustReopen) await this.#syncNow(opening)
+      const { directory, seat, sync } = this.#options
+      if (sync !== 'never' && !this.#mustReopen) await this.#syncNow(opening)
       await this.#end()
+      if (seat !== undefined) seat.left(this.#isSound)
       // Only files that are known to be as they should be are vouched for.
-      if (!this.#mustReopen && this.#suspicion === undefined) await closeSeal(this.#options.directory)
+      else if (this.#isSound) await closeSeal(directory)
     })
+  }
+
+  /** What was written last is there, and nothing was unreadable. */
+  get #isSound(): boolean {
+    return !this.#mustReopen && this.#suspicion === undefined
   }
 
   #inTurn(act: () => Promise<void>): Promise<void> {
@@ -145,10 +168,55 @@ class LevelStore implements Store {
     return turn
   }
 
-  async #begin(): Promise<void> {
+  /** Leaves with all others where a write failed, and joins anew. */
+  async #enterAgain(seat: StoreSeat): Promise<void> {
+    if (this.#opening !== undefined) {
+      // A recall that came between the failure and now has brought a new opening already.
+      if (this.#isSound) return
+      await seat.renew(this.#suspicion)
+      await this.#end()
+      seat.left(this.#isSound)
+    }
+    await this.#join(seat)
+  }
+
+  /** Somebody else's write has failed. Commits and readers wait until the database is open again. */
+  #comeBack(seat: StoreSeat): void {
+    const turn = this.#inTurn(async () => {
+      if (this.#opening !== undefined) {
+        await this.#end()
+        seat.left(this.#isSound)
+      }
+      if (!this.#isClosed) await this.#join(seat)
+    })
+    turn.catch((error: unknown) => {
+      if (!isOfDatabase(error) && !(error instanceof StorageFailure)) throw error
+      this.#after(comeBackPauseMs, () => {
+        if (this.#opening === undefined) this.#comeBack(seat)
+      })
+    })
+  }
+
+  async #join(seat: StoreSeat): Promise<void> {
+    const { sharedBodiesUpTo } = await seat.enter(this.#suspicion)
+    let database: LevelDatabase | undefined
+    try {
+      database = await LevelDatabase.open(this.#options.directory)
+      const { journal } = await BatchJournal.read(database, this.#shard)
+      await this.#begin({ database, journals: new Map([[this.#shard, journal]]), sharedBodiesUpTo })
+    } catch (error) {
+      this.#opening = undefined
+      await database?.close()
+      if (isDamage(error)) this.#suspect(error)
+      seat.left(false)
+      throw error
+    }
+  }
+
+  async #begin(opened: OpenedDatabase & { readonly sharedBodiesUpTo: number }): Promise<void> {
     const { directory, onAlarm } = this.#options
     const shard = this.#shard
-    const { database, journal } = await openSoundly({ directory, shard, suspicion: this.#suspicion, onAlarm })
+    const { database, journals, sharedBodiesUpTo } = opened
     this.#suspicion = undefined
     const badRecords = new BadRecords({
       database,
@@ -159,10 +227,18 @@ class LevelStore implements Store {
     })
     const sweep = new OrphanSweep(database, this.#releases(), (error) => this.#sweepFailed(error))
     const lives = new SessionLives(await firstFreeLife(database, shard))
-    this.#opening = { database, journal, lives, badRecords, sweep }
+    const journal = journals.get(shard) ?? new BatchJournal(shard, 0)
+    this.#opening = { database, journal, lives, badRecords, sweep, sharedBodiesUpTo }
     this.#mustReopen = false
-    sweep.start(shard)
+    sweep.start(this.#sweptShards())
     this.#tellWaiting()
+  }
+
+  /** Whose graves of before this store sweeps: also those of shards that are no more. */
+  #sweptShards(): number[] {
+    const { place, seat } = this.#options
+    const { own, count } = place ?? { own: 0, count: seat === undefined ? 1 : Infinity }
+    return Array.from({ length: shardNumbers }, (_, shard) => shard).filter((shard) => shard % count === own)
   }
 
   #releases(): BodyReleases {
@@ -204,19 +280,20 @@ class LevelStore implements Store {
       if (!isOfDatabase(error)) throw error
       this.#mustReopen = true
       if (isDamage(error)) this.#suspect(error)
-      throw failure(`Writing to the database in ${this.#options.directory} failed`, error)
+      throw storageFailureOf(`Writing to the database in ${this.#options.directory} failed`, error)
     }
     if (this.#options.sync === 'interval') this.#syncLater()
   }
 
   /** Lays the changes out as operations. Returns the lives that they end. */
-  #encode({ journal, lives }: Opening, changes: readonly (StoredChange | undefined)[]): Life[] {
+  #encode({ journal, lives, sharedBodiesUpTo }: Opening, changes: readonly (StoredChange | undefined)[]): Life[] {
     const operations = this.#operations
     operations.clear()
     const ended: Life[] = []
     const lastLife = lives.last
     for (const change of changes) {
-      const life = change === undefined ? undefined : encodeChange(operations, change, lives)
+      if (change === undefined || isOfSharedBody(change, sharedBodiesUpTo)) continue
+      const life = encodeChange(operations, change, lives)
       if (life !== undefined) ended.push(life)
     }
     if (lives.last !== lastLife) encodeBegun(operations, this.#shard, lives.last)
@@ -227,11 +304,12 @@ class LevelStore implements Store {
   /** The moment is that of the call, also if the iteration begins later. */
   #during<Slice>(read: (reading: LevelReading) => AsyncIterable<Slice>): AsyncIterable<Slice> {
     const opening = this.#open()
-    const { database, badRecords } = opening
-    const reading = new LevelReading({ database, badRecords, onAlarm: this.#options.onAlarm })
+    const { database, badRecords, sharedBodiesUpTo } = opening
+    const { onAlarm, place } = this.#options
+    const reading = new LevelReading({ database, badRecords, onAlarm, place, sharedBodiesUpTo })
     return closingAfter(reading, read(reading), (error) =>
       this.#opening === opening
-        ? failure(`Reading from the database in ${this.#options.directory} failed`, error)
+        ? storageFailureOf(`Reading from the database in ${this.#options.directory} failed`, error)
         : new ReadingInterrupted('the database was opened again during a reading', { cause: error }),
     )
   }
@@ -239,8 +317,7 @@ class LevelStore implements Store {
   #syncLater(): void {
     if (this.#isSyncDue) return
     this.#isSyncDue = true
-    const after = this.#options.after ?? ((delayMs, callback) => void setTimeout(callback, delayMs).unref())
-    after(this.#options.syncIntervalMs, () => {
+    this.#after(this.#options.syncIntervalMs, () => {
       this.#isSyncDue = false
       const opening = this.#opening
       if (opening === undefined || this.#mustReopen) return
@@ -251,6 +328,12 @@ class LevelStore implements Store {
         this.#options.onAlarm({ alarm: 'maintenance-failed', text })
       })
     })
+  }
+
+  #after(delayMs: number, callback: () => void): void {
+    const { after } = this.#options
+    if (after === undefined) setTimeout(callback, delayMs).unref()
+    else after(delayMs, callback)
   }
 
   /** A synced write brings all writes before it to the disk. */
@@ -307,14 +390,7 @@ async function* closingAfter<Slice>(
   }
 }
 
-/** Does the error come from the database or the file system, and not from a mistake of ours? */
-function isOfDatabase(error: unknown): error is Error {
-  if (!(error instanceof Error) || !('code' in error)) return false
-  return typeof error.code === 'string' && !error.code.startsWith('ERR_')
-}
-
-function failure(what: string, error: unknown): unknown {
-  if (error instanceof StorageFailure) return new StorageFailure(`${what}: ${error.message}`)
-  if (!isOfDatabase(error)) return error
-  return new StorageFailure(`${what}: ${error.message}`, { cause: error })
+/** A shard does not know who else needs a body from before the last dealing. */
+function isOfSharedBody(change: StoredChange, sharedBodiesUpTo: number): boolean {
+  return change.change === 'delete' && change.key.kind === 'body' && change.key.id <= sharedBodiesUpTo
 }

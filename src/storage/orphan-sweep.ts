@@ -35,12 +35,10 @@ export class OrphanSweep {
     this.#onFailure = onFailure
   }
 
-  /** Begins with the graves on disk of lives that the shard gave out. */
-  start(shard: number): void {
+  /** Begins with the graves on disk of lives that these shards gave out. */
+  start(shards: readonly number[]): void {
     this.#run(async () => {
-      for await (const slice of this.#database.slices({ ...rangeOfShard('grave', shard), keysOnly: true })) {
-        for (const [key] of slice) this.#waiting.push(lifeOfKey(key))
-      }
+      for (const shard of shards) await this.#findGraves(shard)
     })
   }
 
@@ -54,6 +52,12 @@ export class OrphanSweep {
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.#running
+  }
+
+  async #findGraves(shard: number): Promise<void> {
+    for await (const slice of this.#database.slices({ ...rangeOfShard('grave', shard), keysOnly: true })) {
+      for (const [key] of slice) this.#waiting.push(lifeOfKey(key))
+    }
   }
 
   #run(prepare: () => Promise<void>): void {

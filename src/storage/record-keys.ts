@@ -67,6 +67,9 @@ const kindOfByte: readonly (RecordKind | undefined)[] = Array.from({ length: 256
 
 const livesPerShard = 2 ** 40
 
+/** Shards are numbered in one byte, in keys of journals and in lives. */
+export const shardNumbers = 256
+
 /** Keys from `gte` (inclusive) to `lt` (exclusive). */
 export interface KeyRange {
   readonly gte: Buffer
@@ -164,6 +167,23 @@ export function livesOfShard(shard: number): { readonly first: number; readonly 
 export function rangeOfShard(kind: SessionRecordKind | 'grave', shard: number): KeyRange {
   const { first, end } = livesOfShard(shard)
   return { gte: sessionPrefix(kind, first), lt: sessionPrefix(kind, end) }
+}
+
+/** The keys of the bodies with ids up to this one, inclusive. */
+export function rangeOfBodiesUpTo(id: number): KeyRange {
+  return { gte: Buffer.of(kindBytes.body), lt: bodyKey(id + 1) }
+}
+
+/** The shards in whose journals something may stand: `first` and all after it. */
+export function rangeOfJournalsFrom(first: number): KeyRange {
+  return { gte: Buffer.of(kindBytes.journal, first), lt: Buffer.of(kindBytes.journal + 1) }
+}
+
+/** The key of a fact. */
+export function factKey(name: string): Buffer {
+  const writer = new ByteWriter(1 + Buffer.byteLength(name))
+  writeTextKey(writer, 'fact', name)
+  return writer.bytes
 }
 
 /** The key of the last life that a shard has given out. */

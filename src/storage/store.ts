@@ -52,7 +52,12 @@ export interface QueueEntry {
   readonly sequence: number
 }
 
-/** Keeps records. What one `commit` carries is seen by later reads whole or not at all, also after a crash. */
+/**
+ * Keeps records. A store of one shard of several finds only what is that shard's where all records of a kind are read:
+ * sessions by client id, retained messages by topic, bodies by number.
+ *
+ * What one `commit` carries is seen by later reads whole or not at all, also after a crash.
+ */
 export interface Store {
   /**
    * Applies the changes in their order, all or none; holes are skipped. When it resolves they are on disk, as far as
@@ -71,7 +76,8 @@ export interface Store {
    */
   scanQueues(): AsyncIterable<readonly QueueEntry[]>
   /**
-   * How many queued records refer to each body, 0 for one that nobody needs; in slices, as of the moment of the call.
+   * How many queued records refer to each body, 0 for one that nobody needs; in slices, as of the moment of the call. Of
+   * those that several shards may need only the last is told, with one reference that nobody gives back.
    */
   countBodyReferences(): AsyncIterable<readonly BodyReferences[]>
   /** Makes the store usable again after a commit failed. Rejects with StorageFailure if it still is not. */

@@ -22,19 +22,23 @@ import { checkTable } from './table-check.ts'
 
 export interface SoundOpeningOptions {
   readonly directory: string
-  readonly shard: number
   /** What has been found wrong already: then there is nothing to try. */
   readonly suspicion: string | undefined
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
-/** A database that is open, and the journal of its batches. */
+/** A database that is open, and the journals of the shards that have one. */
 export interface OpenedDatabase {
   readonly database: LevelDatabase
-  readonly journal: BatchJournal
+  readonly journals: ReadonlyMap<number, BatchJournal>
 }
 
-type Opened = OpenedDatabase & { readonly gaps: readonly Gap[] }
+type Opened = OpenedDatabase & { readonly missing: readonly MissingBatches[] }
+
+interface MissingBatches {
+  readonly journal: BatchJournal
+  readonly gaps: readonly Gap[]
+}
 
 /** Tables are checked block by block at every opening up to so many bytes of them in all: a quarter of a second. */
 const alwaysCheckedBytes = 64 * 1_024 * 1_024
@@ -108,13 +112,13 @@ function openingsOf(seal: Seal): number {
 
 /** Opens, with a second link to the logs until it is clear that LevelDB could read them: it deletes them. */
 async function tryOpening(options: SoundOpeningOptions): Promise<Opened | Damage> {
-  const { directory, shard } = options
+  const { directory } = options
   const safety = `${directory}.opening`
   await rm(safety, { recursive: true, force: true })
   const files = await databaseFiles(directory)
   await linkFiles([...files.keys()].filter(isLog), directory, safety)
   try {
-    const opened = await openAndRead(directory, shard)
+    const opened = await openAndRead(directory)
     await keepDroppedLogs(options, safety)
     return opened
   } catch (error) {
@@ -133,11 +137,11 @@ async function keepDroppedLogs({ directory, onAlarm }: SoundOpeningOptions, safe
 }
 
 async function openDamaged(options: SoundOpeningOptions, damage: Damage): Promise<Opened> {
-  const { directory, shard, onAlarm } = options
+  const { directory, onAlarm } = options
   try {
     await salvage({ directory, ...damage, onAlarm })
     await rm(`${directory}.opening`, { recursive: true, force: true })
-    return await openAndRead(directory, shard)
+    return await openAndRead(directory)
   } catch (error) {
     if (!isDamage(error)) throw error
     const setAside = await freeDamagedPath(directory)
@@ -145,14 +149,21 @@ async function openDamaged(options: SoundOpeningOptions, damage: Damage): Promis
     const text = `The database in ${directory} is beyond repair: ${damage.reason}; ${error.message}. It begins empty. The old files are in ${setAside}.`
     onAlarm({ alarm: 'database-damaged', text })
     await mkdir(directory, { recursive: true, mode: 0o700 })
-    return await openAndRead(directory, shard)
+    return await openAndRead(directory)
   }
 }
 
-async function openAndRead(directory: string, shard: number): Promise<Opened> {
+async function openAndRead(directory: string): Promise<Opened> {
   const database = await LevelDatabase.open(directory)
   try {
-    return { database, ...(await BatchJournal.read(database, shard)) }
+    const journals = new Map<number, BatchJournal>()
+    const missing: MissingBatches[] = []
+    for (const shard of await BatchJournal.shardsIn(database)) {
+      const { journal, gaps } = await BatchJournal.read(database, shard)
+      journals.set(shard, journal)
+      if (gaps.length > 0) missing.push({ journal, gaps })
+    }
+    return { database, journals, missing }
   } catch (error) {
     await database.close()
     throw error
@@ -160,13 +171,14 @@ async function openAndRead(directory: string, shard: number): Promise<Opened> {
 }
 
 /** Tells which batches are missing, once. */
-async function tellGaps({ database, journal, gaps }: Opened, options: SoundOpeningOptions): Promise<void> {
-  if (gaps.length === 0) return
-  const text = `Of the batches written to ${options.directory} some are missing (${gapsText(gaps)} of ${journal.last}): what they changed is lost.`
-  options.onAlarm({ alarm: 'batches-missing', text })
-  const operations = new OperationList()
-  journal.encodeTold(operations, gaps)
-  await database.write(operations, true)
+async function tellGaps({ database, missing }: Opened, options: SoundOpeningOptions): Promise<void> {
+  for (const { journal, gaps } of missing) {
+    const text = `Of the batches written to ${options.directory} some are missing (${gapsText(gaps)} of ${journal.last}): what they changed is lost.`
+    options.onAlarm({ alarm: 'batches-missing', text })
+    const operations = new OperationList()
+    journal.encodeTold(operations, gaps)
+    await database.write(operations, true)
+  }
 }
 
 function gapsText(gaps: readonly Gap[]): string {

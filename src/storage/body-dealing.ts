@@ -1,0 +1,111 @@
+// A body is shared by sessions of one shard, which counts who refers to it. When sessions are dealt anew, as the number
+// of shards is another than before, those that refer to one body may come to several shards, and none of them can count.
+// So bodies from before a dealing are nobody's: no shard deletes them, and those that nobody needs any more go here, at
+// the next start, before anybody else uses the database.
+
+import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
+import type { LevelDatabase } from './level-database.ts'
+import { OperationList } from './operation-list.ts'
+import { bodyIdOfKey, factKey, lifeOfKey, rangeOfBodiesUpTo, rangeOfKind } from './record-keys.ts'
+import { readBodyId, readLife, readRecord, writeChecksum, writeValue } from './record-values.ts'
+import { ReferenceCounts } from './reference-counts.ts'
+import type { Life } from './record-keys.ts'
+
+/** Among how many shards the sessions were dealt last, and the highest id of the bodies from before that. */
+interface Dealing {
+  readonly shards: number
+  readonly sharedBodiesUpTo: number
+}
+
+const factName = 'dealing'
+/** What versions that wrote no such fact had. */
+const firstDealing: Dealing = { shards: 1, sharedBodiesUpTo: 0 }
+
+/**
+ * At the start: notes the number of shards and deletes shared bodies that nobody refers to. Resolves with the highest id
+ * of the bodies that may be shared between shards, 0 where there are none.
+ */
+export async function mendAfterDealing(database: LevelDatabase, shards: number): Promise<number> {
+  const last = await readDealing(database)
+  const highest = last.shards === shards ? last.sharedBodiesUpTo : await highestBodyId(database)
+  const sharedBodiesUpTo = highest > 0 ? await deleteUnneeded(database, highest) : 0
+  if (last.shards !== shards || last.sharedBodiesUpTo !== sharedBodiesUpTo) {
+    await writeDealing(database, { shards, sharedBodiesUpTo })
+  }
+  return sharedBodiesUpTo
+}
+
+async function readDealing(database: LevelDatabase): Promise<Dealing> {
+  const key = factKey(factName)
+  const value = await database.get(key)
+  if (value === undefined) return firstDealing
+  const record = ifSound(() => readRecord(key, value, ''))
+  const [, shards, upTo] = (record?.kind === 'fact' && /^(\d+) (\d+)$/.exec(record.value)) || []
+  // An unreadable note says that nothing is known: whatever is there may be shared.
+  return shards === undefined
+    ? { shards: 0, sharedBodiesUpTo: 0 }
+    : { shards: Number(shards), sharedBodiesUpTo: Number(upTo) }
+}
+
+async function writeDealing(database: LevelDatabase, { shards, sharedBodiesUpTo }: Dealing): Promise<void> {
+  const operations = new OperationList()
+  operations.begin()
+  operations.writer.bytesOf(factKey(factName))
+  operations.endKey()
+  writeValue(operations.writer, { kind: 'fact', name: factName, value: `${shards} ${sharedBodiesUpTo}` })
+  writeChecksum(operations.writer, operations.keyStart)
+  operations.endValue()
+  await database.write(operations, true)
+}
+
+async function highestBodyId(database: LevelDatabase): Promise<number> {
+  const key = await database.lastKey(rangeOfKind('body'))
+  return key === undefined ? 0 : (ifSound(() => bodyIdOfKey(key)) ?? Number.MAX_SAFE_INTEGER)
+}
+
+/** The highest id of those that are left, 0 for none. */
+async function deleteUnneeded(database: LevelDatabase, upTo: number): Promise<number> {
+  if ((await database.lastKey(rangeOfBodiesUpTo(upTo))) === undefined) return 0
+  const counts = await countReferences(database)
+  let highestLeft = 0
+  for await (const slice of database.slices({ ...rangeOfBodiesUpTo(upTo), keysOnly: true })) {
+    const operations = new OperationList()
+    for (const [key] of slice) {
+      const id = ifSound(() => bodyIdOfKey(key))
+      if (id === undefined) continue
+      if (counts.get(id) === 0) operations.delete(key)
+      else highestLeft = id
+    }
+    if (operations.count > 0) await database.write(operations, false)
+  }
+  return highestLeft
+}
+
+/** By the queues of all sessions that live. */
+async function countReferences(database: LevelDatabase): Promise<ReferenceCounts> {
+  const lives = new Set<Life>()
+  for await (const slice of database.slices(rangeOfKind('life'))) {
+    for (const [key, value] of slice) {
+      const life = ifSound(() => readLife(key, value))
+      if (life !== undefined) lives.add(life)
+    }
+  }
+  const counts = new ReferenceCounts()
+  for await (const slice of database.slices(rangeOfKind('queued'))) {
+    for (const [key, value] of slice) {
+      const id = ifSound(() => (lives.has(lifeOfKey(key)) ? readBodyId(key, value) : undefined))
+      if (id !== undefined) counts.add(id)
+    }
+  }
+  return counts
+}
+
+/** What cannot be read is told and set aside by whoever restores it: here it counts for nothing. */
+function ifSound<Thing>(read: () => Thing): Thing | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof DamagedRecord || error instanceof RecordTooNew) return undefined
+    throw error
+  }
+}
