@@ -4,6 +4,10 @@ export type { ByteStream, DoorRefusal, Listener, PeerCertificate, StreamCredenti
 export { ConnectionBudget } from './connection-budget.ts'
 export { ConnectionRate } from './connection-rate.ts'
 export { listenTcp, type TcpListenOptions } from './tcp.ts'
+export { listenTls, type TlsListenOptions } from './tls.ts'
+export type { TlsProblem } from './tls-files.ts'
+export { TlsGate, type TlsGateOptions } from './tls-gate.ts'
+export type { CertificateFiles, TlsSettings } from './tls-settings.ts'
 export {
   type ArrivedSocket,
   listenWebSocket,

@@ -1,0 +1,30 @@
+// What a client's certificate says of it, in the words of byte-stream.ts.
+
+import type { X509Certificate } from 'node:crypto'
+import type { PeerCertificate } from './byte-stream.ts'
+
+export function toPeerCertificate(certificate: X509Certificate): PeerCertificate {
+  return {
+    commonName: commonNameOf(certificate),
+    subject: subjectOf(certificate),
+    serialNumber: certificate.serialNumber,
+    fingerprint: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),
+    der: certificate.raw,
+  }
+}
+
+/** The most specific one, where there are several. */
+function commonNameOf(certificate: X509Certificate): string | undefined {
+  const { CN: names } = certificate.toLegacyObject().subject as { readonly CN?: string | readonly string[] }
+  return typeof names === 'object' ? names.at(-1) : names
+}
+
+/** Node gives a line for each part, the widest first, and escapes what RFC 4514 wants escaped. */
+function subjectOf(certificate: X509Certificate): string {
+  return (certificate.subject ?? '')
+    .split('\n')
+    .filter((part) => part !== '')
+    .reverse()
+    .join(',')
+    .replaceAll(' + ', '+')
+}

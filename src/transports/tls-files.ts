@@ -1,0 +1,199 @@
+// What a TLS listener reads from disk: certificates, keys, authorities, revocations, pre-shared keys. Everything is read and
+// tried together, so that what is in force always fits together.
+
+import { constants, createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type SecureContextOptions } from 'node:tls'
+import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
+import type { CertificateFiles, TlsSettings } from './tls-settings.ts'
+
+/** Which setting a problem is about, so that whoever tells it can name the key. */
+export type TlsFileSetting = 'certfile' | 'keyfile' | 'cacertfile' | 'crlfile' | 'psk_file' | 'ciphers'
+
+export interface TlsProblem {
+  readonly setting: TlsFileSetting
+  /** The host name whose certificate it is, where it is not the listener's own. */
+  readonly serverName: string | undefined
+  /** What is wrong with which file, and what to do. */
+  readonly message: string
+}
+
+/** What a listener works with until its files change. */
+export interface TlsMaterial {
+  /** For the listener's own certificate, tried already. */
+  readonly options: SecureContextOptions
+  readonly byServerName: ReadonlyMap<string, SecureContext>
+  readonly keys: PreSharedKeys
+}
+
+export type TlsLoading = { readonly material: TlsMaterial } | { readonly problem: TlsProblem }
+
+class FileProblem extends Error {
+  readonly setting: TlsFileSetting
+  serverName: string | undefined
+
+  constructor(setting: TlsFileSetting, message: string) {
+    super(message)
+    this.setting = setting
+    this.serverName = undefined
+  }
+}
+
+/** RFC 9258 and OpenSSL: a key that says nothing of its hash is one for SHA-256. */
+const pskSuites = 'TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256'
+const pskCiphers =
+  'ECDHE-PSK-CHACHA20-POLY1305:ECDHE-PSK-AES128-CBC-SHA256:PSK-AES256-GCM-SHA384:PSK-AES128-GCM-SHA256:PSK-CHACHA20-POLY1305'
+
+/** Reads and tries everything. `ticketKeysFor` makes the keys of session tickets from what clients are verified by. */
+export function loadTlsFiles(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer): TlsLoading {
+  try {
+    return { material: load(settings, ticketKeysFor) }
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error
+    const { setting, serverName, message } = error
+    return { problem: { setting, serverName, message } }
+  }
+}
+
+/** Another one whenever one of the files may be another. */
+export async function stampOf(settings: TlsSettings): Promise<string> {
+  const stamps = filesOf(settings).map(async (file) => {
+    try {
+      const { mtimeMs, ctimeMs, size, ino } = await stat(file)
+      return `${mtimeMs} ${ctimeMs} ${size} ${ino}`
+    } catch (error) {
+      return String((error as NodeJS.ErrnoException).code)
+    }
+  })
+  return (await Promise.all(stamps)).join(', ')
+}
+
+function filesOf({ certificate, byServerName, caFile, crlFile, pskFile }: TlsSettings): string[] {
+  const pairs = [...(certificate === undefined ? [] : [certificate]), ...byServerName]
+  const files = [...pairs.flatMap(({ certFile, keyFile }) => [certFile, keyFile]), caFile, crlFile, pskFile]
+  return files.filter((file) => file !== undefined)
+}
+
+function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer): TlsMaterial {
+  const ca = settings.caFile === undefined ? undefined : readOne('cacertfile', settings.caFile)
+  const crl = settings.crlFile === undefined ? undefined : readOne('crlfile', settings.crlFile)
+  const keys =
+    settings.pskFile === undefined ? noKeys : readKeys(settings.pskFile, readOne('psk_file', settings.pskFile))
+  // Whoever was believed by older authorities must show a certificate again: what a ticket says was verified by them.
+  const trust = createHash('sha256')
+    .update(JSON.stringify([settings.verifyPeer, settings.failIfNoPeerCertificate, ca?.toString(), crl?.toString()]))
+    .digest('hex')
+  const common = { ...commonOptions(settings), ticketKeys: ticketKeysFor(trust) }
+  const shared = verificationOptions(common, settings, ca, crl)
+  const options = settings.certificate === undefined ? shared : withCertificate(shared, settings.certificate)
+  const byServerName = new Map<string, SecureContext>()
+  for (const files of settings.byServerName)
+    byServerName.set(files.serverName.toLowerCase(), namedContext(shared, files))
+  return { options, byServerName, keys }
+}
+
+const noKeys: PreSharedKeys = new Map()
+
+function commonOptions(settings: TlsSettings): SecureContextOptions {
+  const { minVersion, maxVersion, pskFile, certificate } = settings
+  const hasKeys = pskFile !== undefined
+  // A ticket does not say whose key it was made with, so clients with keys make a whole handshake each time: it is cheap.
+  const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | (hasKeys ? constants.SSL_OP_NO_TICKET : 0)
+  const ciphers = settings.ciphers ?? (hasKeys ? ciphersWithKeys(certificate !== undefined) : undefined)
+  return {
+    minVersion,
+    maxVersion,
+    secureOptions,
+    honorCipherOrder: true,
+    ...(ciphers === undefined ? {} : { ciphers }),
+  }
+}
+
+function ciphersWithKeys(hasCertificate: boolean): string {
+  if (!hasCertificate) return `${pskSuites}:${pskCiphers}`
+  const ordinary = DEFAULT_CIPHERS.split(':').filter((cipher) => !cipher.startsWith('TLS_') && cipher !== '!PSK')
+  return [pskSuites, pskCiphers, ...ordinary].join(':')
+}
+
+/** Tries authorities and revocations alone first: Node passes over much that is no certificate. */
+function verificationOptions(
+  common: SecureContextOptions,
+  settings: TlsSettings,
+  ca: Buffer | undefined,
+  crl: Buffer | undefined,
+): SecureContextOptions {
+  attempt('ciphers', 'the ciphers are none that this OpenSSL knows', common)
+  if (ca !== undefined) expectPem('cacertfile', settings.caFile, ca, 'CERTIFICATE')
+  const withAuthorities = ca === undefined ? common : { ...common, ca }
+  attempt('cacertfile', `${settings.caFile} holds no certificates of authorities that can be read`, withAuthorities)
+  if (crl === undefined) return withAuthorities
+  expectPem('crlfile', settings.crlFile, crl, 'X509 CRL')
+  const withRevocations = { ...withAuthorities, crl }
+  attempt('crlfile', `${settings.crlFile} holds no list of revoked certificates that can be read`, withRevocations)
+  return withRevocations
+}
+
+function withCertificate(shared: SecureContextOptions, files: CertificateFiles): SecureContextOptions {
+  const { certFile, keyFile, keyPassword } = files
+  const cert = readOne('certfile', certFile)
+  const key = readOne('keyfile', keyFile)
+  expectPem('certfile', certFile, cert, 'CERTIFICATE')
+  attempt('certfile', `${certFile} holds no certificate that can be read`, { ...shared, cert })
+  const withKey = { ...shared, key, ...(keyPassword === undefined ? {} : { passphrase: keyPassword }) }
+  attempt('keyfile', `${keyFile} holds no private key that can be read, or key_password is not its password`, withKey)
+  const whole = { ...withKey, cert }
+  attempt('keyfile', `${keyFile} is not the key of the certificate in ${certFile}`, whole)
+  return whole
+}
+
+function namedContext(
+  shared: SecureContextOptions,
+  files: CertificateFiles & { readonly serverName: string },
+): SecureContext {
+  try {
+    return createSecureContext(withCertificate(shared, files))
+  } catch (error) {
+    if (error instanceof FileProblem) error.serverName = files.serverName
+    throw error
+  }
+}
+
+function attempt(setting: TlsFileSetting, what: string, options: SecureContextOptions): void {
+  try {
+    createSecureContext(options)
+  } catch (error) {
+    throw new FileProblem(setting, `${what}: ${(error as Error).message}`)
+  }
+}
+
+function readOne(setting: TlsFileSetting, file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new FileProblem(setting, `cannot read ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`)
+  }
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT') return 'there is no such file'
+  if (code === 'EACCES') return 'this account may not read it'
+  if (code === 'EISDIR') return 'it is a directory'
+  return message
+}
+
+/** An empty or half-written file would be taken for no authorities at all, and then nobody would be verified by it. */
+function expectPem(setting: TlsFileSetting, file: string | undefined, content: Buffer, label: string): void {
+  const text = content.toString('latin1')
+  const begins = text.split(`-----BEGIN ${label}-----`).length - 1
+  const ends = text.split(`-----END ${label}-----`).length - 1
+  if (begins === 0 || begins !== ends) {
+    throw new FileProblem(setting, `${file} holds no whole PEM block "${label}"; write it again`)
+  }
+}
+
+function readKeys(file: string, content: Buffer): PreSharedKeys {
+  const parsed = parsePskFile(content.toString('utf8'))
+  if ('problem' in parsed) throw new FileProblem('psk_file', `${file}, line ${parsed.line}: ${parsed.problem}`)
+  return parsed.keys
+}

@@ -1,0 +1,255 @@
+// TLS over sockets that came through the door. A gate belongs to one listener.
+//
+//   welcome ---> handshakes under way ---> onSecure
+//      |            ^        |
+//      '-- line ----'        '--> refused: failed, too slow, no certificate, not believed
+//
+// A handshake costs memory and time before anybody knows who it is for, so there is a bound to how many are under way. Those
+// beyond it wait in line, unread. While somebody waits, a handshake that dawdles is cut off: whoever means it needs
+// two exchanges, and whoever opens connections to say nothing must not keep the others out.
+
+import { hkdfSync } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { createServer, type SecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
+import type { PeerCertificate, StreamCredentials } from './byte-stream.ts'
+import type { ClientAddress, DoorGuest, DoorSocket } from './door.ts'
+import { toPeerCertificate } from './peer-certificate.ts'
+import { loadTlsFiles, stampOf, type TlsMaterial, type TlsProblem } from './tls-files.ts'
+import type { TlsSettings } from './tls-settings.ts'
+
+export interface TlsGateOptions {
+  readonly settings: TlsSettings
+  /** Of the listener: a ticket of one is worth nothing at another, where clients may be verified differently. */
+  readonly name: string
+  /** The same on all shards, so that a client resumes its session on whichever it comes to. 32 random bytes. */
+  readonly ticketSecret: Uint8Array
+  /** Files have changed and are not taken, and then, undefined, that they are again. What was read last stays in force. */
+  onProblem(problem: TlsProblem | undefined): void
+  /** A client was turned away; `why` for the log. */
+  onRefused(client: ClientAddress, why: string): void
+}
+
+export type SecureWelcome = (socket: TLSSocket, client: ClientAddress, credentials: StreamCredentials) => void
+
+export type TlsOpening = { readonly gate: TlsGate } | { readonly problem: TlsProblem }
+
+interface Handshake {
+  readonly raw: DoorSocket
+  readonly client: ClientAddress
+  readonly onSecure: SecureWelcome
+  readonly arrivedAtMs: number
+  key: string
+  beganAtMs: number
+}
+
+const maxHandshakesUnderWay = 512
+/** So long a handshake may take while others wait for its place. */
+const patienceUnderPressureMs = 3_000
+const sweepMs = 1_000
+const filesLookedAtMs = 5_000
+const ticketKeyBytes = 48
+
+const ignore = (): void => {}
+
+export class TlsGate {
+  readonly #options: TlsGateOptions
+  readonly #server: Server
+  /** Handshakes under way by the addresses at both ends, in order of beginning. */
+  readonly #underWay: Map<string, Handshake>
+  readonly #line: Set<Handshake>
+  /** Whose key a client has shown to know. */
+  readonly #identities: WeakMap<TLSSocket, string>
+  readonly #filesTimer: NodeJS.Timeout
+  #sweepTimer: NodeJS.Timeout | undefined
+  #material: TlsMaterial
+  /** Of the files that the material was read from. */
+  #stamp: string
+  #problem: TlsProblem | undefined
+  #isClosed: boolean
+
+  /** Reads the files. The problem names the setting that is wrong. */
+  static open(options: TlsGateOptions): TlsOpening {
+    const loading = loadTlsFiles(options.settings, (trust) => ticketKeys(options, trust))
+    return 'problem' in loading ? loading : { gate: new TlsGate(options, loading.material) }
+  }
+
+  private constructor(options: TlsGateOptions, material: TlsMaterial) {
+    this.#options = options
+    this.#material = material
+    this.#underWay = new Map()
+    this.#line = new Set()
+    this.#sweepTimer = undefined
+    this.#stamp = ''
+    this.#problem = undefined
+    this.#isClosed = false
+    this.#identities = new WeakMap()
+    this.#server = createServer(this.#serverOptions())
+    this.#server.on('secureConnection', (socket) => this.#isSecure(socket))
+    this.#server.on('tlsClientError', (error, socket) => this.#hasFailed(error, socket))
+    this.#filesTimer = setInterval(() => void this.reload(), filesLookedAtMs).unref()
+  }
+
+  /** Begins the handshake, or has it wait in line. `onSecure` is called when it is done and the client is believed. */
+  welcome(raw: DoorSocket, client: ClientAddress, onSecure: SecureWelcome): void {
+    const handshake = { raw, client, onSecure, arrivedAtMs: performance.now(), key: '', beganAtMs: 0 }
+    this.#sweepTimer ??= setInterval(() => this.#sweep(), sweepMs).unref()
+    if (this.#underWay.size < maxHandshakesUnderWay) return this.#begin(handshake)
+    raw.pause()
+    this.#line.add(handshake)
+    raw.once('close', () => this.#line.delete(handshake))
+  }
+
+  /** Looks at the files. Who is connected stays; what cannot be used is told and leaves everything as it was. */
+  async reload(): Promise<void> {
+    const stamp = await stampOf(this.#options.settings)
+    if (stamp === this.#stamp || this.#isClosed) return
+    const loading = loadTlsFiles(this.#options.settings, (trust) => ticketKeys(this.#options, trust))
+    if ('problem' in loading) return this.#noteProblem(loading.problem)
+    this.#noteProblem(undefined)
+    this.#stamp = stamp
+    this.#material = loading.material
+    this.#server.setSecureContext(loading.material.options)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearInterval(this.#filesTimer)
+    clearInterval(this.#sweepTimer)
+    for (const { raw } of [...this.#underWay.values(), ...this.#line]) raw.destroy()
+  }
+
+  #noteProblem(problem: TlsProblem | undefined): void {
+    if (problem?.message === this.#problem?.message) return
+    this.#problem = problem
+    this.#options.onProblem(problem)
+  }
+
+  #serverOptions(): TlsOptions {
+    const { settings } = this.#options
+    return {
+      ...this.#material.options,
+      requestCert: settings.verifyPeer,
+      // With a key nobody needs a certificate, so who is believed is decided below.
+      rejectUnauthorized: false,
+      // Ours is counted from the arrival and does not begin anew with each byte: this one only must not come before.
+      handshakeTimeout: settings.handshakeTimeoutMs * 2,
+      ...(settings.byServerName.length === 0
+        ? {}
+        : { SNICallback: (name, done) => done(null, contextFor(this.#material.byServerName, name)) }),
+      ...(settings.pskFile === undefined ? {} : { pskCallback: (socket, identity) => this.#keyOf(socket, identity) }),
+    }
+  }
+
+  #keyOf(socket: TLSSocket, identity: string): Buffer | null {
+    const key = this.#material.keys.get(identity)
+    if (key === undefined) return null
+    this.#identities.set(socket, identity)
+    return key
+  }
+
+  #begin(handshake: Handshake): void {
+    const { raw } = handshake
+    handshake.beganAtMs = performance.now()
+    handshake.key = endsOf(raw)
+    // It has gone while it waited: nothing tells it from others that have.
+    if (raw.remotePort === undefined) return void raw.destroy()
+    this.#underWay.set(handshake.key, handshake)
+    raw.guest = new HandshakeGuest(() => this.#leaves(handshake))
+    this.#server.emit('connection', raw)
+  }
+
+  /** The handshake is over, well or not. */
+  #leaves(handshake: Handshake): void {
+    if (!this.#underWay.delete(handshake.key)) return
+    for (const next of this.#line) {
+      this.#line.delete(next)
+      if (next.raw.destroyed) continue
+      next.raw.resume()
+      this.#begin(next)
+      break
+    }
+    if (this.#underWay.size > 0) return
+    clearInterval(this.#sweepTimer)
+    this.#sweepTimer = undefined
+  }
+
+  #isSecure(socket: TLSSocket): void {
+    const handshake = this.#underWay.get(endsOf(socket))
+    // It is gone already: what it had here went with its socket.
+    if (handshake === undefined) return void socket.destroy()
+    handshake.raw.guest = undefined
+    this.#leaves(handshake)
+    const credentials = { certificate: certificateOf(socket), pskIdentity: this.#identities.get(socket) }
+    const why = this.#reasonToRefuse(socket, credentials)
+    if (why === undefined) return handshake.onSecure(socket, handshake.client, credentials)
+    socket.on('error', ignore)
+    socket.destroy()
+    this.#options.onRefused(handshake.client, why)
+  }
+
+  /** A certificate that is shown must be good; whether one must be shown is a setting. A pre-shared key is as good as one. */
+  #reasonToRefuse(socket: TLSSocket, { certificate, pskIdentity }: StreamCredentials): string | undefined {
+    const { verifyPeer, failIfNoPeerCertificate } = this.#options.settings
+    if (!verifyPeer) return undefined
+    if (certificate !== undefined) {
+      return socket.authorized ? undefined : `its certificate is not believed: ${String(socket.authorizationError)}`
+    }
+    return failIfNoPeerCertificate && pskIdentity === undefined ? 'it has shown no certificate' : undefined
+  }
+
+  #hasFailed(error: Error, socket: TLSSocket): void {
+    const handshake = this.#underWay.get(endsOf(socket))
+    socket.destroy()
+    if (handshake !== undefined) this.#refuse(handshake, error.message)
+  }
+
+  #refuse(handshake: Handshake, why: string): void {
+    handshake.raw.destroy()
+    this.#leaves(handshake)
+    this.#options.onRefused(handshake.client, why)
+  }
+
+  #sweep(): void {
+    const nowMs = performance.now()
+    const { handshakeTimeoutMs } = this.#options.settings
+    const isCrowded = this.#line.size > 0
+    for (const handshake of [...this.#line, ...this.#underWay.values()]) {
+      const isLate = nowMs - handshake.arrivedAtMs >= handshakeTimeoutMs
+      const isInTheWay = isCrowded && handshake.beganAtMs > 0 && nowMs - handshake.beganAtMs >= patienceUnderPressureMs
+      if (isLate || isInTheWay) this.#refuse(handshake, 'its handshake took too long')
+    }
+  }
+}
+
+/** While a handshake is under way its socket's end is the handshake's end, whoever ended it. */
+class HandshakeGuest implements DoorGuest {
+  readonly noteClosed: () => void
+
+  constructor(noteClosed: () => void) {
+    this.noteClosed = noteClosed
+  }
+
+  noteError(): void {
+    // The gate hears of it from the TLS socket as well.
+  }
+}
+
+/** `socket` has the same before and behind TLS. */
+function endsOf(socket: Socket): string {
+  return `${socket.remoteAddress} ${socket.remotePort} ${socket.localAddress} ${socket.localPort}`
+}
+
+function certificateOf(socket: TLSSocket): PeerCertificate | undefined {
+  const certificate = socket.getPeerX509Certificate()
+  return certificate === undefined ? undefined : toPeerCertificate(certificate)
+}
+
+/** `*.example.org` stands for one level; the whole name counts more. */
+function contextFor(contexts: ReadonlyMap<string, SecureContext>, serverName: string): SecureContext | undefined {
+  const name = serverName.toLowerCase()
+  return contexts.get(name) ?? contexts.get(name.replace(/^[^.]+/, '*'))
+}
+
+function ticketKeys({ ticketSecret, name }: TlsGateOptions, trust: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', ticketSecret, trust, `tickets of listener ${name}`, ticketKeyBytes))
+}
