@@ -1,0 +1,105 @@
+// 100,000 topics in use, and 1,000 subscribe and unsubscribe a second beside the traffic: what do they cost it?
+//
+//   node bench/churn/churn.ts [--topics 100000] [--per-second 1000] [--seconds 20] [--broker mosquitto]
+//
+// One publisher goes round all topics as fast as one subscriber (to everything) takes them: QoS 0, at most so many
+// under way. Meanwhile another client subscribes and unsubscribes: to single topics, then to filters that match a
+// thousandth of them.
+
+import { parseArgs } from 'node:util'
+import { setTimeout as pause } from 'node:timers/promises'
+import { chosenBroker, pinSelf, startBroker } from '../load/brokers.ts'
+import { publishFrame, subscribeFrame } from '../load/frames.ts'
+import { openClient, openSubscriber } from '../load/open-client.ts'
+import { residentKib } from '../load/process-facts.ts'
+import { number, printTable } from '../load/table.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    topics: { type: 'string', default: '100000' },
+    'per-second': { type: 'string', default: '1000' },
+    seconds: { type: 'string', default: '20' },
+    broker: { type: 'string' },
+  },
+})
+
+const topics = Number(options.topics)
+const perSecond = Number(options['per-second'])
+const seconds = Number(options.seconds)
+const window = 4_000
+const framesPerWrite = 500
+const tickMs = 20
+const payload = Buffer.alloc(64, 'c')
+const topicOf = (index: number): string => `churn/${index % 1_000}/${index}`
+
+pinSelf()
+const broker = await startBroker(chosenBroker(options.broker, ['log.level=error']))
+try {
+  let received = 0
+  const subscriber = await openSubscriber(
+    { port: broker.port, clientId: 'everything', filters: ['churn/#'], qos: 0 },
+    { delivered: (_, messages) => (received += messages) },
+  )
+  const publisher = await openClient({ port: broker.port, clientId: 'publisher' })
+  const changer = await openClient({ port: broker.port, clientId: 'changer' })
+  const frames = Array.from({ length: topics }, (_, index) =>
+    publishFrame({ version: 4, topic: topicOf(index), qos: 0, packetId: 0, payload }),
+  )
+  const batches: Buffer[] = []
+  for (let at = 0; at < topics; at += framesPerWrite) batches.push(Buffer.concat(frames.slice(at, at + framesPerWrite)))
+
+  await run(seconds, undefined)
+  const rows: string[][] = []
+  const alone = await run(seconds, undefined)
+  for (const [name, filterOf] of [
+    ['single topics', topicOf],
+    ['a thousandth of the topics each', (index: number) => `churn/${index % 1_000}/+`],
+  ] as const) {
+    const beside = await run(seconds, filterOf)
+    rows.push([name, number(beside), number(alone), `${number(beside / alone, 2)}x`])
+  }
+  printTable(['subscribed and unsubscribed', 'messages/s', 'without', ''], rows)
+  console.log(`the broker uses ${number((residentKib(broker.pid) ?? NaN) / 1_024, 1)} MiB`)
+  for (const client of [subscriber, publisher, changer]) client.close()
+
+  /** Messages a second that arrived. */
+  async function run(lengthSeconds: number, filterOf: ((index: number) => string) | undefined): Promise<number> {
+    const startedMs = performance.now()
+    const before = received
+    let sent = received
+    let batch = 0
+    let changes = 0
+    while (performance.now() - startedMs < lengthSeconds * 1_000) {
+      if (filterOf !== undefined) {
+        for (const due = ((performance.now() - startedMs) / 1_000) * perSecond; changes < due; changes++) {
+          const filter = filterOf(changes * 37)
+          changer.write(subscribeFrame({ version: 4, packetId: (changes % 30_000) + 1, filters: [filter], qos: 0 }))
+          changer.write(unsubscribeFrame((changes % 30_000) + 30_001, filter))
+        }
+      }
+      while (sent - received < window) {
+        publisher.write(batches[batch])
+        batch = (batch + 1) % batches.length
+        sent += framesPerWrite
+      }
+      await nextTurn()
+    }
+    const rate = (received - before) / ((performance.now() - startedMs) / 1_000)
+    await pause(tickMs * 10)
+    return rate
+  }
+} finally {
+  await broker.stop()
+}
+
+function unsubscribeFrame(packetId: number, filter: string): Buffer {
+  const text = Buffer.from(filter)
+  const head = [0xa2, text.length + 4, packetId >> 8, packetId & 255, text.length >> 8, text.length & 255]
+  return Buffer.concat([Buffer.from(head), text])
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}

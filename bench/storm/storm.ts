@@ -1,0 +1,127 @@
+// Thousands of clients that all lose their connection and come back at once, again and again.
+//
+//   node bench/storm/storm.ts [--connections 16000] [--storms 5] [--same-id-clients 1000] [--broker mosquitto]
+//
+// Every client has a stored session with one subscription. Each storm ends when all are back. At the end many clients
+// fight for one client id, of which exactly one may be left.
+
+import { parseArgs } from 'node:util'
+import { setTimeout as pause } from 'node:timers/promises'
+import { chosenBroker, pinSelf, startBroker } from '../load/brokers.ts'
+import { connectFrame, subscribeFrame } from '../load/frames.ts'
+import { HealthyProbe } from '../load/healthy-probe.ts'
+import { LoadClient } from '../load/load-client.ts'
+import { residentKib } from '../load/process-facts.ts'
+import { number, printTable } from '../load/table.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    connections: { type: 'string', default: '16000' },
+    storms: { type: 'string', default: '5' },
+    'same-id-clients': { type: 'string', default: '1000' },
+    broker: { type: 'string' },
+  },
+})
+
+const connections = Number(options.connections)
+const rows: string[][] = []
+const settleMs = 3_000
+
+pinSelf()
+const broker = await startBroker(chosenBroker(options.broker, ['log.level=error']))
+try {
+  const probe = await HealthyProbe.open(broker.port)
+  await pause(2_000)
+  note('before', undefined)
+  let clients: LoadClient[] = []
+  for (let storm = 0; storm <= Number(options.storms); storm++) {
+    const startedMs = performance.now()
+    for (const client of clients) client.close()
+    clients = await openAll((index) => `storm-${index}`, connections, storm === 0)
+    note(storm === 0 ? 'all are there' : `storm ${storm}`, performance.now() - startedMs)
+    await pause(settleMs)
+  }
+  for (const client of clients) client.close()
+  const startedMs = performance.now()
+  const left = await fightForOneId(Number(options['same-id-clients']))
+  note(`${options['same-id-clients']} with one id: ${left} left`, performance.now() - startedMs)
+  await pause(10_000)
+  note('10 s after', undefined)
+  printTable(['', 'seconds', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'not come back'], rows)
+  probe.close()
+
+  function note(what: string, tookMs: number | undefined): void {
+    const seconds = tookMs === undefined ? '' : number(tookMs / 1_000, 2)
+    rows.push([what, seconds, number((residentKib(broker.pid) ?? NaN) / 1_024, 1), ...probe.take()])
+    console.log(rows.at(-1)?.join('  '))
+  }
+} finally {
+  await broker.stop()
+}
+
+/** All at once: no client waits for another. */
+function openAll(nameOf: (index: number) => string, count: number, subscribes: boolean): Promise<LoadClient[]> {
+  return new Promise((resolve, reject) => {
+    let ready = 0
+    const isReady = (): void => {
+      ready++
+      if (ready === count) resolve(clients)
+    }
+    const clients = Array.from({ length: count }, (_, index) => {
+      const client: LoadClient = new LoadClient(
+        index,
+        4,
+        { host: '127.0.0.1', port: broker.port },
+        {
+          connected: () => {
+            if (!subscribes) return isReady()
+            client.write(subscribeFrame({ version: 4, packetId: 1, filters: [`storm/${index}/#`], qos: 1 }))
+          },
+          subscribed: isReady,
+          delivered: () => {},
+          acknowledged: () => {},
+          look: undefined,
+          failed: (_, reason) => reject(new Error(`client ${index}: ${reason}`)),
+        },
+      )
+      client.write(connectFrame({ version: 4, clientId: nameOf(index), persistent: true }))
+      return client
+    })
+  })
+}
+
+/** How many connections are left when nothing happens any more. */
+async function fightForOneId(count: number): Promise<number> {
+  let open = 0
+  let changedAtMs = performance.now()
+  const change = (by: number): void => {
+    open += by
+    changedAtMs = performance.now()
+  }
+  const clients = Array.from({ length: count }, (_, index) => {
+    let isIn = false
+    const client = new LoadClient(
+      index,
+      4,
+      { host: '127.0.0.1', port: broker.port },
+      {
+        connected: () => {
+          isIn = true
+          change(1)
+        },
+        subscribed: () => {},
+        delivered: () => {},
+        acknowledged: () => {},
+        look: undefined,
+        failed: () => {
+          if (isIn) change(-1)
+        },
+      },
+    )
+    client.write(connectFrame({ version: 4, clientId: 'the-one', persistent: true }))
+    return client
+  })
+  while (performance.now() - changedAtMs < 1_000) await pause(100)
+  for (const client of clients) client.close()
+  return open
+}
