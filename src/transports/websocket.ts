@@ -14,6 +14,7 @@ import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import type { ByteStream, Listener, StreamCredentials } from './byte-stream.ts'
 import { type ClientAddress, type DoorOptions, openDoor } from './door.ts'
+import type { TlsGate } from './tls-gate.ts'
 import { judgeUpgrade, pathOf, preferredSubprotocol, type UpgradeRules } from './upgrade-request.ts'
 
 /** A connection that has come through the door, and through TLS where that is asked for. */
@@ -33,7 +34,11 @@ export interface WebSocketOptions extends UpgradeRules {
   onRefused?(reason: 'bad-beginning', why: string): void
 }
 
-export type WebSocketListenOptions = WebSocketOptions & DoorOptions
+export type WebSocketListenOptions = WebSocketOptions &
+  DoorOptions & {
+    /** Everything goes through TLS first, and clients are verified there as they are without WebSocket. */
+    readonly tls?: TlsGate | undefined
+  }
 
 const normalClosure = 1_000
 const unsupportedData = 1_003
@@ -174,9 +179,21 @@ class WebSocketStream implements ByteStream {
 }
 
 /** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
-export function listenWebSocket(options: WebSocketListenOptions): Promise<Listener> {
+export async function listenWebSocket(options: WebSocketListenOptions): Promise<Listener> {
+  const { tls } = options
   const gate = new WebSocketGate(options)
-  return openDoor(options, (socket, client) => gate.welcome({ ...client, socket, credentials: undefined }))
+  const door = await openDoor(options, (raw, address) => {
+    if (tls === undefined) return gate.welcome({ ...address, socket: raw, credentials: undefined })
+    tls.welcome(raw, address, (socket, client, credentials) => gate.welcome({ ...client, socket, credentials }))
+  })
+  return {
+    host: door.host,
+    port: door.port,
+    close(): Promise<void> {
+      tls?.close()
+      return door.close()
+    },
+  }
 }
 
 /** A socket that has not become a WebSocket yet. */

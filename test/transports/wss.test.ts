@@ -1,0 +1,170 @@
+// WebSocket behind TLS: whoever is to be verified is verified here as well.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { connect, type ConnectionOptions } from 'node:tls'
+import {
+  type ByteStream,
+  ConnectionBudget,
+  type Listener,
+  listenWebSocket,
+  TlsGate,
+  type TlsSettings,
+} from '../../src/transports/index.ts'
+import { Authority } from './certificates.ts'
+import { Happenings } from './happenings.ts'
+import { binary, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
+import { closed, path, received, written } from './websocket-stage.ts'
+
+interface SecureStage {
+  readonly listener: Listener
+  readonly authority: Authority
+  readonly budget: ConnectionBudget
+  readonly streams: Happenings<ByteStream>
+  readonly refusals: Happenings<string>
+  peer(options?: ConnectionOptions): WebSocketPeer
+}
+
+async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}): Promise<SecureStage> {
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-wss-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const authority = new Authority('plant')
+  const { certificate, key } = authority.issue('broker', { hostNames: ['localhost'] })
+  const files = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem'), keyPassword: undefined }
+  const caFile = join(folder, 'ca.pem')
+  await Promise.all([
+    writeFile(files.certFile, certificate),
+    writeFile(files.keyFile, key),
+    writeFile(caFile, authority.certificate),
+  ])
+  const streams = new Happenings<ByteStream>()
+  const refusals = new Happenings<string>()
+  const opening = TlsGate.open({
+    settings: {
+      certificate: files,
+      byServerName: [],
+      caFile,
+      crlFile: undefined,
+      verifyPeer: false,
+      failIfNoPeerCertificate: false,
+      minVersion: 'TLSv1.2',
+      maxVersion: 'TLSv1.3',
+      ciphers: undefined,
+      pskFile: undefined,
+      handshakeTimeoutMs: 5_000,
+      ...wishes,
+    },
+    name: 'wss:default',
+    ticketSecret: Buffer.alloc(32),
+    onProblem: (problem) => assert.equal(problem, undefined),
+    onRefused: (_, why) => refusals.add(why),
+  })
+  assert.ok('gate' in opening)
+  const budget = new ConnectionBudget(100)
+  const listener = await listenWebSocket({
+    host: '127.0.0.1',
+    port: 0,
+    budget,
+    tls: opening.gate,
+    path,
+    allowedOrigins: [],
+    isLoopback: true,
+    failsWithoutSubprotocol: true,
+    addressHeader: undefined,
+    maxMessageBytes: 1_048_576,
+    upgradeTimeoutMs: 5_000,
+    onStream: (stream) => streams.add(stream),
+  })
+  const peers: WebSocketPeer[] = []
+  t.after(async () => {
+    for (const { socket } of peers) socket.destroy()
+    await listener.close()
+  })
+  const peer = (options: ConnectionOptions = {}): WebSocketPeer => {
+    const { port } = listener
+    const made = new WebSocketPeer(
+      connect({ port, host: '127.0.0.1', servername: 'localhost', ca: authority.certificate, ...options }),
+    )
+    peers.push(made)
+    return made
+  }
+  return { listener, authority, budget, streams, refusals, peer }
+}
+
+test('bytes go both ways, and nobody has to show a certificate who is not asked for one', async (t) => {
+  const stage = await openSecureStage(t)
+  const peer = stage.peer()
+  assert.match(await peer.request(upgradeRequest(path)), /^HTTP\/1\.1 101/)
+  const stream = await stage.streams.next()
+  assert.equal(stream.remoteAddress, '127.0.0.1')
+  assert.equal(stream.remotePort, peer.socket.localPort)
+  assert.equal(stream.credentials?.certificate, undefined)
+  const chunks = received(stream)
+  peer.send(binary('in secret'))
+  assert.equal(await chunks.next(), 'in secret')
+  await written(stream, Buffer.alloc(200_000, 7))
+  assert.equal((await peer.nextFrame()).payload.length, 200_000)
+
+  assert.equal(stage.budget.taken, 1)
+  const end = closed(stream)
+  peer.socket.destroy()
+  await end
+  assert.equal(stage.budget.taken, 0)
+})
+
+const strict = { verifyPeer: true, failIfNoPeerCertificate: true }
+
+test('a client certificate is verified as over plain TLS, and its fields are those of the stream', async (t) => {
+  const stage = await openSecureStage(t, strict)
+  const { certificate, key } = stage.authority.issue('device-7', {
+    subject: [
+      ['O', 'Plant'],
+      ['CN', 'device-7'],
+    ],
+  })
+  const peer = stage.peer({ cert: certificate, key })
+  assert.match(await peer.request(upgradeRequest(path)), /^HTTP\/1\.1 101/)
+  const { credentials } = await stage.streams.next()
+  assert.equal(credentials?.certificate?.commonName, 'device-7')
+  assert.equal(credentials?.certificate?.subject, 'CN=device-7,O=Plant')
+})
+
+test('without a certificate that is asked for, or with one of a stranger, there is no answer to any request', async (t) => {
+  const stage = await openSecureStage(t, strict)
+  const stranger = new Authority('elsewhere').issue('device-7')
+  for (const shown of [{}, { cert: stranger.certificate, key: stranger.key }]) {
+    const peer = stage.peer(shown)
+    peer.socket.on('data', () => assert.fail('nothing is said to it'))
+    peer.socket.write(upgradeRequest(path))
+    await peer.ended
+    assert.match(await stage.refusals.next(), /certificate/)
+  }
+  assert.equal(stage.streams.left, 0)
+})
+
+test('HTTP in the clear is not heard', async (t) => {
+  const stage = await openSecureStage(t)
+  const peer = await WebSocketPeer.connect(stage.listener.port)
+  peer.socket.write(upgradeRequest(path))
+  await peer.ended
+  await stage.refusals.next()
+  assert.equal(stage.streams.left, 0)
+})
+
+test('a closed listener takes nobody in and leaves its open streams alone', async (t) => {
+  const stage = await openSecureStage(t)
+  const peer = stage.peer()
+  await peer.request(upgradeRequest(path))
+  const stream = await stage.streams.next()
+  await stage.listener.close()
+  const late = stage.peer()
+  const [error] = await once(late.socket, 'error')
+  assert.match(String(error), /ECONNREFUSED/)
+  const chunks = received(stream)
+  peer.send(binary('still here'))
+  assert.equal(await chunks.next(), 'still here')
+})
