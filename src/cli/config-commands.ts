@@ -9,7 +9,7 @@ import {
   type Fault,
   type Warning,
 } from '../config/index.ts'
-import { includeReader, readConfigFile } from './config-files.ts'
+import { includeReader, namedFileReader, readConfigFile } from './config-files.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
 export interface CheckRequest {
@@ -46,7 +46,14 @@ function findFaults({ file, environment }: CheckRequest): Findings {
     return { faults: [{ file, line: 0, column: 0, key: '', message: source.error, hint }], warnings: [] }
   }
   const { text } = source
-  const loaded = loadConfig({ text, file, overrides: [], readInclude: includeReader(file), environment })
+  const loaded = loadConfig({
+    text,
+    file,
+    overrides: [],
+    readInclude: includeReader(file),
+    readFile: namedFileReader(file),
+    environment,
+  })
   return 'faults' in loaded ? { faults: loaded.faults, warnings: [] } : { faults: [], warnings: loaded.warnings }
 }
 

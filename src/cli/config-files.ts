@@ -37,6 +37,12 @@ export function includeReader(file: string): (path: string, from: string) => Fil
   }
 }
 
+/** A reader of files that settings name: from the folder of the configuration on, or without one from where we are. */
+export function namedFileReader(file: string | undefined): (path: string) => FileText {
+  const folder = file === undefined ? '.' : dirname(resolve(file))
+  return (path) => readConfigFile(resolve(folder, path))
+}
+
 function isBelow(path: string, folder: string): boolean {
   const way = relative(folder, path)
   return way !== '' && !way.startsWith('..') && !isAbsolute(way)

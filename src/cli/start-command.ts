@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { differences, type Fault, formatFault, type GodwitConfig, loadConfig, type Warning } from '../config/index.ts'
 import { type Installation, type RunningNode, startNode } from '../node/index.ts'
 import { banner } from './banner.ts'
-import { includeReader, readConfigFile } from './config-files.ts'
+import { includeReader, namedFileReader, readConfigFile } from './config-files.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
 export interface StartOptions {
@@ -60,6 +60,7 @@ function readConfiguration(options: StartOptions, program: Program): Configured 
     text: source.text,
     overrides: options.set,
     environment: process.env,
+    readFile: namedFileReader(file),
     ...(file === undefined ? {} : { file, readInclude: includeReader(file) }),
   })
   if ('faults' in loaded) return { problems: loaded.faults.map(formatFault), exitCode: exitCodeOf(loaded.faults) }

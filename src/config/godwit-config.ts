@@ -1,5 +1,6 @@
 // The configuration as the rest of the program uses it: names and units of the house, nothing left to parse.
 
+import type { AclRule } from './acl/acl-rule.ts'
 import type { HeldSetting } from './check/check-settings.ts'
 import type { SettingValues } from './settings/root.ts'
 
@@ -84,6 +85,22 @@ export interface LogConfig {
 export interface AuthConfig {
   /** undefined: it depends on the profile and on where the client comes from. */
   readonly allowAnonymous: boolean | undefined
+  readonly acl: AclConfig
+}
+
+/** What clients may do once they are in. */
+export interface AclConfig {
+  /** Those of the configuration, and behind them those of the file. */
+  readonly rules: readonly AclRule[]
+  /** As it was written. */
+  readonly file: string | undefined
+  readonly noMatch: 'allow' | 'deny'
+  readonly denyAction: 'ignore' | 'disconnect'
+  /** A service decides where no rule does. */
+  readonly asksService: boolean
+  /** Answers of the service remembered for one client. */
+  readonly maxVerdicts: number
+  readonly verdictTtlMs: number
 }
 
 export interface LimitsConfig {
@@ -111,8 +128,12 @@ export interface GodwitConfig {
 const bytesPerKibibyte = 1_024
 const msPerSecond = 1_000
 
-/** Makes the typed configuration of checked values. */
-export function toGodwitConfig(values: SettingValues, held: ReadonlyMap<string, HeldSetting>): GodwitConfig {
+/** Makes the typed configuration of checked values. `aclFileRules`: what the file that `auth.acl.file` names says. */
+export function toGodwitConfig(
+  values: SettingValues,
+  held: ReadonlyMap<string, HeldSetting>,
+  aclFileRules: readonly AclRule[],
+): GodwitConfig {
   const { node, auth, limits, mqtt, storage } = values
   return {
     node: {
@@ -126,7 +147,7 @@ export function toGodwitConfig(values: SettingValues, held: ReadonlyMap<string, 
     storage: { sync: storage.sync, syncIntervalMs: storage.sync_interval },
     listeners: toListeners(values.listeners),
     log: toLogConfig(values.log),
-    auth: { allowAnonymous: auth.allow_anonymous },
+    auth: { allowAnonymous: auth.allow_anonymous, acl: toAclConfig(values, aclFileRules) },
     limits: { maxConnections: limits.max_connections },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
@@ -194,6 +215,23 @@ function isDefaultListenerThere(listeners: SettingValues['listeners']): boolean 
   // Whoever describes only TLS does not want an open port beside it.
   const isAnyDescribed = [tcp, ssl, ws, wss, quic].some((kind) => kind.isSet)
   return !isAnyDescribed || tcp.isSetItself
+}
+
+function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[]): AclConfig {
+  const { acl, cache, http_auth: service } = auth
+  const asksService = service.acl_req.url !== undefined
+  // Whoever has begun to say what is allowed has not allowed the rest by leaving it out.
+  const isAnythingSaid = acl.rules.length > 0 || acl.file !== undefined || asksService
+  const unsaid = node.security_profile === 'hardened' && isAnythingSaid ? 'deny' : 'allow'
+  return {
+    rules: [...acl.rules, ...fileRules],
+    file: acl.file,
+    noMatch: auth.no_match ?? unsaid,
+    denyAction: auth.deny_action,
+    asksService,
+    maxVerdicts: cache.max_size,
+    verdictTtlMs: service.cache_ttl > 0 ? service.cache_ttl : cache.ttl,
+  }
 }
 
 function toLogConfig(log: SettingValues['log']): LogConfig {

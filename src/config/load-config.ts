@@ -1,5 +1,7 @@
 // Text and overrides in, a whole configuration out: defaults, under the file, under `--set`.
 
+import type { AclRule } from './acl/acl-rule.ts'
+import { readAclFile } from './acl/read-acl-file.ts'
 import { checkListeners } from './check/check-together.ts'
 import { checkSettings } from './check/check-settings.ts'
 import { faultAt, type Fault, type Warning } from './faults.ts'
@@ -8,7 +10,7 @@ import type { IncludeReader } from './hocon/parse-document.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { parseOverride } from './hocon/parse-override.ts'
 import type { Environment } from './hocon/resolve.ts'
-import type { ConfigObject, ConfigValue } from './hocon/values.ts'
+import type { ConfigObject, ConfigValue, Position } from './hocon/values.ts'
 import { root } from './settings/root.ts'
 
 export interface ConfigSources {
@@ -20,9 +22,14 @@ export interface ConfigSources {
   readonly overrides: readonly string[]
   /** Reads included files, and decides which may be read. Without it includes are refused. */
   readonly readInclude?: IncludeReader | undefined
+  /** Reads files that settings name, from the folder of the configuration on. Without it a file that is named is a fault. */
+  readonly readFile?: FileReader | undefined
   /** What substitutions may fall back to. Without it nothing outside the text is seen. */
   readonly environment?: Environment | undefined
 }
+
+/** The text of a file, or a sentence that says why there is none. */
+export type FileReader = (path: string) => { readonly text: string } | { readonly error: string }
 
 export type LoadedConfig =
   | { readonly config: GodwitConfig; readonly warnings: readonly Warning[] }
@@ -46,10 +53,35 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   }
   const checked = checkSettings(root, values)
   faults.push(...checked.faults)
-  const config = toGodwitConfig(checked.values, checked.held)
+  const aclFile = readNamedAclFile(checked.values.auth.acl.file, checked.places, sources.readFile)
+  faults.push(...aclFile.faults)
+  const config = toGodwitConfig(checked.values, checked.held, aclFile.rules)
   faults.push(...checkListeners(config.listeners, checked.places))
   if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
   return { config, warnings: inOrderOfWriting([...checked.warnings, ...warnOfNoListener(config)], file) }
+}
+
+interface NamedAclFile {
+  readonly rules: readonly AclRule[]
+  readonly faults: readonly Fault[]
+}
+
+/** A file of rules that is named counts whole or the configuration does not: nobody is let do more by a slip in it. */
+function readNamedAclFile(
+  path: string | undefined,
+  places: ReadonlyMap<string, Position>,
+  readFile: FileReader | undefined,
+): NamedAclFile {
+  if (path === undefined) return { rules: [], faults: [] }
+  const found = readFile === undefined ? { error: 'no files can be read here' } : readFile(path)
+  if ('error' in found) {
+    const key = 'auth.acl.file'
+    const at = places.get(key) ?? { file: 'defaults', line: 0, column: 0 }
+    const hint = 'name a file that can be read, or take the setting out'
+    return { rules: [], faults: [faultAt(at, key, `${path} cannot be read: ${found.error}`, hint)] }
+  }
+  const read = readAclFile(found.text, path)
+  return 'faults' in read ? { rules: [], faults: read.faults } : { rules: read.rules, faults: [] }
 }
 
 /** By line: those of the main file first, then those of included files; what stands in no file goes last. */

@@ -1,32 +1,12 @@
 // auth and http_server: who may do what, as a client and as an administrator.
 
-import { listOf, record, textMap } from '../schema/collections.ts'
+import { textMap } from '../schema/collections.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { namedSection, section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
+import { acl, denyAction, noMatch, verdictCache } from './acl.ts'
 
 const dayMs = 86_400_000
-
-/** Whom a rule is about. */
-const whom = {
-  username: text(),
-  clientid: text(),
-  ipaddr: text(),
-  ipaddrs: listOf(text()),
-}
-
-const aclRule = record(
-  'a rule',
-  {
-    permit: choice(['allow', 'deny']),
-    action: choice(['publish', 'subscribe', 'pubsub']),
-    topics: listOf(text()),
-    ...whom,
-    and: listOf(record('a condition', whom)),
-    or: listOf(record('a condition', whom)),
-  },
-  ['permit'],
-)
 
 function requestSection(description: string) {
   return section(description, {
@@ -63,45 +43,17 @@ export const auth = section('Who may connect, publish and subscribe.', {
     takes: 'on-next-connect',
     defaultWords: 'hardened: yes from this machine, no from elsewhere; legacy: yes',
   }),
-  no_match: setting(choice(['allow', 'deny']), 'allow', {
-    description: 'What holds where no rule says anything.',
-    takes: 'at-once',
-    engine: 'none yet',
-  }),
-  deny_action: setting(choice(['ignore', 'disconnect']), 'ignore', {
-    description: 'What happens to a client that does what it may not: the message is dropped, or the connection ends.',
-    takes: 'at-once',
-    engine: 'none yet',
-  }),
+  no_match: noMatch,
+  deny_action: denyAction,
   password: namedSection('User names with their passwords, mostly in a file of their own by include.', {
     entries: {},
     placeholder: 'username',
     named: setting(text(), '', { description: 'The password of this user.', isSecret: true, takes: 'on-next-connect' }),
     engine: 'none yet',
   }),
-  acl: section(
-    'Rules about topics, mostly in a file of their own by include.',
-    {
-      rules: setting(listOf(aclRule), [], {
-        description:
-          'Each rule says permit (allow or deny), action (publish, subscribe or pubsub), topics, and whom it is about: username, clientid, ' +
-          'ipaddr, ipaddrs, and or or with several of these. The first that fits counts.',
-        takes: 'at-once',
-      }),
-    },
-    { engine: 'none yet' },
-  ),
+  acl,
   http_auth: httpAuth,
-  cache: section(
-    'How long verdicts are remembered.',
-    {
-      max_size: setting(integer({ min: 0, max: 1_000_000 }), 32, {
-        description: 'Verdicts remembered for one client.',
-      }),
-      ttl: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 60_000, { description: 'How long a verdict holds.' }),
-    },
-    { engine: 'none yet' },
-  ),
+  cache: verdictCache,
 })
 
 export const httpServer = section(

@@ -1,0 +1,231 @@
+// What clients may do, as the core asks for it: see `Permissions`. Every question goes the same way, until somebody knows:
+//
+//   superuser -> token -> stored rules -> rules of the configuration -> a service elsewhere -> no_match
+//
+// and `explain` tells at which station it ended.
+
+import type { AclRule } from '../../config/index.ts'
+import type { AccessRecord, AccessRecordKey, Identity, Permission, Permissions } from '../../core/index.ts'
+import type { Topic, TopicFilter } from '../../protocol/index.ts'
+import { Search, type Action, type Decision } from './compiled-rule.ts'
+import { RuleBook } from './rule-book.ts'
+import type { RuleList } from './rule-list.ts'
+import { ServiceVerdicts, type ServiceAnswer } from './service-verdicts.ts'
+import { speakerOf, type Caller, type Speaker } from './speaker.ts'
+import { StoredRules } from './stored-rules.ts'
+import { TokenGrants } from './token-grants.ts'
+
+/** What of the configuration decides what clients may do. Plain data. */
+export interface RuleSettings {
+  /** auth.acl.rules and behind them those of auth.acl.file. */
+  readonly rules: readonly AclRule[]
+  /** auth.no_match, with what holds where it is not set. */
+  readonly noMatch: 'allow' | 'deny'
+  /** auth.deny_action */
+  readonly denyAction: 'ignore' | 'disconnect'
+  /** A service is asked where no rule says anything (auth.http_auth.acl_req). */
+  readonly asksService: boolean
+  /** Where the service fails: denied (`hardened`), or as if it was not there. */
+  readonly failingDenies: boolean
+  /** Clients may bring tokens with rules in them. */
+  readonly hasTokens: boolean
+  /** auth.cache.max_size: answers of the service that are kept for one client. */
+  readonly maxVerdicts: number
+  /** How long such an answer holds. */
+  readonly verdictTtlMs: number
+}
+
+export const defaultRuleSettings: RuleSettings = {
+  rules: [],
+  noMatch: 'allow',
+  denyAction: 'ignore',
+  asksService: false,
+  failingDenies: true,
+  hasTokens: false,
+  maxVerdicts: 32,
+  verdictTtlMs: 60_000,
+}
+
+export interface RuleWorld {
+  nowMs(): number
+  /** Whether this client may be here at all. */
+  mayStay(who: Identity): boolean
+}
+
+/** What a client has to do with rules; made once, and again when the rules have changed. */
+interface Standing {
+  readonly speaker: Speaker
+  readonly stored: readonly RuleList[]
+  readonly configured: readonly RuleList[]
+}
+
+const bySuperuser: Decision = { allows: true, because: 'superuser', rule: undefined, place: undefined }
+const tokenSaysNothing: Decision = { allows: false, because: 'token', rule: undefined, place: undefined }
+const serviceAllows: Decision = { allows: true, because: 'service', rule: undefined, place: undefined }
+const serviceDenies: Decision = { allows: false, because: 'service', rule: undefined, place: undefined }
+const nothingAllows: Decision = { allows: true, because: 'no-match', rule: undefined, place: undefined }
+const nothingDenies: Decision = { allows: false, because: 'no-match', rule: undefined, place: undefined }
+
+export class AccessRules implements Permissions {
+  epoch = 0
+  /** No rule, nobody to ask, no token, and what nobody speaks of is allowed. */
+  allowsEverything: boolean
+  readonly #world: RuleWorld
+  readonly #stored = new StoredRules()
+  readonly #verdicts: ServiceVerdicts
+  #settings: RuleSettings
+  #configured: RuleBook
+  #standings = new WeakMap<Caller, Standing>()
+
+  constructor(settings: RuleSettings, world: RuleWorld) {
+    this.#world = world
+    this.#settings = settings
+    this.#configured = new RuleBook(settings.rules)
+    this.#verdicts = new ServiceVerdicts(limitsOf(settings))
+    this.allowsEverything = this.#isOpen()
+  }
+
+  /** Answers of a service come to their end without any word: they are not to be kept by others. */
+  get keepsNothing(): boolean {
+    return this.#settings.asksService
+  }
+
+  mayPublish(who: Identity, topic: Topic): Permission {
+    return this.#permission(this.#decide(who, 'publish', topic.name))
+  }
+
+  maySubscribe(who: Identity, filter: TopicFilter): Permission {
+    return this.#permission(this.#decide(who, 'subscribe', filter))
+  }
+
+  /** For a session whose client is not there it is asked again when the client is: then it is known who that is. */
+  mayReceive(who: Identity, topic: Topic): boolean {
+    if (who.peerAddress === '') return true
+    // The service was asked about the subscription. What the rules at hand say nothing about is covered by that.
+    return this.#decide(who, 'receive', topic.name)?.allows ?? true
+  }
+
+  /** By the rules alone: what its publisher showed when it published is not known any more. */
+  mayRemain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean {
+    if (publisher.clientId === '' || this.allowsEverything) return true
+    const caller = { clientId: publisher.clientId, username: publisher.username, peerAddress: '' }
+    const decision = this.#ruleFor(this.#makeStanding(caller), 'publish', topic.name)
+    return decision?.allows ?? (this.#settings.asksService || this.#settings.noMatch === 'allow')
+  }
+
+  mayStay(who: Identity): boolean {
+    return this.#world.mayStay(who)
+  }
+
+  /** Which rule decides, or what else does; undefined: the service has to be asked. */
+  explain(who: Identity, action: Action, topic: string): Decision | undefined {
+    return this.#decide(who, action, topic)
+  }
+
+  changeSettings(settings: RuleSettings): void {
+    this.#settings = settings
+    this.#configured = new RuleBook(settings.rules)
+    this.#verdicts.changeLimits(limitsOf(settings))
+    this.noteChange()
+  }
+
+  /** Whether any of it is a rule: then the epoch has grown. */
+  applyRecords(change: {
+    readonly put: readonly AccessRecord[]
+    readonly delete: readonly AccessRecordKey[]
+  }): boolean {
+    let hasChanged = false
+    for (const key of change.delete) {
+      if (key.kind !== 'rule') continue
+      this.#stored.delete(key)
+      hasChanged = true
+    }
+    for (const record of change.put) {
+      if (record.kind !== 'rule') continue
+      this.#stored.put(record)
+      hasChanged = true
+    }
+    if (hasChanged) this.noteChange()
+    return hasChanged
+  }
+
+  /** What the service has said: the same question has this answer for a while. */
+  learn(who: Identity, action: 'publish' | 'subscribe', topic: string, answer: ServiceAnswer): void {
+    this.#verdicts.learn(who, { action, topic, answer }, this.#world.nowMs())
+  }
+
+  /** Answers may be others than before. */
+  noteChange(): void {
+    this.epoch++
+    this.#standings = new WeakMap()
+    this.allowsEverything = this.#isOpen()
+  }
+
+  #isOpen(): boolean {
+    const { noMatch, asksService, hasTokens } = this.#settings
+    const hasRules = this.#configured.count > 0 || this.#stored.count > 0
+    return noMatch === 'allow' && !asksService && !hasTokens && !hasRules
+  }
+
+  #permission(decision: Decision | undefined): Permission {
+    if (decision === undefined) return 'ask'
+    if (decision.allows) return 'allow'
+    return this.#settings.denyAction === 'disconnect' ? 'disconnect' : 'deny'
+  }
+
+  #decide(who: Identity, action: Action, topic: string): Decision | undefined {
+    if (who.isSuperuser) return bySuperuser
+    const standing = this.#standingOf(who)
+    if (who.grants instanceof TokenGrants) {
+      const search = new Search(standing.speaker, action, topic)
+      who.grants.search(search)
+      return search.decision ?? tokenSaysNothing
+    }
+    return this.#ruleFor(standing, action, topic) ?? this.#withoutRule(who, action, topic)
+  }
+
+  #ruleFor(standing: Standing, action: Action, topic: string): Decision | undefined {
+    const { stored, configured, speaker } = standing
+    if (stored.length === 0 && configured.length === 0) return undefined
+    const search = new Search(speaker, action, topic)
+    for (const list of stored) {
+      list.search(search)
+      if (search.decision !== undefined) return search.decision
+    }
+    // Lists of the configuration are about different clients and share one order.
+    for (const list of configured) list.search(search)
+    return search.decision
+  }
+
+  #withoutRule(who: Identity, action: Action, topic: string): Decision | undefined {
+    const { asksService, failingDenies, noMatch } = this.#settings
+    if (asksService) {
+      if (action === 'receive') return undefined
+      const answer = this.#verdicts.find(who, action, topic, this.#world.nowMs())
+      if (answer === undefined) return undefined
+      if (answer === 'allow') return serviceAllows
+      if (answer === 'deny' || failingDenies) return serviceDenies
+    }
+    return noMatch === 'allow' ? nothingAllows : nothingDenies
+  }
+
+  #standingOf(who: Identity): Standing {
+    const known = this.#standings.get(who)
+    if (known !== undefined) return known
+    const standing = this.#makeStanding(who)
+    this.#standings.set(who, standing)
+    return standing
+  }
+
+  #makeStanding(caller: Caller): Standing {
+    return {
+      speaker: speakerOf(caller),
+      stored: this.#stored.listsFor(caller),
+      configured: this.#configured.listsFor(caller),
+    }
+  }
+}
+
+function limitsOf({ maxVerdicts, verdictTtlMs }: RuleSettings): { maxPerClient: number; ttlMs: number } {
+  return { maxPerClient: maxVerdicts, ttlMs: verdictTtlMs }
+}

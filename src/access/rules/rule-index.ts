@@ -1,0 +1,193 @@
+// Many rules by what they are about, so that a question costs what its topic has of levels and not what there are of rules.
+//
+//   root -- text 'a' --> node -- one --> node       a/+
+//      |                   \--- rest: lowest orders  a/#
+//      \--- one --> ...     \-- templates            a/${clientid}
+//
+// At each end stand the lowest orders of rules that end there: one for each action, and those of rules that deny beside
+// them, as leading wildcards of these match topics with a `$` in front. Each node knows the lowest order below it: what
+// cannot decide any more is not gone into.
+
+import type { Action, CompiledRule, Search } from './compiled-rule.ts'
+import { fillTemplate, type FilterPattern, type TemplatePart } from './topic-patterns.ts'
+
+/** The lowest order of a rule for each action; Infinity: none. */
+class Orders {
+  publish = Infinity
+  subscribe = Infinity
+  receive = Infinity
+
+  lower(action: Action, order: number): void {
+    this[action] = Math.min(this[action], order)
+  }
+}
+
+/** Where filters end. */
+class End {
+  readonly all = new Orders()
+  readonly denying = new Orders()
+}
+
+class Node {
+  lowest = Infinity
+  readonly texts = new Map<string, Node>()
+  one: Node | undefined = undefined
+  templates: { readonly parts: readonly TemplatePart[]; readonly key: string; readonly node: Node }[] | undefined =
+    undefined
+  here: End | undefined = undefined
+  rest: End | undefined = undefined
+}
+
+export class RuleIndex {
+  readonly #rules = new Map<number, CompiledRule>()
+  readonly #root = new Node()
+  readonly #everyTopic = new Orders()
+  readonly #needingClientId = new Orders()
+  readonly #needingUsername = new Orders()
+  readonly #literals = new Map<string, Orders>()
+
+  constructor(rules: readonly CompiledRule[]) {
+    for (const rule of rules) this.#add(rule)
+  }
+
+  search(search: Search): void {
+    const { action, topic, speaker } = search
+    const walk = new Walk(search)
+    walk.noteOrder(this.#everyTopic[action])
+    walk.noteOrder(this.#literals.get(topic)?.[action] ?? Infinity)
+    // Such a rule denies when it is reached, whatever its topics.
+    if (speaker.clientId === undefined) walk.noteOrder(this.#needingClientId[action])
+    if (speaker.username === undefined) walk.noteOrder(this.#needingUsername[action])
+    if (action === 'subscribe') walk.coverFrom(this.#root, 0, false)
+    else walk.matchFrom(this.#root, 0, false)
+    const rule = this.#rules.get(walk.order)
+    if (rule !== undefined) search.note(rule)
+  }
+
+  #add(rule: CompiledRule): void {
+    this.#rules.set(rule.order, rule)
+    const actions = actionsOf(rule)
+    const lower = (orders: Orders, some = actions): void => {
+      for (const action of some) orders.lower(action, rule.order)
+    }
+    if (rule.needsClientId) lower(this.#needingClientId)
+    if (rule.needsUsername) lower(this.#needingUsername)
+    if (rule.patterns === undefined) return lower(this.#everyTopic)
+    for (const pattern of rule.patterns) {
+      if (pattern.kind === 'filter') this.#addFilter(pattern, rule, actions)
+      else {
+        const orders = this.#literals.get(pattern.text) ?? new Orders()
+        this.#literals.set(pattern.text, orders)
+        lower(orders)
+        const { asFilter } = pattern
+        const isWorthSomething = rule.allows && rule.isAboutSubscribing
+        if (isWorthSomething && asFilter !== undefined) this.#addFilter(asFilter, rule, ['receive'])
+      }
+    }
+  }
+
+  #addFilter(pattern: FilterPattern, rule: CompiledRule, actions: readonly Action[]): void {
+    let node = this.#root
+    node.lowest = Math.min(node.lowest, rule.order)
+    for (const level of pattern.levels) {
+      if (level.is === 'rest') return noteEnd((node.rest ??= new End()), rule, actions)
+      if (level.is === 'text') node = textChild(node, level.text)
+      else if (level.is === 'one') node = node.one ??= new Node()
+      else node = templateChild(node, level.parts)
+      node.lowest = Math.min(node.lowest, rule.order)
+    }
+    noteEnd((node.here ??= new End()), rule, actions)
+  }
+}
+
+function actionsOf(rule: CompiledRule): Action[] {
+  const actions: Action[] = []
+  if (rule.isAboutPublishing) actions.push('publish')
+  if (rule.isAboutSubscribing) actions.push('subscribe', 'receive')
+  return actions
+}
+
+function noteEnd(end: End, rule: CompiledRule, actions: readonly Action[]): void {
+  for (const action of actions) {
+    end.all.lower(action, rule.order)
+    if (!rule.allows) end.denying.lower(action, rule.order)
+  }
+}
+
+function textChild(node: Node, text: string): Node {
+  const known = node.texts.get(text)
+  if (known !== undefined) return known
+  const child = new Node()
+  node.texts.set(text, child)
+  return child
+}
+
+function templateChild(node: Node, parts: readonly TemplatePart[]): Node {
+  const key = JSON.stringify(parts)
+  const templates = (node.templates ??= [])
+  const known = templates.find((template) => template.key === key)
+  if (known !== undefined) return known.node
+  const child = new Node()
+  templates.push({ parts, key, node: child })
+  return child
+}
+
+/** One way through the tree. */
+class Walk {
+  order = Infinity
+  readonly #search: Search
+  /** The first level begins with `$`: of leading wildcards only those that deny count. */
+  readonly #isHidden: boolean
+
+  constructor(search: Search) {
+    this.#search = search
+    this.order = search.order
+    this.#isHidden = search.topic.startsWith('$')
+  }
+
+  noteOrder(order: number): void {
+    if (order < this.order) this.order = order
+  }
+
+  #noteEnd(end: End | undefined, denyingOnly: boolean): void {
+    if (end !== undefined) this.noteOrder((denyingOnly ? end.denying : end.all)[this.#search.action])
+  }
+
+  /** The filters below `node` that match the topic from level `at` on. */
+  matchFrom(node: Node, at: number, denyingOnly: boolean): void {
+    if (node.lowest >= this.order) return
+    const level = this.#search.levels[at]
+    const isWildHidden = denyingOnly || (at === 0 && this.#isHidden)
+    this.#noteEnd(node.rest, isWildHidden)
+    if (level === undefined) return this.#noteEnd(node.here, denyingOnly)
+    const child = node.texts.get(level)
+    if (child !== undefined) this.matchFrom(child, at + 1, denyingOnly)
+    if (node.one !== undefined) this.matchFrom(node.one, at + 1, isWildHidden)
+    for (const template of this.#templatesFor(node, level)) this.matchFrom(template, at + 1, denyingOnly)
+  }
+
+  /** The filters below `node` that cover the wanted one from level `at` on. */
+  coverFrom(node: Node, at: number, denyingOnly: boolean): void {
+    if (node.lowest >= this.order) return
+    const level = this.#search.levels[at]
+    const isWildHidden = denyingOnly || (at === 0 && this.#isHidden)
+    this.#noteEnd(node.rest, isWildHidden)
+    if (level === undefined) return this.#noteEnd(node.here, denyingOnly)
+    if (level === '#') {
+      // Every topic has a first level, so `#` alone is no more than `+/#`.
+      if (at === 0) this.#noteEnd(node.one?.rest, denyingOnly)
+      return
+    }
+    if (node.one !== undefined) this.coverFrom(node.one, at + 1, isWildHidden)
+    if (level === '+') return
+    const child = node.texts.get(level)
+    if (child !== undefined) this.coverFrom(child, at + 1, denyingOnly)
+    for (const template of this.#templatesFor(node, level)) this.coverFrom(template, at + 1, denyingOnly)
+  }
+
+  #templatesFor(node: Node, level: string): Node[] {
+    if (node.templates === undefined) return []
+    const { speaker } = this.#search
+    return node.templates.filter(({ parts }) => fillTemplate(parts, speaker) === level).map((template) => template.node)
+  }
+}

@@ -1,0 +1,54 @@
+// Who asks, as rules see it.
+
+import { isInRange, parseAddress, type AclWhom, type Address } from '../../config/index.ts'
+
+/** What of an identity rules look at. */
+export interface Caller {
+  readonly clientId: string
+  readonly username: string | undefined
+  /** '' where it is not known. */
+  readonly peerAddress: string
+}
+
+/** A client with its values for placeholders. */
+export interface Speaker {
+  /** Undefined: the client is called something that must not be put into a rule. */
+  readonly clientId: string | undefined
+  readonly username: string | undefined
+}
+
+export function speakerOf({ clientId, username }: Pick<Caller, 'clientId' | 'username'>): Speaker {
+  return { clientId: placeholderValue(clientId), username: placeholderValue(username) }
+}
+
+/**
+ * A client chooses what it is called: wildcards and separators in it would make a rule match what it was not written
+ * for, and so would a name that turns the first level into one of the broker's own (`$SYS`).
+ */
+function placeholderValue(value: string | undefined): string | undefined {
+  return value === undefined || value === '' || /[+#/\0]/.test(value) || value.startsWith('$') ? undefined : value
+}
+
+/** Whether a rule for `who` is about this client. Of an address that is not known nothing holds. */
+export function isAbout(who: AclWhom, caller: Caller): boolean {
+  return holdsFor(who, caller, parseAddress(caller.peerAddress))
+}
+
+function holdsFor(who: AclWhom, caller: Caller, address: Address | undefined): boolean {
+  switch (who.is) {
+    case 'anybody':
+      return true
+    case 'username':
+      return who.username === caller.username
+    case 'clientid':
+      return who.clientId === caller.clientId
+    case 'address':
+      return address !== undefined && who.ranges.some((range) => isInRange(address, range))
+    case 'all-of':
+      return who.parts.every((part) => holdsFor(part, caller, address))
+    case 'any-of':
+      return who.parts.some((part) => holdsFor(part, caller, address))
+    default:
+      return who satisfies never
+  }
+}

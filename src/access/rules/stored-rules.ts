@@ -1,0 +1,76 @@
+// The rules that are stored, by whom they are about. They are asked in three steps: those about the client id, those
+// about the user name, those about everybody; within a step the oldest first.
+
+import { readAclTopic } from '../../config/index.ts'
+import type { AccessRecordKey, RuleRecord } from '../../core/index.ts'
+import { compileRule, type CompiledRule } from './compiled-rule.ts'
+import { RuleList } from './rule-list.ts'
+import type { Caller } from './speaker.ts'
+
+type RuleKey = Extract<AccessRecordKey, { kind: 'rule' }>
+
+/** Rules about one name. */
+interface Shelf {
+  readonly records: Map<string, RuleRecord>
+  /** Made when it is asked; undefined since the last change. */
+  list: RuleList | undefined
+}
+
+export class StoredRules {
+  count = 0
+  readonly #shelves = {
+    clientid: new Map<string, Shelf>(),
+    username: new Map<string, Shelf>(),
+    all: new Map<string, Shelf>(),
+  }
+
+  put(record: RuleRecord): void {
+    const shelves = this.#shelves[record.about]
+    const shelf = shelves.get(record.who) ?? { records: new Map<string, RuleRecord>(), list: undefined }
+    shelves.set(record.who, shelf)
+    const before = shelf.records.size
+    shelf.records.set(keyOf(record), record)
+    shelf.list = undefined
+    this.count += shelf.records.size - before
+  }
+
+  delete(key: RuleKey): void {
+    const shelves = this.#shelves[key.about]
+    const shelf = shelves.get(key.who)
+    if (shelf?.records.delete(keyOf(key)) !== true) return
+    this.count--
+    shelf.list = undefined
+    if (shelf.records.size === 0) shelves.delete(key.who)
+  }
+
+  /** The lists about this client, in the order in which they are asked. */
+  listsFor({ clientId, username }: Caller): RuleList[] {
+    const { clientid, username: usernames, all } = this.#shelves
+    const shelves = [clientid.get(clientId), username === undefined ? undefined : usernames.get(username), all.get('')]
+    return shelves.filter((shelf) => shelf !== undefined).map(listOf)
+  }
+}
+
+function keyOf({ topic, action }: RuleRecord | RuleKey): string {
+  return `${action} ${topic}`
+}
+
+function listOf(shelf: Shelf): RuleList {
+  shelf.list ??= new RuleList([...shelf.records.values()].sort(byAge).map(compileRecord))
+  return shelf.list
+}
+
+/** Rules of the same moment have an order too, the same on every shard and after each start. */
+function byAge(a: RuleRecord, b: RuleRecord): number {
+  return a.createdAtMs - b.createdAtMs || (keyOf(a) < keyOf(b) ? -1 : 1)
+}
+
+function compileRecord(record: RuleRecord, order: number): CompiledRule {
+  const { permit, action, topic, about, who } = record
+  const read = readAclTopic(topic)
+  const whom = about === 'all' ? 'all' : `${about} ${JSON.stringify(who)}`
+  const text = `${permit} ${whom} ${action} ${JSON.stringify(topic)}`
+  // What is no filter was refused when it came in; should it lie there all the same, it means itself only.
+  const topics = ['problem' in read ? { kind: 'literal' as const, text: topic } : read]
+  return compileRule({ permit, action, topics, text, place: undefined, because: 'stored-rule' }, order)
+}

@@ -1,0 +1,127 @@
+// A rule as an object of the configuration's language:
+//
+//   {permit = allow, action = subscribe, topics = ["a/#", "@literal/+"], and = [{username = u}, {ipaddr = "10.0.0.0/8"}]}
+
+import type { ConfigValue } from '../hocon/values.ts'
+import { listOf, record, type Fields } from '../schema/collections.ts'
+import { choice, text, type ReadValue, type SettingType } from '../schema/setting-type.ts'
+import { allOf, anyOf, readAclTopic, type AclRule, type AclTopic, type AclWhom } from './acl-rule.ts'
+import { parseAddressRange, type AddressRange } from './address-range.ts'
+
+/** Stands for every client id and every user name. */
+const anyone = '#'
+
+const addressRange: SettingType<string> = {
+  ...text(),
+  name: 'an address or a range such as 10.0.0.0/8',
+  read(value) {
+    const read = text().read(value)
+    if ('problem' in read || parseAddressRange(read.value) !== undefined) return read
+    return { problem: `the value is not ${this.name}` }
+  },
+}
+
+/** Whom a rule is about: what is given holds together. */
+const whom = {
+  username: text(),
+  clientid: text(),
+  ipaddr: addressRange,
+  ipaddrs: listOf(addressRange),
+}
+
+const condition = record('a condition', whom)
+
+const fields = record(
+  'a rule',
+  {
+    permit: choice(['allow', 'deny']),
+    action: choice(['publish', 'subscribe', 'pubsub']),
+    topics: listOf(text()),
+    ...whom,
+    and: listOf(condition),
+    or: listOf(condition),
+  },
+  ['permit'],
+)
+
+/** One rule about topics. It remembers where it stands and how it is written. */
+export const aclRule: SettingType<AclRule> = {
+  name: fields.name,
+  jsonSchema: fields.jsonSchema,
+  read(value) {
+    const read = fields.read(value)
+    return 'problem' in read ? read : toRule(read.value, value)
+  },
+  show: (rule) => rule.text,
+}
+
+function toRule(found: Fields, value: ConfigValue): ReadValue<AclRule> {
+  const who = whoOf(found)
+  if ('problem' in who) return who
+  const topics = topicsOf(found.get('topics') as readonly string[] | undefined)
+  if (topics !== undefined && 'problem' in topics) return topics
+  return {
+    value: {
+      permit: found.get('permit') as AclRule['permit'],
+      action: (found.get('action') as AclRule['action'] | undefined) ?? 'pubsub',
+      who,
+      topics,
+      text: fields.show(found),
+      file: value.at.file,
+      line: value.at.line,
+    },
+  }
+}
+
+function topicsOf(written: readonly string[] | undefined): readonly AclTopic[] | { problem: string } | undefined {
+  if (written === undefined) return undefined
+  if (written.length === 0) return { problem: 'topics is empty: leave it out where the rule is about every topic' }
+  const topics: AclTopic[] = []
+  for (const text of written) {
+    const topic = readAclTopic(text)
+    if ('problem' in topic) return { problem: `topics: ${topic.problem}` }
+    topics.push(topic)
+  }
+  return topics
+}
+
+function whoOf(found: Fields): AclWhom | { readonly problem: string } {
+  const parts: AclWhom[] = []
+  const own = conditionOf(found)
+  if ('problem' in own) return own
+  parts.push(own)
+  for (const join of ['and', 'or'] as const) {
+    const written = found.get(join) as readonly Fields[] | undefined
+    if (written === undefined) continue
+    const conditions: AclWhom[] = []
+    for (const each of written) {
+      // An empty condition holds for everybody: nobody writes that on purpose.
+      const read = each.size === 0 ? { problem: 'a condition is empty' } : conditionOf(each)
+      if ('problem' in read) return { problem: `${join}: ${read.problem}` }
+      conditions.push(read)
+    }
+    if (conditions.length === 0) return { problem: `${join} is empty: leave it out where the rule is about everybody` }
+    parts.push(join === 'and' ? allOf(conditions) : anyOf(conditions))
+  }
+  return allOf(parts)
+}
+
+function conditionOf(found: Fields): AclWhom | { readonly problem: string } {
+  const parts: AclWhom[] = []
+  const username = found.get('username') as string | undefined
+  const clientId = found.get('clientid') as string | undefined
+  const address = found.get('ipaddr') as string | undefined
+  const addresses = found.get('ipaddrs') as readonly string[] | undefined
+  if (username !== undefined && username !== anyone) parts.push({ is: 'username', username })
+  if (clientId !== undefined && clientId !== anyone) parts.push({ is: 'clientid', clientId })
+  if (address !== undefined) parts.push({ is: 'address', ranges: rangesOf([address]) })
+  if (addresses !== undefined) {
+    if (addresses.length === 0) return { problem: 'ipaddrs is empty: leave it out where every address is meant' }
+    parts.push({ is: 'address', ranges: rangesOf(addresses) })
+  }
+  return allOf(parts)
+}
+
+function rangesOf(written: readonly string[]): AddressRange[] {
+  return written.map(parseAddressRange).filter((range) => range !== undefined)
+}

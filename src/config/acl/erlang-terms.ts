@@ -1,0 +1,160 @@
+// The few terms of Erlang that an acl.conf is made of, each with its place:
+//
+//   {allow, {user, "dashboard"}, subscribe, ["$SYS/#", {eq, "#"}]}.      % and what is behind a % is a comment
+//
+// Faults never show what the text holds: somebody may have named a file that is not his to read.
+
+import type { Position } from '../hocon/values.ts'
+
+export type Term =
+  | { readonly kind: 'atom' | 'text'; readonly text: string; readonly at: Position }
+  | { readonly kind: 'tuple' | 'list'; readonly items: readonly Term[]; readonly at: Position }
+
+export interface Statement {
+  readonly term: Term
+  /** As it is written. */
+  readonly text: string
+}
+
+/** What is wrong with the text, and where. */
+export class TermFault extends Error {
+  readonly at: Position
+
+  constructor(at: Position, message: string) {
+    super(message)
+    this.at = at
+  }
+}
+
+/** Tuples and lists inside each other. */
+const maxDepth = 16
+const maxStatementText = 240
+
+/** Every term of the text that ends in a full stop. Throws TermFault at the first thing that is no term. */
+export function readTerms(text: string, file: string, maxStatements: number): readonly Statement[] {
+  const reader = new TermReader(text, file)
+  const statements: Statement[] = []
+  while (!reader.isAtEnd()) {
+    if (statements.length >= maxStatements) throw reader.fault(`there are more than ${maxStatements} rules`)
+    statements.push(reader.statement())
+  }
+  return statements
+}
+
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['n', '\n'],
+  ['t', '\t'],
+  ['s', ' '],
+])
+
+class TermReader {
+  readonly #text: string
+  readonly #file: string
+  #at = 0
+  #line = 1
+  #lineStart = 0
+
+  constructor(text: string, file: string) {
+    this.#text = text
+    this.#file = file
+  }
+
+  /** Passes over blanks and comments. */
+  isAtEnd(): boolean {
+    for (;;) {
+      const character = this.#text[this.#at]
+      if (character === undefined) return true
+      if (character === '%') this.#skipLine()
+      else if (/[\s\uFEFF]/.test(character)) this.#step()
+      else return false
+    }
+  }
+
+  statement(): Statement {
+    const start = this.#at
+    const term = this.#term(0)
+    if (!this.#take('.')) throw this.fault('a full stop is missing behind the rule')
+    const written = this.#text.slice(start, this.#at).replaceAll(/\s+/g, ' ')
+    return { term, text: written.length > maxStatementText ? `${written.slice(0, maxStatementText)}...` : written }
+  }
+
+  fault(message: string): TermFault {
+    return new TermFault(this.#position(), message)
+  }
+
+  #term(depth: number): Term {
+    if (depth > maxDepth) throw this.fault(`this is inside more than ${maxDepth} others`)
+    if (this.isAtEnd()) throw this.fault('the text ends in the middle of a rule')
+    const at = this.#position()
+    if (this.#take('{')) return { kind: 'tuple', items: this.#items('}', depth), at }
+    if (this.#take('[')) return { kind: 'list', items: this.#items(']', depth), at }
+    if (this.#take('"')) return { kind: 'text', text: this.#quoted('"'), at }
+    if (this.#take("'")) return { kind: 'atom', text: this.#quoted("'"), at }
+    if (this.#take('<<')) return { kind: 'text', text: this.#binary(), at }
+    const word = /^[a-z][A-Za-z0-9_@]*/.exec(this.#text.slice(this.#at, this.#at + 256))
+    if (word === null) throw this.fault('this is no rule: {allow, all}. is one')
+    this.#at += word[0].length
+    return { kind: 'atom', text: word[0], at }
+  }
+
+  #items(end: '}' | ']', depth: number): Term[] {
+    const items: Term[] = []
+    if (this.#take(end)) return items
+    do items.push(this.#term(depth + 1))
+    while (this.#take(','))
+    if (!this.#take(end)) throw this.fault(`, or ${end} is missing here`)
+    return items
+  }
+
+  #binary(): string {
+    if (!this.#take('"')) throw this.fault('a " is missing behind <<')
+    const text = this.#quoted('"')
+    this.#take('/utf8')
+    if (!this.#take('>>')) throw this.fault('>> is missing here')
+    return text
+  }
+
+  #quoted(end: string): string {
+    const opened = this.#position()
+    let text = ''
+    for (;;) {
+      const character = this.#step()
+      if (character === end) return text
+      if (character === undefined || character === '\n') throw new TermFault(opened, `the closing ${end} is missing`)
+      if (character !== '\\') text += character
+      else {
+        const escaped = this.#step() ?? ''
+        const meant = escapes.get(escaped) ?? escaped
+        if (/[A-Za-z0-9]/.test(escaped) && !escapes.has(escaped)) throw this.fault('there is no such escape')
+        text += meant
+      }
+    }
+  }
+
+  /** Passes over blanks and then over `mark`, if it is what follows. */
+  #take(mark: string): boolean {
+    if (this.isAtEnd() || !this.#text.startsWith(mark, this.#at)) return false
+    this.#at += mark.length
+    return true
+  }
+
+  #step(): string | undefined {
+    const character = this.#text[this.#at]
+    if (character === undefined) return undefined
+    this.#at++
+    if (character === '\n') {
+      this.#line++
+      this.#lineStart = this.#at
+    }
+    return character
+  }
+
+  #skipLine(): void {
+    const end = this.#text.indexOf('\n', this.#at)
+    this.#at = end === -1 ? this.#text.length : end
+  }
+
+  #position(): Position {
+    return { file: this.#file, line: this.#line, column: this.#at - this.#lineStart + 1 }
+  }
+}

@@ -1,0 +1,79 @@
+// A file of rules (`auth.acl.file`), in either of two languages: the terms of EMQX's acl.conf, or the configuration's own
+// language with a list named `rules`, as NanoMQ has it. A file without any rule is a list of none: what no rule says
+// is then decided by `auth.no_match`, for everything.
+
+import { faultAt, type Fault } from '../faults.ts'
+import { parseHocon } from '../hocon/parse-hocon.ts'
+import { hoconLimits } from '../hocon/limits.ts'
+import { listOf } from '../schema/collections.ts'
+import type { AclRule } from './acl-rule.ts'
+import { aclRule } from './acl-rule-setting.ts'
+import { ruleOfStatement } from './erlang-rules.ts'
+import { readTerms, TermFault } from './erlang-terms.ts'
+
+/** Rules of one file, or of `auth.acl.rules`. */
+export const maxAclRules = 50_000
+
+export type AclFile = { readonly rules: readonly AclRule[] } | { readonly faults: readonly Fault[] }
+
+const key = 'auth.acl.file'
+const hint = 'until it is right the broker does not start with it'
+
+/** The rules in `text`, or every fault in it. Faults do not show what the file holds. */
+export function readAclFile(text: string, file: string): AclFile {
+  if (text.length > hoconLimits.textCharacters) {
+    const at = { file, line: 1, column: 1 }
+    return { faults: [faultAt(at, key, `the file is longer than ${hoconLimits.textCharacters} characters`, hint)] }
+  }
+  return isInTerms(text) ? readTermRules(text, file) : readHoconRules(text, file)
+}
+
+/** A brace with a word and a comma behind it begins a term; where the other language has braces there is a key. */
+function isInTerms(text: string): boolean {
+  const bare = text.replaceAll(/^[\s\uFEFF]*%.*$/gm, '').trimStart()
+  if (bare === '') return true
+  return /^\{\s*(?:'[^']*'|[A-Za-z_]+)\s*(?:[,}]|$)/.test(bare)
+}
+
+function readTermRules(text: string, file: string): AclFile {
+  const faults: Fault[] = []
+  const rules: AclRule[] = []
+  const noteFault = (error: unknown): void => {
+    if (!(error instanceof TermFault)) throw error
+    if (faults.length < hoconLimits.faults) faults.push(faultAt(error.at, key, error.message, hint))
+  }
+  try {
+    for (const statement of readTerms(text, file, maxAclRules)) {
+      try {
+        rules.push(ruleOfStatement(statement))
+      } catch (error) {
+        noteFault(error)
+      }
+    }
+  } catch (error) {
+    noteFault(error)
+  }
+  return faults.length > 0 ? { faults } : { rules }
+}
+
+const ruleList = listOf(aclRule, maxAclRules)
+
+function readHoconRules(text: string, file: string): AclFile {
+  const parsed = parseHocon(text, { file })
+  if ('faults' in parsed) {
+    return { faults: parsed.faults.map(({ line, column }) => faultAt({ file, line, column }, key, notReadable, hint)) }
+  }
+  const { entries, at } = parsed.value
+  const list = entries.get('rules')
+  const stranger = [...entries.keys()].find((name) => name !== 'rules')
+  if (stranger !== undefined) {
+    const where = entries.get(stranger)?.at ?? at
+    return { faults: [faultAt(where, key, 'the file holds something else beside the list named rules', hint)] }
+  }
+  if (list === undefined) return { rules: [] }
+  const read = ruleList.read(list)
+  if ('value' in read) return { rules: read.value }
+  return { faults: [faultAt(read.at ?? list.at, key, read.problem, hint)] }
+}
+
+const notReadable = 'this is neither {allow, all}. nor rules = [{permit = allow}]'

@@ -1,0 +1,171 @@
+// What is fast agrees with what is plain.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { matchesFilter } from '../../src/protocol/index.ts'
+import { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclWhom } from '../../src/config/index.ts'
+import { compileRule, Search, type Action } from '../../src/access/rules/compiled-rule.ts'
+import { RuleBook } from '../../src/access/rules/rule-book.ts'
+import { RuleIndex } from '../../src/access/rules/rule-index.ts'
+import { scanRules } from '../../src/access/rules/rule-list.ts'
+import { isAbout, speakerOf } from '../../src/access/rules/speaker.ts'
+import { coversFilter, matchesTopic, patternOf, type FilterPattern } from '../../src/access/rules/topic-patterns.ts'
+
+const letters = ['a', 'b', '', '$x']
+const nobody = speakerOf({ clientId: 'a', username: 'b' })
+
+/** Every topic of up to `longest` levels over a few letters; the last stands for all that no filter names. */
+function allTopics(longest: number): string[] {
+  const levels = [...letters, 'other']
+  let topics = levels
+  const all = [...topics]
+  for (let length = 2; length <= longest; length++) {
+    topics = topics.flatMap((topic) => levels.map((level) => `${topic}/${level}`))
+    all.push(...topics)
+  }
+  return all.filter((topic) => topic !== '')
+}
+
+/** Filters of up to three levels; topics one level longer show every difference between two of them. */
+const topics = allTopics(4)
+const level = fc.constantFrom(...letters, '+')
+const filter = fc
+  .tuple(fc.array(level, { minLength: 0, maxLength: 3 }), fc.boolean())
+  .map(([levels, hasRest]) => [...levels, ...(hasRest || levels.length === 0 ? ['#'] : [])].join('/'))
+  .filter((text) => text !== '')
+
+function pattern(text: string): FilterPattern {
+  const made = patternOf({ kind: 'filter', text })
+  assert.ok(made.kind === 'filter')
+  return made
+}
+
+describe('a rule covers a filter', () => {
+  test('exactly if it matches every topic that the filter matches', () => {
+    fc.assert(
+      fc.property(filter, filter, (rule, wanted) => {
+        const covers = coversFilter(pattern(rule), wanted.split('/'), nobody, false)
+        const expected = topics.every((topic) => !matchesFilter(wanted, topic) || matchesFilter(rule, topic))
+        assert.equal(covers, expected, `${rule} and ${wanted}`)
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  test('by what it matches as the protocol does, and with $ in the first level where it denies', () => {
+    fc.assert(
+      fc.property(filter, fc.constantFrom(...topics), (rule, topic) => {
+        assert.equal(matchesTopic(pattern(rule), topic.split('/'), nobody, false), matchesFilter(rule, topic))
+        const bare = topic.startsWith('$') ? `s${topic.slice(1)}` : topic
+        const bareRule = rule.replace(/^\$/, 's')
+        assert.equal(matchesTopic(pattern(rule), topic.split('/'), nobody, true), matchesFilter(bareRule, bare))
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+})
+
+const ruleLevel = fc.constantFrom('a', 'b', '$x', '+', '%c', '${username}', 'p${clientid}', '')
+const ruleTopic = fc
+  .tuple(fc.array(ruleLevel, { maxLength: 3 }), fc.boolean(), fc.boolean())
+  .map(([levels, hasRest, isLiteral]): AclTopic => {
+    const text = [...levels, ...(hasRest || levels.length === 0 ? ['#'] : [])].join('/') || 'a'
+    const read = isLiteral ? readLiteral(text) : readAclTopic(text)
+    assert.ok('kind' in read)
+    return read
+  })
+const name = fc.constantFrom('a', 'b', '+', '', '$x')
+const simpleWho: fc.Arbitrary<AclWhom> = fc.oneof(
+  fc.constant<AclWhom>({ is: 'anybody' }),
+  name.map((username): AclWhom => ({ is: 'username', username })),
+  name.map((clientId): AclWhom => ({ is: 'clientid', clientId })),
+  fc.constant<AclWhom>({ is: 'address', ranges: [{ family: 4, words: [0x0a000000], prefixBits: 8 }] }),
+)
+const parts = fc.array(simpleWho, { minLength: 1, maxLength: 3 })
+const who: fc.Arbitrary<AclWhom> = fc.oneof(
+  simpleWho,
+  parts.map((of): AclWhom => ({ is: 'all-of', parts: of })),
+  parts.map((of): AclWhom => ({ is: 'any-of', parts: of })),
+)
+const rule: fc.Arbitrary<AclRule> = fc.record({
+  permit: fc.constantFrom('allow', 'deny'),
+  action: fc.constantFrom('publish', 'subscribe', 'pubsub'),
+  who,
+  topics: fc.option(fc.array(ruleTopic, { minLength: 1, maxLength: 3 }), { nil: undefined, freq: 12 }),
+  text: fc.constant(''),
+  file: fc.constant('f'),
+  line: fc.constant(1),
+})
+const caller = fc.record({
+  clientId: name,
+  username: fc.option(name, { nil: undefined }),
+  peerAddress: fc.constantFrom('10.0.0.1', '192.0.2.1', ''),
+})
+const question = fc.record({
+  action: fc.constantFrom<Action>('publish', 'subscribe', 'receive'),
+  levels: fc.array(fc.constantFrom('a', 'b', 'pa', 'pb', '$x', ''), { minLength: 1, maxLength: 4 }),
+  wildcards: filter,
+})
+
+function topicOf({ action, levels, wildcards }: { action: Action; levels: string[]; wildcards: string }): string {
+  return action === 'subscribe' ? wildcards : levels.join('/') || 'a'
+}
+
+describe('the index of rules', () => {
+  test('finds the rule that going through them finds', () => {
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 30 }), caller, question, (rules, from, asked) => {
+        const compiled = rules.map((each, order) =>
+          compileRule({ ...each, place: undefined, because: 'configured-rule' }, order),
+        )
+        const plain = new Search(speakerOf(from), asked.action, topicOf(asked))
+        scanRules(compiled, plain)
+        const indexed = new Search(speakerOf(from), asked.action, topicOf(asked))
+        new RuleIndex(compiled).search(indexed)
+        assert.equal(indexed.order, plain.order)
+        assert.deepEqual(indexed.decision, plain.decision)
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  test('and the book of them by whom they are about decide as the first rule about the client does', () => {
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 40 }), caller, question, (rules, from, asked) => {
+        const compiled = rules.map((each, order) =>
+          compileRule({ ...each, place: 'f:1', because: 'configured-rule' }, order),
+        )
+        const plain = new Search(speakerOf(from), asked.action, topicOf(asked))
+        scanRules(
+          compiled.filter((_, index) => isAbout(rules[index].who, from)),
+          plain,
+        )
+        const booked = new Search(speakerOf(from), asked.action, topicOf(asked))
+        for (const list of new RuleBook(rules).listsFor(from)) list.search(booked)
+        assert.equal(booked.order, plain.order)
+        assert.deepEqual(booked.decision, plain.decision)
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  test('does not look at rules that are about other topics and other clients', () => {
+    const manyTopics = Array.from({ length: 20_000 }, (_, index): AclRule => {
+      const topic = readAclTopic(`plant/${index}/#`)
+      assert.ok('kind' in topic)
+      const about: AclWhom = index % 2 === 0 ? { is: 'anybody' } : { is: 'clientid', clientId: `c${index}` }
+      return { permit: 'allow', action: 'pubsub', who: about, topics: [topic], text: '', file: 'f', line: index }
+    })
+    const book = new RuleBook(manyTopics)
+    const from = { clientId: 'c7', username: undefined, peerAddress: '' }
+    const lists = book.listsFor(from)
+    assert.equal(lists.length, 2)
+    const ask = (topic: string): number => {
+      const search = new Search(speakerOf(from), 'publish', topic)
+      for (const list of lists) list.search(search)
+      return search.order
+    }
+    assert.deepEqual([ask('plant/7/a'), ask('plant/9/a'), ask('plant/19998/x')], [7, Infinity, 19_998])
+  })
+})

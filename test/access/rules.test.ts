@@ -1,0 +1,397 @@
+// What rules allow and deny.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { readAclFile, type AclRule } from '../../src/config/index.ts'
+import type { AccessRecord, Identity, RuleRecord } from '../../src/core/index.ts'
+import { Topic, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
+import { AccessRules, defaultRuleSettings, type RuleSettings } from '../../src/access/rules/access-rules.ts'
+import { tokenGrants } from '../../src/access/rules/token-grants.ts'
+
+function rulesOf(text: string): readonly AclRule[] {
+  const read = readAclFile(text, 'acl.conf')
+  assert.ok('rules' in read, JSON.stringify(read))
+  return read.rules
+}
+
+interface Stage {
+  readonly rules: AccessRules
+  time: number
+}
+
+function stage(acl: string, more: Partial<RuleSettings> = {}, records: readonly AccessRecord[] = []): Stage {
+  const settings: RuleSettings = { ...defaultRuleSettings, noMatch: 'deny', ...more, rules: rulesOf(acl) }
+  const world: Stage = {
+    rules: new AccessRules(settings, { nowMs: () => world.time, mayStay: () => true }),
+    time: 1_000_000,
+  }
+  world.rules.applyRecords({ put: records, delete: [] })
+  return world
+}
+
+function client(clientId: string, more: Partial<Identity> = {}): Identity {
+  const known = { clientId, username: undefined, peerAddress: '192.0.2.1' }
+  return { ...known, isSuperuser: false, expiresAtMs: undefined, grants: undefined, ...more }
+}
+
+function topic(name: string): Topic {
+  return new Topic(name as TopicName, Buffer.from(name))
+}
+
+const publishes = ({ rules }: Stage, who: Identity, name: string): string => rules.mayPublish(who, topic(name))
+const subscribes = ({ rules }: Stage, who: Identity, filter: string): string =>
+  rules.maySubscribe(who, filter as TopicFilter)
+const receives = ({ rules }: Stage, who: Identity, name: string): boolean => rules.mayReceive(who, topic(name))
+
+const someone = client('c1')
+
+function record(more: Partial<RuleRecord>): RuleRecord {
+  const rule = { kind: 'rule', about: 'all', who: '', topic: '#', action: 'pubsub', permit: 'allow' } as const
+  return { ...rule, createdAtMs: 1, ...more }
+}
+
+describe('rules', () => {
+  test('are asked in their order: the first that fits decides', () => {
+    const world = stage('{deny, all, publish, ["a/b"]}. {allow, all, publish, ["a/#"]}. {deny, all}.')
+    assert.equal(publishes(world, someone, 'a/b'), 'deny')
+    assert.equal(publishes(world, someone, 'a/c'), 'allow')
+    assert.equal(publishes(world, someone, 'b'), 'deny')
+    assert.equal(subscribes(world, someone, 'a/c'), 'deny')
+  })
+
+  test('that say nothing leave it to no_match', () => {
+    assert.equal(publishes(stage('{allow, all, publish, ["a"]}.'), someone, 'b'), 'deny')
+    assert.equal(publishes(stage('{allow, all, publish, ["a"]}.', { noMatch: 'allow' }), someone, 'b'), 'allow')
+  })
+
+  test('[bad-input 27] that are none leave everything to no_match', () => {
+    const shut = stage('% {allow, all}.')
+    assert.equal(shut.rules.allowsEverything, false)
+    assert.equal(publishes(shut, someone, 'a'), 'deny')
+    assert.equal(subscribes(shut, someone, 'a'), 'deny')
+    assert.equal(receives(shut, someone, 'a'), false)
+    assert.equal(stage('', { noMatch: 'allow' }).rules.allowsEverything, true)
+  })
+
+  test('end the connection where deny_action says so', () => {
+    const world = stage('{allow, all, publish, ["a"]}.', { denyAction: 'disconnect' })
+    assert.equal(publishes(world, someone, 'b'), 'disconnect')
+    assert.equal(subscribes(world, someone, 'b'), 'disconnect')
+    assert.equal(publishes(world, someone, 'a'), 'allow')
+  })
+
+  test('deny nothing to a superuser', () => {
+    const world = stage('{deny, all}.')
+    assert.equal(publishes(world, client('root', { isSuperuser: true }), 'a'), 'allow')
+    assert.ok(receives(world, client('root', { isSuperuser: true }), 'a'))
+  })
+
+  test('are about user names, client ids and addresses, and about combinations of them', () => {
+    const world = stage(`
+      {allow, {user, "u"}, publish, ["user"]}. {allow, {client, "c"}, publish, ["client"]}.
+      {allow, {ipaddr, "10.0.0.0/8"}, publish, ["net"]}. {allow, {ipaddrs, ["10.0.0.1", "::1"]}, publish, ["host"]}.
+      {allow, {'and', [{user, "u"}, {ipaddr, "10.0.0.0/8"}]}, publish, ["both"]}.
+      {allow, {'or', [{user, "u"}, {ipaddr, "10.0.0.0/8"}]}, publish, ["either"]}.`)
+    const topics = ['user', 'client', 'net', 'host', 'both', 'either']
+    const allowedTo = (who: Identity): string[] => topics.filter((name) => publishes(world, who, name) === 'allow')
+    assert.deepEqual(allowedTo(client('x', { username: 'u' })), ['user', 'either'])
+    assert.deepEqual(allowedTo(client('c')), ['client'])
+    assert.deepEqual(allowedTo(client('x', { peerAddress: '::ffff:10.0.0.1' })), ['net', 'host', 'either'])
+    assert.deepEqual(allowedTo(client('c', { username: 'u', peerAddress: '10.9.9.9' })), [
+      'user',
+      'client',
+      'net',
+      'both',
+      'either',
+    ])
+    assert.deepEqual(allowedTo(client('x', { peerAddress: '' })), [])
+  })
+
+  test('tell which of them decided', () => {
+    const world = stage('{allow, all, publish, ["a"]}.\n{deny, {user, "u"}, publish, ["b/#"]}.')
+    const why = (who: Identity, name: string): unknown => world.rules.explain(who, 'publish', name)
+    const user = client('c', { username: 'u' })
+    assert.deepEqual(why(user, 'b/c'), {
+      allows: false,
+      because: 'configured-rule',
+      rule: '{deny, {user, "u"}, publish, ["b/#"]}.',
+      place: 'acl.conf:2',
+    })
+    assert.deepEqual(why(someone, 'b/c'), { allows: false, because: 'no-match', rule: undefined, place: undefined })
+    assert.equal(world.rules.explain(client('c', { isSuperuser: true }), 'publish', 'x')?.because, 'superuser')
+  })
+})
+
+describe('a subscription', () => {
+  test('is allowed only by a rule that covers all that it can match', () => {
+    const world = stage('{allow, all, subscribe, ["a/+", "b/#"]}.')
+    for (const filter of ['a/x', 'a/+', 'b', 'b/#', 'b/+/c', 'b/c/#'])
+      assert.equal(subscribes(world, someone, filter), 'allow', filter)
+    for (const filter of ['a/#', '#', '+/x', '+/+', 'a', 'a/+/#', 'c'])
+      assert.equal(subscribes(world, someone, filter), 'deny', filter)
+  })
+
+  test('[bad-input 25] that is broad does not bring what a narrow rule denies', () => {
+    const world = stage('{deny, all, subscribe, ["a/secret/#"]}. {allow, all, subscribe, ["a/#"]}.')
+    assert.equal(subscribes(world, someone, 'a/#'), 'allow')
+    assert.equal(subscribes(world, someone, 'a/secret/+'), 'deny')
+    assert.equal(receives(world, someone, 'a/open'), true)
+    assert.equal(receives(world, someone, 'a/secret'), false)
+    assert.equal(receives(world, someone, 'a/secret/x'), false)
+  })
+
+  test('[bad-input 26] by a leading wildcard is not one to topics with $, but a denial is', () => {
+    const open = stage('{allow, all, pubsub, ["#"]}.')
+    assert.equal(subscribes(open, someone, '#'), 'allow')
+    assert.equal(subscribes(open, someone, '$SYS/#'), 'deny')
+    assert.equal(receives(open, someone, '$SYS/x'), false)
+    const shut = stage('{deny, all, pubsub, ["#"]}. {deny, all, pubsub, ["+/x"]}.', { noMatch: 'allow' })
+    assert.equal(subscribes(shut, someone, '$SYS/#'), 'deny')
+    assert.equal(publishes(shut, someone, '$MQTT/x'), 'deny')
+    assert.equal(receives(shut, someone, '$internal/x'), false)
+  })
+
+  test('to a literal text is compared as it is', () => {
+    const world = stage('{deny, all, subscribe, ["$SYS/#", {eq, "#"}]}. {allow, all}.')
+    assert.equal(subscribes(world, someone, '#'), 'deny')
+    assert.equal(subscribes(world, someone, '+/#'), 'allow')
+    assert.equal(receives(world, someone, 'a'), true)
+    const placeholder = stage('{allow, all, publish, ["@a/${clientid}"]}.')
+    assert.equal(publishes(placeholder, someone, 'a/c1'), 'deny')
+    assert.equal(publishes(placeholder, someone, 'a/${clientid}'), 'allow')
+  })
+
+  test('that is allowed literally brings what it matches, and a denial before it holds', () => {
+    const world = stage('{deny, all, subscribe, ["a/secret"]}. {allow, all, subscribe, ["@a/+"]}.')
+    assert.equal(subscribes(world, someone, 'a/+'), 'allow')
+    assert.equal(subscribes(world, someone, 'a/x'), 'deny')
+    assert.equal(receives(world, someone, 'a/x'), true)
+    assert.equal(receives(world, someone, 'a/secret'), false)
+    assert.equal(receives(world, someone, 'b'), false)
+  })
+})
+
+describe('a placeholder', () => {
+  const acl =
+    '{allow, all, publish, ["early"]}. {allow, all, pubsub, ["clients/${clientid}/#", "users/%u", "x-${clientid}-y"]}. {allow, all}.'
+  const good = client('c1', { username: 'u1' })
+
+  test('stands for what the client is called', () => {
+    const world = stage(acl.replace(' {allow, all}.', ''))
+    assert.equal(publishes(world, good, 'clients/c1/a'), 'allow')
+    assert.equal(publishes(world, good, 'clients/c2/a'), 'deny')
+    assert.equal(publishes(world, good, 'users/u1'), 'allow')
+    assert.equal(publishes(world, good, 'x-c1-y'), 'allow')
+    assert.equal(subscribes(world, good, 'clients/c1/#'), 'allow')
+    assert.equal(subscribes(world, good, 'clients/+/#'), 'deny')
+    assert.equal(receives(world, good, 'clients/c1/deep/er'), true)
+  })
+
+  const bad = ['#', '+', 'a/b', 'a+', 'a#', '/', '', '$SYS']
+  for (const name of bad) {
+    test(`[bad-input 23] whose value is ${JSON.stringify(name)} denies what comes to its rule`, () => {
+      const world = stage(acl)
+      for (const who of [client(name, { username: 'u1' }), client('c1', { username: name })]) {
+        for (const wanted of ['clients/x/a', `clients/${name}/a`, 'users/x', 'anything', 'clients/+/a']) {
+          assert.equal(publishes(world, who, wanted), 'deny', wanted)
+          assert.equal(subscribes(world, who, wanted), 'deny', wanted)
+          assert.equal(receives(world, who, wanted), false, wanted)
+        }
+        assert.equal(publishes(world, who, 'early'), 'allow')
+        assert.equal(world.rules.explain(who, 'publish', 'b')?.because, 'unusable-placeholder')
+      }
+    })
+  }
+
+  test('for the name of somebody without a name denies too', () => {
+    assert.equal(publishes(stage(acl), client('c1'), 'anything'), 'deny')
+  })
+})
+
+describe('stored rules', () => {
+  test('come before those of the configuration: client id, user name, everybody, each the oldest first', () => {
+    const records = [
+      record({ topic: 'a', permit: 'deny', createdAtMs: 5 }),
+      record({ about: 'username', who: 'u', topic: 'a', permit: 'allow', createdAtMs: 9 }),
+      record({ about: 'clientid', who: 'c', topic: 'a', permit: 'deny', createdAtMs: 9 }),
+      record({ about: 'clientid', who: 'c', topic: '+', permit: 'allow', createdAtMs: 8, action: 'publish' }),
+    ]
+    const world = stage('{allow, all}.', {}, records)
+    assert.equal(publishes(world, client('x'), 'a'), 'deny')
+    assert.equal(publishes(world, client('x', { username: 'u' }), 'a'), 'allow')
+    assert.equal(publishes(world, client('c', { username: 'u' }), 'a'), 'allow')
+    assert.equal(subscribes(world, client('c', { username: 'u' }), 'a'), 'deny')
+    assert.equal(publishes(world, client('x'), 'b'), 'allow')
+    const found = world.rules.explain(client('x', { username: 'u' }), 'publish', 'a')
+    assert.deepEqual([found?.because, found?.rule], ['stored-rule', 'allow username "u" pubsub "a"'])
+  })
+
+  test('[bad-input 24] take effect at once when they come and when they go, and the epoch says so', () => {
+    const world = stage('{allow, all}.')
+    assert.equal(publishes(world, someone, 'a'), 'allow')
+    const before = world.rules.epoch
+    const rule = record({ about: 'clientid', who: 'c1', topic: 'a', permit: 'deny' })
+    assert.equal(world.rules.applyRecords({ put: [rule], delete: [] }), true)
+    assert.ok(world.rules.epoch > before)
+    assert.equal(publishes(world, someone, 'a'), 'deny')
+    assert.equal(receives(world, someone, 'a'), false)
+    world.rules.applyRecords({ put: [], delete: [rule] })
+    assert.equal(publishes(world, someone, 'a'), 'allow')
+  })
+
+  test('make it worth asking where nothing had to be asked before', () => {
+    const world = stage('', { noMatch: 'allow' })
+    assert.equal(world.rules.allowsEverything, true)
+    world.rules.applyRecords({ put: [record({ permit: 'deny' })], delete: [] })
+    assert.equal(world.rules.allowsEverything, false)
+    world.rules.applyRecords({ put: [], delete: [record({})] })
+    assert.equal(world.rules.allowsEverything, true)
+  })
+})
+
+describe('settings', () => {
+  test('[bad-input 24] that change the rules change the answers of those who are there', () => {
+    const world = stage('{allow, all}.')
+    assert.equal(publishes(world, someone, 'a'), 'allow')
+    const before = world.rules.epoch
+    world.rules.changeSettings({
+      ...defaultRuleSettings,
+      noMatch: 'deny',
+      rules: rulesOf('{deny, all, publish, ["a"]}.'),
+    })
+    assert.ok(world.rules.epoch > before)
+    assert.equal(publishes(world, someone, 'a'), 'deny')
+  })
+})
+
+describe('the rules of a token', () => {
+  const bearer = (claim: unknown): Identity => {
+    const grants = tokenGrants(claim)
+    assert.ok(grants !== undefined, 'the claim is read')
+    return client('c1', { username: 'u1', grants })
+  }
+
+  test('are all that its bearer may do, whatever the other rules say', () => {
+    const world = stage('{allow, all}.', { hasTokens: true })
+    const who = bearer({ pub: ['a/${clientid}'], sub: ['b/#', 'eq c/+'], all: ['d/%u'] })
+    assert.equal(publishes(world, who, 'a/c1'), 'allow')
+    assert.equal(publishes(world, who, 'a/c2'), 'deny')
+    assert.equal(publishes(world, who, 'b/x'), 'deny')
+    assert.equal(subscribes(world, who, 'b/+'), 'allow')
+    assert.equal(subscribes(world, who, 'c/+'), 'allow')
+    assert.equal(subscribes(world, who, 'c/x'), 'deny')
+    assert.equal(publishes(world, who, 'd/u1'), 'allow')
+    assert.equal(world.rules.explain(who, 'publish', 'z')?.because, 'token')
+  })
+
+  test('may deny as well, the first that fits', () => {
+    const world = stage('{deny, all}.', { hasTokens: true })
+    const who = bearer([
+      { permission: 'deny', action: 'publish', topic: 'a/b' },
+      { permission: 'allow', action: 'all', topic: 'a/#' },
+    ])
+    assert.equal(publishes(world, who, 'a/b'), 'deny')
+    assert.equal(subscribes(world, who, 'a/#'), 'allow')
+  })
+
+  test('that cannot be read are no rules: the token is no good', () => {
+    const claims = [
+      undefined,
+      null,
+      'a',
+      { pub: 'a' },
+      { publish: ['a'] },
+      { pub: [1] },
+      { pub: ['a/#/b'] },
+      { pub: Array.from({ length: 1_001 }, () => 'a') },
+      [{ permission: 'allow', topic: 'a', qos: [0] }],
+      [{ permission: 'maybe', topic: 'a' }],
+      [{ permission: 'allow', action: 'read', topic: 'a' }],
+      [null],
+    ]
+    for (const claim of claims) assert.equal(tokenGrants(claim), undefined, JSON.stringify(claim))
+  })
+})
+
+describe('a service that is asked', () => {
+  const asking = { asksService: true, noMatch: 'allow' } as const
+
+  test('is asked only where no rule says anything, and its answer holds for its time', () => {
+    const world = stage('{deny, all, publish, ["a"]}.', { ...asking, verdictTtlMs: 10_000 })
+    assert.equal(world.rules.keepsNothing, true)
+    assert.equal(publishes(world, someone, 'a'), 'deny')
+    assert.equal(publishes(world, someone, 'b'), 'ask')
+    world.rules.learn(someone, 'publish', 'b', 'allow')
+    assert.equal(publishes(world, someone, 'b'), 'allow')
+    assert.equal(subscribes(world, someone, 'b'), 'ask')
+    assert.equal(publishes(world, client('c2'), 'b'), 'ask')
+    world.time += 9_999
+    assert.equal(publishes(world, someone, 'b'), 'allow')
+    world.time += 1
+    assert.equal(publishes(world, someone, 'b'), 'ask')
+  })
+
+  test('[bad-input 29] that fails denies, unless the profile passes it over', () => {
+    for (const [failingDenies, expected] of [
+      [true, 'deny'],
+      [false, 'allow'],
+    ] as const) {
+      const world = stage('', { ...asking, failingDenies })
+      world.rules.learn(someone, 'publish', 'a', 'failed')
+      assert.equal(publishes(world, someone, 'a'), expected)
+      world.time += 1_000
+      assert.equal(publishes(world, someone, 'a'), 'ask', 'a service that is back is asked again soon')
+    }
+  })
+
+  test('is remembered for so many verdicts of one client', () => {
+    const world = stage('', { ...asking, maxVerdicts: 3 })
+    for (let index = 0; index < 10; index++) {
+      world.time += 2_000
+      world.rules.learn(someone, 'publish', `t/${index}`, 'allow')
+    }
+    const known = Array.from({ length: 10 }, (_, index) => `t/${index}`).filter(
+      (name) => publishes(world, someone, name) === 'allow',
+    )
+    assert.deepEqual(known, ['t/7', 't/8', 't/9'])
+  })
+
+  test('answers the question it was just asked, however little is kept', () => {
+    const world = stage('', { ...asking, maxVerdicts: 0, verdictTtlMs: 0 })
+    for (let index = 0; index < 100; index++) world.rules.learn(someone, 'subscribe', `t/${index}`, 'allow')
+    for (let index = 0; index < 100; index++) assert.equal(subscribes(world, someone, `t/${index}`), 'allow')
+  })
+
+  test('is not asked at delivery', () => {
+    const world = stage('{deny, all, subscribe, ["a/secret"]}.', asking)
+    assert.equal(receives(world, someone, 'a/b'), true)
+    assert.equal(receives(world, someone, 'a/secret'), false)
+  })
+})
+
+describe('a retained message', () => {
+  const remains = ({ rules }: Stage, clientId: string, name: string): boolean =>
+    rules.mayRemain({ clientId, username: undefined }, topic(name))
+
+  test('[bad-input 24] of a publisher that may no longer publish there is not given out', () => {
+    const world = stage('{allow, {client, "good"}, publish, ["a/#"]}.')
+    assert.equal(remains(world, 'good', 'a/b'), true)
+    assert.equal(remains(world, 'bad', 'a/b'), false)
+    world.rules.applyRecords({
+      put: [record({ about: 'clientid', who: 'good', topic: 'a/b', permit: 'deny' })],
+      delete: [],
+    })
+    assert.equal(remains(world, 'good', 'a/b'), false)
+  })
+
+  test('that no client published stays', () => {
+    assert.equal(remains(stage('{deny, all}.'), '', 'a'), true)
+  })
+})
+
+describe('a session whose client is away', () => {
+  test('is not denied what it waits for: who comes for it is looked at then', () => {
+    const world = stage('{deny, all}.')
+    assert.equal(receives(world, client('c1', { peerAddress: '' }), 'a'), true)
+  })
+})
