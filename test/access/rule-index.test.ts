@@ -15,7 +15,10 @@ import { coversFilter, matchesTopic, patternOf, type FilterPattern } from '../..
 const letters = ['a', 'b', '', '$x']
 const nobody = speakerOf({ clientId: 'a', username: 'b' })
 
-/** Every topic of up to `longest` levels over a few letters; the last stands for all that no filter names. */
+/**
+ * Every topic of up to `longest` levels over a few letters; the last stands for all that no filter names. The empty one
+ * is none, but `/#` would match it: it counts, and a rule for `+/+/#` does not cover `/#`.
+ */
 function allTopics(longest: number): string[] {
   const levels = [...letters, 'other']
   let topics = levels
@@ -24,7 +27,7 @@ function allTopics(longest: number): string[] {
     topics = topics.flatMap((topic) => levels.map((level) => `${topic}/${level}`))
     all.push(...topics)
   }
-  return all.filter((topic) => topic !== '')
+  return all
 }
 
 /** Filters of up to three levels; topics one level longer show every difference between two of them. */

@@ -264,13 +264,13 @@ describe('settings', () => {
   })
 })
 
-describe('the rules of a token', () => {
-  const bearer = (claim: unknown): Identity => {
-    const grants = tokenGrants(claim)
-    assert.ok(grants !== undefined, 'the claim is read')
-    return client('c1', { username: 'u1', grants })
-  }
+const bearer = (claim: unknown): Identity => {
+  const grants = tokenGrants(claim)
+  assert.ok(grants !== undefined, 'the claim is read')
+  return client('c1', { username: 'u1', grants })
+}
 
+describe('the rules of a token', () => {
   test('are all that its bearer may do, whatever the other rules say', () => {
     const world = stage('{allow, all}.', { hasTokens: true })
     const who = bearer({ pub: ['a/${clientid}'], sub: ['b/#', 'eq c/+'], all: ['d/%u'] })
@@ -369,10 +369,10 @@ describe('a service that is asked', () => {
   })
 })
 
-describe('a retained message', () => {
-  const remains = ({ rules }: Stage, clientId: string, name: string): boolean =>
-    rules.mayRemain({ clientId, username: undefined }, topic(name))
+const remains = ({ rules }: Stage, clientId: string, name: string): boolean =>
+  rules.mayRemain({ clientId, username: undefined }, topic(name))
 
+describe('a retained message', () => {
   test('[bad-input 24] of a publisher that may no longer publish there is not given out', () => {
     const world = stage('{allow, {client, "good"}, publish, ["a/#"]}.')
     assert.equal(remains(world, 'good', 'a/b'), true)
