@@ -2,13 +2,11 @@
 // be at hand; what others have to be asked for comes as a promise.
 
 import {
-  everythingAllowed,
   type AccessRecord,
   type AccessRecordKey,
   type ConnectVerdict,
   type Connection,
   type Identity,
-  type Permissions,
   type Question,
 } from '../core/index.ts'
 import { reasonCodes, type ReasonCode } from '../protocol/index.ts'
@@ -19,6 +17,7 @@ import { AuthenticationChain, type ChainLink, type Decision } from './authentica
 import { PasswordAuthenticator } from './authenticators/password.ts'
 import { CredentialBook } from './credentials/credential-book.ts'
 import { defaultHashManner } from './credentials/password-hash.ts'
+import { AccessRules } from './rules/access-rules.ts'
 
 export type ConnectQuestion = Extract<Question, { kind: 'may-connect' }>
 export type AuthenticateQuestion = Extract<Question, { kind: 'authenticate' }>
@@ -39,7 +38,7 @@ export interface RecordChange {
 }
 
 export class AccessControl {
-  readonly permissions: Permissions = everythingAllowed
+  readonly permissions: AccessRules
   readonly #world: AccessWorld
   readonly #credentials = new CredentialBook()
   #settings: AccessSettings
@@ -49,6 +48,7 @@ export class AccessControl {
     this.#world = world
     this.#settings = settings
     this.#chain = this.#build(settings)
+    this.permissions = new AccessRules(settings.rules, { nowMs: () => world.nowMs(), mayStay: () => true })
   }
 
   /** Whether this client may come in. At once, unless somebody elsewhere has to be asked. */
@@ -67,16 +67,18 @@ export class AccessControl {
     return undefined
   }
 
-  /** New settings, in force from here on. Who is in stays in. */
+  /** New settings, in force from here on. Who is in stays in; what they may do is `permissions-changed`. */
   changeSettings(settings: AccessSettings): void {
     this.#settings = settings
     this.#chain = this.#build(settings)
+    this.permissions.changeSettings(settings.rules)
   }
 
-  /** What is stored has changed, or is read at the start. */
-  applyRecords(change: RecordChange): void {
+  /** What is stored has changed, or is read at the start. True: `permissions` may give other answers than before. */
+  applyRecords(change: RecordChange): boolean {
     for (const key of change.delete) if (key.kind === 'credential') this.#credentials.delete(key.by, key.id)
     for (const record of change.put) if (record.kind === 'credential') this.#credentials.put(record)
+    return this.permissions.applyRecords(change)
   }
 
   /** This client is gone: what was kept for it may go. */

@@ -2,6 +2,7 @@
 // that it names, and gives it to every shard. It survives a structured clone.
 
 import type { CredentialRecord } from '../core/index.ts'
+import { defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
 
 /** Ways of showing who one is. The order is the one in which they are asked where the configuration has none. */
 export const authenticatorNames = ['certificate', 'psk', 'password', 'scram', 'jwt', 'http'] as const
@@ -18,6 +19,8 @@ export interface AccessSettings {
   readonly isChainConfigured: boolean
   /** Users and clients of the configuration. A stored credential of the same name counts instead. */
   readonly credentials: readonly CredentialRecord[]
+  /** What those who are in may do. */
+  readonly rules: RuleSettings
 }
 
 /** What holds without a configuration: nobody is known, and strangers are let in from this machine. */
@@ -27,4 +30,5 @@ export const defaultAccessSettings: AccessSettings = {
   chain: ['password', 'scram'],
   isChainConfigured: false,
   credentials: [],
+  rules: defaultRuleSettings,
 }

@@ -21,3 +21,5 @@ export {
   type HashedPassword,
   type HashManner,
 } from './credentials/password-hash.ts'
+export { AccessRules, defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
+export type { Action, Decision } from './rules/compiled-rule.ts'

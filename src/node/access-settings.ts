@@ -1,6 +1,6 @@
 // Who may come in, as the configuration has it and as the shards need it.
 
-import type { AccessSettings } from '../access/index.ts'
+import type { AccessSettings, RuleSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
 
 export function accessSettingsOf({ auth, node }: GodwitConfig): AccessSettings {
@@ -10,5 +10,12 @@ export function accessSettingsOf({ auth, node }: GodwitConfig): AccessSettings {
     chain: ['password', 'scram'],
     isChainConfigured: false,
     credentials: [],
+    rules: ruleSettingsOf({ auth, node }),
   }
+}
+
+function ruleSettingsOf({ auth, node }: Pick<GodwitConfig, 'auth' | 'node'>): RuleSettings {
+  const { rules, noMatch, denyAction, asksService, maxVerdicts, verdictTtlMs } = auth.acl
+  const failingDenies = node.securityProfile === 'hardened'
+  return { rules, noMatch, denyAction, asksService, failingDenies, hasTokens: false, maxVerdicts, verdictTtlMs }
 }

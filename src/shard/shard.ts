@@ -5,7 +5,7 @@
 //
 // A turn is bounded. A connection that sends more than its part is set back: the others come first.
 
-import { AccessControl, type AccessSettings } from '../access/index.ts'
+import { AccessControl, type AccessSettings, type RecordChange } from '../access/index.ts'
 import {
   BrokerCore,
   Connection,
@@ -137,9 +137,17 @@ export class Shard implements OutletOwner {
   /** New limits, in force from here on; what a decoder allows, for connections that come. */
   changeSettings(settings: CoreSettings, access: AccessSettings): void {
     this.#settings = settings
+    const { permissions } = this.access
+    const wasOpen = permissions.allowsEverything
     this.access.changeSettings(access)
     this.#decoderOptions = this.#optionsOfDecoders()
+    if (!wasOpen || !permissions.allowsEverything) this.input({ kind: 'permissions-changed' })
     this.input({ kind: 'settings', settings })
+  }
+
+  /** What is stored of who may come in and what they may do has changed. */
+  applyAccess(change: RecordChange): void {
+    if (this.access.applyRecords(change)) this.input({ kind: 'permissions-changed' })
   }
 
   #optionsOfDecoders(): PacketDecoderOptions {

@@ -133,11 +133,7 @@ describe('a file of NanoMQ', () => {
         'listeners.ssl',
         'listeners.ws',
         'http_server',
-        'auth.no_match',
-        'auth.deny_action',
-        'auth.cache',
         'auth.password',
-        'auth.acl',
         'bridges.mqtt',
       ],
     )
