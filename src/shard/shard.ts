@@ -6,15 +6,7 @@
 // A turn is bounded. A connection that sends more than its part is set back: the others come first.
 
 import { AccessControl, type AccessSettings, type RecordChange } from '../access/index.ts'
-import {
-  BrokerCore,
-  Connection,
-  type Batch,
-  type BrokerEvent,
-  type CoreSettings,
-  type Input,
-  type Question,
-} from '../core/index.ts'
+import { BrokerCore, Connection, type Batch, type CoreSettings, type Input, type Question } from '../core/index.ts'
 import { PacketDecoder, ProtocolError, TopicTable, type Packet, type PacketDecoderOptions } from '../protocol/index.ts'
 import type { Store } from '../storage/index.ts'
 import { counterCells, type Counters, type Log } from '../telemetry/index.ts'
@@ -23,7 +15,7 @@ import { AccessAnswers } from './access-answers.ts'
 import type { Time } from './clock.ts'
 import { Commits } from './commits.ts'
 import { drainSends } from './drain-sends.ts'
-import { DropLog } from './drop-log.ts'
+import { EventLog } from './event-log.ts'
 import type { ShardListener, ShardStart } from './messages.ts'
 import { Outlet, type OutletOwner } from './outlet.ts'
 import { QueueLoads } from './queue-loads.ts'
@@ -67,7 +59,7 @@ export class Shard implements OutletOwner {
   readonly #loads: QueueLoads
   readonly #answers: AccessAnswers
   readonly #outlets = new Set<Outlet>()
-  readonly #drops: DropLog
+  readonly #eventLog: EventLog
   #dirty: Outlet[] = []
   #backlog: Outlet[] = []
   #committedBatch = 0
@@ -93,7 +85,7 @@ export class Shard implements OutletOwner {
     const { core } = world.start
     this.#topics = new TopicTable(topicsRemembered)
     this.#decoderOptions = this.#optionsOfDecoders()
-    this.#drops = new DropLog(world.log, () => this.#dropped())
+    this.#eventLog = new EventLog(world.log, () => this.#dropped())
     this.access = new AccessControl(world.start.access, {
       log: world.log,
       nowMs: () => this.#now(),
@@ -278,7 +270,7 @@ export class Shard implements OutletOwner {
     this.#drain(outputs.sends)
     for (const { connection, isPaused } of outputs.readers) this.#changeReader(connection.outlet as Outlet, isPaused)
     for (const { connection, afterBatch } of outputs.closes) this.#close(connection.outlet as Outlet, afterBatch)
-    for (const event of outputs.events) this.#tell(event)
+    for (const event of outputs.events) this.#eventLog.tell(event, this.#now())
     this.core.clearOutputs()
     if (this.core.view.hasBatch || this.core.view.hasMoreWork) this.#planTurnEnd()
     this.#setTimer()
@@ -455,34 +447,6 @@ export class Shard implements OutletOwner {
 
   #count(cell: number, by: number): void {
     this.#world.counters.cells[cell] += by
-  }
-
-  #tell(event: BrokerEvent): void {
-    const { log } = this.#world
-    switch (event.event) {
-      case 'client-connected':
-        return log.info('client connected', { clientId: event.clientId, address: event.connection.peerAddress })
-      case 'client-refused':
-        return log.warn('client refused', {
-          clientId: event.clientId,
-          address: event.connection.peerAddress,
-          reason: event.reason,
-          why: event.text,
-        })
-      case 'client-disconnected':
-        return log.info('client disconnected', { clientId: event.clientId, reason: event.reason, why: event.text })
-      case 'session-taken-over':
-        return log.info('session taken over', { clientId: event.clientId })
-      case 'message-dropped':
-        return this.#drops.note(event, this.#now())
-      case 'session-ended':
-      case 'subscribed':
-      case 'unsubscribed':
-      case 'command-done':
-        return
-      default:
-        event satisfies never
-    }
   }
 
   #dropped(): number {

@@ -1,0 +1,44 @@
+// What the core tells of its clients, as lines of the log.
+
+import type { BrokerEvent } from '../core/index.ts'
+import type { Log } from '../telemetry/index.ts'
+import { DropLog } from './drop-log.ts'
+
+export class EventLog {
+  readonly #log: Log
+  readonly #drops: DropLog
+
+  /** `droppedSoFar`: the counter of all drops. */
+  constructor(log: Log, droppedSoFar: () => number) {
+    this.#log = log
+    this.#drops = new DropLog(log, droppedSoFar)
+  }
+
+  tell(event: BrokerEvent, nowMs: number): void {
+    const log = this.#log
+    switch (event.event) {
+      case 'client-connected':
+        return log.info('client connected', { clientId: event.clientId, address: event.connection.peerAddress })
+      case 'client-refused':
+        return log.warn('client refused', {
+          clientId: event.clientId,
+          address: event.connection.peerAddress,
+          reason: event.reason,
+          why: event.text,
+        })
+      case 'client-disconnected':
+        return log.info('client disconnected', { clientId: event.clientId, reason: event.reason, why: event.text })
+      case 'session-taken-over':
+        return log.info('session taken over', { clientId: event.clientId })
+      case 'message-dropped':
+        return this.#drops.note(event, nowMs)
+      case 'session-ended':
+      case 'subscribed':
+      case 'unsubscribed':
+      case 'command-done':
+        return
+      default:
+        event satisfies never
+    }
+  }
+}
