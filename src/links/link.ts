@@ -39,6 +39,8 @@ export interface LinkOwner {
   noteInput(link: Link): void
   /** Something waits for `flush`. Said again only after it. */
   noteDirty(link: Link): void
+  /** The peer stops: it will say nothing more, except of relays. */
+  noteFarewell(link: Link): void
   /** The peer is gone, all that it had said has been taken in, and its relays are over. The last word of the link. */
   noteClosed(link: Link): void
 }
@@ -137,6 +139,13 @@ export class Link implements RelayHome, RelaySocketSide {
     return true
   }
 
+  /** Nothing more will be said, except of relays. */
+  sayFarewell(): void {
+    this.#beginRecord()
+    this.#writer.begin(recordKinds.farewell, 0)
+    this.#writer.end()
+  }
+
   /** Lets go of the peer, as if it had died. What was said before still reaches it. */
   close(): void {
     this.flush()
@@ -210,6 +219,8 @@ export class Link implements RelayHome, RelaySocketSide {
       case recordKinds.taken:
         this.#confirmedBytes += this.#reader.uint32()
         return this.#lookAtCongestion()
+      case recordKinds.farewell:
+        return this.#owner.noteFarewell(this)
       default:
         return this.#takeRelay(kind)
     }

@@ -14,6 +14,8 @@ export const recordKinds = {
   rare: 5,
   /** So many bytes of posts have been taken in since the last time. */
   taken: 6,
+  /** The shard stops, and has said all. */
+  farewell: 8,
   /** From the shard with the socket to the shard with the session, each with the number of the relay. */
   relayOpen: 10,
   relayData: 11,

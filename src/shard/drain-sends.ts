@@ -18,6 +18,7 @@ import {
   writePublish,
   type AckType,
   type ControlPacket,
+  type ProtocolVersion,
 } from '../protocol/index.ts'
 import type { Outlet } from './outlet.ts'
 
@@ -49,10 +50,11 @@ export function drainSends(sends: SendList, nowMs: number): void {
   }
 }
 
-function drainPacket(outlet: Outlet, connection: Connection, packet: ControlPacket): void {
-  const bytes = measurePacket(packet, connection.version)
+/** Appends one packet to what the connection is to be sent. */
+export function drainPacket(outlet: Outlet, { version }: { version: ProtocolVersion }, packet: ControlPacket): void {
+  const bytes = measurePacket(packet, version)
   const target = outlet.reserve(bytes)
-  writePacket(packet, connection.version, target, outlet.at)
+  writePacket(packet, version, target, outlet.at)
   outlet.advance(bytes)
   outlet.unreadAnswerBytes += bytes
 }

@@ -6,19 +6,42 @@
 // A turn is bounded. A connection that sends more than its part is set back: the others come first.
 
 import { AccessControl, type AccessSettings, type RecordChange } from '../access/index.ts'
-import { BrokerCore, Connection, type Batch, type CoreSettings, type Input, type Question } from '../core/index.ts'
-import { PacketDecoder, ProtocolError, TopicTable, type Packet, type PacketDecoderOptions } from '../protocol/index.ts'
+import {
+  BrokerCore,
+  Connection,
+  type Batch,
+  type CoreSettings,
+  type Input,
+  type PeerNumber,
+  type Question,
+} from '../core/index.ts'
+import type { LinkPort } from '../links/index.ts'
+import {
+  assert,
+  PacketDecoder,
+  ProtocolError,
+  TopicTable,
+  type Packet,
+  type PacketDecoderOptions,
+} from '../protocol/index.ts'
 import type { Store } from '../storage/index.ts'
 import { counterCells, type Counters, type Log } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { AccessAnswers } from './access-answers.ts'
+import { Arrivals } from './arrivals.ts'
 import type { Time } from './clock.ts'
 import { Commits } from './commits.ts'
+import { DeadlineTimer } from './deadline-timer.ts'
 import { drainSends } from './drain-sends.ts'
 import { EventLog } from './event-log.ts'
 import type { ShardListener, ShardStart } from './messages.ts'
+import { LateCloses } from './late-closes.ts'
 import { Outlet, type OutletOwner } from './outlet.ts'
+import { Patience } from './patience.ts'
+import { PeerLinks } from './peer-links.ts'
 import { QueueLoads } from './queue-loads.ts'
+import { Readers } from './readers.ts'
+import { droppedMessages, publishCounters } from './shard-counters.ts'
 import { WriteBuffers } from './write-buffers.ts'
 
 /** So many sendings are gathered before they are written into buffers: what the core made is still in the cache then. */
@@ -33,7 +56,6 @@ const maxInputBytesPerTurn = 262_144
 const reportUnsentFrom = 65_536
 const reportUnsentShare = 1 / 4
 const topicsRemembered = 262_144
-const longestTimerMs = 2_147_483_647
 
 export interface ShardWorld {
   readonly start: ShardStart
@@ -58,10 +80,13 @@ export class Shard implements OutletOwner {
   readonly #commits: Commits
   readonly #loads: QueueLoads
   readonly #answers: AccessAnswers
+  /** Undefined where this is the only shard. */
+  readonly #peers: PeerLinks | undefined
+  readonly #arrivals: Arrivals | undefined
   readonly #outlets = new Set<Outlet>()
   readonly #eventLog: EventLog
+  readonly #lateCloses = new LateCloses()
   #dirty: Outlet[] = []
-  #backlog: Outlet[] = []
   #committedBatch = 0
   /** The time of this turn, 0 between turns: the clock is read once. */
   #turnMs = 0
@@ -70,13 +95,19 @@ export class Shard implements OutletOwner {
   #settings: CoreSettings
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
-  #timer: NodeJS.Timeout | undefined
-  #timerAtMs = Infinity
-  #tickIsDue = false
-  #whenEmpty: (() => void) | undefined
+  /** Of `stop`, with what has to end first. */
+  readonly #patience = new Patience()
   /** Made once: a turn ends for each connection that comes alone. */
   readonly #endOfTurn = (): void => this.#guarded(this.#turnEnd)
   readonly #turnEnd = (): void => this.#endTurn()
+  readonly #nowOfTurn = (): number => this.#now()
+  readonly #isOverdue = (): boolean => this.#world.clock.nowMs() - this.#now() >= maxTurnMs
+  readonly #readers = new Readers({
+    read: (outlet) => this.#read(outlet),
+    planTurnEnd: () => this.#planTurnEnd(),
+    maxUnsentBytes: () => this.#settings.maxUnsentBytes,
+  })
+  readonly #timer = new DeadlineTimer(() => this.#guarded(() => this.#planTurnEnd()))
   readonly #packetInput: { kind: 'packet'; connection: Connection; packet: Packet }
 
   constructor(world: ShardWorld) {
@@ -85,14 +116,18 @@ export class Shard implements OutletOwner {
     const { core } = world.start
     this.#topics = new TopicTable(topicsRemembered)
     this.#decoderOptions = this.#optionsOfDecoders()
-    this.#eventLog = new EventLog(world.log, () => this.#dropped())
+    this.#eventLog = new EventLog(world.log, () => droppedMessages(this.core.view))
     this.access = new AccessControl(world.start.access, {
       log: world.log,
-      nowMs: () => this.#now(),
+      nowMs: this.#nowOfTurn,
       permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
     })
     const { permissions } = this.access
-    this.core = new BrokerCore(core, { identity: world.identity, topics: this.#topics, permissions })
+    const { shardNumber: own, shards: count = 1 } = world.start
+    const place = { own, count }
+    this.core = new BrokerCore(core, { identity: world.identity, topics: this.#topics, permissions, place })
+    this.#peers = count === 1 ? undefined : this.#linkPeers()
+    this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
     this.#answers = new AccessAnswers(this.access, {
       answer: (input) => this.core.handle(input, this.#now()),
       answerLater: (input) => this.#guarded(() => this.input(input)),
@@ -116,14 +151,75 @@ export class Shard implements OutletOwner {
     return this.#outlets.size
   }
 
+  #linkPeers(): PeerLinks {
+    const { sends } = this.core.takeOutputs()
+    return new PeerLinks({
+      core: this.core,
+      topics: this.#topics,
+      turnMs: this.#nowOfTurn,
+      isOverdue: this.#isOverdue,
+      isFull: () => sends.length >= maxSendsBetweenDrains,
+      carryOut: () => this.#carryOut(),
+      planTurnEnd: () => this.#planTurnEnd(),
+      acceptRelayed: (stream, listener) => void this.#welcome(stream, this.#world.start.listeners[listener]),
+    })
+  }
+
+  #expectArrivals(peers: PeerLinks): Arrivals {
+    return new Arrivals(this.#world, peers, {
+      beginHere: (outlet, first) => this.#beginHere(outlet, first),
+      forget: (outlet) => this.#forget(outlet),
+      dismiss: (outlet) => this.#dismiss(outlet),
+    })
+  }
+
+  /** Another shard of the node is there, and this is the way to it. */
+  link(peer: PeerNumber, port: LinkPort): void {
+    assert(this.#peers !== undefined, `shard ${peer} is there beside the only one`)
+    this.#peers.add(peer, port)
+  }
+
+  /** From here on clients of this shard may come in through the sockets of others. */
+  letClientsIn(): void {
+    this.#peers?.letClientsIn()
+  }
+
+  /** A client has come in by a listener of this shard. */
   accept(stream: ByteStream, listener: ShardListener): void {
+    this.#count(counterCells.connectionsAccepted, 1)
+    const outlet = this.#welcome(stream, listener)
+    this.#arrivals?.watch(outlet, listener)
+  }
+
+  #welcome(stream: ByteStream, listener: ShardListener): Outlet {
     const outlet = new Outlet(this, stream, new PacketDecoder(this.#decoderOptions))
     outlet.connection = new Connection(outlet, listener, stream.remoteAddress)
     this.#outlets.add(outlet)
-    this.#count(counterCells.connectionsAccepted, 1)
     // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.
     this.core.handle({ kind: 'connection-opened', connection: outlet.connection }, this.#world.clock.nowMs())
     this.#setTimer()
+    return outlet
+  }
+
+  #beginHere(outlet: Outlet, first: Packet | undefined): void {
+    const { connection } = outlet
+    if (connection !== undefined && first !== undefined) {
+      this.#count(counterCells.packetsReceived, 1)
+      this.core.handle({ kind: 'packet', connection, packet: first }, this.#now())
+    }
+    this.#read(outlet)
+  }
+
+  #forget(outlet: Outlet): void {
+    const { connection } = outlet
+    this.#outlets.delete(outlet)
+    outlet.connection = undefined
+    if (connection !== undefined) this.input({ kind: 'connection-closed', connection })
+  }
+
+  #dismiss(outlet: Outlet): void {
+    this.#outlets.add(outlet)
+    this.#close(outlet, 0)
   }
 
   /** New limits, in force from here on; what a decoder allows, for connections that come. */
@@ -164,7 +260,7 @@ export class Shard implements OutletOwner {
     }
     outlet.inputBytes += chunk.length
     this.#read(outlet)
-    if (outlet.inputBytes >= maxInputBytesPerTurn && !outlet.isBacklogged) this.#setBack(outlet)
+    if (outlet.inputBytes >= maxInputBytesPerTurn && !outlet.isBacklogged) this.#readers.setBack(outlet)
   }
 
   noteDirty(outlet: Outlet): void {
@@ -180,7 +276,7 @@ export class Shard implements OutletOwner {
     const { connection } = outlet
     const reportFrom = Math.min(reportUnsentFrom, this.#settings.maxUnsentBytes * reportUnsentShare)
     if (connection !== undefined && connection.unsentBytes >= reportFrom) this.#reportUnsent(outlet, connection)
-    if (outlet.isReaderStopped) this.#startReader(outlet)
+    if (outlet.isReaderStopped) this.#readers.start(outlet)
   }
 
   noteClosed(outlet: Outlet, error: Error | undefined): void {
@@ -192,7 +288,7 @@ export class Shard implements OutletOwner {
     }
     if (error !== undefined)
       this.#world.log.debug('stream failed', { address: outlet.stream.remoteAddress, error: error.message })
-    if (this.#outlets.size === 0) this.#whenEmpty?.()
+    this.#patience.lookAgain()
   }
 
   /** Clients are told and their streams ended; what was promised is on disk when it resolves. */
@@ -200,12 +296,12 @@ export class Shard implements OutletOwner {
     this.input({ kind: 'shutdown' })
     // Who has not said who they are cannot be told.
     for (const outlet of this.#outlets) if (outlet.connection?.now.state === 'awaiting-connect') outlet.stream.end()
-    await new Promise<void>((resolve) => {
-      if (this.#outlets.size === 0) return resolve()
-      this.#whenEmpty = resolve
-      setTimeout(resolve, patienceMs).unref()
-    })
+    const peers = this.#peers
+    await this.#patience.until(() => this.#outlets.size === 0 && (peers?.doors ?? 0) === 0, patienceMs)
     for (const outlet of this.#outlets) outlet.stream.destroy()
+    // What they still have to say (wills) is heard before the store is closed.
+    peers?.sayFarewell()
+    await this.#patience.until(() => peers?.isQuiet ?? true, patienceMs)
     this.access.close()
     await this.#loads.end()
     this.#endTurn()
@@ -213,7 +309,8 @@ export class Shard implements OutletOwner {
       await this.#commits.whenIdle()
       this.#startCommit()
     }
-    clearTimeout(this.#timer)
+    peers?.close()
+    this.#timer.stop()
   }
 
   /** Packets of one connection, until they are used up or the turn is over. */
@@ -235,7 +332,7 @@ export class Shard implements OutletOwner {
         if (sends.length >= maxSendsBetweenDrains) this.#carryOut()
         else if (packets % packetsBetweenLooks !== 0) continue
         if (this.#world.clock.nowMs() - nowMs >= maxTurnMs) {
-          this.#setBack(outlet)
+          this.#readers.setBack(outlet)
           break
         }
       }
@@ -246,20 +343,7 @@ export class Shard implements OutletOwner {
     }
     this.#count(counterCells.packetsReceived, packets)
     this.#carryOut()
-    if (this.#owesTooMuch(outlet)) this.#stopReader(outlet)
-  }
-
-  /** Who asks and does not read the answers is not read from either: nothing else bounds what they take. */
-  #owesTooMuch(outlet: Outlet): boolean {
-    return outlet.unreadAnswerBytes > this.#settings.maxUnsentBytes
-  }
-
-  /** More input than fits this turn: the reader stands still and the rest waits its turn behind the others. */
-  #setBack(outlet: Outlet): void {
-    outlet.isBacklogged = true
-    this.#backlog.push(outlet)
-    this.#stopReader(outlet)
-    this.#planTurnEnd()
+    this.#readers.stopIfOwing(outlet)
   }
 
   /** What the core has put out since the last time. */
@@ -268,8 +352,9 @@ export class Shard implements OutletOwner {
     // Answers at hand come back in the same turn, and bring outputs of their own.
     while (outputs.questions.length > 0) this.#answerQuestions(outputs.questions.splice(0))
     this.#drain(outputs.sends)
-    for (const { connection, isPaused } of outputs.readers) this.#changeReader(connection.outlet as Outlet, isPaused)
+    for (const { connection, isPaused } of outputs.readers) this.#readers.change(connection.outlet as Outlet, isPaused)
     for (const { connection, afterBatch } of outputs.closes) this.#close(connection.outlet as Outlet, afterBatch)
+    if (outputs.peerSends.length > 0) this.#peers?.send(outputs.peerSends)
     for (const event of outputs.events) this.#eventLog.tell(event, this.#now())
     this.core.clearOutputs()
     if (this.core.view.hasBatch || this.core.view.hasMoreWork) this.#planTurnEnd()
@@ -290,38 +375,12 @@ export class Shard implements OutletOwner {
     }
   }
 
-  #changeReader(outlet: Outlet, isPaused: boolean): void {
-    if (isPaused) return this.#stopReader(outlet)
-    if (outlet.isClosed || outlet.isBacklogged) return
-    // What has arrived already comes first, at the next turn: now other handlers may be under way.
-    outlet.isBacklogged = true
-    this.#backlog.push(outlet)
-    this.#planTurnEnd()
-  }
-
-  #stopReader(outlet: Outlet): void {
-    if (outlet.isReaderStopped) return
-    outlet.isReaderStopped = true
-    outlet.stream.pause()
-  }
-
-  #startReader(outlet: Outlet): void {
-    if (!outlet.isReaderStopped || outlet.isBacklogged || outlet.connection?.isPaused === true) return
-    if (this.#owesTooMuch(outlet)) return
-    outlet.isReaderStopped = false
-    outlet.stream.resume()
-  }
-
   #close(outlet: Outlet, afterBatch: number): void {
     if (outlet.isClosed) return
-    if (afterBatch > this.#committedBatch) {
-      this.#closesAfter.push({ outlet, afterBatch })
-      return
-    }
+    if (afterBatch > this.#committedBatch) return this.#lateCloses.add(outlet, afterBatch)
     outlet.endsAfterFlush = true
     this.noteDirty(outlet)
   }
-  #closesAfter: { outlet: Outlet; afterBatch: number }[] = []
 
   #reportUnsent(outlet: Outlet, connection: Connection): void {
     this.input({ kind: 'unsent-bytes', connection, bytes: outlet.unsentBytes })
@@ -337,28 +396,15 @@ export class Shard implements OutletOwner {
     this.#turnIsPlanned = false
     this.#turnMs = 0
     this.#turn++
-    this.#goOnWithBacklog()
-    if (this.#tickIsDue || this.core.view.hasMoreWork) this.#tick()
+    this.#readers.goOn(this.#isOverdue)
+    this.#peers?.goOn()
+    if (this.#timer.isDue || this.core.view.hasMoreWork) this.#tick()
     this.#startCommit()
     this.#flush()
-    this.#publishCounters()
+    this.#peers?.flush()
+    publishCounters(this.#world.counters, this.core.view, this.buffers.takenBytes)
+    this.#patience.lookAgain()
     this.#turnMs = 0
-  }
-
-  /** As many as fit into the time of a turn; the others keep their place before those that are set back anew. */
-  #goOnWithBacklog(): void {
-    if (this.#backlog.length === 0) return
-    const backlog = this.#backlog
-    this.#backlog = []
-    const beganMs = this.#now()
-    let index = 0
-    do {
-      const outlet = backlog[index++]
-      outlet.isBacklogged = false
-      if (!outlet.isClosed) this.#read(outlet)
-      this.#startReader(outlet)
-    } while (index < backlog.length && this.#world.clock.nowMs() - beganMs < maxTurnMs)
-    if (index < backlog.length) this.#backlog = [...backlog.slice(index), ...this.#backlog]
   }
 
   #flush(): void {
@@ -370,19 +416,6 @@ export class Shard implements OutletOwner {
       // All readers together hold too much: those that have not taken their last write get nothing more for now.
       if (isShortOfRoom && outlet.isWriting && outlet.connection !== undefined) outlet.connection.unsentBytes = Infinity
     }
-  }
-
-  /** What others may read of this shard without asking it. */
-  #publishCounters(): void {
-    const { cells } = this.#world.counters
-    const { view } = this.core
-    cells[counterCells.unsentBytes] = this.buffers.takenBytes
-    cells[counterCells.connectionsOpen] = view.connections
-    cells[counterCells.sessionsStored] = view.sessions
-    cells[counterCells.retainedStored] = view.retainedMessages
-    cells[counterCells.messagesReceived] = view.counts.publishesReceived
-    cells[counterCells.messagesSent] = view.counts.publishesSent
-    cells[counterCells.messagesDropped] = this.#dropped()
   }
 
   /** The next batch goes to disk when the last one is there. One without changes has only waited its turn. */
@@ -400,9 +433,7 @@ export class Shard implements OutletOwner {
     this.#drain(batch.sendsAfterCommit)
     this.input({ kind: 'committed', batch: batch.number })
     this.#loads.noteCommitted(batch.number)
-    const ready = this.#closesAfter.filter(({ afterBatch }) => afterBatch <= batch.number)
-    this.#closesAfter = this.#closesAfter.filter(({ afterBatch }) => afterBatch > batch.number)
-    for (const { outlet } of ready) this.#close(outlet, 0)
+    for (const outlet of this.#lateCloses.take(batch.number)) this.#close(outlet, 0)
   }
 
   #changeHealth(isHealthy: boolean, why: string): void {
@@ -414,26 +445,11 @@ export class Shard implements OutletOwner {
   }
 
   #setTimer(): void {
-    const atMs = this.core.nextDeadlineMs()
-    if (atMs >= this.#timerAtMs || atMs === Infinity) return
-    clearTimeout(this.#timer)
-    this.#timerAtMs = atMs
-    const delayMs = Math.min(longestTimerMs, Math.max(1, atMs - this.#now()))
-    this.#timer = setTimeout(() => this.#guarded(() => this.#onTimer()), delayMs)
-  }
-
-  /**
-   * Timers come before what has arrived: after a standstill of the whole process every client would be found silent.
-   * So deadlines are looked at when the turn ends.
-   */
-  #onTimer(): void {
-    this.#tickIsDue = true
-    this.#planTurnEnd()
+    this.#timer.setFor(this.core.nextDeadlineMs(), this.#nowOfTurn)
   }
 
   #tick(): void {
-    if (this.#tickIsDue) this.#timerAtMs = Infinity
-    this.#tickIsDue = false
+    this.#timer.begin()
     this.input({ kind: 'tick' })
   }
 
@@ -447,10 +463,6 @@ export class Shard implements OutletOwner {
 
   #count(cell: number, by: number): void {
     this.#world.counters.cells[cell] += by
-  }
-
-  #dropped(): number {
-    return Object.values(this.core.view.counts.dropped).reduce((sum, count) => sum + count, 0)
   }
 
   #guarded(work: () => void): void {

@@ -60,6 +60,7 @@ export class Recorder implements LinkOwner {
 
   noteInput(): void {}
   noteDirty(): void {}
+  noteFarewell(): void {}
 
   noteClosed(): void {
     this.isClosed = true
