@@ -32,6 +32,8 @@ export interface StageOptions {
   readonly start?: Partial<ShardStart>
   readonly store?: HeldStore
   readonly nowMs?: number
+  /** Another stage of the same test has stopped the timers already. */
+  readonly timersAreMocked?: boolean
 }
 
 export const listener = {
@@ -58,7 +60,7 @@ export class ShardStage {
 
   constructor(context: TestContext, options: StageOptions = {}) {
     this.#context = context
-    context.mock.timers.enable({ apis: ['setTimeout'] })
+    if (options.timersAreMocked !== true) context.mock.timers.enable({ apis: ['setTimeout'] })
     const counters = createCounterTable(1)
     this.#counters = new Counters(counters, 0)
     this.store = options.store ?? new HeldStore()

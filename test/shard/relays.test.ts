@@ -1,0 +1,215 @@
+// Several shards share the listeners of a node: wherever a client comes in, it is served by the shard of its client id.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { reasonCodes, type ConnackPacket, type DisconnectPacket } from '../../src/protocol/index.ts'
+import { encode, encodePublish } from '../simulator/wire.ts'
+import { ShardRow } from './row.ts'
+import type { TestClient } from './stage.ts'
+
+const connectionsOf = (row: ShardRow): number[] => row.stages.map(({ shard }) => shard.connections)
+const reasonOf = (client: TestClient): number | undefined =>
+  (client.last as ConnackPacket | DisconnectPacket | undefined)?.reasonCode
+
+const durable = { version: 5, cleanStart: false, properties: { sessionExpiryIntervalSeconds: 1_000 } } as const
+
+test('a client is served by the shard of its client id, whichever has its socket', async (context) => {
+  const row = new ShardRow(context, 3)
+  for (const door of [0, 1, 2]) {
+    for (const home of [0, 1, 2]) {
+      const clientId = row.idOf(home, `from-${door}`)
+      const client = await row.subscriber(door, clientId, `news/${clientId}`)
+      client.publish({ topic: `news/${clientId}`, payload: 'mine', qos: 1, packetId: 1 })
+      await row.turns()
+      assert.deepEqual(
+        [client.types.toSorted(), client.payloads],
+        [['connack', 'puback', 'publish', 'suback'], ['mine']],
+      )
+    }
+  }
+  assert.deepEqual(connectionsOf(row), [3, 3, 3])
+  assert.deepEqual(row.counters('connectionsOpen'), [3, 3, 3])
+  assert.deepEqual(row.counters('connectionsAccepted'), [3, 3, 3])
+})
+
+test('what a client sends may be divided anywhere, before and after it is known whose it is', async (context) => {
+  const row = new ShardRow(context, 2)
+  const clientId = row.idOf(1)
+  const whole = row.stages[0].stranger()
+  const said = Buffer.concat([connectOf(clientId), subscribeTo('a'), encodePublish({ topic: 'a', payload: 'x' }, 4)])
+  for (let at = 1; at < said.length; at++) {
+    const client = row.stages[0].stranger()
+    client.stream.arrive(said.subarray(0, at))
+    await row.turns(6)
+    client.stream.arrive(said.subarray(at))
+    await row.turns(12)
+    assert.deepEqual(client.payloads, ['x'], `divided at ${at}`)
+  }
+  for (const byte of said) whole.stream.arrive(Buffer.from([byte]))
+  await row.turns()
+  assert.deepEqual(whole.payloads, ['x'])
+})
+
+function connectOf(clientId: string): Buffer {
+  const connect = { cleanStart: true, keepAliveSeconds: 0, username: undefined, password: undefined, will: undefined }
+  return encode({ type: 'connect', version: 4, clientId, properties: undefined, isBridge: false, ...connect }, 4)
+}
+
+function subscribeTo(filter: string): Buffer {
+  const options = { qos: 0, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+  return encode(
+    { type: 'subscribe', packetId: 1, subscriptions: [{ filter: filter as never, ...options }], properties: undefined },
+    4,
+  )
+}
+
+test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] a client that comes by another shard takes over its session', async (context) => {
+  const row = new ShardRow(context, 3)
+  const clientId = row.idOf(2)
+  const first = await row.client(0, clientId, { version: 5 })
+  const second = await row.client(1, clientId, { version: 5 })
+  assert.deepEqual([reasonOf(first), first.stream.isClosed], [reasonCodes.sessionTakenOver, true])
+  assert.deepEqual([second.types, second.stream.isClosed], [['connack'], false])
+  assert.deepEqual(connectionsOf(row), [0, 0, 1])
+})
+
+test('a durable session is found again through the socket of another shard', async (context) => {
+  const row = new ShardRow(context, 3)
+  const clientId = row.idOf(1)
+  const first = await row.client(0, clientId, durable)
+  first.say({ type: 'disconnect', reasonCode: 0, properties: undefined })
+  await row.turns()
+  const second = await row.client(2, clientId, durable)
+  assert.equal((second.last as ConnackPacket).sessionPresent, true)
+})
+
+test('a client without an id stays where it came in', async (context) => {
+  const row = new ShardRow(context, 3)
+  for (const door of [0, 1, 2]) await row.client(door, '')
+  assert.deepEqual(connectionsOf(row), [1, 1, 1])
+})
+
+test('what is no CONNECT is refused where it comes in', async (context) => {
+  const row = new ShardRow(context, 2)
+  const stranger = row.stages[0].stranger()
+  stranger.stream.arrive(Buffer.from([0xc0, 0]))
+  const unknownLevel = row.stages[0].stranger()
+  unknownLevel.stream.arrive(Buffer.from([0x10, 12, 0, 4, 77, 81, 84, 84, 9, 2, 0, 0, 0, 0]))
+  await row.turns()
+  assert.deepEqual([stranger.types, stranger.stream.isClosed], [[], true])
+  assert.deepEqual([unknownLevel.types, reasonOf(unknownLevel), unknownLevel.stream.isClosed], [['connack'], 1, true])
+  assert.deepEqual(connectionsOf(row), [0, 0])
+})
+
+test('who does not say CONNECT in time is cut off where it came in', async (context) => {
+  const row = new ShardRow(context, 2)
+  const stranger = row.stages[0].stranger()
+  stranger.stream.arrive(connectOf(row.idOf(1)).subarray(0, 5))
+  await row.stages[0].passMs(15_001)
+  assert.equal(stranger.stream.isClosed, true)
+})
+
+test('while the shard of a client is down, the client hears that it may come again', async (context) => {
+  const row = new ShardRow(context, 2)
+  await row.kill(1)
+  const late5 = await row.client(0, row.idOf(1), { version: 5 })
+  const late4 = await row.client(0, row.idOf(1), { version: 4 })
+  assert.deepEqual([late5.types, reasonOf(late5), late5.stream.isClosed], [['connack'], 0x88, true])
+  assert.deepEqual([late4.types, reasonOf(late4), late4.stream.isClosed], [['connack'], 3, true])
+  const own = await row.client(0, row.idOf(0))
+  assert.deepEqual([own.types, own.stream.isClosed], [['connack'], false])
+  assert.deepEqual(connectionsOf(row), [1, 0])
+})
+
+test('when a shard dies, its clients are cut off at every door, and the others stay', async (context) => {
+  const row = new ShardRow(context, 3)
+  const lost = await row.client(0, row.idOf(1))
+  const cut = await row.client(1, row.idOf(2))
+  const kept = await row.client(0, row.idOf(2))
+  await row.kill(1)
+  assert.deepEqual([lost.stream.isClosed, kept.stream.isClosed], [true, false])
+  assert.equal(row.stages[2].shard.connections, 1)
+  assert.equal(cut.types.length, 1)
+  await row.restart(1)
+  const back = await row.client(0, row.idOf(1))
+  assert.deepEqual([back.types, back.stream.isClosed], [['connack'], false])
+})
+
+test('a shard that is linked anew before its end was heard is left first and joined then', async (context) => {
+  const row = new ShardRow(context, 2)
+  const old = await row.client(0, row.idOf(1))
+  row.connect(0, 1)
+  await row.turns()
+  assert.equal(old.stream.isClosed, true)
+  const next = await row.client(0, row.idOf(1))
+  assert.deepEqual(next.types, ['connack'])
+})
+
+test('clients that come before their shard lets anybody in are let in when it does', async (context) => {
+  const row = new ShardRow(context, 2)
+  await row.kill(1)
+  await row.restart(1, { letsClientsIn: false })
+  const client = await row.client(0, row.idOf(1))
+  client.subscribe([{ filter: 'a', qos: 0 }])
+  await row.turns()
+  assert.deepEqual([client.types, client.stream.isClosed], [[], false])
+  row.stages[1].shard.letClientsIn()
+  await row.turns()
+  assert.deepEqual(client.types, ['connack', 'suback'])
+})
+
+test('a relayed client that does not read costs its own shard what an own one costs, and delays nobody', async (context) => {
+  const row = new ShardRow(context, 2)
+  const slow = await row.subscriber(0, row.idOf(1, 'slow'), 'a')
+  const quick = await row.subscriber(0, row.idOf(1, 'quick'), 'a')
+  const publisher = await row.client(1, row.idOf(1, 'publisher'))
+  slow.stream.isStalled = true
+  for (let round = 0; round < 50; round++) {
+    publisher.publish(...Array.from({ length: 50 }, () => ({ topic: 'a', payload: Buffer.alloc(1_000) })))
+    await row.turns(8)
+  }
+  assert.equal(quick.payloads.length, 2_500)
+  assert.equal(slow.stream.mostAtOnce, 1)
+  assert.ok(row.stages[1].counter('unsentBytes') < 3 << 20)
+  assert.ok(row.stages[1].counter('messagesDropped') > 0)
+})
+
+test('a publisher that is relayed is read no faster than its shard takes it', async (context) => {
+  const row = new ShardRow(context, 2)
+  const publisher = await row.client(0, row.idOf(1), { version: 5, properties: { receiveMaximum: 10 } })
+  for (let round = 0; round < 200; round++) {
+    publisher.publish(...Array.from({ length: 100 }, () => ({ topic: 'a', payload: Buffer.alloc(1_000) })))
+  }
+  await row.turns(400)
+  assert.equal(row.stages[1].counter('messagesReceived'), 20_000)
+  assert.equal(publisher.stream.isPaused, false)
+})
+
+test('[MQTT5-3.14: 0x8B] when the node stops, relayed clients are told as all others', async (context) => {
+  const row = new ShardRow(context, 3)
+  const clients = []
+  for (const door of [0, 1, 2]) {
+    for (const home of [0, 1, 2]) clients.push(await row.client(door, row.idOf(home, `from-${door}`), { version: 5 }))
+  }
+  let stopped = 0
+  for (const { shard } of row.stages) void shard.stop(3_000).then(() => stopped++)
+  await row.turns(100)
+  assert.deepEqual(
+    clients.map((client) => [reasonOf(client), client.stream.isClosed]),
+    clients.map(() => [reasonCodes.serverShuttingDown, true]),
+  )
+  assert.equal(stopped, 3)
+})
+
+test('a shard does not stop before the sockets are closed that it has for others', async (context) => {
+  const row = new ShardRow(context, 2)
+  const client = await row.client(0, row.idOf(1), { version: 5 })
+  let isStopped = false
+  const stopped = row.stages[0].shard.stop(3_000).then(() => (isStopped = true))
+  await row.turns()
+  assert.deepEqual([isStopped, client.stream.isClosed], [false, false])
+  void row.stages[1].shard.stop(3_000)
+  await row.turns()
+  await stopped
+  assert.equal(reasonOf(client), reasonCodes.serverShuttingDown)
+})
