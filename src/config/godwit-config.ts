@@ -46,6 +46,8 @@ export interface CoreConfig {
   readonly maxSubscriptions: number
   readonly maxUnsentBytes: number
   readonly maxParkedPackets: number
+  readonly maxUnconfirmedMessages: number
+  readonly maxUnconfirmedBytes: number
   readonly maxRetainedMessages: number | undefined
   readonly maxRetainedPayloadBytes: number
   /** 0: retained messages without an expiry of their own stay for ever. */
@@ -184,6 +186,8 @@ function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
     maxSubscriptions: mqtt.max_subscriptions,
     maxUnsentBytes: mqtt.max_unsent_bytes,
     maxParkedPackets: mqtt.max_parked_packets,
+    maxUnconfirmedMessages: mqtt.max_unconfirmed_messages,
+    maxUnconfirmedBytes: mqtt.max_unconfirmed_bytes,
     maxRetainedMessages: maxRetained === 0 ? undefined : maxRetained,
     maxRetainedPayloadBytes: retainer.max_payload_size,
     retainedExpiryMs: retainer.msg_expiry_interval,

@@ -19,6 +19,7 @@ import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
 import { handleCommitted } from './delivery/committed.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
+import { tellPeers } from './delivery/tell-peers.ts'
 import { releaseBody, remove } from './delivery/stored-queue.ts'
 import type { Input } from './inputs.ts'
 import type { Batch, Outputs } from './outputs.ts'
@@ -48,6 +49,8 @@ export class BrokerCore {
 
   /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
   takeOutputs(): Outputs {
+    const { neighbours } = this.#state
+    if (neighbours !== undefined) tellPeers(this.#state, neighbours)
     return this.#state.outputs
   }
 
@@ -63,7 +66,8 @@ export class BrokerCore {
 
   /** When `tick` is to come at the latest; Infinity: never. */
   nextDeadlineMs(): number {
-    return this.#state.deadlines.nextMs()
+    // Nothing falls due before the other shards know what is wanted here.
+    return this.view.isReadyForClients ? this.#state.deadlines.nextMs() : Infinity
   }
 }
 

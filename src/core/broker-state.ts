@@ -8,8 +8,10 @@ import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
 import type { Message } from './message.ts'
+import { Neighbours } from './neighbours/neighbours.ts'
+import type { Peer } from './neighbours/peer.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
-import type { PeerSend, ShardPlace } from './peer-messages.ts'
+import { shardOf, type PeerSend, type ShardPlace } from './peer-messages.ts'
 import { SendList } from './send-list.ts'
 import type { Session } from './sessions/session.ts'
 import type { CoreSettings } from './settings.ts'
@@ -50,9 +52,11 @@ export class BrokerState {
   readonly topics: TopicTable
   readonly permissions: Permissions
   readonly place: ShardPlace
+  /** The other shards of the node; undefined where there are none. */
+  readonly neighbours: Neighbours | undefined
   nowMs = 0
   readonly sessions = new Map<string, Session>()
-  readonly routes = new Routes<Session>()
+  readonly routes = new Routes<Session, Peer>()
   readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
   readonly deadlines = new Deadlines()
   readonly slabs = new Slabs()
@@ -86,7 +90,8 @@ export class BrokerState {
   #clockRecordedMs = -Infinity
   #lastQuestion: QuestionId = 0
   #lastAssigned = 0
-  #lastBody = 0
+  #lastSerial = 0
+  #lastBody: number
 
   constructor(settings: CoreSettings, options: BrokerOptions) {
     this.settings = settings
@@ -94,6 +99,8 @@ export class BrokerState {
     this.topics = options.topics
     this.permissions = options.permissions ?? everythingAllowed
     this.place = options.place ?? { own: 0, count: 1 }
+    this.neighbours = this.place.count > 1 ? new Neighbours(this.place) : undefined
+    this.#lastBody = this.place.own
     const { sends, questions, closes, readers, events, peerSends } = this
     this.outputs = { sends, questions, closes, readers, events, peerSends }
   }
@@ -117,17 +124,31 @@ export class BrokerState {
   assignClientId(): string {
     let clientId
     do clientId = `auto-${this.identity}-${(++this.#lastAssigned).toString(36)}`
-    while (this.sessions.has(clientId))
+    while (this.sessions.has(clientId) || !this.isOwn(clientId))
     return clientId
   }
 
+  /** Not used twice in this life of the broker. */
+  nextSerial(): number {
+    return ++this.#lastSerial
+  }
+
+  /** Its session lives on this shard. */
+  isOwn(clientId: string): boolean {
+    return shardOf(clientId, this.place.count) === this.place.own
+  }
+
+  /** Shards choose from ids of their own: own + count, own + 2 * count, ... */
   nextBodyId(): number {
-    return ++this.#lastBody
+    this.#lastBody += this.place.count
+    return this.#lastBody
   }
 
   /** Body ids up to here are in use since before a restart. */
   bodyIdsUsedUpTo(bodyId: number): void {
-    this.#lastBody = Math.max(this.#lastBody, bodyId)
+    const { own, count } = this.place
+    const lastOfOwn = bodyId - ((((bodyId - own) % count) + count) % count)
+    this.#lastBody = Math.max(this.#lastBody, lastOfOwn)
   }
 
   startNextBatch(): Batch {
@@ -179,5 +200,6 @@ function newDropCounts(): Record<DropReason, number> {
     'storage-full': 0,
     'no-retained-room': 0,
     'session-ended': 0,
+    'peer-behind': 0,
   }
 }

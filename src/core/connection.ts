@@ -2,6 +2,7 @@
 // stream in `outlet`; outputs name it. What the broker thinks of it stands in `now`, which only `connections/` reads
 // in full (see `connections/connection-state.ts`) and changes.
 
+import type { HeldAnswer } from './held-answer.ts'
 import type { ProtocolVersion, Topic } from '../protocol/index.ts'
 
 /** What a connection inherits from the listener that it came through. */
@@ -59,6 +60,8 @@ export class Connection {
   heldUntilBatch: number
   /** No acknowledgement may pass one that waits for this batch. */
   acksHeldUntilBatch: number
+  /** Answers, in order, of which the first waits for another shard; undefined: none. */
+  heldAnswers: HeldAnswer[] | undefined
   /** PUBLISH packets of QoS 1 and 2 from the client that we have not answered for good. */
   unansweredPublishes: number
   /** The client's Maximum Packet Size; Infinity where it has not said one. */
@@ -81,6 +84,7 @@ export class Connection {
     this.unsentBytes = 0
     this.heldUntilBatch = 0
     this.acksHeldUntilBatch = 0
+    this.heldAnswers = undefined
     this.unansweredPublishes = 0
     this.maximumPacketBytes = Infinity
     this.outgoingAliases = undefined

@@ -18,6 +18,7 @@ export type DeadlineKind =
   | 'retry'
   | 'await-release'
   | 'retained-expiry'
+  | 'forget-received'
 
 /** A connection, a client id or a topic, as the kind says. */
 export type DeadlineSubject = Connection | string

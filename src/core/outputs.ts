@@ -103,6 +103,8 @@ export type DropReason =
   | 'storage-full'
   | 'no-retained-room'
   | 'session-ended'
+  /** Another shard is so far behind that no more is kept for it. */
+  | 'peer-behind'
 
 /** For logs, counters and the ledgers of the management API. Nothing in the broker depends on them. */
 export type BrokerEvent =

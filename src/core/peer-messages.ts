@@ -27,7 +27,7 @@ export type PeerNumber = number
 export interface Interest {
   /** `$share/group/filter` is a filter of its own. */
   readonly filter: TopicFilter
-  /** 0: nobody any more, and the rest means nothing. Of a shared filter: members whose client is there. */
+  /** Of a shared filter: members whose client is there. Nobody is left where this and `storedMembers` are 0. */
   readonly members: number
   /** Members that are stored sessions: what they are to have at QoS 1 or 2 is acknowledged when it is on disk there. */
   readonly storedMembers: number

@@ -7,6 +7,7 @@
 //           1 --- n incoming                        (QoS 2 packet ids from the client)
 //           1 --- 0..1 will
 //   retained: one for each topic
+//   forwarded: one for each QoS 2 message that came from another shard and is not released
 
 import type { MessageProperties, PacketId, ProtocolVersion, QoS, RetainHandling } from '../protocol/index.ts'
 
@@ -98,6 +99,19 @@ export interface IncomingRecord {
   packetId: PacketId
 }
 
+/**
+ * A QoS 2 message of a client of another shard was here and had its effect, which was stored with this: if it comes again,
+ * it is passed over, until the client has released its packet id.
+ */
+export interface ForwardedRecord {
+  readonly kind: 'forwarded'
+  /** The shard that keeps this. */
+  shard: number
+  /** The publisher's session, by the name that its shard gives it. */
+  publisher: string
+  packetId: PacketId
+}
+
 export interface RetainedRecord {
   readonly kind: 'retained'
   message: StoredMessage
@@ -126,6 +140,7 @@ export type StoredRecord =
   | BodyRecord
   | OutgoingRecord
   | IncomingRecord
+  | ForwardedRecord
   | RetainedRecord
   | WillRecord
   | FactRecord
@@ -139,6 +154,7 @@ export type RecordKey =
   | { readonly kind: 'queued'; clientId: string; sequence: number }
   | { readonly kind: 'body'; id: number }
   | { readonly kind: 'outgoing' | 'incoming'; clientId: string; packetId: PacketId }
+  | { readonly kind: 'forwarded'; shard: number; publisher: string; packetId: PacketId }
   | { readonly kind: 'retained'; topic: string }
   | { readonly kind: 'fact'; name: string }
 

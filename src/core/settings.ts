@@ -56,6 +56,10 @@ export interface CoreSettings {
   maxUnsentBytes: number
   /** mqtt.max_parked_packets: packets of one connection that wait while its CONNECT is being decided. */
   maxParkedPackets: number
+  /** mqtt.max_unconfirmed_messages: kept for one other shard until it has them on disk; then publishers wait. */
+  maxUnconfirmedMessages: number
+  /** mqtt.max_unconfirmed_bytes: the same, in bytes of payload. */
+  maxUnconfirmedBytes: number
   /** retainer.max_retained_messages; undefined: no limit. */
   maxRetainedMessages: number | undefined
   /** retainer.max_payload_size, in bytes. */
@@ -90,6 +94,8 @@ export const defaultCoreSettings: CoreSettings = {
   maxSubscriptions: 1_000_000,
   maxUnsentBytes: 1_024 * 1_024,
   maxParkedPackets: 128,
+  maxUnconfirmedMessages: 100_000,
+  maxUnconfirmedBytes: 64 * 1_024 * 1_024,
   maxRetainedMessages: undefined,
   maxRetainedPayloadBytes: 1_024 * 1_024,
   retainedExpiryMs: 0,

@@ -4,7 +4,15 @@ import type { BrokerCore, RecordKind, StoredRecord } from '../core/index.ts'
 import { readAllQueueBounds, type Store } from '../storage/index.ts'
 
 /** Sessions come first: everything else belongs to one. */
-const restoredKinds: readonly RecordKind[] = ['session', 'subscription', 'incoming', 'outgoing', 'will', 'retained']
+const restoredKinds: readonly RecordKind[] = [
+  'session',
+  'subscription',
+  'incoming',
+  'outgoing',
+  'will',
+  'retained',
+  'forwarded',
+]
 const sliceRecords = 1_000
 
 export async function restoreBroker(store: Store, core: BrokerCore, nowMs: number): Promise<void> {

@@ -15,6 +15,7 @@
 //   body          20  id u64
 //   retained      21  topic ...
 //   fact          22  name ...
+//   forwarded     23  shard u8, packet id u16, publisher ...
 //
 // Deleting a session is therefore one change, however much it owns: its life record goes and a grave comes. Nothing
 // reaches the old records any more, not even a new session of the same client id; they are swept away in the
@@ -46,6 +47,7 @@ export const kindBytes = {
   body: 0x20,
   retained: 0x21,
   fact: 0x22,
+  forwarded: 0x23,
 } as const satisfies Record<RecordKind | 'journal' | 'life' | 'grave' | 'begun', number>
 
 /** What goes when a session goes. */
@@ -59,7 +61,7 @@ export const sessionKinds: readonly SessionRecordKind[] = [
 ]
 
 /** What the core stores. */
-export const recordKinds: readonly RecordKind[] = [...sessionKinds, 'body', 'retained', 'fact']
+export const recordKinds: readonly RecordKind[] = [...sessionKinds, 'body', 'retained', 'fact', 'forwarded']
 
 const kindOfByte: readonly (RecordKind | undefined)[] = Array.from({ length: 256 }, (_, byte) =>
   recordKinds.find((kind) => kindBytes[kind] === byte),
@@ -118,6 +120,11 @@ export function writeKey(writer: ByteWriter, key: RecordKey, life: number): void
       return writeTextKey(writer, 'retained', key.topic)
     case 'fact':
       return writeTextKey(writer, 'fact', key.name)
+    case 'forwarded':
+      writer.byte(kindBytes.forwarded)
+      writer.byte(key.shard)
+      writer.uint16(key.packetId)
+      return writer.rawText(key.publisher)
     default:
       key satisfies never
   }
@@ -234,6 +241,12 @@ export function bodyIdOfKey(key: Buffer): number {
 export function packetIdOfKey(key: Buffer): number {
   if (key.length !== sessionPrefixBytes + 2) throw new DamagedRecord('the key has a wrong length')
   return key.readUInt16BE(sessionPrefixBytes)
+}
+
+/** What the key of a forwarded record says: all that there is of it. */
+export function forwardedOfKey(key: Buffer): { shard: number; publisher: string; packetId: number } {
+  if (key.length < 4) throw new DamagedRecord('the key is too short')
+  return { shard: key.readUInt8(1), packetId: key.readUInt16BE(2), publisher: key.toString('utf8', 4) }
 }
 
 function wholeNumberAt(key: Buffer, at: number): number {

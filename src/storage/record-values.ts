@@ -12,7 +12,14 @@ import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { Life } from './record-keys.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { asQoS, readMessage, writeMessage } from './message-bytes.ts'
-import { bodyIdOfKey, kindOfKey, packetIdOfKey, sequenceOfKey, sessionPrefixBytes } from './record-keys.ts'
+import {
+  bodyIdOfKey,
+  forwardedOfKey,
+  kindOfKey,
+  packetIdOfKey,
+  sequenceOfKey,
+  sessionPrefixBytes,
+} from './record-keys.ts'
 
 /** The version that is written, of every kind. */
 export const newestVersion = 1
@@ -56,6 +63,7 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
       writer.varint(record.sequence)
       return writer.byte(record.stage === 'sent' ? 0 : 1)
     case 'incoming':
+    case 'forwarded':
       return
     case 'will':
       writer.varint(record.delaySeconds)
@@ -113,6 +121,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   body: [(key, reader) => ({ kind: 'body', id: bodyIdOfKey(key), message: readMessage(reader) })],
   retained: [readRetained1],
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
+  forwarded: [(key) => ({ kind: 'forwarded', ...forwardedOfKey(key) })],
 }
 
 const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10 } as const

@@ -57,7 +57,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
         idle_timeout = 130ms, max_qos_allowed = 1, retain_available = false, wildcard_subscription = off
         shared_subscription = no, max_topic_levels = 14, max_clientid_len = 24, max_topic_alias = 15
         session_expiry_interval = 16m, max_session_expiry_interval = 1h1s, upgrade_qos = yes
-        max_subscriptions = 17, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unsent_bytes_total = 1GB
+        max_subscriptions = 17, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB
       }
       retainer { max_retained_messages = 20, max_payload_size = 21KB, msg_expiry_interval = 22 }
       storage { sync = interval, sync_interval = 500ms }
@@ -98,6 +98,8 @@ test('each setting arrives under its name, in the unit of the name', () => {
     maxSubscriptions: 17,
     maxUnsentBytes: 18_432,
     maxParkedPackets: 19,
+    maxUnconfirmedMessages: 20,
+    maxUnconfirmedBytes: 21 * 1_024 * 1_024,
     maxRetainedMessages: 20,
     maxRetainedPayloadBytes: 21_504,
     retainedExpiryMs: 22_000,

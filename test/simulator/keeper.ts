@@ -51,6 +51,8 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
       return `${record.kind}\n${record.clientId}\n${record.packetId}`
     case 'retained':
       return `${record.kind}\n${'message' in record ? record.message.topic : record.topic}`
+    case 'forwarded':
+      return `${record.kind}\n${record.shard}\n${record.packetId}\n${record.publisher}`
     case 'fact':
       return `${record.kind}\n${record.name}`
     default:
@@ -58,7 +60,7 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
   }
 }
 
-const startOrder = ['fact', 'session', 'subscription', 'outgoing', 'incoming', 'will', 'retained']
+const startOrder = ['fact', 'session', 'subscription', 'outgoing', 'incoming', 'will', 'retained', 'forwarded']
 
 const rank = (record: StoredRecord): string => `${startOrder.indexOf(record.kind)} ${keyOf(record)}`
 

@@ -11,7 +11,7 @@ import { profileOf, type StoryProfile } from './profiles.ts'
 import { RandomStory } from './random-story.ts'
 import { endOf, faultOf, type StoryEnd } from './run-story.ts'
 
-const startKinds = ['fact', 'session', 'subscription', 'outgoing', 'incoming', 'will', 'retained'] as const
+const startKinds = ['fact', 'session', 'subscription', 'outgoing', 'incoming', 'will', 'retained', 'forwarded'] as const
 
 class LevelKeeper implements Keeper {
   private readonly directory: string

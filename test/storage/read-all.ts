@@ -13,6 +13,7 @@ export const allKinds: readonly RecordKind[] = [
   'retained',
   'will',
   'fact',
+  'forwarded',
 ]
 
 export async function readAll(store: Store, range: RecordRange): Promise<StoredRecord[]> {

@@ -52,6 +52,8 @@ function identity(record: StoredRecord): string {
       return JSON.stringify([record.kind, record.id])
     case 'retained':
       return JSON.stringify([record.kind, record.message.topic])
+    case 'forwarded':
+      return JSON.stringify([record.kind, record.shard, record.publisher, record.packetId])
     case 'fact':
       return JSON.stringify([record.kind, record.name])
     default:

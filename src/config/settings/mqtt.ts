@@ -150,6 +150,15 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
       'Packets of one connection that wait while its CONNECT is being decided. Beyond them nothing more is read from it.',
     takes: 'on-next-connect',
   }),
+  max_unconfirmed_messages: setting(integer({ min: 1, max: maxCount }), 100_000, {
+    description:
+      'Messages kept for another shard of the node until it has them on disk. Beyond them publishers wait; while that shard is away they are refused.',
+    takes: 'at-once',
+  }),
+  max_unconfirmed_bytes: setting(size({ minBytes: megabyte, maxBytes: 1_024 * gigabyte }), 64 * megabyte, {
+    description: 'The same, in bytes of payload.',
+    takes: 'at-once',
+  }),
   max_unsent_bytes: setting(size({ minBytes: 1_024, maxBytes: gigabyte }), megabyte, {
     description:
       'Bytes that may wait for a slow client. Beyond them QoS 0 messages are dropped and counted, QoS 1 and 2 wait in the session.',

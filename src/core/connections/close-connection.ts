@@ -10,6 +10,7 @@ import {
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { detach } from '../delivery/session-end.ts'
+import { dropHeldAnswers } from '../delivery/held-answers.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { moveTo, stateOf } from './connection-state.ts'
 
@@ -25,6 +26,7 @@ export function endConnection(state: BrokerState, connection: Connection, ending
   const now = stateOf(connection)
   if (now.state === 'closing' || now.state === 'closed') return
   if (now.state === 'open') {
+    dropHeldAnswers(connection)
     if (connection.version === 5) {
       // Acknowledgements that still wait for the disk leave before it: nothing may follow DISCONNECT.
       const goodbye = { type: 'disconnect', reasonCode: ending.reason, properties: undefined } as const
@@ -85,6 +87,8 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   const now = stateOf(connection)
   if (now.state !== 'open') return
   state.waitingForStorage.delete(connection)
+  state.neighbours?.waitingForPeers.delete(connection)
+  dropHeldAnswers(connection)
   const { session } = now
   state.deadlines.cancel('keep-alive', connection)
   detach(state, session, ending)

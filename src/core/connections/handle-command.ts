@@ -2,8 +2,8 @@
 
 import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import { publish } from '../delivery/publish.ts'
-import { retain, startRetained } from '../delivery/retained-messages.ts'
+import { startRetained } from '../delivery/retained-messages.ts'
+import { spread } from '../delivery/spread.ts'
 import type { Command } from '../inputs.ts'
 import { Message, never } from '../message.ts'
 import type { CommandResult } from '../outputs.ts'
@@ -58,8 +58,8 @@ function publishFromOperator(state: BrokerState, command: Extract<Command, { nam
     payloadEnd: command.payload.length,
   })
   message.isOwned = true
-  const matched = publish(state, message, undefined)
-  if (message.retain && retain(state, message) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
+  const matched = spread(state, message, undefined, 0)
+  state.neighbours?.takeVow()?.mark()
   return { done: true, matched }
 }
 

@@ -62,7 +62,7 @@ export function handleConnectVerdict(
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict') return // It left before the answer came: nothing to undo.
   // The broker may have begun to stop while it waited for the answer.
-  const stopping = refuseWhileStopping(state)
+  const stopping = refuseWhileNotServing(state)
   if (stopping !== undefined) return refuse(state, connection, now.clientId, stopping)
   assert(verdict.allowed !== 'not-yet', 'no authentication method goes on after CONNECT')
   if (!verdict.allowed) {
@@ -93,7 +93,7 @@ function refuse(state: BrokerState, connection: Connection, clientId: string, re
 /** The first of these that finds something wrong has the word. */
 function refusalOf(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
   return (
-    refuseWhileStopping(state) ??
+    refuseWhileNotServing(state) ??
     refuseClientId(state, connect) ??
     refuseAuthenticationMethod(connect) ??
     refuseWill(state, connect) ??
@@ -101,10 +101,13 @@ function refusalOf(state: BrokerState, connect: ConnectPacket): Refusal | undefi
   )
 }
 
-function refuseWhileStopping(state: BrokerState): Refusal | undefined {
-  if (!state.isShuttingDown) return undefined
+function refuseWhileNotServing(state: BrokerState): Refusal | undefined {
   // 0x8B is for DISCONNECT only [MQTT5-3.2.2.2].
-  return { reason: reasonCodes.serverUnavailable, text: 'the broker is stopping' }
+  const reason = reasonCodes.serverUnavailable
+  if (state.isShuttingDown) return { reason, text: 'the broker is stopping' }
+  // Through another shard it may come before this one listens: what it publishes would not reach everybody.
+  if (state.neighbours?.isReady === false) return { reason, text: 'the broker is starting' }
+  return undefined
 }
 
 function refuseClientId(state: BrokerState, connect: ConnectPacket): Refusal | undefined {

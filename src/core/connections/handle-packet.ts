@@ -93,8 +93,19 @@ function breach(state: BrokerState, connection: Connection, text: string): void 
 
 /** The disk serves again: what was parked is handled, then the client is read from again. */
 export function resumeAfterStorage(state: BrokerState): void {
-  for (const connection of state.waitingForStorage) {
-    state.waitingForStorage.delete(connection)
+  resume(state, state.waitingForStorage)
+}
+
+/** A peer takes more again, or is gone: whoever waited tries again. */
+export function resumeWaiting(state: BrokerState): void {
+  if (state.neighbours !== undefined) resume(state, state.neighbours.waitingForPeers)
+}
+
+function resume(state: BrokerState, waiting: Set<Connection>): void {
+  // Some of them may have to wait again, and are not asked twice.
+  const again = [...waiting]
+  for (const connection of again) {
+    waiting.delete(connection)
     const now = stateOf(connection)
     if (now.state !== 'open') continue
     connection.isPaused = false

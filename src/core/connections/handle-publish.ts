@@ -3,12 +3,14 @@
 import { reasonCodes, type PublishPacket, type ReasonCode, type Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
-import { countUnanswered } from '../delivery/committed.ts'
-import { meetsFullSession, needsStorage, publish } from '../delivery/publish.ts'
-import { retain } from '../delivery/retained-messages.ts'
+import { answerAgain, answerPublish } from '../delivery/answer-publish.ts'
+import { passageFor, type Passage } from '../delivery/peers-in-the-way.ts'
+import { meetsFullSession, needsStorage } from '../delivery/publish.ts'
 import { sendAck } from '../delivery/send-to-client.ts'
+import { spread } from '../delivery/spread.ts'
 import { put } from '../delivery/stored-queue.ts'
 import { messageFromPublish, type Message } from '../message.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Session } from '../sessions/session.ts'
 import { endConnection } from './close-connection.ts'
 import type { Open } from './connection-state.ts'
@@ -20,6 +22,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   const topic = resolveTopic(state, connection, open, packet)
   if (topic === undefined) return
   if (!isWithinLimits(state, connection, packet)) return
+  if (state.neighbours !== undefined && !mayPass(state, connection, open, { packet, topic })) return
   const { clientId } = session
   const message = messageFromPublish(packet, topic, {
     publisher: clientId,
@@ -27,7 +30,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     nowMs: state.nowMs,
   })
   if (packet.qos === 0) {
-    if (refusalOf(state, topic, message) === undefined) spread(state, session, message)
+    if (refusalOf(state, topic, message) === undefined) spread(state, message, session, 0)
     return
   }
   if (!mayBeTaken(state, connection, open, packet, message)) return
@@ -130,23 +133,52 @@ function isKept(state: BrokerState, session: Session, packet: PublishPacket, mes
 
 /** A 3.1 or 3.1.1 client can not be told to come again: it is not read from until the disk serves. */
 function waitForStorage(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
-  open.parked.push(packet)
   state.waitingForStorage.add(connection)
+  stop(state, connection, open, packet)
+}
+
+/** Not read from any more until somebody lets it go on. */
+function stop(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
+  open.parked.push(packet)
   connection.isPaused = true
   state.readers.push({ connection, isPaused: true })
+}
+
+/** No other shard that is to have it is in the way. */
+function mayPass(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  { packet, topic }: { packet: PublishPacket; topic: Topic },
+): boolean {
+  const { neighbours } = state
+  if (neighbours === undefined) return true
+  const passage = passageOf(state, neighbours, { session: open.session, packet, topic })
+  if (passage === 'go') return true
+  if (passage === 'refuse' && connection.version === 5) {
+    refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+  } else {
+    neighbours.waitingForPeers.add(connection)
+    stop(state, connection, open, packet)
+  }
+  return false
+}
+
+function passageOf(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { session, packet, topic }: { session: Session; packet: PublishPacket; topic: Topic },
+): Passage {
+  const forwarded = packet.qos === 2 ? session.forwarded?.get(packet.packetId) : undefined
+  // What came before only wants its answer; and an id that is given up here is given up everywhere before it is used.
+  if (forwarded !== undefined && !forwarded.isOfEarlierLife) return forwarded.isBeingReleased ? 'wait' : 'go'
+  return passageFor(state, neighbours, { topic, qos: packet.qos, retain: packet.retain })
 }
 
 /** Why nobody is to hear it, if so. `$SYS` is the broker's own. */
 function refusalOf(state: BrokerState, topic: Topic, message: Message): ReasonCode | undefined {
   if (topic.name.charCodeAt(0) === 36 && topic.name.startsWith('$SYS/')) return reasonCodes.notAuthorized
   return meetsFullSession(state, message) ? reasonCodes.quotaExceeded : undefined
-}
-
-/** To subscribers and, if it asks for it, into the memory of its topic. */
-function spread(state: BrokerState, session: Session, message: Message): number {
-  const matched = publish(state, message, session)
-  if (message.retain && retain(state, message) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
-  return matched
 }
 
 function acceptAtLeastOnce(
@@ -159,11 +191,10 @@ function acceptAtLeastOnce(
   const refusal = refusalOf(state, message.topic, message)
   if (refusal !== undefined && connection.version === 5) return refuseOne(state, connection, packet, refusal)
   const changesBefore = state.gathering.changes.length
-  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, session, message)
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, 0)
   const waits = state.gathering.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
-  const isHeld = sendAck(state, connection, { type: 'puback', packetId: packet.packetId, reason, waits })
-  if (isHeld) countUnanswered(state, connection)
+  answerPublish(state, connection, session, { type: 'puback', packetId: packet.packetId, reason, waits })
 }
 
 function acceptExactlyOnce(
@@ -177,8 +208,7 @@ function acceptExactlyOnce(
   const isStored = session.stored !== undefined
   const incoming = session.unreleased()
   if (incoming.has(packetId)) {
-    // [MQTT-4.3.3-2] [MQTT5-4.3.3-10] The same message again: only the answer is repeated.
-    sendAck(state, connection, { type: 'pubrec', packetId, waits: isStored })
+    answerAgain(state, connection, session, { message, packetId })
     return
   }
   const refusal = refusalOf(state, message.topic, message)
@@ -188,11 +218,10 @@ function acceptExactlyOnce(
   scheduleRelease(state, session)
   const changesBefore = state.gathering.changes.length
   if (isStored) put(state, { kind: 'incoming', clientId: session.clientId, packetId })
-  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, session, message)
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, packetId)
   const waits = state.gathering.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
-  const isHeld = sendAck(state, connection, { type: 'pubrec', packetId, reason, waits })
-  if (isHeld && connection.version !== 5) countUnanswered(state, connection)
+  answerPublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
 }
 
 function refuseOne(state: BrokerState, connection: Connection, packet: PublishPacket, reason: ReasonCode): void {

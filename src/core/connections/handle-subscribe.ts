@@ -14,6 +14,7 @@ import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { endConnection } from './close-connection.ts'
 import { startRetained } from '../delivery/retained-messages.ts'
+import { answerSubscribe, noteSubscription } from '../delivery/note-interest.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { put, remove } from '../delivery/stored-queue.ts'
 import type { Session } from '../sessions/session.ts'
@@ -37,13 +38,14 @@ export function handleSubscribe(
     return connection.version === 5 ? refusal : failure311
   })
   const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
-  const waits = session.stored !== undefined
-  sendPacket(
-    state,
-    connection,
-    { type: 'suback', packetId: packet.packetId, reasonCodes: reasonCodesInOrder, properties: undefined },
-    waits,
-  )
+  const granted = outcomes.filter((outcome) => typeof outcome !== 'number').map(({ filter }) => filter)
+  const suback = {
+    type: 'suback',
+    packetId: packet.packetId,
+    reasonCodes: reasonCodesInOrder,
+    properties: undefined,
+  } as const
+  answerSubscribe(state, connection, { session, suback, granted })
   for (const outcome of outcomes)
     if (typeof outcome !== 'number') startRetained(state, session, outcome.filter, outcome)
 }
@@ -93,9 +95,11 @@ export function subscribe(
   options: SubscriptionOptions,
 ): { filter: TopicFilter; options: SubscriptionOptions; isNew: boolean } {
   session.subscriptions ??= new Map()
-  const isNew = !session.subscriptions.has(filter)
+  const before = session.subscriptions.get(filter)
+  const isNew = before === undefined
   session.subscriptions.set(filter, options)
   state.routes.subscribe(filter, session, options)
+  if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: options })
   if (session.stored !== undefined) put(state, { kind: 'subscription', clientId: session.clientId, filter, ...options })
   state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
   return { filter, options, isNew }
@@ -125,8 +129,11 @@ export function handleUnsubscribe(
 
 /** True if there was such a subscription. */
 export function unsubscribe(state: BrokerState, session: Session, filter: TopicFilter): boolean {
-  if (session.subscriptions?.delete(filter) !== true) return false
+  const before = session.subscriptions?.get(filter)
+  if (before === undefined) return false
+  session.subscriptions?.delete(filter)
   state.routes.unsubscribe(filter, session)
+  if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: undefined })
   session.scans = session.scans?.filter((scan) => scan.filter !== filter)
   if (session.stored !== undefined) remove(state, { kind: 'subscription', clientId: session.clientId, filter })
   state.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })

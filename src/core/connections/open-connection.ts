@@ -10,6 +10,7 @@ import {
 } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import { notePresence } from '../delivery/note-interest.ts'
 import { resumeDelivery } from '../delivery/pump.ts'
 import { dropWill, endSession, publishWillMessage, recordWill, startStoring } from '../delivery/session-end.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
@@ -99,6 +100,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   const { settings } = state
   state.sessions.set(session.clientId, session)
   session.connection = connection
+  notePresence(state, session, 1)
   connection.lastPacketAtMs = state.nowMs
   session.version = connect.version
   session.username = connect.username

@@ -3,6 +3,7 @@
 import { assert } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
 import { headBits, sendKinds, type SendList } from '../send-list.ts'
 
 export function handleCommitted(state: BrokerState, number: number): void {
@@ -10,6 +11,17 @@ export function handleCommitted(state: BrokerState, number: number): void {
   assert(batch !== undefined && batch.number === number, `batch ${number} was committed out of turn`)
   state.committedBatch = number
   countAnswered(state, batch.sendsAfterCommit)
+  if (state.neighbours !== undefined) markCommitted(state.neighbours, number)
+}
+
+/** What waits for other shards as well waits for them alone now, and they are told what is safe of theirs. */
+function markCommitted(neighbours: Neighbours, number: number): void {
+  const { untilBatch, peers } = neighbours
+  for (let next = untilBatch.peek(); next !== undefined && next.batch <= number; next = untilBatch.peek()) {
+    untilBatch.shift()
+    next.vow.mark()
+  }
+  for (const { link } of peers) link?.confirmations.committed(number)
 }
 
 /** PUBACK ends a QoS 1 exchange; for a 3.x client PUBREC ends what may hold up its reader. */
@@ -33,10 +45,12 @@ function isPacketOf(what: SendList['what'][number], type: string): boolean {
   return what !== undefined && 'type' in what && what.type === type
 }
 
-function answered(state: BrokerState, connection: Connection): void {
+/** One PUBLISH less waits for its answer. */
+export function answered(state: BrokerState, connection: Connection): void {
   connection.unansweredPublishes--
   const mayGoOn = connection.isPaused && connection.unansweredPublishes * 2 <= state.settings.receiveMaximum
   if (!mayGoOn || state.waitingForStorage.has(connection)) return
+  if (state.neighbours?.waitingForPeers.has(connection) === true) return
   connection.isPaused = false
   state.readers.push({ connection, isPaused: false })
 }

@@ -24,6 +24,14 @@ export function publish(state: BrokerState, message: Message, publisher: Session
   return matched
 }
 
+/** What another shard has sent: to the plain subscribers here. Of shared subscriptions that shard names those to be served. */
+export function publishFromPeer(state: BrokerState, message: Message): void {
+  const plan = state.routes.planFor(message.topic)
+  const isShared = plan.recipients.length > 1 && message.qos > 0 && shareBody(state, plan, message)
+  for (const recipient of plan.recipients) deliver(state, recipient, message, undefined)
+  if (isShared) releaseBody(state, message.bodyId)
+}
+
 /** Whether somebody's stored queue would keep the message: then its acknowledgement waits for the disk. */
 export function needsStorage(state: BrokerState, message: Message): boolean {
   const plan = state.routes.planFor(message.topic)

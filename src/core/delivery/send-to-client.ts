@@ -1,9 +1,10 @@
 // The last step inside the core: which of the two lists a sending goes to. Order is kept here and nowhere else.
 
-import type { AckType, ControlPacket, PacketId, ReasonCode } from '../../protocol/index.ts'
+import type { ControlPacket } from '../../protocol/index.ts'
 import { AckPacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import type { Ack, HeldAnswer } from '../held-answer.ts'
 import { remainingSeconds, type Message } from '../message.ts'
 import { sendKinds, type PublishExtra, type SendList } from '../send-list.ts'
 
@@ -88,20 +89,12 @@ const kindOfAck = {
   pubcomp: sendKinds.pubcomp,
 } as const
 
-export interface Ack {
-  readonly type: AckType
-  readonly packetId: PacketId
-  /** Said to 5.0 clients only. */
-  readonly reason?: ReasonCode
-  /** It stands for what is in the batch that is being gathered. */
-  readonly waits: boolean
-}
-
 /**
  * Acknowledgements leave a connection in the order in which its packets came: none passes one that waits. True if it
  * waits itself.
  */
 export function sendAck(state: BrokerState, connection: Connection, ack: Ack): boolean {
+  if (connection.heldAnswers !== undefined) return holdBehind(state, connection.heldAnswers, ack)
   const list = listForAck(state, connection, ack.waits)
   const reason = ack.reason ?? reasonCodes.success
   if (reason === reasonCodes.success || connection.version !== 5) {
@@ -110,6 +103,11 @@ export function sendAck(state: BrokerState, connection: Connection, ack: Ack): b
     list.packet(connection, new AckPacket(ack.type, ack.packetId, reason, undefined))
   }
   return list !== state.sends
+}
+
+function holdBehind(state: BrokerState, held: HeldAnswer[], ack: Ack): boolean {
+  held.push({ what: ack, vow: undefined, batch: ack.waits ? state.gathering.number : 0 })
+  return true
 }
 
 function listForAck(state: BrokerState, connection: Connection, waits: boolean): SendList {
@@ -121,6 +119,10 @@ function listForAck(state: BrokerState, connection: Connection, waits: boolean):
 
 /** SUBACK, UNSUBACK, CONNACK: `waits` where it stands for stored state; then nothing may pass it. */
 export function sendPacket(state: BrokerState, connection: Connection, packet: ControlPacket, waits: boolean): void {
+  if (connection.heldAnswers !== undefined) {
+    connection.heldAnswers.push({ what: packet, vow: undefined, batch: waits ? state.gathering.number : 0 })
+    return
+  }
   const acksWait = connection.acksHeldUntilBatch > state.committedBatch
   const list = waits || acksWait ? holdAll(state, connection) : sendsOf(state, connection)
   list.packet(connection, packet)

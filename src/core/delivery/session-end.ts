@@ -3,12 +3,15 @@
 import type { BrokerState } from '../broker-state.ts'
 import { Message, toStored } from '../message.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
-import { deliverToGroup, publish } from './publish.ts'
-import { retain } from './retained-messages.ts'
+import { releaseAllElsewhere } from './exactly-once.ts'
+import { notePresence, noteSubscription } from './note-interest.ts'
+import { deliverToGroup } from './publish.ts'
+import { spread } from './spread.ts'
 import { expiryMs, forgetDelivery, put, recordSession, remove } from './stored-queue.ts'
 
 /** The session has no client any more: it is kept for its expiry, or ends at once. */
 export function detach(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
+  notePresence(state, session, -1)
   session.connection = undefined
   session.disconnectedAtMs = state.nowMs
   session.scans = undefined
@@ -52,10 +55,14 @@ export function endSession(state: BrokerState, session: Session): void {
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
   state.fullSessions.delete(session)
   const moving = sharedDeliveries(session)
-  for (const filter of session.subscriptions?.keys() ?? []) state.routes.unsubscribe(filter, session)
+  for (const [filter, before] of session.subscriptions ?? []) {
+    state.routes.unsubscribe(filter, session)
+    noteSubscription(state, session, filter, { before, after: undefined })
+  }
   session.subscriptions = undefined
   for (const delivery of moving) moveToAnother(state, session, delivery)
   releaseBodies(state, session)
+  releaseAllElsewhere(state, session)
   // [MQTT5-3.1.3.2.2] The end of the session ends the delay of its will.
   if (session.willDueAtMs !== Infinity) publishWill(state, session)
   if (session.stored !== undefined)
@@ -156,8 +163,8 @@ export function publishWill(state: BrokerState, session: Session): void {
 
 export function publishWillMessage(state: BrokerState, message: Message): void {
   const timed = withExpiryFrom(message, state.nowMs)
-  publish(state, timed, undefined)
-  if (timed.retain && retain(state, timed) !== undefined) state.countDrop(undefined, timed, 'no-retained-room')
+  spread(state, timed, undefined, 0)
+  state.neighbours?.takeVow()?.mark()
 }
 
 /** [MQTT5-3.1.3.2.4] The expiry of a will begins when it is published. */

@@ -1,12 +1,81 @@
 // What comes from the other shards of the node: see peer-messages.ts for the play.
 
-import { assert } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
+import { assert } from '../../protocol/index.ts'
+import { resumeWaiting } from '../connections/handle-packet.ts'
+import { tellOn } from '../delivery/tell-peers.ts'
 import type { Input } from '../inputs.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import { LinkState, type Peer } from '../neighbours/peer.ts'
+import type { PeerMessage } from '../peer-messages.ts'
+import { handleCommittedElsewhere } from './handle-committed-elsewhere.ts'
+import { handleForwarded, handleReleased } from './handle-forwarded.ts'
+import { forgetClean, handleInterest, handleInterestSeen } from './handle-interest.ts'
 
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
 
 export function handlePeer(state: BrokerState, input: PeerInput): void {
-  const { own, count } = state.place
-  assert(input.peer !== own && input.peer < count, `shard ${input.peer} is no peer of shard ${own} of ${count}`)
+  const { neighbours } = state
+  assert(neighbours !== undefined, 'the only shard of a node has no peers')
+  const peer = neighbours.peer(input.peer)
+  switch (input.kind) {
+    case 'peer-joined':
+      return join(state, neighbours, peer)
+    case 'peer-left':
+      return leave(state, peer)
+    case 'peer-congested':
+      peer.isCongested = input.isCongested
+      if (!input.isCongested) resumeWaiting(state)
+      return
+    case 'peer-message':
+      return handleMessage(state, neighbours, peer, input.message)
+    default:
+      input satisfies never
+  }
+}
+
+/** Everything begins anew: what it is told, what both count, and what it has not confirmed. */
+function join(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+  if (peer.link !== undefined) leave(state, peer)
+  peer.link = new LinkState(neighbours.interest.walk(), neighbours.interest.version)
+  tellOn(state, peer, peer.link)
+  peer.outbox.startAnew()
+}
+
+/** What its stored sessions want stays, and is kept for them. */
+function leave(state: BrokerState, peer: Peer): void {
+  const { link } = peer
+  if (link === undefined) return
+  peer.link = undefined
+  peer.isCongested = false
+  forgetClean(state, peer)
+  // Before it has clients again it learns all of our interest.
+  for (const { vow } of link.awaited.takeAll()) vow.mark()
+  resumeWaiting(state)
+}
+
+function handleMessage(state: BrokerState, neighbours: Neighbours, peer: Peer, message: PeerMessage): void {
+  const { link } = peer
+  assert(link !== undefined, `shard ${peer.number} speaks, and has not joined`)
+  switch (message.kind) {
+    case 'publish':
+      return handleForwarded(state, neighbours, link, message)
+    case 'release':
+      return handleReleased(state, neighbours, link, message)
+    case 'interest':
+      return handleInterest(state, neighbours, { peer, link }, message)
+    case 'interest-seen':
+      return handleInterestSeen(link, message)
+    case 'committed':
+      return handleCommittedElsewhere(state, peer, message)
+    case 'retained-wanted':
+    case 'retained-found':
+    case 'retained-cancelled':
+    case 'exclusive-wanted':
+    case 'exclusive-given-back':
+    case 'exclusive-verdict':
+      return
+    default:
+      message satisfies never
+  }
 }

@@ -12,6 +12,7 @@ import type { QuestionId } from '../inputs.ts'
 import type { Message } from '../message.ts'
 import type { RetainedCursor, SharedGroup, SubscriptionOptions } from '../topics/index.ts'
 import type { Delivery } from './delivery.ts'
+import type { ForwardedIds } from './forwarded-ids.ts'
 import { OutgoingWindow } from './outgoing-window.ts'
 import { PacketIdSet } from './packet-id-set.ts'
 import { PendingQueue } from './pending-queue.ts'
@@ -84,6 +85,12 @@ export class Session {
   scans: RetainedScan[] | undefined
   /** Undefined where nothing of this session is stored. */
   stored: StoredQueue | undefined
+  /** What other shards have to do with the QoS 2 messages of the client; undefined: nothing. */
+  forwarded: ForwardedIds | undefined
+  /** The name of a session that is not stored on other shards; undefined until one needs it. */
+  nameElsewhere: string | undefined
+  /** It has come back from the disk in this life of the broker. */
+  isRestored: boolean
   isRetryScheduled: boolean
   isReleaseScheduled: boolean
   cleanStart: boolean
@@ -108,6 +115,9 @@ export class Session {
     this.willDueAtMs = Infinity
     this.scans = undefined
     this.stored = undefined
+    this.forwarded = undefined
+    this.nameElsewhere = undefined
+    this.isRestored = false
     this.isRetryScheduled = false
     this.isReleaseScheduled = false
     this.cleanStart = true

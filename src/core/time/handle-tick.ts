@@ -1,22 +1,27 @@
 // What becomes due by itself. Entries of the heap are looked at again when their time comes: most find that nothing
 // is to be done, because something has happened meanwhile.
 
-import { reasonCodes } from '../../protocol/index.ts'
+import { reasonCodes, type PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { endConnection } from '../connections/close-connection.ts'
+import { resumeWaiting } from '../connections/handle-packet.ts'
 import type { Deadline } from '../deadlines.ts'
+import { releaseElsewhere } from '../delivery/exactly-once.ts'
 import { scheduleRetry } from '../delivery/offer.ts'
 import { resend } from '../delivery/pump.ts'
 import { continueScans, expireRetained } from '../delivery/retained-messages.ts'
 import { endSession, publishWill, publishWillMessage } from '../delivery/session-end.ts'
 import { expiryMs, remove } from '../delivery/stored-queue.ts'
+import { forgetReceived } from './forget-received.ts'
 import type { Session } from '../sessions/session.ts'
 
 /** So many deadlines in one tick at most; the rest is due in the next. */
 const maxDeadlinesPerTick = 1_000
 
 export function handleTick(state: BrokerState): void {
+  // A will that were published before the others have said what they want would reach nobody there.
+  if (state.neighbours?.isReady === false) return
   for (let count = 0; count < maxDeadlinesPerTick; count++) {
     const deadline = state.deadlines.takeDue(state.nowMs)
     if (deadline === undefined) break
@@ -32,6 +37,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
     return
   }
   if (kind === 'retained-expiry') return expireRetained(state, subject)
+  if (kind === 'forget-received') return forgetReceived(state)
   if (kind === 'will-due') publishOrphanWill(state, subject)
   const session = state.sessions.get(subject)
   if (session === undefined) return
@@ -98,6 +104,19 @@ function retry(state: BrokerState, session: Session): void {
   if (!session.isRetryScheduled) scheduleRetry(state, session)
 }
 
+/** Until all shards have heard it the client may not use the id anew: what it publishes under it waits. */
+function giveUpElsewhere(state: BrokerState, session: Session, packetId: PacketId): void {
+  const vow = releaseElsewhere(state, session, packetId)
+  if (vow === undefined || session.forwarded === undefined) return
+  const given = session.forwarded.of(packetId)
+  given.isBeingReleased = true
+  vow.whenKept(() => {
+    session.forwarded?.delete(packetId)
+    resumeWaiting(state)
+  })
+  vow.mark()
+}
+
 function releaseOld(state: BrokerState, session: Session): void {
   session.isReleaseScheduled = false
   const { awaitReleaseTimeoutMs } = state.settings
@@ -109,6 +128,7 @@ function releaseOld(state: BrokerState, session: Session): void {
     }
     session.incoming?.delete(packetId)
     if (session.stored !== undefined) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
+    giveUpElsewhere(state, session, packetId)
     const { connection } = session
     if (connection !== undefined && connection.version === 5 && connection.unansweredPublishes > 0)
       connection.unansweredPublishes--

@@ -2,10 +2,14 @@
 
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
+import { noteSubscription } from '../delivery/note-interest.ts'
 import { keepRetained } from '../delivery/retained-messages.ts'
 import { expiryMs } from '../delivery/stored-queue.ts'
 import { fromStored, type Message } from '../message.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import { ownerOf } from '../peer-messages.ts'
 import type {
+  ForwardedRecord,
   OutgoingRecord,
   SessionRecord,
   StoredMessage,
@@ -13,12 +17,15 @@ import type {
   SubscriptionRecord,
   WillRecord,
 } from '../records.ts'
+import { ForwardedIds } from '../sessions/forwarded-ids.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import { newStoredQueue, Session } from '../sessions/session.ts'
+import { scheduleForgetting } from './forget-received.ts'
 
-/** Records may come in any order, but a session comes before what is its. */
+/** Records may come in any order, but a session comes before what is its. What belongs to other shards is passed over. */
 export function restore(state: BrokerState, record: StoredRecord): void {
+  if (state.neighbours !== undefined && !isOwn(state, state.neighbours, record)) return
   switch (record.kind) {
     case 'session':
       return restoreSession(state, record)
@@ -32,6 +39,8 @@ export function restore(state: BrokerState, record: StoredRecord): void {
       return restoreRetained(state, record.message)
     case 'will':
       return restoreWill(state, record)
+    case 'forwarded':
+      return restoreForwarded(state, record)
     case 'body':
       return state.bodyIdsUsedUpTo(record.id)
     case 'queued':
@@ -40,6 +49,17 @@ export function restore(state: BrokerState, record: StoredRecord): void {
     default:
       record satisfies never
   }
+}
+
+function restoreForwarded(state: BrokerState, { shard, publisher, packetId }: ForwardedRecord): void {
+  if (state.neighbours?.place.own !== shard) return
+  state.neighbours.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs })
+  scheduleForgetting(state)
+}
+
+function isOwn(state: BrokerState, { place }: Neighbours, record: StoredRecord): boolean {
+  if (record.kind === 'retained') return ownerOf(record.message.topic, place.count) === place.own
+  return !('clientId' in record) || state.isOwn(record.clientId)
 }
 
 function restoreSession(state: BrokerState, record: SessionRecord): void {
@@ -59,6 +79,7 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
     sentBelow: record.sentBelow,
     lostItsClientInCrash: record.disconnectedAtMs === undefined,
   }
+  session.isRestored = true
   state.sessions.set(session.clientId, session)
   const expiry = expiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, session.disconnectedAtMs + expiry)
@@ -89,12 +110,20 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   session.subscriptions ??= new Map()
   session.subscriptions.set(filter, options)
   state.routes.subscribe(filter, session, options)
+  noteSubscription(state, session, filter, { before: undefined, after: options })
 }
 
 function restoreIncoming(state: BrokerState, clientId: string, packetId: number): void {
   const session = state.sessions.get(clientId)
   if (session === undefined) return
   session.unreleased().add(packetId, state.nowMs)
+  if (state.neighbours !== undefined) {
+    session.forwarded ??= new ForwardedIds()
+    session.forwarded.restore(
+      packetId,
+      state.neighbours.peers.map(({ number }) => number),
+    )
+  }
   if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
   session.isReleaseScheduled = true
   state.deadlines.set('await-release', clientId, state.nowMs + state.settings.awaitReleaseTimeoutMs)

@@ -9,6 +9,8 @@
 // group that goes on is seen without a new plan.
 
 import type { QoS } from '../../protocol/index.ts'
+import type { Interest } from '../peer-messages.ts'
+import { peerPartsOf, spanningGroupsOf, type PeerPart, type SpanningGroup } from './elsewhere.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 import type { Audience } from './subscription-trie.ts'
@@ -89,26 +91,47 @@ function effective({ qos, retainAsPublished, identifier }: SubscriptionOptions):
   return { qos, retainAsPublished, identifiers: identifier === undefined ? undefined : [identifier] }
 }
 
-/** All recipients of a topic, each once, and all shared subscriptions, of each of which one member gets the message. */
-export class DeliveryPlan<S extends object> {
+/**
+ * All recipients of a topic, each once, and all shared subscriptions, of each of which one member gets the message; and
+ * what leads to other shards (`P`).
+ */
+export class DeliveryPlan<S extends object, P extends object = object> {
   readonly recipients: readonly Recipient<S>[]
+  /** Those of which only sessions here are members. */
   readonly groups: readonly SharedGroup<S>[]
+  readonly peers: readonly PeerPart<P>[]
+  readonly spanning: readonly SpanningGroup<S, P>[]
 
-  constructor(recipients: readonly Recipient<S>[], groups: readonly SharedGroup<S>[]) {
+  constructor(
+    recipients: readonly Recipient<S>[],
+    groups: readonly SharedGroup<S>[],
+    elsewhere: { peers: readonly PeerPart<P>[]; spanning: readonly SpanningGroup<S, P>[] } = nothingElsewhere,
+  ) {
     this.recipients = recipients
     this.groups = groups
+    this.peers = elsewhere.peers
+    this.spanning = elsewhere.spanning
   }
 
   /** Nobody gets it. */
   get isEmpty(): boolean {
-    return this.recipients.length === 0 && this.groups.length === 0
+    return this.recipients.length === 0 && this.groups.length === 0 && !this.leadsElsewhere
+  }
+
+  /** Other shards want it, or may. */
+  get leadsElsewhere(): boolean {
+    return this.peers.length > 0 || this.spanning.length > 0
   }
 }
 
 const nobody: readonly never[] = []
+const nothingElsewhere = { peers: nobody, spanning: nobody } as const
 
-/** A plan for the audiences of all filters that match a topic. */
-export function makePlan<S extends object>(audiences: readonly Audience<S>[]): DeliveryPlan<S> {
+/** A plan for the audiences of all filters that match a topic: here, and on other shards. */
+export function makePlan<S extends object, P extends object>(
+  audiences: readonly Audience<S>[],
+  peerAudiences: readonly Audience<P, Interest>[] = nobody,
+): DeliveryPlan<S, P> {
   const recipients: Recipient<S>[] = []
   const groups: SharedGroup<S>[] = []
   // Within one filter a subscriber stands once, so the first audience needs no looking for repeats.
@@ -128,7 +151,10 @@ export function makePlan<S extends object>(audiences: readonly Audience<S>[]): D
     })
     audience.forEachGroup((group) => groups.push(group))
   }
-  return new DeliveryPlan(trimmed(recipients), trimmed(groups))
+  if (peerAudiences.length === 0) return new DeliveryPlan<S, P>(trimmed(recipients), trimmed(groups))
+  const spanning = spanningGroupsOf(peerAudiences, groups)
+  const groupsHere = groups.filter((group) => !spanning.some(({ own }) => own === group))
+  return new DeliveryPlan(trimmed(recipients), trimmed(groupsHere), { peers: peerPartsOf(peerAudiences), spanning })
 }
 
 /** An array that was pushed to has room for 17, and there may be a million plans of one recipient. */

@@ -13,16 +13,20 @@
 import { splitSharedFilter, type Topic, type TopicFilter, type TopicRoute } from '../../protocol/index.ts'
 import { CellWatch, ChangeCells } from './change-cells.ts'
 import { DeliveryPlan, makePlan } from './delivery-plan.ts'
+import type { Interest } from '../peer-messages.ts'
+import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 import { SubscriptionTrie, type Audience } from './subscription-trie.ts'
 
+const nowhere: readonly never[] = []
+
 /** A watch itself, and not with one beside it: the message on its way touches one object less. */
-class CachedRoute<S extends object> extends CellWatch implements TopicRoute {
-  plan: DeliveryPlan<S>
+class CachedRoute<S extends object, P extends object> extends CellWatch implements TopicRoute {
+  plan: DeliveryPlan<S, P>
   /** Where the subscribers to exactly this topic are, so that a new plan need not look for them again. */
   exact: Audience<S> | undefined = undefined
 
-  constructor(topic: Topic, plan: DeliveryPlan<S>) {
+  constructor(topic: Topic, plan: DeliveryPlan<S, P>) {
     super(topic.name)
     this.plan = plan
   }
@@ -32,11 +36,13 @@ class CachedRoute<S extends object> extends CellWatch implements TopicRoute {
   }
 }
 
-/** The subscriptions of a broker, and for each topic the plan that they come to. */
-export class Routes<S extends object> {
+/** The subscriptions of a broker, and for each topic the plan that they come to. `P`: what stands for another shard. */
+export class Routes<S extends object, P extends object = object> {
   readonly #trie: SubscriptionTrie<S> = new SubscriptionTrie()
+  /** What other shards want, as they tell it: a trie of its own, so that nothing of it is in the way where there are none. */
+  readonly #elsewhere: SubscriptionTrie<P, Interest> = new SubscriptionTrie()
   readonly #cells: ChangeCells = new ChangeCells()
-  readonly #emptyPlan: DeliveryPlan<S> = new DeliveryPlan<S>([], [])
+  readonly #emptyPlan: DeliveryPlan<S, P> = new DeliveryPlan<S, P>([], [])
 
   /** True if the subscription is new; false if it was there and has other options now. */
   subscribe(filter: TopicFilter, subscriber: S, options: SubscriptionOptions): boolean {
@@ -50,32 +56,53 @@ export class Routes<S extends object> {
     return this.#trie.remove(filter, subscriber)
   }
 
+  /** What a peer wants of a filter, in place of what it wanted before; undefined: nothing any more. */
+  setInterest(peer: P, filter: TopicFilter, interest: Interest | undefined): void {
+    const shared = splitSharedFilter(filter)
+    const isNew =
+      interest === undefined ? this.#elsewhere.remove(filter, peer) : this.#elsewhere.add(filter, peer, interest)
+    // The numbers of a shared subscription are looked up when it is used: a plan stands while its members come and go.
+    if (shared === undefined || isNew) this.#cells.touch(shared?.filter ?? filter)
+  }
+
+  /** The members on other shards of `$share/name/filter`. */
+  groupElsewhere(name: string, filter: TopicFilter): SharedGroup<P, Interest> | undefined {
+    return this.#elsewhere.group(name, filter)
+  }
+
+  /** The members here of `$share/name/filter`. */
+  group(name: string, filter: TopicFilter): SharedGroup<S> | undefined {
+    return this.#trie.group(name, filter)
+  }
+
   /** Nothing is subscribed to. */
   get isEmpty(): boolean {
     return this.#trie.isEmpty
   }
 
   /** Who gets a message on `topic` now. To be used at once and not kept: it does not follow later changes. */
-  planFor(topic: Topic): DeliveryPlan<S> {
+  planFor(topic: Topic): DeliveryPlan<S, P> {
     // The slot is for routes alone; one of another `Routes` is of another era, and so never current.
-    const route = topic.route as CachedRoute<S> | undefined
+    const route = topic.route as CachedRoute<S, P> | undefined
     if (route !== undefined && this.#cells.isCurrent(route)) return route.plan
     return this.#makeRoute(topic, route)
   }
 
-  #makeRoute(topic: Topic, stale: CachedRoute<S> | undefined): DeliveryPlan<S> {
+  #makeRoute(topic: Topic, stale: CachedRoute<S, P> | undefined): DeliveryPlan<S, P> {
     // What is left of another `Routes` holds subscribers of a world that is gone.
     const route = stale !== undefined && this.#cells.isOfThisEra(stale) ? stale : this.#newRoute(topic)
     if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.exactAudience(topic.name)
     const audiences = route.exact === undefined ? [] : [route.exact]
     this.#trie.addWildcardAudiences(topic.name, audiences)
-    route.plan = audiences.length === 0 ? this.#emptyPlan : makePlan(audiences)
+    const elsewhere = this.#elsewhere.isEmpty ? nowhere : this.#elsewhere.audiencesFor(topic.name)
+    const isEmpty = audiences.length === 0 && elsewhere.length === 0
+    route.plan = isEmpty ? this.#emptyPlan : makePlan(audiences, elsewhere)
     this.#cells.renew(route)
     return route.plan
   }
 
-  #newRoute(topic: Topic): CachedRoute<S> {
-    const route = new CachedRoute(topic, this.#emptyPlan)
+  #newRoute(topic: Topic): CachedRoute<S, P> {
+    const route = new CachedRoute<S, P>(topic, this.#emptyPlan)
     topic.route = route
     this.#cells.addWatch(route)
     return route

@@ -10,18 +10,18 @@ import type { TopicFilter } from '../../protocol/index.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 
 /** One subscriber of a group and what it asked for. */
-export interface SharedMember<S> {
+export interface SharedMember<S, O = SubscriptionOptions> {
   readonly subscriber: S
-  readonly options: SubscriptionOptions
+  readonly options: O
 }
 
-class Seat<S> implements SharedMember<S> {
+class Seat<S, O> implements SharedMember<S, O> {
   readonly subscriber: S
-  options: SubscriptionOptions
-  previous: Seat<S>
-  next: Seat<S>
+  options: O
+  previous: Seat<S, O>
+  next: Seat<S, O>
 
-  constructor(subscriber: S, options: SubscriptionOptions) {
+  constructor(subscriber: S, options: O) {
     this.subscriber = subscriber
     this.options = options
     this.previous = this
@@ -30,13 +30,13 @@ class Seat<S> implements SharedMember<S> {
 }
 
 /** The members of one group on one filter, and whose turn it is. */
-export class SharedGroup<S extends object> {
+export class SharedGroup<S extends object, O = SubscriptionOptions> {
   /** The share name: what stands between `$share/` and the next slash. */
   readonly name: string
   /** The filter behind the share name. */
   readonly filter: TopicFilter
-  readonly #seats: Map<S, Seat<S>> = new Map()
-  #turn: Seat<S> | undefined = undefined
+  readonly #seats: Map<S, Seat<S, O>> = new Map()
+  #turn: Seat<S, O> | undefined = undefined
 
   constructor(name: string, filter: TopicFilter) {
     this.name = name
@@ -48,12 +48,12 @@ export class SharedGroup<S extends object> {
   }
 
   /** The members in the order in which they came. */
-  members(): Iterable<SharedMember<S>> {
+  members(): Iterable<SharedMember<S, O>> {
     return this.#seats.values()
   }
 
   /** True if the subscriber is new here; one that is not keeps its place and gets the new options. */
-  add(subscriber: S, options: SubscriptionOptions): boolean {
+  add(subscriber: S, options: O): boolean {
     const seated = this.#seats.get(subscriber)
     if (seated !== undefined) {
       seated.options = options
@@ -81,7 +81,7 @@ export class SharedGroup<S extends object> {
    * The next member in turn that `isEligible`; undefined if none is. It asks each member at most once, so its cost grows
    * with the number of members in a row that are not eligible.
    */
-  pick(isEligible: (subscriber: S) => boolean): SharedMember<S> | undefined {
+  pick(isEligible: (subscriber: S) => boolean): SharedMember<S, O> | undefined {
     let seat = this.#turn
     if (seat === undefined) return undefined
     for (let asked = 0; asked < this.#seats.size; asked += 1) {
@@ -95,7 +95,7 @@ export class SharedGroup<S extends object> {
   }
 }
 
-function insertBefore<S>(seat: Seat<S>, newcomer: Seat<S>): void {
+function insertBefore<S, O>(seat: Seat<S, O>, newcomer: Seat<S, O>): void {
   newcomer.previous = seat.previous
   newcomer.next = seat
   seat.previous.next = newcomer

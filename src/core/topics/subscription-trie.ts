@@ -18,30 +18,35 @@ import type { SubscriptionOptions } from './subscription-options.ts'
 import { WideMap } from './wide-map.ts'
 
 /** Who subscribes to one filter. Never empty when it is seen from outside. */
-export class Audience<S extends object> {
+export class Audience<S extends object, O = SubscriptionOptions> {
   #only: S | undefined = undefined
-  #onlyOptions: SubscriptionOptions | undefined = undefined
+  #onlyOptions: O | undefined = undefined
   /** In place of `#only` once there was a second. */
-  #many: Map<S, SubscriptionOptions> | undefined = undefined
-  #groups: Map<string, SharedGroup<S>> | undefined = undefined
+  #many: Map<S, O> | undefined = undefined
+  #groups: Map<string, SharedGroup<S, O>> | undefined = undefined
 
   get isEmpty(): boolean {
     return this.#only === undefined && this.#many === undefined && this.#groups === undefined
   }
 
   /** Each subscriber that is not in a group. */
-  forEach(visit: (subscriber: S, options: SubscriptionOptions) => void): void {
+  forEach(visit: (subscriber: S, options: O) => void): void {
     if (this.#only !== undefined && this.#onlyOptions !== undefined) visit(this.#only, this.#onlyOptions)
     else if (this.#many !== undefined) for (const [subscriber, options] of this.#many) visit(subscriber, options)
   }
 
   /** Each shared subscription on this filter. */
-  forEachGroup(visit: (group: SharedGroup<S>) => void): void {
+  forEachGroup(visit: (group: SharedGroup<S, O>) => void): void {
     if (this.#groups !== undefined) for (const group of this.#groups.values()) visit(group)
   }
 
+  /** The shared subscription of that name on this filter. */
+  group(name: string): SharedGroup<S, O> | undefined {
+    return this.#groups?.get(name)
+  }
+
   /** True if the subscriber is new here. */
-  add(subscriber: S, options: SubscriptionOptions): boolean {
+  add(subscriber: S, options: O): boolean {
     if (this.#many !== undefined) {
       const isNew = !this.#many.has(subscriber)
       this.#many.set(subscriber, options)
@@ -75,15 +80,11 @@ export class Audience<S extends object> {
   }
 
   /** True if the subscriber is new in the group. */
-  addShared(
-    group: { readonly name: string; readonly filter: TopicFilter },
-    subscriber: S,
-    options: SubscriptionOptions,
-  ): boolean {
+  addShared(group: { readonly name: string; readonly filter: TopicFilter }, subscriber: S, options: O): boolean {
     this.#groups ??= new Map()
     let joined = this.#groups.get(group.name)
     if (joined === undefined) {
-      joined = new SharedGroup(group.name, group.filter)
+      joined = new SharedGroup<S, O>(group.name, group.filter)
       this.#groups.set(group.name, joined)
     }
     return joined.add(subscriber, options)
@@ -99,16 +100,16 @@ export class Audience<S extends object> {
   }
 }
 
-class TrieNode<S extends object> {
+class TrieNode<S extends object, O> {
   /** The level that leads here: how a lone child is told from another. */
   readonly level: string
   /** The filter that ends here. */
-  here: Audience<S> | undefined = undefined
+  here: Audience<S, O> | undefined = undefined
   /** The filter that ends here with `/#` behind it. */
-  below: Audience<S> | undefined = undefined
-  #loneChild: TrieNode<S> | undefined = undefined
+  below: Audience<S, O> | undefined = undefined
+  #loneChild: TrieNode<S, O> | undefined = undefined
   /** In place of `#loneChild` once there was a second. */
-  #children: WideMap<TrieNode<S>> | undefined = undefined
+  #children: WideMap<TrieNode<S, O>> | undefined = undefined
 
   constructor(level: string) {
     this.level = level
@@ -123,13 +124,13 @@ class TrieNode<S extends object> {
     )
   }
 
-  child(level: string): TrieNode<S> | undefined {
+  child(level: string): TrieNode<S, O> | undefined {
     if (this.#children !== undefined) return this.#children.get(level)
     return this.#loneChild?.level === level ? this.#loneChild : undefined
   }
 
-  addChild(level: string): TrieNode<S> {
-    const child = new TrieNode<S>(level)
+  addChild(level: string): TrieNode<S, O> {
+    const child = new TrieNode<S, O>(level)
     if (this.#children !== undefined) {
       this.#children.set(level, child)
     } else if (this.#loneChild === undefined) {
@@ -143,7 +144,7 @@ class TrieNode<S extends object> {
     return child
   }
 
-  removeChild(child: TrieNode<S>): void {
+  removeChild(child: TrieNode<S, O>): void {
     if (this.#loneChild === child) this.#loneChild = undefined
     this.#children?.delete(child.level)
     if (this.#children?.size === 0) this.#children = undefined
@@ -151,9 +152,9 @@ class TrieNode<S extends object> {
 }
 
 /** All subscriptions, found by the topics that they match. */
-export class SubscriptionTrie<S extends object> {
-  readonly #exact: WideMap<Audience<S>> = new WideMap()
-  readonly #root: TrieNode<S> = new TrieNode('')
+export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
+  readonly #exact: WideMap<Audience<S, O>> = new WideMap()
+  readonly #root: TrieNode<S, O> = new TrieNode('')
 
   /** Nothing is left, not even a node. */
   get isEmpty(): boolean {
@@ -161,7 +162,7 @@ export class SubscriptionTrie<S extends object> {
   }
 
   /** True if the subscription is new; false if it was there and has other options now [MQTT-3.8.4-3] [MQTT5-3.8.4-3]. */
-  add(filter: TopicFilter, subscriber: S, options: SubscriptionOptions): boolean {
+  add(filter: TopicFilter, subscriber: S, options: O): boolean {
     const shared = splitSharedFilter(filter)
     const audience = this.#audienceFor(shared?.filter ?? filter)
     if (shared === undefined) return audience.add(subscriber, options)
@@ -171,7 +172,7 @@ export class SubscriptionTrie<S extends object> {
   /** True if there was such a subscription. */
   remove(filter: TopicFilter, subscriber: S): boolean {
     const shared = splitSharedFilter(filter)
-    const removeFrom = (audience: Audience<S>): boolean =>
+    const removeFrom = (audience: Audience<S, O>): boolean =>
       shared === undefined ? audience.remove(subscriber) : audience.removeShared(shared.group, subscriber)
     const plainFilter = shared?.filter ?? filter
     return hasWildcard(plainFilter)
@@ -180,16 +181,40 @@ export class SubscriptionTrie<S extends object> {
   }
 
   /** The audience of the filter that is the topic itself. Once it is empty it will stay so, and may have a successor. */
-  exactAudience(topic: TopicName): Audience<S> | undefined {
+  exactAudience(topic: TopicName): Audience<S, O> | undefined {
     return this.#exact.get(topic)
   }
 
   /** Puts the audience of each filter with wildcards that matches the topic behind those in `found`. */
-  addWildcardAudiences(topic: TopicName, found: Audience<S>[]): void {
+  addWildcardAudiences(topic: TopicName, found: Audience<S, O>[]): void {
     if (!this.#root.isEmpty) addMatches(this.#root, topic, found)
   }
 
-  #audienceFor(filter: TopicFilter): Audience<S> {
+  /** The audiences of all filters that match the topic. */
+  audiencesFor(topic: TopicName): Audience<S, O>[] {
+    const exact = this.#exact.get(topic)
+    const found = exact === undefined ? [] : [exact]
+    this.addWildcardAudiences(topic, found)
+    return found
+  }
+
+  /** The shared subscription `$share/name/filter`, if it has members. */
+  group(name: string, filter: TopicFilter): SharedGroup<S, O> | undefined {
+    return this.#audienceOf(filter)?.group(name)
+  }
+
+  #audienceOf(filter: TopicFilter): Audience<S, O> | undefined {
+    if (!hasWildcard(filter)) return this.#exact.get(filter)
+    let node: TrieNode<S, O> | undefined = this.#root
+    for (const level of filter.split('/')) {
+      if (level === '#') return node.below
+      node = node.child(level)
+      if (node === undefined) return undefined
+    }
+    return node.here
+  }
+
+  #audienceFor(filter: TopicFilter): Audience<S, O> {
     if (!hasWildcard(filter)) {
       let audience = this.#exact.get(filter)
       if (audience === undefined) {
@@ -206,7 +231,7 @@ export class SubscriptionTrie<S extends object> {
     return (node.here ??= new Audience())
   }
 
-  #removeExact(filter: TopicFilter, removeFrom: (audience: Audience<S>) => boolean): boolean {
+  #removeExact(filter: TopicFilter, removeFrom: (audience: Audience<S, O>) => boolean): boolean {
     const audience = this.#exact.get(filter)
     if (audience === undefined) return false
     const wasThere = removeFrom(audience)
@@ -214,7 +239,7 @@ export class SubscriptionTrie<S extends object> {
     return wasThere
   }
 
-  #removeFromTrie(filter: TopicFilter, removeFrom: (audience: Audience<S>) => boolean): boolean {
+  #removeFromTrie(filter: TopicFilter, removeFrom: (audience: Audience<S, O>) => boolean): boolean {
     const path = [this.#root]
     for (const level of filter.split('/')) {
       if (level === '#') break
@@ -233,9 +258,9 @@ export class SubscriptionTrie<S extends object> {
   }
 }
 
-function addMatches<S extends object>(root: TrieNode<S>, topic: TopicName, found: Audience<S>[]): void {
+function addMatches<S extends object, O>(root: TrieNode<S, O>, topic: TopicName, found: Audience<S, O>[]): void {
   const levels = topic.split('/')
-  const nodes: TrieNode<S>[] = [root]
+  const nodes: TrieNode<S, O>[] = [root]
   const depths: number[] = [0]
   for (;;) {
     const node = nodes.pop()
@@ -263,7 +288,7 @@ function addMatches<S extends object>(root: TrieNode<S>, topic: TopicName, found
   }
 }
 
-function pruneUpwards<S extends object>(path: readonly TrieNode<S>[]): void {
+function pruneUpwards<S extends object, O>(path: readonly TrieNode<S, O>[]): void {
   for (let depth = path.length - 1; depth > 0; depth -= 1) {
     const node = path[depth]
     if (!node.isEmpty) return

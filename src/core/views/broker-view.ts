@@ -2,6 +2,7 @@
 
 import type { Topic, TopicFilter } from '../../protocol/index.ts'
 import type { BrokerCounts, BrokerState } from '../broker-state.ts'
+import { hasMoreToTell } from '../delivery/tell-peers.ts'
 import type { Message } from '../message.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
@@ -30,7 +31,13 @@ export class BrokerView {
 
   /** Work is left that no deadline stands for: `tick` at the next turn. */
   get hasMoreWork(): boolean {
-    return this.#state.scanning.size > 0
+    const { neighbours } = this.#state
+    return this.#state.scanning.size > 0 || (neighbours !== undefined && hasMoreToTell(neighbours))
+  }
+
+  /** Whoever publishes now reaches everybody, on all shards: the listeners may open. */
+  get isReadyForClients(): boolean {
+    return this.#state.neighbours?.isReady !== false
   }
 
   /** Something has gathered for the disk. */

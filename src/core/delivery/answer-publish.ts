@@ -1,0 +1,89 @@
+// PUBACK and PUBREC for what a client has published: at once, with the disk, or when every shard that must keep it has
+// it on disk.
+
+import { reasonCodes, type PacketId } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import type { Ack } from '../held-answer.ts'
+import type { Message } from '../message.ts'
+import type { Session } from '../sessions/session.ts'
+import { ForwardedIds } from '../sessions/forwarded-ids.ts'
+import { Vow } from '../vow.ts'
+import { countUnanswered } from './committed.ts'
+import { releaseElsewhere } from './exactly-once.ts'
+import { forward } from './forward.ts'
+import { answerWhenKept } from './held-answers.ts'
+import { sendAck } from './send-to-client.ts'
+import { remove } from './stored-queue.ts'
+
+/** The first answer to a message that has just been given out. */
+export function answerPublish(state: BrokerState, connection: Connection, session: Session, ack: Ack): void {
+  const forwarded = state.neighbours?.takeVow()
+  const mayBeCounted = ack.type === 'puback' || connection.version !== 5
+  if (forwarded === undefined) {
+    const isHeld = sendAck(state, connection, ack)
+    if (isHeld && mayBeCounted) countUnanswered(state, connection)
+    return
+  }
+  const vow =
+    ack.type === 'pubrec' ? vowOfExchange(state, connection, { session, packetId: ack.packetId, forwarded }) : forwarded
+  answerWhenKept(state, connection, { what: ack, vow, waits: ack.waits })
+  if (mayBeCounted) countUnanswered(state, connection)
+  forwarded.mark()
+}
+
+/**
+ * What the PUBREC of a QoS 2 message waits for. Where a shard has refused the message the exchange ends with it, and the
+ * client may use the packet id at once: the others must have forgotten it before.
+ */
+function vowOfExchange(
+  state: BrokerState,
+  connection: Connection,
+  { session, packetId, forwarded }: { session: Session; packetId: PacketId; forwarded: Vow },
+): Vow {
+  const vow = new Vow()
+  session.forwarded ??= new ForwardedIds()
+  session.forwarded.of(packetId).vow = vow
+  forwarded.whenKept(() => {
+    if (forwarded.refusal === undefined || connection.version !== 5) return settle(session, packetId, vow)
+    const released = forget(state, session, packetId)
+    if (connection.unansweredPublishes > 0) connection.unansweredPublishes--
+    released?.whenKept(() => vow.mark(forwarded.refusal))
+    if (released === undefined) vow.mark(forwarded.refusal)
+    else released.mark()
+  })
+  return vow
+}
+
+function settle(session: Session, packetId: PacketId, vow: Vow): void {
+  session.forwarded?.confirm(packetId)
+  vow.mark()
+}
+
+function forget(state: BrokerState, session: Session, packetId: PacketId): Vow | undefined {
+  const isOpen = session.incoming?.delete(packetId) === true
+  if (isOpen && session.stored !== undefined) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
+  return releaseElsewhere(state, session, packetId)
+}
+
+/**
+ * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] The same QoS 2 message again: only the answer is repeated. If it is of an earlier life
+ * of this shard the others are asked again as well, which may never have heard of it.
+ */
+export function answerAgain(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  { message, packetId }: { message: Message; packetId: PacketId },
+): void {
+  const ack: Ack = { type: 'pubrec', packetId, waits: session.stored !== undefined }
+  const known = session.forwarded?.get(packetId)
+  if (known?.vow !== undefined && !known.vow.isKept) {
+    answerWhenKept(state, connection, { what: ack, vow: known.vow, waits: false })
+  } else if (state.neighbours !== undefined && known?.isOfEarlierLife === true) {
+    forward(state, state.neighbours, message, { publisher: session, packetId, isAgain: true })
+    answerPublish(state, connection, session, ack)
+  } else {
+    sendAck(state, connection, { ...ack, reason: reasonCodes.success })
+  }
+}

@@ -1,0 +1,69 @@
+// QoS 2 on its way to other shards: each message of a client is known there by the name of its session and its packet
+// id, and taken once, whatever dies, until the id is released. The id is the client's again only when it is forgotten
+// everywhere, or a new message under it would be taken for the old one.
+
+import type { PacketId } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Peer } from '../neighbours/peer.ts'
+import type { PeerRelease } from '../peer-messages.ts'
+import { ForwardedIds } from '../sessions/forwarded-ids.ts'
+import type { Session } from '../sessions/session.ts'
+import { Vow } from '../vow.ts'
+import { sendNext } from './send-to-peer.ts'
+
+/**
+ * No other session has this name, not even a later one of the same client: what was never released of a session that is
+ * gone must not swallow a message of the next.
+ */
+export function nameOf(state: BrokerState, session: Session): string {
+  // A stored session is the same after a restart, and so is its name. Others do not outlive this life of the shard.
+  if (session.stored !== undefined) return `${session.createdAtMs.toString(36)} ${session.clientId}`
+  session.nameElsewhere ??= `${state.identity}.${state.nextSerial().toString(36)} ${session.clientId}`
+  return session.nameElsewhere
+}
+
+/** The peer has been told of this packet id. */
+export function noteForwarded(session: Session, packetId: PacketId, peer: Peer): void {
+  session.forwarded ??= new ForwardedIds()
+  session.forwarded.of(packetId).peers.add(peer.number)
+}
+
+/** Tells all who have heard of the packet id that it is over. Undefined: nobody has to confirm it. */
+export function releaseElsewhere(state: BrokerState, session: Session, packetId: PacketId): Vow | undefined {
+  const { neighbours } = state
+  const known = session.forwarded?.get(packetId)
+  if (neighbours === undefined || known === undefined) return undefined
+  session.forwarded?.delete(packetId)
+  return tellReleased(state, session, { packetId, peers: [...known.peers].map((one) => neighbours.peer(one)) })
+}
+
+/**
+ * PUBREL for an id that this shard knows nothing of, though it may have known it in an earlier life: then its release may
+ * not have reached the others, and is sent again.
+ */
+export function releaseOfEarlierLife(state: BrokerState, session: Session, packetId: PacketId): Vow | undefined {
+  const { neighbours } = state
+  if (neighbours === undefined || !session.isRestored) return undefined
+  return tellReleased(state, session, { packetId, peers: neighbours.peers })
+}
+
+function tellReleased(
+  state: BrokerState,
+  session: Session,
+  { packetId, peers }: { packetId: PacketId; peers: readonly Peer[] },
+): Vow | undefined {
+  if (peers.length === 0) return undefined
+  const vow = new Vow()
+  const message: PeerRelease = { kind: 'release', publisher: nameOf(state, session), packetId }
+  for (const peer of peers) {
+    vow.await()
+    peer.outbox.push(message, vow)
+    sendNext(state, peer)
+  }
+  return vow
+}
+
+/** The session is over: nothing of it is to be remembered anywhere. */
+export function releaseAllElsewhere(state: BrokerState, session: Session): void {
+  for (const packetId of session.forwarded?.packetIds() ?? []) releaseElsewhere(state, session, packetId)?.mark()
+}

@@ -1,0 +1,154 @@
+// A publication that began on this shard goes to the others that want it: to each once, whatever of it they want it for.
+//
+//   plan.peers     ──┐
+//   plan.spanning  ──┼──► wanted by shard 1: for subscribers and a group;  by shard 2: to be retained
+//   owner of topic ──┘
+//
+// What a stored session elsewhere is to have, or a topic elsewhere is to remember, is kept in the outbox of its shard
+// until that has it on disk; the publisher's acknowledgement waits for it (`Neighbours.spreading`).
+
+import type { PacketId, TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import { own, type Message } from '../message.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import type { Peer } from '../neighbours/peer.ts'
+import { ownerOf, type Interest, type PeerPublish } from '../peer-messages.ts'
+import type { Session } from '../sessions/session.ts'
+import type { DeliveryPlan, SharedGroup, SpanningGroup } from '../topics/index.ts'
+import { Vow } from '../vow.ts'
+import { chooseShard } from './deal.ts'
+import { effectiveQoS } from './offer.ts'
+import { nameOf, noteForwarded } from './exactly-once.ts'
+import { deliverToGroup } from './publish.ts'
+import { sendNext, sendNumbered } from './send-to-peer.ts'
+
+export interface Origin {
+  /** Undefined: not a client, or one whose session is over. */
+  readonly publisher: Session | undefined
+  /** 0: not QoS 2 from a client. */
+  readonly packetId: PacketId
+  /** The client sends it again after a restart: sessions here have had it, others may. */
+  readonly isAgain: boolean
+}
+
+/** What one peer is to have of a message. */
+interface Wanted {
+  readonly peer: Peer
+  isForSubscribers: boolean
+  isToBeRetained: boolean
+  groups: TopicFilter[] | undefined
+  /** What is there for it must not be lost. */
+  isKept: boolean
+}
+
+/** Sends the message on its ways; how many there were, shared subscriptions that were served here among them. */
+export function forward(state: BrokerState, neighbours: Neighbours, message: Message, origin: Origin): number {
+  const plan = state.routes.planFor(message.topic)
+  const owner = message.retain ? ownerOf(message.topic.name, neighbours.place.count) : neighbours.place.own
+  if (!plan.leadsElsewhere && owner === neighbours.place.own) return 0
+  const wanted = wantedOf(state, plan, message)
+  let matched = wanted.length
+  for (const group of plan.spanning) if (deal(state, neighbours, message, { group, wanted, origin })) matched++
+  if (owner !== neighbours.place.own) {
+    const part = wantedBy(wanted, neighbours.peer(owner))
+    part.isToBeRetained = true
+    part.isKept ||= message.qos > 0
+  }
+  for (const part of wanted) sendWanted(state, neighbours, message, { part, origin })
+  return matched
+}
+
+function wantedOf(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): Wanted[] {
+  const wanted: Wanted[] = []
+  for (const { peer, storedQoS } of plan.peers) {
+    const part = wantedBy(wanted, peer)
+    part.isForSubscribers = true
+    part.isKept = message.qos > 0 && effectiveQoS(state, message.qos, storedQoS) > 0
+  }
+  return wanted
+}
+
+function wantedBy(wanted: Wanted[], peer: Peer): Wanted {
+  const known = wanted.find((part) => part.peer === peer)
+  if (known !== undefined) return known
+  const part: Wanted = { peer, isForSubscribers: false, isToBeRetained: false, groups: undefined, isKept: false }
+  wanted.push(part)
+  return part
+}
+
+/** One member of the group gets it, here or elsewhere; false where there is none that could. */
+function deal(
+  state: BrokerState,
+  neighbours: Neighbours,
+  message: Message,
+  { group, wanted, origin }: { group: SpanningGroup<Session, Peer>; wanted: Wanted[]; origin: Origin },
+): boolean {
+  const { filter, own, elsewhere } = group
+  // QoS 2 that comes again goes to the same shard again: the choice is made by what it can be known by.
+  const turn = origin.packetId === 0 ? neighbours.dealt++ : origin.packetId
+  const hand = { filter, elsewhere, turn, except: undefined, mayBeStored: message.qos > 0 }
+  let chosen = chooseShard(neighbours, { ...hand, mayBeHere: own !== undefined })
+  if (chosen === 'here') {
+    if (origin.isAgain) return true
+    // The body that it shares with others may be gone already: the last of them may have been done with it.
+    if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
+    if (own !== undefined && deliverToGroup(state, own, message, undefined)) return true
+    chosen = chooseShard(neighbours, { ...hand, mayBeHere: false })
+  }
+  if (chosen === undefined || chosen === 'here') return false
+  const part = wantedBy(wanted, chosen)
+  part.groups ??= []
+  part.groups.push(filter)
+  part.isKept ||= message.qos > 0 && (interestOf(elsewhere, chosen)?.storedMembers ?? 0) > 0
+  return true
+}
+
+function interestOf(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | undefined {
+  for (const member of group.members()) if (member.subscriber === peer) return member.options
+  return undefined
+}
+
+function sendWanted(
+  state: BrokerState,
+  neighbours: Neighbours,
+  message: Message,
+  { part, origin }: { part: Wanted; origin: Origin },
+): void {
+  const { peer, isForSubscribers, isToBeRetained, isKept } = part
+  const send: PeerPublish = {
+    kind: 'publish',
+    message,
+    isForSubscribers,
+    isToBeRetained,
+    groups: part.groups,
+    isAwaited: isKept,
+    exactlyOnce: exactlyOnceFor(state, part, origin),
+  }
+  // What a topic is to remember is kept for its owner while that is away, though nobody waits for QoS 0.
+  if (isKept || (isToBeRetained && peer.link === undefined)) keepAndSend(state, neighbours, peer, send)
+  else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+}
+
+/** The publisher may send it again, or we may: where either outlives what has heard of it already. */
+function exactlyOnceFor(state: BrokerState, { peer, isKept }: Wanted, origin: Origin): PeerPublish['exactlyOnce'] {
+  const { publisher, packetId } = origin
+  if (publisher === undefined || packetId === 0 || (!isKept && publisher.stored === undefined)) return undefined
+  noteForwarded(publisher, packetId, peer)
+  return { publisher: nameOf(state, publisher), packetId }
+}
+
+/** At once, or behind what still waits for the peer to come back. */
+function keepAndSend(state: BrokerState, neighbours: Neighbours, peer: Peer, send: PeerPublish): void {
+  const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
+  // Clients have been asked to wait before: this is a will, a command, or what a session had to pass on.
+  if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2)
+    return state.countDrop(undefined, send.message, 'peer-behind')
+  own(send.message, state.slabs)
+  let vow: Vow | undefined
+  if (send.isAwaited) {
+    vow = neighbours.spreading ??= new Vow()
+    vow.await()
+  }
+  peer.outbox.push(send, vow)
+  sendNext(state, peer)
+}

@@ -1,0 +1,55 @@
+// Answers that stand for something on other shards: they leave when that is true everywhere, in the order in which
+// their packets came.
+
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import type { Ack, HeldAnswer } from '../held-answer.ts'
+import type { Vow } from '../vow.ts'
+import { reasonCodes, type ControlPacket } from '../../protocol/index.ts'
+import { answered } from './committed.ts'
+import { sendAck, sendPacket } from './send-to-client.ts'
+
+/** As `sendAck` and `sendPacket`, once the vow is kept. `waits`: what is in the batch that gathers is part of it. */
+export function answerWhenKept(
+  state: BrokerState,
+  connection: Connection,
+  answer: { what: Ack | ControlPacket; vow: Vow; waits: boolean },
+): void {
+  const { what, vow } = answer
+  if (answer.waits) awaitBatch(state, vow)
+  connection.heldAnswers ??= []
+  connection.heldAnswers.push({ what, vow, batch: 0 })
+  vow.whenKept(() => release(state, connection))
+}
+
+/** The vow waits for the batch that is being gathered, too. */
+export function awaitBatch(state: BrokerState, vow: Vow): void {
+  vow.await()
+  state.neighbours?.untilBatch.push({ batch: state.gathering.number, vow })
+}
+
+/** Nothing may follow DISCONNECT, and nobody can say how long another shard takes: the client asks again. */
+export function dropHeldAnswers(connection: Connection): void {
+  connection.heldAnswers = undefined
+}
+
+function release(state: BrokerState, connection: Connection): void {
+  const held = connection.heldAnswers
+  if (held === undefined) return
+  let count = 0
+  while (count < held.length && (held[count].vow === undefined || held[count].vow?.isKept === true)) count++
+  if (count === 0) return
+  connection.heldAnswers = undefined
+  for (const answer of held.slice(0, count)) send(state, connection, answer)
+  if (count < held.length) connection.heldAnswers = held.slice(count)
+}
+
+function send(state: BrokerState, connection: Connection, { what, vow, batch }: HeldAnswer): void {
+  const waits = batch > state.committedBatch
+  if (!('waits' in what)) return sendPacket(state, connection, what, waits)
+  const reason = vow?.refusal ?? what.reason
+  const isHeld = sendAck(state, connection, { ...what, reason: reason ?? reasonCodes.success, waits })
+  const isAnswer = what.type === 'puback' || (what.type === 'pubrec' && connection.version !== 5)
+  // What waits for the disk now is counted when that has it.
+  if (isAnswer && !isHeld && connection.unansweredPublishes > 0) answered(state, connection)
+}

@@ -1,0 +1,38 @@
+// A publication that begins on this shard: to the sessions here, to the shards that want it, and into the memory of its
+// topic if it asks for that.
+
+import type { PacketId } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Message } from '../message.ts'
+import { ownerOf } from '../peer-messages.ts'
+import type { Session } from '../sessions/session.ts'
+import { forward } from './forward.ts'
+import { publish } from './publish.ts'
+import { retain } from './retained-messages.ts'
+
+/**
+ * The number of those who get it; 0: nobody subscribes to it, on any shard. `publisher`: undefined where it is no client
+ * of this shard. `packetId`: of QoS 2 from a client, else 0.
+ */
+export function spread(
+  state: BrokerState,
+  message: Message,
+  publisher: Session | undefined,
+  packetId: PacketId,
+): number {
+  let matched = publish(state, message, publisher)
+  const { neighbours } = state
+  if (neighbours !== undefined) matched += forward(state, neighbours, message, { publisher, packetId, isAgain: false })
+  if (message.retain && isOwn(state, message)) keepForTopic(state, message)
+  return matched
+}
+
+function isOwn(state: BrokerState, message: Message): boolean {
+  const { own, count } = state.place
+  return count === 1 || ownerOf(message.topic.name, count) === own
+}
+
+/** Where there is no room for it that is counted, and nothing else depends on it. */
+export function keepForTopic(state: BrokerState, message: Message): void {
+  if (retain(state, message) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
+}

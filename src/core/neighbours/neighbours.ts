@@ -1,0 +1,61 @@
+// The other shards of the node, all that this one knows of them and has promised to them. There is none of this where
+// the node has one shard.
+
+import { assert } from '../../protocol/index.ts'
+import type { Connection } from '../connection.ts'
+import type { PeerNumber, ShardPlace } from '../peer-messages.ts'
+import { PendingQueue } from '../sessions/pending-queue.ts'
+import type { Vow } from '../vow.ts'
+import { OwnInterest } from './own-interest.ts'
+import { ReceivedIds } from './received-ids.ts'
+import { Peer } from './peer.ts'
+
+export class Neighbours {
+  readonly place: ShardPlace
+  /** Without this shard itself. */
+  readonly peers: readonly Peer[]
+  readonly interest = new OwnInterest()
+  /** QoS 2 of clients of other shards. */
+  readonly received = new ReceivedIds()
+  isForgettingScheduled = false
+  /** Vows that wait for this shard's own disk, by batch. */
+  readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
+  /** What the publication that is being given out has to wait for; undefined: for no other shard. */
+  spreading: Vow | undefined = undefined
+  /** Connections that stand still until a peer takes what they publish. */
+  readonly waitingForPeers = new Set<Connection>()
+  /** How many messages were dealt out to shared subscriptions: whose turn it is. */
+  dealt = 0
+  #isReady = false
+
+  constructor(place: ShardPlace) {
+    this.place = place
+    const others = Array.from({ length: place.count }, (_, number) => number).filter((number) => number !== place.own)
+    this.peers = others.map((number) => new Peer(number))
+  }
+
+  peer(number: PeerNumber): Peer {
+    const peer = this.peers[number < this.place.own ? number : number - 1]
+    assert(peer !== undefined && peer.number === number, `shard ${number} is no peer of shard ${this.place.own}`)
+    return peer
+  }
+
+  /**
+   * Every peer knows what the sessions here want, and has told what its own want: once it has been so, a peer that dies
+   * changes nothing, as it waits for the same when it is back.
+   */
+  get isReady(): boolean {
+    this.#isReady ||= this.peers.every(
+      ({ link }) =>
+        link?.completeVersion !== undefined && link.isTheirsComplete && link.seenVersion >= link.completeVersion,
+    )
+    return this.#isReady
+  }
+
+  /** The vow of the publication that has just been given out, if it has to wait for another shard. */
+  takeVow(): Vow | undefined {
+    const vow = this.spreading
+    this.spreading = undefined
+    return vow
+  }
+}

@@ -1,0 +1,84 @@
+// What a peer has not confirmed yet: kept, in order, so that it can be sent again when the peer has died and is back.
+//
+//   | sent, unconfirmed      | to be sent |
+//   [ 12 ][ 13 ]   [ 15 ]    [ - ][ - ]        14 was QoS 0: numbered like all, but nobody waits for it
+//     ^ committed upTo 13 takes two away
+
+import { assert } from '../../protocol/index.ts'
+import type { PeerCommitted, PeerPublish, PeerRelease } from '../peer-messages.ts'
+import { PendingQueue } from '../sessions/pending-queue.ts'
+import type { Vow } from '../vow.ts'
+
+export interface Owed {
+  readonly message: PeerPublish | PeerRelease
+  /** Undefined where nobody waits: a will, a command. */
+  readonly vow: Vow | undefined
+  /** On the present link; 0: not sent on it yet. */
+  number: number
+}
+
+export class Outbox {
+  readonly #unconfirmed = new PendingQueue<Owed>()
+  #unsent = new PendingQueue<Owed>()
+  #bytes = 0
+
+  get length(): number {
+    return this.#unconfirmed.length
+  }
+
+  /** Of payloads. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get unsentCount(): number {
+    return this.#unsent.length
+  }
+
+  get hasUnsent(): boolean {
+    return this.#unsent.length > 0
+  }
+
+  /** Behind all others. Its message must be owned. */
+  push(message: PeerPublish | PeerRelease, vow: Vow | undefined): void {
+    const owed: Owed = { message, vow, number: 0 }
+    this.#unconfirmed.push(owed)
+    this.#unsent.push(owed)
+    this.#bytes += bytesOf(message)
+  }
+
+  /** The next one to be sent, as number `number` of the link; undefined where all are. */
+  takeUnsent(number: number): PeerPublish | PeerRelease | undefined {
+    const owed = this.#unsent.shift()
+    if (owed === undefined) return undefined
+    owed.number = number
+    return owed.message
+  }
+
+  /** The link is new: everything is to be sent again. */
+  startAnew(): void {
+    const all = this.#unconfirmed.all()
+    this.#unsent = new PendingQueue()
+    for (const owed of all) {
+      owed.number = 0
+      this.#unsent.push(owed)
+    }
+  }
+
+  /** Takes out what is confirmed; the caller keeps its vows. */
+  takeConfirmed(upTo: PeerCommitted['upTo']): Owed[] {
+    const confirmed: Owed[] = []
+    for (let next = this.#unconfirmed.peek(); next !== undefined; next = this.#unconfirmed.peek()) {
+      if (next.number === 0 || next.number > upTo) break
+      this.#unconfirmed.shift()
+      this.#bytes -= bytesOf(next.message)
+      confirmed.push(next)
+    }
+    assert(this.#bytes >= 0, 'more was confirmed than was sent')
+    return confirmed
+  }
+}
+
+function bytesOf(message: PeerPublish | PeerRelease): number {
+  return message.kind === 'publish' ? message.message.payloadBytes : 0
+}

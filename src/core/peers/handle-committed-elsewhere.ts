@@ -1,0 +1,15 @@
+// Another shard has on disk what we sent it: what waited for that goes on.
+
+import type { BrokerState } from '../broker-state.ts'
+import { resumeWaiting } from '../connections/handle-packet.ts'
+import { hasRoomAgain } from '../delivery/peers-in-the-way.ts'
+import type { Peer } from '../neighbours/peer.ts'
+import type { PeerCommitted } from '../peer-messages.ts'
+
+export function handleCommittedElsewhere(state: BrokerState, peer: Peer, { upTo, refused }: PeerCommitted): void {
+  for (const { number, vow } of peer.outbox.takeConfirmed(upTo)) {
+    const refusal = refused?.find((one) => one.number === number)
+    vow?.mark(refusal?.reason)
+  }
+  if (hasRoomAgain(state, peer)) resumeWaiting(state)
+}

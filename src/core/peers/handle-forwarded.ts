@@ -1,0 +1,73 @@
+// A publication that began on another shard: to the sessions here, and no further. What it brings is on its way to the
+// disk when this is done; its sender is told when it is there.
+
+import { reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import { deliverToGroup, meetsFullSession, publishFromPeer } from '../delivery/publish.ts'
+import { scheduleForgetting } from '../time/forget-received.ts'
+import { keepForTopic } from '../delivery/spread.ts'
+import { put, remove } from '../delivery/stored-queue.ts'
+import type { Message } from '../message.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import type { LinkState } from '../neighbours/peer.ts'
+import type { PeerPublish, PeerRelease } from '../peer-messages.ts'
+
+export function handleForwarded(state: BrokerState, neighbours: Neighbours, link: LinkState, send: PeerPublish): void {
+  const number = ++link.received
+  const { isAwaited, exactlyOnce } = send
+  if (exactlyOnce !== undefined && neighbours.received.has(exactlyOnce.publisher, exactlyOnce.packetId)) {
+    // It was here before. What it brought may still be on its way to the disk.
+    link.confirmations.note(number, { batch: lastBegun(state), isAwaited })
+    return
+  }
+  const changesBefore = state.gathering.changes.length
+  if (send.isForSubscribers && meetsFullSession(state, send.message))
+    link.confirmations.refuse(number, reasonCodes.quotaExceeded)
+  if (send.isForSubscribers) publishFromPeer(state, send.message)
+  for (const filter of send.groups ?? []) {
+    if (!deal(state, send.message, filter)) link.confirmations.refuse(number, reasonCodes.noMatchingSubscribers)
+  }
+  if (send.isToBeRetained) keepForTopic(state, send.message)
+  const isStored = state.gathering.changes.length > changesBefore
+  if (exactlyOnce !== undefined) remember(state, neighbours, exactlyOnce, isStored)
+  link.confirmations.note(number, { batch: isStored ? state.gathering.number : 0, isAwaited })
+}
+
+function deal(state: BrokerState, message: Message, groupFilter: TopicFilter): boolean {
+  const shared = splitSharedFilter(groupFilter)
+  const group = shared === undefined ? undefined : state.routes.group(shared.group, shared.filter)
+  if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
+  return group !== undefined && deliverToGroup(state, group, message, undefined)
+}
+
+/** The batch that holds whatever was stored so far: the one that gathers, if there is anything in it. */
+function lastBegun(state: BrokerState): number {
+  const { gathering } = state
+  const last = gathering.changes.length > 0 ? gathering.number : gathering.number - 1
+  return last > state.committedBatch ? last : 0
+}
+
+/** With what it brought, or not at all: a crash leaves both or neither. */
+function remember(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { publisher, packetId }: NonNullable<PeerPublish['exactlyOnce']>,
+  isStored: boolean,
+): void {
+  neighbours.received.add(publisher, packetId, { isStored, nowMs: state.nowMs })
+  if (isStored) put(state, { kind: 'forwarded', shard: neighbours.place.own, publisher, packetId })
+  scheduleForgetting(state)
+}
+
+/** The id is its client's again: the next message under it is another. */
+export function handleReleased(
+  state: BrokerState,
+  neighbours: Neighbours,
+  link: LinkState,
+  { publisher, packetId }: PeerRelease,
+): void {
+  const number = ++link.received
+  const released = neighbours.received.release(publisher, packetId)
+  if (released === 'on disk') remove(state, { kind: 'forwarded', shard: neighbours.place.own, publisher, packetId })
+  link.confirmations.note(number, { batch: released === 'on disk' ? state.gathering.number : 0, isAwaited: true })
+}

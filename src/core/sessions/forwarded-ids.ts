@@ -1,0 +1,55 @@
+// What became on other shards of the QoS 2 messages of one client, by packet id, until the client releases it.
+
+import type { PacketId } from '../../protocol/index.ts'
+import type { PeerNumber } from '../peer-messages.ts'
+import type { Vow } from '../vow.ts'
+
+export interface ForwardedId {
+  /** Who has heard of it, and is to hear that it is over. */
+  readonly peers: Set<PeerNumber>
+  /** What its PUBREC waits for; undefined: for nothing any more. */
+  vow: Vow | undefined
+  /**
+   * It was in store when the broker started: nobody knows what the others have of it. The same PUBLISH again is sent to
+   * them again, and they know whether they had it.
+   */
+  readonly isOfEarlierLife: boolean
+  /** It is over, though the client has not said so; the others have not all confirmed that they heard. */
+  isBeingReleased: boolean
+}
+
+export class ForwardedIds {
+  readonly #ids = new Map<PacketId, ForwardedId>()
+
+  get(packetId: PacketId): ForwardedId | undefined {
+    return this.#ids.get(packetId)
+  }
+
+  /** The one of this packet id, made if it is new. */
+  of(packetId: PacketId): ForwardedId {
+    const known = this.#ids.get(packetId)
+    if (known !== undefined) return known
+    const made = { peers: new Set<PeerNumber>(), vow: undefined, isOfEarlierLife: false, isBeingReleased: false }
+    this.#ids.set(packetId, made)
+    return made
+  }
+
+  /** Known from the disk alone: any shard may have heard of it. */
+  restore(packetId: PacketId, peers: readonly PeerNumber[]): void {
+    this.#ids.set(packetId, { peers: new Set(peers), vow: undefined, isOfEarlierLife: true, isBeingReleased: false })
+  }
+
+  /** What is known of it replaces that it was of an earlier life. */
+  confirm(packetId: PacketId): void {
+    const known = this.#ids.get(packetId)
+    if (known !== undefined) this.#ids.set(packetId, { ...known, vow: undefined, isOfEarlierLife: false })
+  }
+
+  delete(packetId: PacketId): void {
+    this.#ids.delete(packetId)
+  }
+
+  packetIds(): PacketId[] {
+    return [...this.#ids.keys()]
+  }
+}
