@@ -1,6 +1,7 @@
 // Answers what the core asks: who may come in, and what they may do. One for each shard, with everything at hand that can
 // be at hand; what others have to be asked for comes as a promise.
 
+import { isDeepStrictEqual } from 'node:util'
 import {
   type AccessRecord,
   type AccessRecordKey,
@@ -9,15 +10,21 @@ import {
   type Identity,
   type Question,
 } from '../core/index.ts'
-import { reasonCodes, type ReasonCode } from '../protocol/index.ts'
+import { assert, reasonCodes, type ReasonCode } from '../protocol/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { AccessSettings, AuthenticatorName } from './access-settings.ts'
 import type { Attempt, Authenticator, Ignored, Success } from './authenticators/authenticator.ts'
 import { AuthenticationChain, type ChainLink, type Decision } from './authenticators/chain.ts'
 import { PasswordAuthenticator } from './authenticators/password.ts'
+import { CertificateAuthenticator, PskAuthenticator } from './authenticators/transport.ts'
 import { CredentialBook } from './credentials/credential-book.ts'
-import { defaultHashManner } from './credentials/password-hash.ts'
+import { HttpAuthority } from './http/http-authority.ts'
 import { AccessRules } from './rules/access-rules.ts'
+import { tokenGrants } from './rules/token-grants.ts'
+import { ScramAuthority } from './scram/scram-authority.ts'
+import type { ScramStep } from './scram/scram-exchange.ts'
+import { TokenAuthenticator, type TokenSettings } from './tokens/token-authenticator.ts'
+import { readTokenKeys } from './tokens/token-keys.ts'
 
 export type ConnectQuestion = Extract<Question, { kind: 'may-connect' }>
 export type AuthenticateQuestion = Extract<Question, { kind: 'authenticate' }>
@@ -41,7 +48,9 @@ export class AccessControl {
   readonly permissions: AccessRules
   readonly #world: AccessWorld
   readonly #credentials = new CredentialBook()
+  readonly #scram = new ScramAuthority()
   #settings: AccessSettings
+  #http: HttpAuthority | undefined
   #chain: AuthenticationChain
 
   constructor(settings: AccessSettings, world: AccessWorld) {
@@ -53,53 +62,87 @@ export class AccessControl {
 
   /** Whether this client may come in. At once, unless somebody elsewhere has to be asked. */
   answer(question: ConnectQuestion | AuthenticateQuestion): ConnectVerdict | Promise<ConnectVerdict> {
-    if (question.kind === 'authenticate' || question.authenticationMethod !== undefined) {
-      return this.#refuse(question, reasonCodes.badAuthenticationMethod, 'this authentication method is not known')
-    }
+    if (question.kind === 'authenticate') return this.#authenticateFurther(question)
     const attempt = this.#attemptOf(question)
+    const { authenticationMethod: method, authenticationData: data } = question
+    if (method !== undefined) return this.#authenticateBy(method, data, attempt)
     const decided = this.#chain.run(attempt)
-    if (decided instanceof Promise) return decided.then((decision) => this.#verdictOf(question, attempt, decision))
-    return this.#verdictOf(question, attempt, decided)
+    if (decided instanceof Promise) return decided.then((decision) => this.#verdictOf(attempt, decision))
+    return this.#verdictOf(attempt, decided)
   }
 
   /** Finds out what `permissions` did not know. When it is there (or when this gives nothing) the core asks again. */
-  prepare(_question: PermissionQuestion): Promise<void> | undefined {
-    return undefined
+  prepare({ connection, identity, action, topic }: PermissionQuestion): Promise<void> | undefined {
+    const { clientId, username } = identity
+    return this.#http?.mayDo({ connection, clientId, username, action, topic }).then((verdict) => {
+      if (verdict.says === 'nothing')
+        this.#world.log.warn('nobody says what a client may do', { clientId, why: verdict.why })
+      this.permissions.learn(identity, action, topic, answers[verdict.says])
+    })
   }
 
   /** New settings, in force from here on. Who is in stays in; what they may do is `permissions-changed`. */
   changeSettings(settings: AccessSettings): void {
     this.#settings = settings
+    const before = this.#http
     this.#chain = this.#build(settings)
+    // Clients that the old service is asked about at this moment are not let in; they may try again.
+    if (before !== this.#http) before?.close()
     this.permissions.changeSettings(settings.rules)
   }
 
   /** What is stored has changed, or is read at the start. True: `permissions` may give other answers than before. */
   applyRecords(change: RecordChange): boolean {
-    for (const key of change.delete) if (key.kind === 'credential') this.#credentials.delete(key.by, key.id)
-    for (const record of change.put) if (record.kind === 'credential') this.#credentials.put(record)
+    for (const key of change.delete) {
+      if (key.kind === 'credential') this.#credentials.delete(key.by, key.id)
+      else if (key.kind === 'scram') this.#scram.delete(key.username)
+    }
+    for (const record of change.put) {
+      if (record.kind === 'credential') this.#credentials.put(record)
+      else if (record.kind === 'scram') this.#scram.put(record)
+    }
     return this.permissions.applyRecords(change)
   }
 
   /** This client is gone: what was kept for it may go. */
-  forget(_connection: Connection): void {}
+  forget(connection: Connection): void {
+    this.#scram.forget(connection)
+  }
 
   /** Nothing is asked any more. */
-  close(): void {}
+  close(): void {
+    this.#http?.close()
+  }
 
   #build(settings: AccessSettings): AuthenticationChain {
     this.#credentials.setPresets(settings.credentials)
+    this.#scram.changeSettings(settings.chain.includes('scram') ? settings.scram : undefined)
+    this.#http = httpAuthorityOf(settings.http, this.#http)
     const links: ChainLink[] = []
     for (const name of settings.chain) {
-      const authenticator = this.#authenticatorOf(name)
+      const authenticator = this.#authenticatorOf(name, settings)
       if (authenticator !== undefined) links.push({ name, authenticator })
     }
     return new AuthenticationChain(links, { failingDenies: settings.profile === 'hardened' })
   }
 
-  #authenticatorOf(name: AuthenticatorName): Authenticator | undefined {
-    if (name === 'password') return new PasswordAuthenticator(this.#credentials, defaultHashManner.algorithm)
-    return undefined
+  #authenticatorOf(name: AuthenticatorName, settings: AccessSettings): Authenticator | undefined {
+    switch (name) {
+      case 'certificate':
+        return new CertificateAuthenticator(settings.certificateName)
+      case 'psk':
+        return new PskAuthenticator()
+      case 'password':
+        return new PasswordAuthenticator(this.#credentials, settings.hashManner.algorithm)
+      case 'jwt':
+        return settings.token === undefined ? undefined : tokenAuthenticator(settings.token)
+      case 'http':
+        return this.#http
+      case 'scram':
+        return undefined // It is asked for by the client: see `#authenticateBy`.
+      default:
+        return name satisfies never
+    }
   }
 
   #attemptOf({ connection, clientId, username, password }: ConnectQuestion): Attempt {
@@ -107,55 +150,111 @@ export class AccessControl {
     return { connection, clientId, username: connection.arrival?.username ?? username, password, nowMs }
   }
 
-  #verdictOf(question: ConnectQuestion, attempt: Attempt, decision: Decision | Ignored): ConnectVerdict {
+  /** [MQTT5-4.12.0-1] The client says by which method it wants to show who it is. */
+  #authenticateBy(
+    method: string,
+    data: Buffer | undefined,
+    attempt: Attempt,
+  ): ConnectVerdict | Promise<ConnectVerdict> {
+    if (!this.#scram.knows(method)) {
+      return this.#refuse(attempt, reasonCodes.badAuthenticationMethod, 'the authentication method is not known')
+    }
+    return this.#verdictOfStep(attempt, this.#scram.begin(attempt.connection, method, data))
+  }
+
+  #authenticateFurther(question: AuthenticateQuestion): ConnectVerdict | Promise<ConnectVerdict> {
+    const { connection, clientId, method, data, isReauthentication } = question
+    const attempt = { connection, clientId, username: undefined, password: undefined, nowMs: this.#world.nowMs() }
+    if (!isReauthentication) return this.#verdictOfStep(attempt, this.#scram.goOn(connection, method, data))
+    return this.#authenticateBy(method, data, attempt)
+  }
+
+  #verdictOfStep(attempt: Attempt, step: ScramStep): ConnectVerdict | Promise<ConnectVerdict> {
+    switch (step.step) {
+      case 'goes-on':
+        return { allowed: 'not-yet', authenticationData: step.data }
+      case 'failed':
+        return this.#refuse(attempt, reasonCodes.notAuthorized, `scram: ${step.why}`)
+      case 'done': {
+        const { username, isSuperuser } = step.record
+        return this.#admit(attempt, { result: 'success', username, isSuperuser }, step.data)
+      }
+      default:
+        return step satisfies never
+    }
+  }
+
+  #verdictOf(attempt: Attempt, decision: Decision | Ignored): ConnectVerdict | Promise<ConnectVerdict> {
     switch (decision.result) {
       case 'success':
-        return { allowed: true, identity: identityOf(attempt, decision) }
+        return this.#admit(attempt, decision)
       case 'reject':
-        return this.#refuse(question, decision.reason, `${decision.by}: ${decision.why}`)
+        return this.#refuse(attempt, decision.reason, `${decision.by}: ${decision.why}`)
       case 'failed':
-        return this.#refuse(question, reasonCodes.serverUnavailable, `${decision.by}: ${decision.why}`)
+        return this.#refuse(attempt, reasonCodes.serverUnavailable, `${decision.by}: ${decision.why}`)
       case 'ignore':
-        return this.#strangersVerdict(question, attempt)
+        return this.#strangersVerdict(attempt)
       default:
         return decision satisfies never
     }
   }
 
   /** architecture: with `auth.allow_anonymous` unset strangers are let in where only this machine can reach. */
-  #strangersVerdict(question: ConnectQuestion, attempt: Attempt): ConnectVerdict {
-    const { allowAnonymous, profile, isChainConfigured } = this.#settings
-    if (profile === 'hardened' && isChainConfigured && this.#chain.isEmpty) {
-      return this.#refuse(question, reasonCodes.notAuthorized, 'auth.chain has nothing in it that could let anybody in')
+  #strangersVerdict(attempt: Attempt): ConnectVerdict | Promise<ConnectVerdict> {
+    const { allowAnonymous, profile, isChainConfigured, chain } = this.#settings
+    const { username, password, connection } = attempt
+    if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
+      return this.#refuse(attempt, reasonCodes.notAuthorized, 'auth.chain has nothing in it that could let anybody in')
     }
-    if (allowAnonymous ?? (profile === 'legacy' || attempt.connection.listener.isLoopback)) {
-      return { allowed: true, identity: identityOf(attempt, stranger) }
+    if (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback)) {
+      return this.#admit(attempt, { result: 'success', username, isSuperuser: false })
     }
     // Whoever shows something gets the same answer as one that is known and shows the wrong thing.
-    const hasShownSomething = attempt.username !== undefined || attempt.password !== undefined
-    return hasShownSomething
-      ? this.#refuse(question, reasonCodes.badUserNameOrPassword, 'nobody knows this client')
-      : this.#refuse(question, reasonCodes.notAuthorized, 'anonymous clients are not allowed')
+    return username !== undefined || password !== undefined
+      ? this.#refuse(attempt, reasonCodes.badUserNameOrPassword, 'nobody knows this client')
+      : this.#refuse(attempt, reasonCodes.notAuthorized, 'anonymous clients are not allowed')
+  }
+
+  #admit(attempt: Attempt, success: Success, authenticationData?: Buffer): ConnectVerdict | Promise<ConnectVerdict> {
+    const verdict = (isSuperuser: boolean): ConnectVerdict => ({
+      allowed: true,
+      identity: identityOf(attempt, { ...success, isSuperuser }),
+      ...(authenticationData === undefined ? undefined : { authenticationData }),
+    })
+    if (success.isSuperuser || this.#http?.asksForSuperusers !== true) return verdict(success.isSuperuser)
+    return this.#http.isSuperuser({ ...attempt, username: success.username }).then(verdict)
   }
 
   /** The client hears what kind of refusal it is; why it is refused is for the operator. */
-  #refuse(
-    question: ConnectQuestion | AuthenticateQuestion,
-    reason: ReasonCode,
-    why: string,
-  ): ConnectVerdict & { allowed: false } {
-    const { clientId, connection } = question
+  #refuse({ clientId, connection }: Attempt, reason: ReasonCode, why: string): ConnectVerdict & { allowed: false } {
     this.#world.log.warn('client not authenticated', { clientId, address: connection.peerAddress, why })
     return { allowed: false, reason, reasonString: wordsFor(reason) }
   }
 }
 
-const stranger: Success = { result: 'success', isSuperuser: false }
+/** What the service says, in the words of `permissions`. */
+const answers = { allow: 'allow', deny: 'deny', ignore: 'deny', nothing: 'failed' } as const
 
-function identityOf({ connection, clientId, username }: Attempt, success: Success): Identity {
+/** The one that is there stays, with its connections and what it remembers, while nothing about it changes. */
+function httpAuthorityOf(
+  settings: AccessSettings['http'],
+  before: HttpAuthority | undefined,
+): HttpAuthority | undefined {
+  if (settings === undefined) return undefined
+  return before !== undefined && isDeepStrictEqual(before.settings, settings) ? before : new HttpAuthority(settings)
+}
+
+/** Keys have been looked at by whoever made the settings: what is wrong with them now is our mistake. */
+function tokenAuthenticator(settings: TokenSettings): TokenAuthenticator {
+  const read = readTokenKeys(settings.key)
+  assert('keys' in read, 'the keys for tokens were checked before')
+  return new TokenAuthenticator(settings, read.keys, tokenGrants)
+}
+
+function identityOf({ connection, clientId }: Attempt, success: Success): Identity {
   return {
     clientId,
-    username: success.username ?? username,
+    username: success.username,
     peerAddress: connection.peerAddress,
     isSuperuser: success.isSuperuser,
     expiresAtMs: success.expiresAtMs,

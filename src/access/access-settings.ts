@@ -2,7 +2,12 @@
 // that it names, and gives it to every shard. It survives a structured clone.
 
 import type { CredentialRecord } from '../core/index.ts'
+import type { CertificateName } from './authenticators/transport.ts'
+import { defaultHashManner, type HashManner } from './credentials/password-hash.ts'
+import type { HttpAuthoritySettings } from './http/http-authority.ts'
 import { defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
+import type { ScramSettings } from './scram/scram-authority.ts'
+import type { TokenSettings } from './tokens/token-authenticator.ts'
 
 /** Ways of showing who one is. The order is the one in which they are asked where the configuration has none. */
 export const authenticatorNames = ['certificate', 'psk', 'password', 'scram', 'jwt', 'http'] as const
@@ -19,6 +24,15 @@ export interface AccessSettings {
   readonly isChainConfigured: boolean
   /** Users and clients of the configuration. A stored credential of the same name counts instead. */
   readonly credentials: readonly CredentialRecord[]
+  /** How most of the stored passwords are kept: those whom nobody knows take as long as they do. */
+  readonly hashManner: HashManner
+  /** What of a certificate is the user name. */
+  readonly certificateName: CertificateName
+  /** Undefined: not set up. */
+  readonly scram: ScramSettings | undefined
+  readonly token: TokenSettings | undefined
+  /** Asked about clients where `http` is in the chain; about what they may do wherever it has an address for that. */
+  readonly http: HttpAuthoritySettings | undefined
   /** What those who are in may do. */
   readonly rules: RuleSettings
 }
@@ -30,5 +44,10 @@ export const defaultAccessSettings: AccessSettings = {
   chain: ['password', 'scram'],
   isChainConfigured: false,
   credentials: [],
+  hashManner: defaultHashManner,
+  certificateName: 'common_name',
+  scram: undefined,
+  token: undefined,
+  http: undefined,
   rules: defaultRuleSettings,
 }

@@ -1,8 +1,10 @@
 // The configuration as the rest of the program uses it: names and units of the house, nothing left to parse.
 
 import type { AclRule } from './acl/acl-rule.ts'
-import type { HeldSetting } from './check/check-settings.ts'
-import type { SettingValues } from './settings/root.ts'
+import { toAuthConfig, type AuthConfig } from './auth-config.ts'
+import type { Checked, HeldSetting } from './check/check-settings.ts'
+import type { Position } from './hocon/values.ts'
+import type { root, SettingValues } from './settings/root.ts'
 
 export type SecurityProfile = 'hardened' | 'legacy'
 
@@ -84,12 +86,6 @@ export interface LogConfig {
   readonly rotationCount: number
 }
 
-export interface AuthConfig {
-  /** undefined: it depends on the profile and on where the client comes from. */
-  readonly allowAnonymous: boolean | undefined
-  readonly acl: AclConfig
-}
-
 /** What clients may do once they are in. */
 export interface AclConfig {
   /** Those of the configuration, and behind them those of the file. */
@@ -117,7 +113,7 @@ export interface GodwitConfig {
   /** The listeners that are enabled. */
   readonly listeners: readonly ListenerConfig[]
   readonly log: LogConfig
-  readonly auth: AuthConfig
+  readonly auth: AuthConfig & { readonly acl: AclConfig }
   readonly limits: LimitsConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
@@ -125,17 +121,25 @@ export interface GodwitConfig {
   readonly maxUnsentBytesTotal: number | undefined
   /** Every setting as text, by its dotted key: what `differences` compares. */
   readonly held: ReadonlyMap<string, HeldSetting>
+  /** Where each setting stands that was written, for those who find something wrong with one later. */
+  readonly places: ReadonlyMap<string, Position>
 }
 
 const bytesPerKibibyte = 1_024
 const msPerSecond = 1_000
 
-/** Makes the typed configuration of checked values. `aclFileRules`: what the file that `auth.acl.file` names says. */
-export function toGodwitConfig(
-  values: SettingValues,
-  held: ReadonlyMap<string, HeldSetting>,
-  aclFileRules: readonly AclRule[],
-): GodwitConfig {
+/** What files hold that settings name, read by `loadConfig`. */
+export interface NamedFiles {
+  /** Of `auth.acl.file`. */
+  readonly aclRules: readonly AclRule[]
+  /** Of `auth.jwt.public_key_file` or `auth.jwt.jwks_file`; undefined: none is named, or it can not be read. */
+  readonly tokenKeys: string | undefined
+}
+
+type CheckedSettings = Pick<Checked<typeof root>, 'values' | 'held' | 'places'>
+
+/** Makes the typed configuration of checked values. */
+export function toGodwitConfig({ values, held, places }: CheckedSettings, files: NamedFiles): GodwitConfig {
   const { node, auth, limits, mqtt, storage } = values
   return {
     node: {
@@ -149,11 +153,12 @@ export function toGodwitConfig(
     storage: { sync: storage.sync, syncIntervalMs: storage.sync_interval },
     listeners: toListeners(values.listeners),
     log: toLogConfig(values.log),
-    auth: { allowAnonymous: auth.allow_anonymous, acl: toAclConfig(values, aclFileRules) },
+    auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     limits: { maxConnections: limits.max_connections },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
     held,
+    places,
   }
 }
 
@@ -223,7 +228,7 @@ function isDefaultListenerThere(listeners: SettingValues['listeners']): boolean 
 
 function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[]): AclConfig {
   const { acl, cache, http_auth: service } = auth
-  const asksService = service.acl_req.url !== undefined
+  const asksService = service.enable && service.acl_req.url !== undefined
   // Whoever has begun to say what is allowed has not allowed the rest by leaving it out.
   const isAnythingSaid = acl.rules.length > 0 || acl.file !== undefined || asksService
   const unsaid = node.security_profile === 'hardened' && isAnythingSaid ? 'deny' : 'allow'

@@ -13,9 +13,16 @@ export {
 export { isInRange, parseAddress, parseAddressRange, type Address, type AddressRange } from './acl/address-range.ts'
 export { readAclFile, type AclFile } from './acl/read-acl-file.ts'
 export { differences, describeConfig, mask, type Difference } from './differences.ts'
-export { formatFault, type Fault, type Warning } from './faults.ts'
 export type {
   AuthConfig,
+  HttpAuthConfig,
+  HttpRequestConfig,
+  JwtConfig,
+  PresetCredential,
+  PresetScramUser,
+} from './auth-config.ts'
+export { faultAt, formatFault, type Fault, type Warning } from './faults.ts'
+export type {
   CoreConfig,
   GodwitConfig,
   LimitsConfig,

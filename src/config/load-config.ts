@@ -2,6 +2,7 @@
 
 import type { AclRule } from './acl/acl-rule.ts'
 import { readAclFile } from './acl/read-acl-file.ts'
+import { checkAuth } from './auth-config.ts'
 import { checkListeners } from './check/check-together.ts'
 import { checkSettings } from './check/check-settings.ts'
 import { faultAt, type Fault, type Warning } from './faults.ts'
@@ -11,7 +12,7 @@ import { parseHocon } from './hocon/parse-hocon.ts'
 import { parseOverride } from './hocon/parse-override.ts'
 import type { Environment } from './hocon/resolve.ts'
 import type { ConfigObject, ConfigValue, Position } from './hocon/values.ts'
-import { root } from './settings/root.ts'
+import { root, type SettingValues } from './settings/root.ts'
 
 export interface ConfigSources {
   /** HOCON; absent: defaults only. */
@@ -53,10 +54,12 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   }
   const checked = checkSettings(root, values)
   faults.push(...checked.faults)
-  const aclFile = readNamedAclFile(checked.values.auth.acl.file, checked.places, sources.readFile)
-  faults.push(...aclFile.faults)
-  const config = toGodwitConfig(checked.values, checked.held, aclFile.rules)
-  faults.push(...checkListeners(config.listeners, checked.places))
+  const { auth } = checked.values
+  const aclFile = readNamedAclFile(auth.acl.file, checked.places, sources.readFile)
+  const tokenKeys = readTokenKeyFile(auth.jwt, checked.places, sources.readFile)
+  faults.push(...aclFile.faults, ...tokenKeys.faults)
+  const config = toGodwitConfig(checked, { aclRules: aclFile.rules, tokenKeys: tokenKeys.text })
+  faults.push(...checkListeners(config.listeners, checked.places), ...checkAuth(auth, checked.places))
   if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
   return { config, warnings: inOrderOfWriting([...checked.warnings, ...warnOfNoListener(config)], file) }
 }
@@ -73,15 +76,35 @@ function readNamedAclFile(
   readFile: FileReader | undefined,
 ): NamedAclFile {
   if (path === undefined) return { rules: [], faults: [] }
-  const found = readFile === undefined ? { error: 'no files can be read here' } : readFile(path)
-  if ('error' in found) {
-    const key = 'auth.acl.file'
-    const at = places.get(key) ?? { file: 'defaults', line: 0, column: 0 }
-    const hint = 'name a file that can be read, or take the setting out'
-    return { rules: [], faults: [faultAt(at, key, `${path} cannot be read: ${found.error}`, hint)] }
-  }
+  const found = readNamedFile({ path, key: 'auth.acl.file' }, places, readFile)
+  if ('fault' in found) return { rules: [], faults: [found.fault] }
   const read = readAclFile(found.text, path)
   return 'faults' in read ? { rules: [], faults: read.faults } : { rules: read.rules, faults: [] }
+}
+
+/** The keys that tokens are checked with, as text: whether they are keys is for those to say who know what keys are. */
+function readTokenKeyFile(
+  { public_key_file: keyFile, jwks_file: setFile }: SettingValues['auth']['jwt'],
+  places: ReadonlyMap<string, Position>,
+  readFile: FileReader | undefined,
+): { readonly text: string | undefined; readonly faults: readonly Fault[] } {
+  const path = keyFile ?? setFile
+  if (path === undefined) return { text: undefined, faults: [] }
+  const key = keyFile === undefined ? 'auth.jwt.jwks_file' : 'auth.jwt.public_key_file'
+  const found = readNamedFile({ path, key }, places, readFile)
+  return 'fault' in found ? { text: undefined, faults: [found.fault] } : { text: found.text, faults: [] }
+}
+
+function readNamedFile(
+  { path, key }: { readonly path: string; readonly key: string },
+  places: ReadonlyMap<string, Position>,
+  readFile: FileReader | undefined,
+): { readonly text: string } | { readonly fault: Fault } {
+  const found = readFile === undefined ? { error: 'no files can be read here' } : readFile(path)
+  if ('text' in found) return found
+  const at = places.get(key) ?? { file: 'defaults', line: 0, column: 0 }
+  const hint = 'name a file that can be read, or take the setting out'
+  return { fault: faultAt(at, key, `${path} cannot be read: ${found.error}`, hint) }
 }
 
 /** By line: those of the main file first, then those of included files; what stands in no file goes last. */

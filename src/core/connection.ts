@@ -8,6 +8,8 @@ import type { ProtocolVersion, Topic } from '../protocol/index.ts'
 /** What a connection inherits from the listener that it came through. */
 export interface ListenerTraits {
   readonly name: string
+  /** Undefined where there is none. */
+  readonly port?: number | undefined
   readonly isLoopback: boolean
   /** Put before every topic of its clients; '' or undefined: nothing. */
   readonly mountpoint?: string | undefined

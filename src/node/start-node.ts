@@ -3,10 +3,12 @@
 
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import type { AccessSettings } from '../access/index.ts'
 import { formatFault, type GodwitConfig, type Warning } from '../config/index.ts'
 import { type ShardStart, shardEntry } from '../shard/index.ts'
 import { createCounterTable, createLogger, type Logger } from '../telemetry/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
+import { settleAccessSecret } from './access-secret.ts'
 import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
@@ -79,12 +81,21 @@ async function startInDirectory(options: NodeOptions, directory: string, lock: D
   if ('problem' in logging) return logging
   const { log } = logging
   for (const warning of options.warnings) log.warn('configuration', { warning: formatFault(warning) })
-  const name = await settleNodeName(directory, config.node.name)
-  const resolved = await resolveListeners(config)
-  const started =
-    'problem' in resolved ? resolved : await startShards(options, { directory, lock, log, name, ...resolved })
+  const started = await startOnLog(options, { directory, lock, log })
   if ('problem' in started) await log.close()
   return started
+}
+
+async function startOnLog(
+  options: NodeOptions,
+  ground: Pick<Foundation, 'directory' | 'lock' | 'log'>,
+): Promise<NodeStart> {
+  const { config } = options
+  const name = await settleNodeName(ground.directory, config.node.name)
+  const admission = accessSettingsOf(config, await settleAccessSecret(ground.directory))
+  if ('problem' in admission) return admission
+  const resolved = await resolveListeners(config)
+  return 'problem' in resolved ? resolved : startShards(options, { ...ground, name, ...admission, ...resolved })
 }
 
 type Logging = { readonly log: Logger } | { readonly problem: string }
@@ -107,6 +118,7 @@ interface Foundation {
   readonly lock: DirectoryLock
   readonly log: Logger
   readonly name: string
+  readonly access: AccessSettings
   readonly listeners: readonly ListenerAddress[]
 }
 
@@ -147,7 +159,7 @@ function watchShard(options: NodeOptions, start: ShardStart, log: Logger, giveUp
 
 async function planShards(
   config: GodwitConfig,
-  { directory, listeners }: Foundation,
+  { directory, access, listeners }: Foundation,
   counters: SharedArrayBuffer,
 ): Promise<ShardStart[]> {
   const room = Math.min(config.limits.maxConnections ?? Number.POSITIVE_INFINITY, await roomForConnections())
@@ -158,7 +170,7 @@ async function planShards(
     listeners: listeners.map((listener) => ({ ...listener, sharesPort: shardsThatRun > 1 })),
     core: config.core,
     storage: config.storage,
-    access: accessSettingsOf(config),
+    access,
     maxPropertyBytes: config.maxPropertyBytes,
     maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shardsThatRun),
     maxConnections: Math.floor(room / shardsThatRun),

@@ -59,6 +59,7 @@ export const houseRules: HouseRules = {
   libraryOwners: {
     'classic-level': 'src/storage/level-database.ts',
     commander: 'src/cli/program.ts',
+    jose: 'src/access/tokens/token-check.ts',
     pino: 'src/telemetry/json-log.ts',
     'rotating-file-stream': 'src/telemetry/rotating-file.ts',
     ws: 'src/transports/websocket.ts',

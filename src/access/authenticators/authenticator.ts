@@ -16,13 +16,13 @@ export interface Attempt {
 /** Somebody is who they say. */
 export interface Success {
   readonly result: 'success'
-  /** Undefined: as the attempt has it. '' is a name, if an odd one. */
-  readonly username?: string | undefined
+  /** Whom the client may call itself from now on. */
+  readonly username: string | undefined
   readonly isSuperuser: boolean
   /** When what was shown ceases to hold; undefined: never. */
-  readonly expiresAtMs?: number
+  readonly expiresAtMs?: number | undefined
   /** For those who decide what the client may do: the rules of a token. */
-  readonly grants?: object
+  readonly grants?: object | undefined
 }
 
 /** It is not true: nobody else is asked. */

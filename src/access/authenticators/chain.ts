@@ -32,10 +32,6 @@ export class AuthenticationChain {
     this.#failingDenies = options.failingDenies
   }
 
-  get isEmpty(): boolean {
-    return this.#links.length === 0
-  }
-
   /** `ignore`: nobody knows this client. At once as long as nobody has to be asked elsewhere. */
   run(attempt: Attempt): Decision | Ignored | Promise<Decision | Ignored> {
     for (let index = 0; index < this.#links.length; index++) {

@@ -25,7 +25,7 @@ export class PasswordAuthenticator implements Authenticator {
     if (fitting?.isRight !== true) {
       return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
     }
-    return { result: 'success', isSuperuser: fitting.isSuperuser }
+    return { result: 'success', username: attempt.username, isSuperuser: fitting.isSuperuser }
   }
 
   /** Undefined: nobody of this name. As long as there is anybody at all it takes the same time to find that out. */

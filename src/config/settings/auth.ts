@@ -1,41 +1,10 @@
 // auth and http_server: who may do what, as a client and as an administrator.
 
-import { textMap } from '../schema/collections.ts'
 import { duration, size } from '../schema/quantities.ts'
-import { namedSection, section, setting } from '../schema/setting.ts'
+import { section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
+import { authenticators } from './authenticators.ts'
 import { acl, denyAction, noMatch, verdictCache } from './acl.ts'
-
-const dayMs = 86_400_000
-
-function requestSection(description: string) {
-  return section(description, {
-    url: setting(optional(text(), 'none'), undefined, { description: 'Address of the service.' }),
-    method: setting(choice(['POST', 'GET']), 'POST', { description: 'HTTP method.' }),
-    headers: setting(textMap, new Map(), { description: 'Headers of the request.', isSecret: true }),
-    params: setting(textMap, new Map(), {
-      description:
-        'Parameters. %u is the user name, %c the client id, %P the password, %a the address, %t the topic, %A the action.',
-      isSecret: true,
-    }),
-  })
-}
-
-const httpAuth = section(
-  'A service of yours that is asked about clients over HTTP; 200 means yes.',
-  {
-    auth_req: requestSection('Asked when a client connects.'),
-    super_req: requestSection('Asked whether a client may do everything.'),
-    acl_req: requestSection('Asked when a client publishes or subscribes.'),
-    timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, { description: 'How long an answer may take.' }),
-    connect_timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
-      description: 'How long connecting may take.',
-    }),
-    pool_size: setting(integer({ min: 1, max: 65_535 }), 32, { description: 'Connections to the service.' }),
-    cache_ttl: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 0, { description: 'How long an answer holds.' }),
-  },
-  { engine: 'none yet' },
-)
 
 export const auth = section('Who may connect, publish and subscribe.', {
   allow_anonymous: setting(optional(boolean, 'unset'), undefined, {
@@ -43,16 +12,10 @@ export const auth = section('Who may connect, publish and subscribe.', {
     takes: 'on-next-connect',
     defaultWords: 'hardened: yes from this machine, no from elsewhere; legacy: yes',
   }),
+  ...authenticators,
   no_match: noMatch,
   deny_action: denyAction,
-  password: namedSection('User names with their passwords, mostly in a file of their own by include.', {
-    entries: {},
-    placeholder: 'username',
-    named: setting(text(), '', { description: 'The password of this user.', isSecret: true, takes: 'on-next-connect' }),
-    engine: 'none yet',
-  }),
   acl,
-  http_auth: httpAuth,
   cache: verdictCache,
 })
 

@@ -1,0 +1,49 @@
+// By what the transport has checked already: a certificate, or a key that both sides know. The user name comes from there,
+// so that nobody with a certificate of their own calls themselves by the name of another.
+
+import type { CertificateTraits } from '../../core/index.ts'
+import { reasonCodes } from '../../protocol/index.ts'
+import { ignored, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
+
+/** What of a certificate is the user name. */
+export type CertificateName = 'common_name' | 'subject' | 'serial_number' | 'fingerprint'
+
+export class CertificateAuthenticator implements Authenticator {
+  readonly #name: CertificateName
+
+  constructor(name: CertificateName) {
+    this.#name = name
+  }
+
+  authenticate({ connection }: Attempt): Outcome {
+    const { arrival } = connection
+    if (arrival?.certificate === undefined) return ignored
+    const username = arrival.username ?? nameOf(arrival.certificate, this.#name)
+    if (username === undefined || username === '') {
+      return { result: 'reject', reason: reasonCodes.notAuthorized, why: `the certificate has no ${this.#name}` }
+    }
+    return { result: 'success', username, isSuperuser: false }
+  }
+}
+
+function nameOf(certificate: CertificateTraits, name: CertificateName): string | undefined {
+  switch (name) {
+    case 'common_name':
+      return certificate.commonName
+    case 'subject':
+      return certificate.subject
+    case 'serial_number':
+      return certificate.serialNumber
+    case 'fingerprint':
+      return certificate.fingerprint
+    default:
+      return name satisfies never
+  }
+}
+
+export class PskAuthenticator implements Authenticator {
+  authenticate({ connection }: Attempt): Outcome {
+    const username = connection.arrival?.pskIdentity
+    return username === undefined ? ignored : { result: 'success', username, isSuperuser: false }
+  }
+}

@@ -1,0 +1,39 @@
+// Addresses that no service of the operator's has, and that a name may point to all the same: the machine's neighbours on
+// the link, among them the place where clouds keep the credentials of the machine. Checked when a name has been looked up,
+// and so after every change of mind of a name server.
+
+import { lookup } from 'node:dns'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+
+const forbidden = new BlockList()
+forbidden.addSubnet('169.254.0.0', 16, 'ipv4')
+forbidden.addSubnet('0.0.0.0', 8, 'ipv4')
+forbidden.addSubnet('224.0.0.0', 3, 'ipv4')
+forbidden.addSubnet('fe80::', 10, 'ipv6')
+forbidden.addSubnet('ff00::', 8, 'ipv6')
+// The same place of a cloud, by IPv6.
+forbidden.addAddress('fd00:ec2::254', 'ipv6')
+forbidden.addAddress('::', 'ipv6')
+
+/** An address, with brackets or without, that is not asked. A name is none. */
+export function isForbiddenAddress(host: string): boolean {
+  const address = host.startsWith('[') ? host.slice(1, -1) : host
+  const family = isIP(address)
+  // IPv4 addresses that are written as IPv6 (::ffff:169.254.0.1) are found by the list itself.
+  return family !== 0 && forbidden.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** As `dns.lookup`, without what is forbidden. */
+export const guardedLookup: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, found) => {
+    if (error !== null) return callback(error, '', 0)
+    const allowed = found.filter(({ address }) => !isForbiddenAddress(address))
+    if (allowed.length === 0) return callback(refusal(hostname), '', 0)
+    if (options.all === true) return callback(null, allowed)
+    return callback(null, allowed[0].address, allowed[0].family)
+  })
+}
+
+function refusal(hostname: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${hostname} has only addresses that are not asked`), { code: 'EADDRNOTAVAIL' })
+}

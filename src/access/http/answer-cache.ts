@@ -1,0 +1,29 @@
+// Answers for a while, and not more than so many: the oldest goes first.
+//
+//   key -> answer, ends at      in the order in which they came, and so in the order in which they end
+
+export class AnswerCache<T> {
+  readonly #entries = new Map<string, { readonly answer: T; readonly endsAtMs: number }>()
+  readonly #limit: number
+  readonly #ttlMs: number
+
+  constructor(limit: number, ttlMs: number) {
+    this.#limit = limit
+    this.#ttlMs = ttlMs
+  }
+
+  find(key: string, nowMs: number): T | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined || entry.endsAtMs <= nowMs) return undefined
+    return entry.answer
+  }
+
+  put(key: string, answer: T, nowMs: number): void {
+    this.#entries.delete(key)
+    this.#entries.set(key, { answer, endsAtMs: nowMs + this.#ttlMs })
+    for (const [oldest, { endsAtMs }] of this.#entries) {
+      if (this.#entries.size <= this.#limit && endsAtMs > nowMs) return
+      this.#entries.delete(oldest)
+    }
+  }
+}

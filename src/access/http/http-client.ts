@@ -1,0 +1,169 @@
+// Asks a service over HTTP: so many requests at a time, so many more that wait, and each with an end.
+//
+//   ask -> waiting (maxWaiting) -> under way (poolSize) -> answered
+//              '------ timeoutMs over both ------'
+//
+// Redirects are not followed: the address in the configuration is the one that is trusted.
+
+import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { guardedLookup, isForbiddenAddress } from './address-guard.ts'
+
+export interface HttpClientSettings {
+  readonly timeoutMs: number
+  readonly connectTimeoutMs: number
+  /** Requests under way. */
+  readonly poolSize: number
+  /** Requests that wait for their turn; one more fails at once. */
+  readonly maxWaiting: number
+}
+
+export interface HttpAsk {
+  readonly url: URL
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  /** Lower case, without parameters; '' where there is none. */
+  readonly contentType: string
+  readonly body: string
+}
+
+/** The end of a sentence about the service: "... did not answer in time". */
+export type HttpFailure = { readonly failure: string }
+
+/** More than this is no answer to a question of yes or no. */
+const maxAnswerBytes = 65_536
+
+interface Job {
+  readonly ask: HttpAsk
+  readonly settle: (answer: HttpAnswer | HttpFailure) => void
+  readonly isWanted: () => boolean
+  readonly timer: NodeJS.Timeout
+  request: ClientRequest | undefined
+  isSettled: boolean
+}
+
+export class HttpClient {
+  readonly #settings: HttpClientSettings
+  readonly #httpAgent: HttpAgent
+  readonly #httpsAgent: HttpsAgent
+  readonly #underWay = new Set<Job>()
+  /** In order of coming: a set, so that one that has waited too long leaves at once. */
+  readonly #waiting = new Set<Job>()
+
+  constructor(settings: HttpClientSettings) {
+    this.#settings = settings
+    const options = { keepAlive: true, maxSockets: settings.poolSize, maxFreeSockets: settings.poolSize }
+    this.#httpAgent = new HttpAgent(options)
+    this.#httpsAgent = new HttpsAgent(options)
+  }
+
+  /** Never rejects. `isWanted` is asked before a request that has waited is sent: whoever asked may have gone. */
+  ask(ask: HttpAsk, isWanted: () => boolean): Promise<HttpAnswer | HttpFailure> {
+    if (isForbiddenAddress(ask.url.hostname)) return Promise.resolve({ failure: 'has an address that is not asked' })
+    if (this.#underWay.size >= this.#settings.poolSize && this.#waiting.size >= this.#settings.maxWaiting) {
+      return Promise.resolve({ failure: 'has too many questions before it' })
+    }
+    return new Promise((resolve) => {
+      const job: Job = {
+        ask,
+        isWanted,
+        request: undefined,
+        isSettled: false,
+        timer: setTimeout(() => this.#settle(job, { failure: 'did not answer in time' }), this.#settings.timeoutMs),
+        settle: resolve,
+      }
+      if (this.#underWay.size < this.#settings.poolSize) this.#start(job, true)
+      else this.#waiting.add(job)
+    })
+  }
+
+  /** What is under way fails; connections are closed. */
+  close(): void {
+    for (const job of [...this.#waiting, ...this.#underWay]) this.#finish(job, { failure: 'is not asked any more' })
+    this.#httpAgent.destroy()
+    this.#httpsAgent.destroy()
+  }
+
+  #start(job: Job, mayBeRepeated: boolean): void {
+    this.#underWay.add(job)
+    const { url, method, headers, body } = job.ask
+    const isSecure = url.protocol === 'https:'
+    const options = { method, headers: { ...headers, ...lengthOf(body) }, lookup: guardedLookup }
+    const request = isSecure
+      ? httpsRequest(url, { ...options, agent: this.#httpsAgent })
+      : httpRequest(url, { ...options, agent: this.#httpAgent })
+    job.request = request
+    this.#watchConnecting(job, request, isSecure)
+    request.on('response', (response) => this.#read(job, response))
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      if (job.isSettled) return
+      // A connection that was kept may have been closed by the other side just now: that says nothing about the service.
+      if (mayBeRepeated && request.reusedSocket && error.code === 'ECONNRESET') return this.#start(job, false)
+      this.#settle(job, { failure: `can not be reached: ${error.code ?? error.message}` })
+    })
+    request.end(body)
+  }
+
+  #watchConnecting(job: Job, request: ClientRequest, isSecure: boolean): void {
+    request.once('socket', (socket) => {
+      if (!socket.connecting) return
+      const timer = setTimeout(
+        () => this.#settle(job, { failure: 'can not be reached in time' }),
+        this.#settings.connectTimeoutMs,
+      )
+      const stop = (): void => clearTimeout(timer)
+      socket.once(isSecure ? 'secureConnect' : 'connect', stop)
+      socket.once('close', stop)
+    })
+  }
+
+  #read(job: Job, response: IncomingMessage): void {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > maxAnswerBytes) this.#settle(job, { failure: `answered with more than ${maxAnswerBytes} bytes` })
+      else chunks.push(chunk)
+    })
+    response.on('error', () => this.#settle(job, { failure: 'broke off its answer' }))
+    response.on('end', () => {
+      const contentType = (response.headers['content-type'] ?? '').split(';', 1)[0].trim().toLowerCase()
+      const body = Buffer.concat(chunks).toString('utf8')
+      this.#settle(job, { status: response.statusCode ?? 0, contentType, body })
+    })
+  }
+
+  #settle(job: Job, answer: HttpAnswer | HttpFailure): void {
+    if (job.isSettled) return
+    this.#finish(job, answer)
+    this.#startNext()
+  }
+
+  #finish(job: Job, answer: HttpAnswer | HttpFailure): void {
+    job.isSettled = true
+    clearTimeout(job.timer)
+    this.#waiting.delete(job)
+    this.#underWay.delete(job)
+    // One that has been answered goes back to the pool by itself.
+    if ('failure' in answer) job.request?.destroy()
+    job.settle(answer)
+  }
+
+  #startNext(): void {
+    for (const job of this.#waiting) {
+      if (this.#underWay.size >= this.#settings.poolSize) return
+      this.#waiting.delete(job)
+      if (job.isWanted()) this.#start(job, true)
+      else this.#finish(job, { failure: 'was not asked: the client has left' })
+    }
+  }
+}
+
+function lengthOf(body: string | undefined): Record<string, string> {
+  return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+}

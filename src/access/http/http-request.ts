@@ -1,0 +1,43 @@
+// A request of the configuration, filled in for one client.
+
+import { fillPlaceholders, type Placeholders } from '../placeholders.ts'
+import type { HttpAsk } from './http-client.ts'
+
+/** One of `auth.http_auth.auth_req`, `super_req` and `acl_req`. */
+export interface HttpRequestSettings {
+  readonly url: string
+  readonly method: 'GET' | 'POST'
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** With placeholders. */
+  readonly params: readonly (readonly [name: string, value: string])[]
+}
+
+/** These say how the request is sent, and that is ours. */
+const ownHeaders: ReadonlySet<string> = new Set([
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'expect',
+  'upgrade',
+])
+
+const form = 'application/x-www-form-urlencoded'
+
+/** GET: parameters in the address. POST: as JSON where the content type says so, otherwise as a form. */
+export function fillRequest(request: HttpRequestSettings, values: Placeholders): HttpAsk {
+  const url = new URL(request.url)
+  const headers: Record<string, string> = {}
+  for (const [name, value] of request.headers) {
+    const lowerCase = name.toLowerCase()
+    if (!ownHeaders.has(lowerCase)) headers[lowerCase] = value
+  }
+  const params = request.params.map(([name, pattern]): [string, string] => [name, fillPlaceholders(pattern, values)])
+  if (request.method === 'GET') {
+    for (const [name, value] of params) url.searchParams.append(name, value)
+    return { url, method: 'GET', headers, body: undefined }
+  }
+  headers['content-type'] ??= form
+  const isJson = headers['content-type'].toLowerCase().startsWith('application/json')
+  const body = isJson ? JSON.stringify(Object.fromEntries(params)) : new URLSearchParams(params).toString()
+  return { url, method: 'POST', headers, body }
+}

@@ -1,0 +1,84 @@
+// Users who come by SCRAM, and the conversations that are under way: one for each connection, forgotten with it.
+
+import type { Connection, ScramRecord } from '../../core/index.ts'
+import { ScramExchange, type ScramStep } from './scram-exchange.ts'
+import { scramAlgorithms, type ScramAlgorithm } from './scram-record.ts'
+
+export interface ScramSettings {
+  /** Users of the configuration. A stored one of the same name counts instead. */
+  readonly users: readonly ScramRecord[]
+  /** For the salts of those whom nobody knows: the same on every shard and over restarts. */
+  readonly secret: Uint8Array
+  readonly iterations: number
+}
+
+export class ScramAuthority {
+  #settings: ScramSettings | undefined
+  readonly #stored = new Map<string, ScramRecord>()
+  #presets: ReadonlyMap<string, ScramRecord> = new Map()
+  readonly #exchanges = new WeakMap<Connection, ScramExchange>()
+  /** Who was let in: the name may not change with a re-authentication. */
+  readonly #letIn = new WeakMap<Connection, string>()
+
+  /** Undefined: it is not offered. Conversations that are under way go on. */
+  changeSettings(settings: ScramSettings | undefined): void {
+    this.#settings = settings
+    this.#presets = new Map(settings?.users.map((user) => [user.username, user]))
+  }
+
+  put(record: ScramRecord): void {
+    this.#stored.set(record.username, record)
+  }
+
+  delete(username: string): void {
+    this.#stored.delete(username)
+  }
+
+  /** Whether the method is offered: it is one of ours, and there is anybody who could come in by it. */
+  knows(method: string): method is ScramAlgorithm {
+    if (this.#settings === undefined || this.#stored.size + this.#presets.size === 0) return false
+    return scramAlgorithms.some((algorithm) => algorithm === method)
+  }
+
+  /** The conversation begins: with CONNECT, or anew with a re-authentication. */
+  begin(connection: Connection, algorithm: ScramAlgorithm, data: Uint8Array | undefined): ScramStep {
+    const settings = this.#settings
+    if (settings === undefined) return { step: 'failed', why: 'it is not offered any more' }
+    const exchange = new ScramExchange(algorithm, {
+      find: (username) => this.#find(username, algorithm),
+      secret: settings.secret,
+      iterations: settings.iterations,
+    })
+    this.#exchanges.set(connection, exchange)
+    return this.#noteEnd(connection, exchange.take(data))
+  }
+
+  goOn(connection: Connection, method: string, data: Uint8Array | undefined): ScramStep {
+    const exchange = this.#exchanges.get(connection)
+    if (exchange === undefined || exchange.algorithm !== method) {
+      return { step: 'failed', why: 'this conversation was never begun' }
+    }
+    return this.#noteEnd(connection, exchange.take(data))
+  }
+
+  forget(connection: Connection): void {
+    this.#exchanges.delete(connection)
+    this.#letIn.delete(connection)
+  }
+
+  #find(username: string, algorithm: ScramAlgorithm): ScramRecord | undefined {
+    const user = this.#stored.get(username) ?? this.#presets.get(username)
+    return user?.algorithm === algorithm ? user : undefined
+  }
+
+  #noteEnd(connection: Connection, step: ScramStep): ScramStep {
+    if (step.step === 'goes-on') return step
+    this.#exchanges.delete(connection)
+    if (step.step === 'failed') return step
+    const { username } = step.record
+    const before = this.#letIn.get(connection)
+    if (before !== undefined && before !== username) return { step: 'failed', why: 'it is another user than before' }
+    this.#letIn.set(connection, username)
+    return step
+  }
+}

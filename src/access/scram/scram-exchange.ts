@@ -1,0 +1,129 @@
+// One conversation in which a client shows that it knows a password, and the broker that it knows what is kept of it
+// (RFC 5802, section 3, and RFC 7677).
+//
+//   awaiting-first --client-first--> awaiting-final --client-final--> over
+//                   <--server-first--                <--server-final--
+
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
+import type { ScramRecord } from '../../core/index.ts'
+import { hashBytes, hashNames, keyed, saltFor, type ScramAlgorithm } from './scram-record.ts'
+import { prepareText, readClientFinal, readClientFirst, readText, type ClientFirst } from './scram-text.ts'
+
+export type ScramStep =
+  | { readonly step: 'goes-on'; readonly data: Buffer | undefined }
+  | { readonly step: 'done'; readonly data: Buffer; readonly record: ScramRecord }
+  | { readonly step: 'failed'; readonly why: string }
+
+export interface ScramWorld {
+  find(username: string): ScramRecord | undefined
+  /** For the salts of those whom nobody knows. */
+  readonly secret: Uint8Array
+  /** What they are said to have. */
+  readonly iterations: number
+}
+
+type Phase =
+  | { readonly phase: 'awaiting-first' }
+  | {
+      readonly phase: 'awaiting-final'
+      readonly first: ClientFirst
+      readonly serverFirst: string
+      readonly nonce: string
+      readonly record: ScramRecord
+      readonly isKnown: boolean
+    }
+  | { readonly phase: 'over' }
+
+const nonceBytes = 24
+
+export class ScramExchange {
+  readonly algorithm: ScramAlgorithm
+  readonly #world: ScramWorld
+  #phase: Phase = { phase: 'awaiting-first' }
+
+  constructor(algorithm: ScramAlgorithm, world: ScramWorld) {
+    this.algorithm = algorithm
+    this.#world = world
+  }
+
+  /** What the client has sent, and what is to be answered. Nothing at first is an invitation to begin. */
+  take(data: Uint8Array | undefined): ScramStep {
+    const phase = this.#phase
+    this.#phase = { phase: 'over' }
+    switch (phase.phase) {
+      case 'awaiting-first':
+        return this.#begin(data)
+      case 'awaiting-final':
+        return this.#end(data, phase)
+      case 'over':
+        return failed('there is nothing more to say')
+      default:
+        return phase satisfies never
+    }
+  }
+
+  #begin(data: Uint8Array | undefined): ScramStep {
+    if (data === undefined || data.length === 0) {
+      this.#phase = { phase: 'awaiting-first' }
+      return { step: 'goes-on', data: undefined }
+    }
+    const text = readText(data)
+    const first = text === undefined ? { problem: 'the first message is no text' } : readClientFirst(text)
+    if ('problem' in first) return failed(first.problem)
+    const username = prepareText(first.username)
+    if (username === undefined) return failed('the user name is malformed')
+    const known = this.#world.find(username)
+    const record = known ?? this.#strangerOf(username)
+    const nonce = first.nonce + randomBytes(nonceBytes).toString('base64')
+    const salt = Buffer.from(record.salt).toString('base64')
+    const serverFirst = `r=${nonce},s=${salt},i=${record.iterations}`
+    this.#phase = { phase: 'awaiting-final', first, serverFirst, nonce, record, isKnown: known !== undefined }
+    return { step: 'goes-on', data: Buffer.from(serverFirst) }
+  }
+
+  #end(data: Uint8Array | undefined, phase: Extract<Phase, { phase: 'awaiting-final' }>): ScramStep {
+    const { first, serverFirst, nonce, record, isKnown } = phase
+    const text = data === undefined ? undefined : readText(data)
+    const final = text === undefined ? undefined : readClientFinal(text)
+    if (final === undefined) return failed('the last message is malformed')
+    if (final.nonce !== nonce) return failed('the nonce is another one')
+    if (final.channelBinding !== Buffer.from(first.header).toString('base64')) {
+      return failed('the beginning of the first message was another one')
+    }
+    const { algorithm } = this
+    const authMessage = `${first.bare},${serverFirst},${final.withoutProof}`
+    const signature = keyed(algorithm, record.storedKey, authMessage)
+    if (final.proof.length !== signature.length) return failed('the password is wrong')
+    const clientKey = xor(final.proof, signature)
+    const isRight = timingSafeEqual(hash(hashNames[algorithm], clientKey, 'buffer'), record.storedKey)
+    if (!isKnown) return failed('nobody knows this user')
+    if (!isRight) return failed('the password is wrong')
+    const verifier = keyed(algorithm, record.serverKey, authMessage).toString('base64')
+    return { step: 'done', data: Buffer.from(`v=${verifier}`), record }
+  }
+
+  /** Whoever is not known is asked the same as everybody, and fails at the end. */
+  #strangerOf(username: string): ScramRecord {
+    const { algorithm } = this
+    return {
+      kind: 'scram',
+      username,
+      algorithm,
+      salt: saltFor(username, algorithm, this.#world.secret),
+      iterations: this.#world.iterations,
+      storedKey: randomBytes(hashBytes[algorithm]),
+      serverKey: randomBytes(hashBytes[algorithm]),
+      isSuperuser: false,
+      createdAtMs: 0,
+    }
+  }
+}
+
+function failed(why: string): ScramStep {
+  return { step: 'failed', why }
+}
+
+function xor(a: Uint8Array, b: Uint8Array): Buffer {
+  return Buffer.from(a.map((byte, index) => byte ^ b[index]))
+}

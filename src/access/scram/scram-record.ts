@@ -1,0 +1,59 @@
+// What is kept of a password for SCRAM: enough to check that a client knows it, and too little to be taken for the client
+// (RFC 5802, section 3).
+//
+//   password --PBKDF2(salt, iterations)--> salted --HMAC "Client Key"--> clientKey --H--> storedKey
+//                                             '---HMAC "Server Key"--> serverKey
+
+import { createHmac, hash, pbkdf2Sync, randomBytes } from 'node:crypto'
+import type { ScramRecord } from '../../core/index.ts'
+import { prepareText } from './scram-text.ts'
+
+export type ScramAlgorithm = ScramRecord['algorithm']
+
+export const scramAlgorithms = ['SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
+
+/** Of a kind of SCRAM: the name of its hash. */
+export const hashNames = { 'SCRAM-SHA-256': 'sha256', 'SCRAM-SHA-512': 'sha512' } as const
+export const hashBytes = { 'SCRAM-SHA-256': 32, 'SCRAM-SHA-512': 64 } as const
+
+export const scramSaltBytes = 16
+
+export interface NewScramUser {
+  readonly username: string
+  readonly password: string
+  readonly algorithm: ScramAlgorithm
+  /** RFC 7677 asks for 4,096 at least. */
+  readonly iterations: number
+  readonly isSuperuser: boolean
+  readonly createdAtMs: number
+  /** A new one where none is given. */
+  readonly salt?: Uint8Array
+}
+
+/** Takes time on purpose: some milliseconds for each 10,000 iterations. Throws where a name or password can not be used. */
+export function makeScramRecord(user: NewScramUser): ScramRecord {
+  const { algorithm, iterations, isSuperuser, createdAtMs } = user
+  const username = prepareText(user.username)
+  const password = prepareText(user.password)
+  if (username === undefined || password === undefined) throw new Error('a name or password holds control characters')
+  const salt = user.salt ?? randomBytes(scramSaltBytes)
+  const salted = pbkdf2Sync(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm])
+  const storedKey = hash(hashNames[algorithm], keyed(algorithm, salted, 'Client Key'), 'buffer')
+  const serverKey = keyed(algorithm, salted, 'Server Key')
+  return { kind: 'scram', username, algorithm, salt, iterations, storedKey, serverKey, isSuperuser, createdAtMs }
+}
+
+export function keyed(algorithm: ScramAlgorithm, key: Uint8Array, text: string): Buffer {
+  return createHmac(hashNames[algorithm], key).update(text).digest()
+}
+
+/**
+ * The salt of somebody who is not known: always the same one for a name, so that asking twice tells nothing. Users of the
+ * configuration have it as well. `secret` is known to nobody outside and stays the same over restarts.
+ */
+export function saltFor(username: string, algorithm: ScramAlgorithm, secret: Uint8Array): Buffer {
+  return createHmac('sha256', secret)
+    .update(`${algorithm}\0${prepareText(username) ?? ''}`)
+    .digest()
+    .subarray(0, scramSaltBytes)
+}

@@ -1,0 +1,115 @@
+// Keys that tokens are checked with. Each key serves the algorithms of its own kind and no others: a token can not choose
+// that a public key is taken for a secret [RFC8725-3.1].
+
+import { createPublicKey, type KeyObject } from 'node:crypto'
+
+/** What a key file holds, or the secret itself. */
+export type TokenKeySource =
+  | { readonly kind: 'secret'; readonly secret: Uint8Array }
+  /** PEM. */
+  | { readonly kind: 'public-key'; readonly text: string }
+  /** A JSON Web Key Set [RFC7517-5]. */
+  | { readonly kind: 'jwks'; readonly text: string }
+
+export interface TokenKey {
+  readonly algorithms: readonly string[]
+  readonly key: KeyObject | Uint8Array
+  /** Undefined: it may be the key of any token. */
+  readonly keyId: string | undefined
+}
+
+/** A token without a key id is tried with each key of its kind. */
+const maxKeys = 16
+const shortestRsaBits = 2_048
+
+const secretAlgorithms = ['HS256', 'HS384', 'HS512']
+
+/** The keys, or the end of a sentence about the file that says what is wrong with it. */
+export function readTokenKeys(
+  source: TokenKeySource,
+): { readonly keys: readonly TokenKey[] } | { readonly problem: string } {
+  switch (source.kind) {
+    case 'secret':
+      return { keys: [{ algorithms: secretAlgorithms, key: source.secret, keyId: undefined }] }
+    case 'public-key':
+      return readPem(source.text)
+    case 'jwks':
+      return readKeySet(source.text)
+    default:
+      return source satisfies never
+  }
+}
+
+function readPem(text: string): { keys: TokenKey[] } | { problem: string } {
+  if (text.includes('PRIVATE KEY')) return { problem: 'it holds a private key, which belongs to the issuer alone' }
+  const key = publicKeyOf(text)
+  if (key === undefined) return { problem: 'it holds no public key in PEM' }
+  const algorithms = algorithmsOf(key)
+  if (algorithms === undefined) return { problem: notOurKind }
+  return { keys: [{ algorithms, key, keyId: undefined }] }
+}
+
+const notOurKind = `the key is neither RSA of ${shortestRsaBits} bits or more, nor P-256, nor Ed25519`
+
+function readKeySet(text: string): { keys: TokenKey[] } | { problem: string } {
+  const entries = entriesOf(text)
+  if (entries === undefined) return { problem: 'it is not a JSON Web Key Set' }
+  if (entries.length > maxKeys) return { problem: `it holds more than ${maxKeys} keys` }
+  const keys: TokenKey[] = []
+  for (const [index, entry] of entries.entries()) {
+    const read = readEntry(entry)
+    if (typeof read === 'string') return { problem: `key ${index + 1}: ${read}` }
+    if (read !== undefined) keys.push(read)
+  }
+  return keys.length === 0 ? { problem: 'it holds no key that tokens can be checked with' } : { keys }
+}
+
+function entriesOf(text: string): readonly unknown[] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return isObject(parsed) && Array.isArray(parsed.keys) ? parsed.keys : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined: a key for something else. */
+function readEntry(entry: unknown): TokenKey | string | undefined {
+  if (!isObject(entry)) return 'it is not a key'
+  if (entry.use !== undefined && entry.use !== 'sig') return undefined
+  // A set of public keys may be known to everybody: a secret in it is one no more.
+  if (entry.kty === 'oct' || entry.k !== undefined) return 'it is a secret; secrets go into auth.jwt.secret'
+  if (entry.d !== undefined) return 'it is a private key, which belongs to the issuer alone'
+  const key = publicKeyOf(entry)
+  if (key === undefined) return 'it is not a public key'
+  const algorithms = algorithmsOf(key)
+  if (algorithms === undefined) return notOurKind
+  if (entry.alg !== undefined && entry.alg !== algorithms[0]) return undefined
+  return { algorithms, key, keyId: typeof entry.kid === 'string' ? entry.kid : undefined }
+}
+
+function publicKeyOf(key: string | Record<string, unknown>): KeyObject | undefined {
+  try {
+    return createPublicKey(typeof key === 'string' ? key : { key, format: 'jwk' })
+  } catch {
+    return undefined
+  }
+}
+
+function algorithmsOf(key: KeyObject): readonly string[] | undefined {
+  const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {}
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      return modulusLength >= shortestRsaBits ? ['RS256'] : undefined
+    case 'ec':
+      return namedCurve === 'prime256v1' ? ['ES256'] : undefined
+    case 'ed25519':
+      return ['EdDSA', 'Ed25519']
+    default:
+      return undefined
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,284 @@
+// Who may come in, in the names and units of the house, and whether what was written of it fits together.
+
+import { faultAt, quoteForMessage, type Fault } from './faults.ts'
+import type { Position } from './hocon/values.ts'
+import type { authenticatorWords, scramAlgorithmWords } from './settings/authenticators.ts'
+import type { SettingValues } from './settings/root.ts'
+
+export type AuthenticatorWord = (typeof authenticatorWords)[number]
+export type ScramAlgorithm = (typeof scramAlgorithmWords)[number]
+
+export interface PresetCredential {
+  readonly by: 'username' | 'clientid'
+  readonly id: string
+  readonly password: string
+  readonly isSuperuser: boolean
+}
+
+export interface PresetScramUser {
+  readonly username: string
+  readonly password: string
+  readonly algorithm: ScramAlgorithm
+  readonly isSuperuser: boolean
+}
+
+export interface JwtConfig {
+  readonly from: 'password' | 'username'
+  /** One of them; of a file what it holds. */
+  readonly key:
+    | { readonly kind: 'secret'; readonly secret: Uint8Array }
+    | { readonly kind: 'public-key' | 'jwks'; readonly text: string }
+  readonly leewayMs: number
+  /** Claims with the values that they must have, placeholders and all. */
+  readonly claims: readonly (readonly [claim: string, pattern: string])[]
+  readonly usernameClaim: string | undefined
+  readonly aclClaim: string
+  readonly endsWithToken: boolean
+}
+
+export interface HttpRequestConfig {
+  readonly url: string
+  readonly method: 'POST' | 'GET'
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** With placeholders. */
+  readonly params: readonly (readonly [name: string, value: string])[]
+}
+
+export interface HttpAuthConfig {
+  readonly authRequest: HttpRequestConfig | undefined
+  readonly superRequest: HttpRequestConfig | undefined
+  readonly aclRequest: HttpRequestConfig | undefined
+  readonly timeoutMs: number
+  readonly connectTimeoutMs: number
+  readonly poolSize: number
+  readonly maxWaiting: number
+  readonly cacheTtlMs: number
+}
+
+export interface AuthConfig {
+  /** undefined: it depends on the profile and on where the client comes from. */
+  readonly allowAnonymous: boolean | undefined
+  /** As written; undefined: nobody wrote it. What is in it may be switched off. */
+  readonly chain: readonly AuthenticatorWord[] | undefined
+  readonly credentials: readonly PresetCredential[]
+  readonly passwordHash: 'sha256' | 'sha512' | 'sha' | 'md5' | 'plain'
+  readonly saltPosition: 'prefix' | 'suffix'
+  /** Undefined: switched off. */
+  readonly certificate: { readonly username: 'common_name' | 'subject' | 'serial_number' | 'fingerprint' } | undefined
+  readonly isPskEnough: boolean
+  /** Undefined: switched off. */
+  readonly scram: { readonly iterations: number; readonly users: readonly PresetScramUser[] } | undefined
+  /** Undefined: switched off, or nothing set up. */
+  readonly jwt: JwtConfig | undefined
+  readonly http: HttpAuthConfig | undefined
+}
+
+type AuthValues = SettingValues['auth']
+type RequestValues = AuthValues['http_auth']['auth_req']
+
+/** `tokenKeys`: what the file holds that is named for them. Of what is at fault (see `checkAuth`) the rest is made all the same. */
+export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): AuthConfig {
+  return {
+    allowAnonymous: auth.allow_anonymous,
+    chain: auth.chain,
+    credentials: [...presetsOf(auth)].flatMap(([, preset]) => (isWhole(preset) ? [preset] : [])),
+    passwordHash: auth.password_hash,
+    saltPosition: auth.salt_position,
+    certificate: auth.certificate.enable ? { username: auth.certificate.username } : undefined,
+    isPskEnough: auth.psk.enable,
+    scram: auth.scram.enable
+      ? {
+          iterations: auth.scram.iterations,
+          users: [...scramUsersOf(auth)].flatMap(([, user]) => (isWholeUser(user) ? [user] : [])),
+        }
+      : undefined,
+    jwt: auth.jwt.enable ? toJwtConfig(auth.jwt, tokenKeys) : undefined,
+    http: auth.http_auth.enable ? toHttpAuthConfig(auth.http_auth) : undefined,
+  }
+}
+
+type Partly<T> = { readonly [Key in keyof T]: T[Key] | undefined }
+
+function* presetsOf({ password, user, client }: AuthValues): Generator<[key: string, Partly<PresetCredential>]> {
+  for (const [id, secret] of password.named) {
+    yield [`auth.password.${id}`, { by: 'username', id, password: secret, isSuperuser: false }]
+  }
+  for (const [name, preset] of user.named) {
+    const { username, password, is_superuser: isSuperuser } = preset
+    yield [`auth.user.${name}`, { by: 'username', id: username, password, isSuperuser }]
+  }
+  for (const [name, preset] of client.named) {
+    const { clientid, password, is_superuser: isSuperuser } = preset
+    yield [`auth.client.${name}`, { by: 'clientid', id: clientid, password, isSuperuser }]
+  }
+}
+
+function* scramUsersOf({ scram }: AuthValues): Generator<[key: string, Partly<PresetScramUser>]> {
+  for (const [name, { username, password, algorithm, is_superuser: isSuperuser }] of scram.user.named) {
+    yield [`auth.scram.user.${name}`, { username, password, algorithm, isSuperuser }]
+  }
+}
+
+const isWhole = (preset: Partly<PresetCredential>): preset is PresetCredential =>
+  preset.id !== undefined && preset.password !== undefined
+
+const isWholeUser = (user: Partly<PresetScramUser>): user is PresetScramUser =>
+  user.username !== undefined && user.password !== undefined
+
+function toJwtConfig(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig | undefined {
+  const key = jwtKeyOf(jwt, text)
+  if (key === undefined) return undefined
+  return {
+    from: jwt.from,
+    key,
+    leewayMs: jwt.leeway,
+    claims: [...jwt.verify_claims],
+    usernameClaim: jwt.username_claim,
+    aclClaim: jwt.acl_claim,
+    endsWithToken: jwt.disconnect_when_expired,
+  }
+}
+
+function jwtKeyOf(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig['key'] | undefined {
+  if (text !== undefined) return { kind: jwt.public_key_file === undefined ? 'jwks' : 'public-key', text }
+  return jwt.secret === undefined ? undefined : { kind: 'secret', secret: secretBytes(jwt) }
+}
+
+/** The setting that says what tokens are checked with; undefined: none of them. */
+function tokenKeySetting(jwt: AuthValues['jwt']): 'secret' | 'public_key_file' | 'jwks_file' | undefined {
+  return (['public_key_file', 'jwks_file', 'secret'] as const).find((setting) => jwt[setting] !== undefined)
+}
+
+function secretBytes({ secret = '', secret_encoding: encoding }: AuthValues['jwt']): Uint8Array {
+  return Buffer.from(secret, encoding === 'base64' ? 'base64' : 'utf8')
+}
+
+function toHttpAuthConfig(http: AuthValues['http_auth']): HttpAuthConfig | undefined {
+  const authRequest = toRequestConfig(http.auth_req)
+  const superRequest = toRequestConfig(http.super_req)
+  const aclRequest = toRequestConfig(http.acl_req)
+  if (authRequest === undefined && superRequest === undefined && aclRequest === undefined) return undefined
+  return {
+    authRequest,
+    superRequest,
+    aclRequest,
+    timeoutMs: http.timeout,
+    connectTimeoutMs: http.connect_timeout,
+    poolSize: http.pool_size,
+    maxWaiting: http.max_waiting,
+    cacheTtlMs: http.cache_ttl,
+  }
+}
+
+function toRequestConfig({ url, method, headers, params }: RequestValues): HttpRequestConfig | undefined {
+  return url === undefined ? undefined : { url, method, headers: [...headers], params: [...params] }
+}
+
+/** HS256 with less than its own length of key is no more than a password that can be guessed at home [RFC7518-3.2]. */
+const shortestSecretBytes = 32
+
+type Places = ReadonlyMap<string, Position>
+type Complain = (key: string, message: string, hint: string) => void
+
+/** What no setting of `auth` can say alone. `places`: where each written setting stands. */
+export function checkAuth(auth: AuthValues, places: Places): readonly Fault[] {
+  const faults: Fault[] = []
+  const complain: Complain = (key, message, hint) => {
+    faults.push(faultAt(placeOf(key, places), key, message, hint))
+  }
+  checkPresets(auth, complain)
+  checkScramUsers(auth, complain)
+  checkJwt(auth, complain)
+  checkHttp(auth, complain)
+  checkChain(auth, complain)
+  return faults
+}
+
+/** Of a group, where anything in it stands. */
+function placeOf(key: string, places: Places): Position {
+  const exact = places.get(key)
+  if (exact !== undefined) return exact
+  for (const [name, at] of places) if (name.startsWith(`${key}.`)) return at
+  return { file: 'configuration', line: 0, column: 0 }
+}
+
+function checkPresets(auth: AuthValues, complain: Complain): void {
+  const seen = new Map<string, string>()
+  for (const [key, preset] of presetsOf(auth)) {
+    const word = preset.by === 'clientid' ? 'clientid' : 'username'
+    if (preset.id === undefined) complain(key, `it has no ${word}`, `set ${key}.${word}`)
+    else if (preset.password === undefined) complain(key, 'it has no password', `set ${key}.password`)
+    else noteTwin(seen, `${word} ${preset.id}`, { key, id: preset.id, complain })
+  }
+}
+
+function checkScramUsers(auth: AuthValues, complain: Complain): void {
+  const seen = new Map<string, string>()
+  for (const [key, { username, password }] of scramUsersOf(auth)) {
+    if (username === undefined) complain(key, 'it has no username', `set ${key}.username`)
+    else if (password === undefined) complain(key, 'it has no password', `set ${key}.password`)
+    else noteTwin(seen, username, { key, id: username, complain })
+  }
+}
+
+function noteTwin(
+  seen: Map<string, string>,
+  name: string,
+  { key, id, complain }: { key: string; id: string; complain: Complain },
+): void {
+  const twin = seen.get(name)
+  if (twin !== undefined)
+    complain(key, `${quoteForMessage(id)} has a password already, by ${twin}`, 'keep one of the two')
+  else seen.set(name, key)
+}
+
+function checkJwt({ jwt }: AuthValues, complain: Complain): void {
+  const keys = [jwt.secret, jwt.public_key_file, jwt.jwks_file].filter((key) => key !== undefined)
+  if (keys.length > 1) {
+    // A public key is known to everybody: taken for a secret it would let everybody sign.
+    const hint = 'keep one of secret, public_key_file and jwks_file'
+    complain('auth.jwt', 'tokens are signed in one way, and more than one key is given', hint)
+  }
+  if (jwt.secret === undefined) return
+  if (jwt.secret_encoding === 'base64' && !/^[A-Za-z0-9+/_-]+={0,2}$/.test(jwt.secret)) {
+    complain('auth.jwt.secret', 'the secret is not base64', 'write it in base64, or set secret_encoding = text')
+  } else if (secretBytes(jwt).length < shortestSecretBytes) {
+    const message = `the secret has fewer than ${shortestSecretBytes} bytes`
+    complain('auth.jwt.secret', message, 'take a longer one: whoever has a token can try to guess it')
+  }
+}
+
+function checkHttp({ http_auth: http }: AuthValues, complain: Complain): void {
+  for (const [name, request] of [
+    ['auth_req', http.auth_req],
+    ['super_req', http.super_req],
+    ['acl_req', http.acl_req],
+  ] as const) {
+    const { url } = request
+    if (url === undefined) continue
+    if (!/^https?:\/\/[^/?#@\s]+/i.test(url) || !URL.canParse(url)) {
+      complain(`auth.http_auth.${name}.url`, 'this is not an address of http or https', 'write http://host:port/path')
+    }
+    const wrong = [...request.headers].find(([header, value]) => !isHeader(header, value))
+    if (wrong !== undefined) {
+      complain(`auth.http_auth.${name}.headers`, `${quoteForMessage(wrong[0])} can not be sent as a header`, '')
+    }
+  }
+}
+
+/** As HTTP has it: a token, and text without line breaks [RFC9110-5]. */
+function isHeader(name: string, value: string): boolean {
+  return /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+}
+
+function checkChain(auth: AuthValues, complain: Complain): void {
+  const { chain = [] } = auth
+  const twice = chain.find((word, index) => chain.indexOf(word) !== index)
+  if (twice !== undefined) complain('auth.chain', `${twice} stands in it twice`, 'one of them would never be asked')
+  if (chain.includes('jwt') && auth.jwt.enable && tokenKeySetting(auth.jwt) === undefined) {
+    complain('auth.chain', 'jwt has no key', 'set auth.jwt.secret, public_key_file or jwks_file')
+  }
+  if (chain.includes('http') && auth.http_auth.enable && auth.http_auth.auth_req.url === undefined) {
+    complain('auth.chain', 'http has no address', 'set auth.http_auth.auth_req.url')
+  }
+}
