@@ -1,34 +1,32 @@
-// Drives the broker as a shard does, in the simulated world: feeds it what happens, carries out what it wants, lets
-// it die and starts it again from the disk.
-//
-//   network, disk, clock --handle--> core --takeOutputs--> sends, questions, closes, readers --> network, disk, clock
-//                                         --takeBatch----> disk --committed--> sendsAfterCommit
+// The broker in the simulated world: its shards (mostly one), the clock that they share, the ways between them, and the
+// connections that the network gives to one of them. It lets them die, one or all, and starts them again from the disk.
 
 import {
-  BrokerCore,
-  type Batch,
+  shardOf,
+  type BrokerCore,
   type BrokerEvent,
-  type Close,
   type ConnectVerdict,
   type CoreSettings,
   type Input,
-  type Question,
-  type ReaderChange,
-  type SendList,
 } from '../../src/core/index.ts'
-import { ProtocolError, TopicTable } from '../../src/protocol/index.ts'
-import { BrokerStream, writeSends } from './broker-stream.ts'
+import type { Question } from '../../src/core/index.ts'
+import type { ConnectPacket } from '../../src/protocol/index.ts'
+import { BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
 import { EdgeWatch } from './edge-watch.ts'
 import { whenReady, type Eventually, type StartRecords } from './keeper.ts'
 import { Link, type NetworkTraits } from './network.ts'
-import type { PlannedEvent, Stage } from './stage.ts'
+import { openPipe, type PipeEnd } from './peer-pipe.ts'
+import { ShardHost, type ShardSurroundings } from './shard-host.ts'
+import type { Stage } from './stage.ts'
 
 type ConnectQuestion = Question & { kind: 'may-connect' }
 
 export interface HostTraits {
   /** A turn gathers what happens within this time. */
   maxTurnMs: number
+  /** How long a post from one shard to another may be on its way. */
+  maxLinkMs: number
   /** The answer to `may-connect`, and how long it takes. */
   verdict: (question: ConnectQuestion) => { verdict: ConnectVerdict; afterMs: number }
   /** What the broker's clock is ahead of the world's. */
@@ -37,44 +35,31 @@ export interface HostTraits {
   promisesEarly: boolean
 }
 
-/** What the core has put out in this turn so far. */
-interface Wanted {
-  readonly touched: Set<BrokerStream>
-  readonly questions: Question[]
-  readonly closes: Close[]
-  readonly readers: ReaderChange[]
-}
+/** A CONNECT for a shard that is away is sent away after so long, if it is not back. */
+const relayPatienceMs = 1_000
 
-const nothingWanted = (): Wanted => ({ touched: new Set(), questions: [], closes: [], readers: [] })
-
-/** A stream that does not close by itself is destroyed after so long. */
-const closeTimeoutMs = 5_000
-
-export class BrokerHost {
+export class BrokerHost implements ShardSurroundings {
+  readonly stage: Stage
   readonly traits: HostTraits
   settings: CoreSettings
   /** What the broker said for those who watch, of all its lives. */
   readonly events: BrokerEvent[]
   readonly watch: EdgeWatch
   readonly streams: Set<BrokerStream>
+  readonly shards: readonly ShardHost[]
   /** It was asked to stop and has not yet. */
   isStopping: boolean
-  private readonly stage: Stage
-  private readonly disk: Disk
-  private running: BrokerCore | undefined
-  private turnEnd: PlannedEvent | undefined
-  private deadline: PlannedEvent | undefined
-  private reports: Set<BrokerStream>
-  private wanted: Wanted
-  private committedBatch: number
-  private readonly waitingCloses: Close[]
-  private topics: TopicTable
+  isRunning: boolean
+  /** When a single shard died last. */
+  shardDiedAtMs: number
+  private readonly disks: readonly Disk[]
+  /** The end that each shard has of its way to each other, by "shard peer". */
+  private readonly pipes: Map<string, PipeEnd>
   private streamCount: number
   private aheadMs: number
 
-  constructor(stage: Stage, disk: Disk, options: { settings: CoreSettings; traits: HostTraits }) {
+  constructor(stage: Stage, disks: readonly Disk[], options: { settings: CoreSettings; traits: HostTraits }) {
     this.stage = stage
-    this.disk = disk
     this.settings = options.settings
     this.traits = options.traits
     this.events = []
@@ -84,27 +69,24 @@ export class BrokerHost {
       retryIntervalMs: this.settings.retryIntervalMs,
       nowMs: this.nowMs,
     }))
-    this.running = undefined
-    this.turnEnd = undefined
-    this.deadline = undefined
-    this.reports = new Set()
-    this.wanted = nothingWanted()
-    this.committedBatch = 0
-    this.waitingCloses = []
-    this.topics = new TopicTable(1_024)
+    this.isStopping = false
+    this.isRunning = false
+    this.shardDiedAtMs = -Infinity
+    this.disks = disks
+    this.shards = disks.map((disk, own) => new ShardHost(this, disk, { own, count: disks.length }))
+    this.pipes = new Map()
     this.streamCount = 0
     this.aheadMs = 0
-    this.isStopping = false
   }
 
-  get isRunning(): boolean {
-    return this.running !== undefined
+  /** The core where the session of this client is; that of the first shard where no client is named. */
+  coreOf(clientId = ''): BrokerCore {
+    return this.shards[clientId === '' ? 0 : shardOf(clientId, this.shards.length)].core
   }
 
-  /** The broker as it runs now. */
-  get core(): BrokerCore {
-    if (this.running === undefined) throw new Error('the broker is not running: world.start() it first')
-    return this.running
+  /** All shards run and know of each other. */
+  get isOpen(): boolean {
+    return this.shards.every((shard) => shard.isOpen)
   }
 
   /** The world's clock with this life's offset: goes on evenly, and begins not before what the last life recorded. */
@@ -114,260 +96,192 @@ export class BrokerHost {
 
   /** Starts a broker on what is on the disk. */
   start(): Eventually<void> {
-    if (this.running !== undefined) throw new Error('the broker is running already')
-    return whenReady(this.disk.readStart(), (found) => this.startWith(found))
+    if (this.isRunning) throw new Error('the broker is running already')
+    return whenReady(this.disks[0].readStart(), (found) => this.startWith(found))
   }
 
   /** The process is killed, or the power fails. Connections break; the disk keeps what it had. */
   die(death: Death): Eventually<void> {
-    if (this.running === undefined) return undefined
+    if (!this.isRunning) return undefined
     this.stage.tell('broker', () => `dies: ${death}`)
-    for (const stream of this.streams) if (stream.watch.session === undefined) this.watch.ended(stream.watch)
-    this.watch.wills.crashed()
-    this.forget()
-    return this.disk.die(death)
+    this.watch.wills.crashed(() => true)
+    this.watch.restarted(() => true)
+    this.isRunning = false
+    this.isStopping = false
+    this.pipes.clear()
+    let last: Eventually<void> = undefined
+    for (const shard of this.shards) last = whenReady(last, () => (shard.isRunning ? shard.die(death) : undefined))
+    return last
+  }
+
+  /** One thread dies; the others go on. */
+  killShard(own: number): Eventually<void> {
+    const shard = this.shards[own]
+    if (!shard.isRunning || this.isStopping) return undefined
+    const isOfShard = (clientId: string): boolean => shardOf(clientId, this.shards.length) === own
+    this.stage.tell(shard.name, () => 'dies')
+    this.shardDiedAtMs = this.stage.nowMs
+    this.watch.wills.crashed(isOfShard)
+    this.watch.restarted(isOfShard)
+    // Sockets that it had accepted for others are gone with it.
+    for (const stream of this.streams) {
+      if (stream.acceptedBy === own && stream.shard !== shard) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
+    }
+    for (const [ends, pipe] of this.pipes) {
+      if (!ends.split(' ').includes(String(own))) continue
+      this.pipes.delete(ends)
+      if (ends.startsWith(`${own} `)) pipe.die()
+    }
+    return shard.die('kill')
+  }
+
+  /** The thread is started again on what it had stored. */
+  restartShard(own: number): Eventually<void> {
+    const shard = this.shards[own]
+    if (!this.isRunning || this.isStopping || shard.isRunning) return undefined
+    return whenReady(this.disks[own].readAgain(), (found) => {
+      if (!this.isRunning || this.isStopping || shard.isRunning) return
+      shard.start(found)
+      this.watch.wills.restarted((clientId) => shardOf(clientId, this.shards.length) === own)
+      for (const other of this.shards) if (other !== shard && other.isRunning) this.connect(shard, other)
+    })
   }
 
   /** Asks the broker to stop; it is gone once everybody has been told and everything is on disk. */
   stop(): void {
-    if (this.running === undefined || this.isStopping) return
+    if (!this.isRunning || this.isStopping) return
     this.stage.tell('broker', () => 'is asked to stop')
     this.isStopping = true
-    this.handle({ kind: 'shutdown' })
+    for (const shard of this.shards) if (shard.isRunning) shard.handle({ kind: 'shutdown' })
     // Who has not said anything yet is nobody to the broker: the shard sends it away.
-    for (const stream of this.streams) if (stream.connection.now.state === 'awaiting-connect') this.close(stream)
+    for (const stream of this.streams) {
+      if (stream.connection.now.state === 'awaiting-connect') (stream.shard ?? this.shards[0]).close(stream)
+    }
   }
 
   accept(network: NetworkTraits): Link | undefined {
-    if (this.running === undefined || this.isStopping) return undefined
+    if (!this.isRunning || this.isStopping) return undefined
+    const open = this.shards.filter((shard) => shard.isOpen)
+    if (open.length === 0) return undefined
+    const shard = open.length === 1 ? open[0] : this.stage.random.pick(open)
     const link = new Link(this.stage, network)
-    const stream = new BrokerStream(link, {
-      name: `stream-${++this.streamCount}`,
-      topics: this.topics,
-      maxPacketBytes: this.settings.maxPacketBytes,
-      maxTopicLevels: this.settings.maxTopicLevels,
-    })
+    const stream = new BrokerStream(link, `stream-${++this.streamCount}`, this.decoding(shard))
+    stream.acceptedBy = shard.place.own
+    stream.shard = shard
+    stream.begun = this.shards.length === 1 ? undefined : []
     link.attachBroker({
       arrived: (chunk) => this.arrived(stream, chunk),
-      ended: () => this.closed(stream),
-      drained: () => this.report(stream),
+      ended: () => this.ended(stream),
+      drained: () => stream.shard?.report(stream),
     })
     this.streams.add(stream)
-    this.handle({ kind: 'connection-opened', connection: stream.connection })
+    shard.streams.add(stream)
+    shard.handle({ kind: 'connection-opened', connection: stream.connection })
     return link
   }
 
+  /** For all shards, or for the one of the client that it is about. */
   handle(input: Input): void {
-    this.core.handle(input, this.nowMs)
-    this.drain()
-    this.turnEnd ??= this.stage.after(
-      this.traits.maxTurnMs === 0 ? 0 : this.stage.random.between(0, this.traits.maxTurnMs),
-      () => {
-        this.turnEnd = undefined
-        this.endTurn()
-      },
-    )
+    if (input.kind === 'command') {
+      const { command } = input
+      this.shards[shardOf(command.clientId, this.shards.length)].handle(input)
+      return
+    }
+    for (const shard of this.shards) if (shard.isRunning) shard.handle(input)
+  }
+
+  relay(stream: BrokerStream, { clientId }: ConnectPacket): void {
+    const from = stream.shard
+    const home = this.shards[shardOf(clientId, this.shards.length)]
+    stream.shard = undefined
+    from?.streams.delete(stream)
+    from?.handle({ kind: 'connection-closed', connection: stream.connection })
+    this.stage.tell(from?.name ?? 'broker', () => `relays ${stream.name} of ${clientId} to ${home.name}`)
+    const untilMs = this.stage.nowMs + relayPatienceMs
+    const arrive = (): void => {
+      if (stream.isClosed || !this.isRunning) return
+      if (home.isRunning && home.core.view.isReadyForClients && !this.isStopping) return this.settle(stream, home)
+      if (this.stage.nowMs < untilMs && !this.isStopping) return void this.stage.after(50, arrive)
+      stream.isClosed = true
+      this.streamEnded(stream)
+      stream.link.break({ clientAfterMs: 0, brokerAfterMs: undefined })
+    }
+    this.stage.after(this.traits.maxLinkMs === 0 ? 0 : this.stage.random.between(0, this.traits.maxLinkMs), arrive)
+  }
+
+  streamEnded(stream: BrokerStream): void {
+    this.streams.delete(stream)
+  }
+
+  turnEnded(): void {
+    if (this.isStopping) this.stopIfDone()
   }
 
   private startWith(found: StartRecords): void {
-    const identity = this.stage.random.word().toString(36)
-    this.topics = new TopicTable(1_024)
-    this.running = new BrokerCore(this.settings, { identity, topics: this.topics })
-    this.aheadMs = Math.max(this.traits.clockOffsetMs, recordedTimeMs(found.records) - this.stage.nowMs)
+    this.isRunning = true
     this.isStopping = false
-    this.watch.wills.restarted()
-    this.disk.attach({
-      committed: (batch) => this.committed(batch),
-      health: (isHealthy) => this.handle({ kind: 'storage-health', isHealthy }),
+    this.aheadMs = Math.max(this.traits.clockOffsetMs, recordedTimeMs(found.records) - this.stage.nowMs)
+    this.watch.wills.restarted(() => true)
+    for (const shard of this.shards) shard.start(found)
+    this.shards.forEach((shard, at) => {
+      for (const other of this.shards.slice(at + 1)) this.connect(shard, other)
     })
-    this.stage.tell('broker', () => `starts with ${found.records.length} records and ${found.queues.length} queues`)
-    this.handle({ kind: 'restore', records: found.records })
-    for (const queue of found.queues) this.handle({ kind: 'restore-queue', ...queue })
-    const half = Math.floor(found.bodies.length / 2)
-    this.handle({ kind: 'bodies-counted', counts: found.bodies.slice(0, half), isEnd: false })
-    this.handle({ kind: 'bodies-counted', counts: found.bodies.slice(half), isEnd: true })
   }
 
-  private forget(): void {
-    this.watch.restarted()
-    this.running = undefined
-    this.isStopping = false
-    this.stage.cancel(this.turnEnd)
-    this.stage.cancel(this.deadline)
-    this.turnEnd = undefined
-    this.deadline = undefined
-    this.reports.clear()
-    this.wanted = nothingWanted()
-    this.committedBatch = 0
-    this.waitingCloses.length = 0
-    for (const stream of this.streams) {
-      stream.isClosed = true
-      stream.link.break({ clientAfterMs: 0, brokerAfterMs: undefined })
-    }
-    this.streams.clear()
+  private connect(one: ShardHost, other: ShardHost): void {
+    const traits = { maxDelayMs: this.traits.maxLinkMs }
+    const [ofOne, ofOther] = openPipe(this.stage, traits)
+    const [first, second] = [one.place.own, other.place.own]
+    this.pipes.set(`${first} ${second}`, ofOne)
+    this.pipes.set(`${second} ${first}`, ofOther)
+    one.join(second, ofOne)
+    other.join(first, ofOther)
   }
 
   private arrived(stream: BrokerStream, chunk: Buffer): void {
     if (stream.isClosed || stream.isBroken) return
+    stream.begun?.push(chunk)
+    if (stream.shard === undefined) return
     stream.decoder.push(chunk)
-    this.readOn(stream)
+    stream.shard.readOn(stream)
   }
 
-  private readOn(stream: BrokerStream): void {
-    for (let packet = stream.next(); packet !== undefined; packet = stream.next()) {
-      if (packet instanceof ProtocolError) {
-        const error = packet
-        this.stage.tell('broker', () => `does not understand ${stream.name}: ${error.message}`)
-        this.handle({ kind: 'protocol-fault', connection: stream.connection, error })
-        return
-      }
-      if (packet.type === 'connect') stream.connection.version = packet.version
-      // What comes on a connection that is over for the broker has not come.
-      const { state } = stream.connection.now
-      if (state !== 'closing' && state !== 'closed') this.watch.cameIn(stream.watch, packet)
-      this.handle({ kind: 'packet', connection: stream.connection, packet })
-    }
-  }
-
-  private closed(stream: BrokerStream): void {
+  private ended(stream: BrokerStream): void {
+    if (stream.shard !== undefined) return stream.shard.closed(stream)
     if (stream.isClosed) return
     stream.isClosed = true
-    this.watch.ended(stream.watch)
-    this.streams.delete(stream)
+    this.streamEnded(stream)
     stream.link.toClient.end()
-    this.handle({ kind: 'connection-closed', connection: stream.connection })
   }
 
-  /** Tells the core, once in a while, how much this client has left unread. */
-  private report(stream: BrokerStream): void {
-    if (this.reports.has(stream) || this.running === undefined) return
-    this.reports.add(stream)
-    this.stage.after(0, () => {
-      if (!this.reports.delete(stream) || stream.isClosed || this.running === undefined) return
-      this.handle({ kind: 'unsent-bytes', connection: stream.connection, bytes: stream.link.toClient.unsentBytes })
-    })
+  /** The connection has come to the shard of its session, with all that its client has said so far. */
+  private settle(stream: BrokerStream, home: ShardHost): void {
+    const begun = stream.begun ?? []
+    stream.begun = undefined
+    stream.moveTo(this.decoding(home))
+    stream.shard = home
+    home.streams.add(stream)
+    home.handle({ kind: 'connection-opened', connection: stream.connection })
+    for (const chunk of begun) stream.decoder.push(chunk)
+    home.readOn(stream)
   }
 
-  /** What is sent is written into the streams at once, in the order in which the core made it; it leaves with the turn. */
-  private drain(): void {
-    const { core, wanted } = this
-    const outputs = core.takeOutputs()
-    for (const stream of this.writeSends(outputs.sends, false)) wanted.touched.add(stream)
-    this.events.push(...outputs.events)
-    wanted.questions.push(...outputs.questions)
-    wanted.readers.push(...outputs.readers)
-    for (const close of outputs.closes) {
-      const stream = close.connection.outlet as BrokerStream
-      this.watch.ended(stream.watch)
-      if (close.afterBatch <= this.committedBatch) stream.isFinished = true
-      wanted.closes.push(close)
-    }
-    core.clearOutputs()
-  }
-
-  private endTurn(): void {
-    const { touched, questions, closes, readers } = this.wanted
-    this.wanted = nothingWanted()
-    this.flush(touched)
-    for (const question of questions) this.answer(question)
-    for (const change of readers) this.setReader(change.connection.outlet as BrokerStream, change.isPaused)
-    for (const close of closes) this.closeAfter(close)
-    this.feedDisk()
-    this.planDeadline()
-    if (this.isStopping) this.stopIfDone()
-  }
-
-  private writeSends(sends: SendList, isAfterCommit: boolean): Set<BrokerStream> {
-    return writeSends(sends, this.watch, { nowMs: this.nowMs, isAfterCommit })
-  }
-
-  private flush(streams: Set<BrokerStream>): void {
-    for (const stream of streams) {
-      stream.flush()
-      this.report(stream)
-    }
-  }
-
-  private feedDisk(): void {
-    if (!this.disk.isFree) return
-    const batch = this.core.takeBatch()
-    if (batch === undefined) return
-    if (this.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
-    this.disk.commit(batch)
-  }
-
-  private committed(batch: Batch): void {
-    if (!this.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
-    this.committedBatch = batch.number
-    for (const close of this.waitingCloses.splice(0)) this.closeAfter(close)
-    this.handle({ kind: 'committed', batch: batch.number })
-  }
-
-  private planDeadline(): void {
-    const { core } = this
-    const atMs = core.view.hasMoreWork ? this.nowMs : core.nextDeadlineMs()
-    const delayMs = atMs - this.nowMs
-    this.stage.cancel(this.deadline)
-    this.deadline = undefined
-    if (delayMs === Infinity) return
-    this.deadline = this.stage.after(delayMs, () => {
-      this.deadline = undefined
-      this.handle({ kind: 'tick' })
-    })
-  }
-
-  private answer(question: Question): void {
-    const core = this.running
-    if (question.kind === 'may-connect') {
-      const { verdict, afterMs } = this.traits.verdict(question)
-      this.stage.after(afterMs, () => {
-        if (this.running === core) this.handle({ kind: 'connect-verdict', question: question.question, verdict })
-      })
-      return
-    }
-    if (question.kind !== 'load-queue') throw new Error(`nobody answers ${question.kind} in this world`)
-    this.disk.readQueue(question, ({ records, isEnd }) => {
-      if (this.running === core) this.handle({ kind: 'queue-loaded', question: question.question, records, isEnd })
-    })
-  }
-
-  private setReader(stream: BrokerStream, isPaused: boolean): void {
-    if (stream.isClosed) return
-    if (isPaused) stream.link.toBroker.pause()
-    // Not within this turn: between its sends and its batch nothing may be handled, or a later answer passes an earlier.
-    else this.stage.after(0, () => this.readAgain(stream))
-  }
-
-  /** What had been decoded half is read before the network gives more. */
-  private readAgain(stream: BrokerStream): void {
-    if (stream.isClosed) return
-    this.readOn(stream)
-    if (!stream.connection.isPaused) stream.link.toBroker.resume()
-  }
-
-  /** What is to be said before may still wait for the disk. */
-  private closeAfter(close: Close): void {
-    const stream = close.connection.outlet as BrokerStream
-    if (close.afterBatch <= this.committedBatch) this.close(stream)
-    else this.waitingCloses.push(close)
-  }
-
-  private close(stream: BrokerStream): void {
-    if (stream.isClosed || stream.isClosing) return
-    stream.isFinished = true
-    stream.isClosing = true
-    stream.link.toClient.end()
-    stream.link.toBroker.resume()
-    this.stage.after(closeTimeoutMs, () => {
-      if (!stream.isClosed) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
-    })
+  private decoding({ topics }: ShardHost): ConstructorParameters<typeof BrokerStream>[2] {
+    const { maxPacketBytes, maxTopicLevels } = this.settings
+    return { topics, maxPacketBytes, maxTopicLevels }
   }
 
   private stopIfDone(): void {
-    if (this.streams.size > 0 || !this.disk.isFree || this.turnEnd !== undefined) return
+    if (this.streams.size > 0 || !this.shards.every((shard) => shard.isIdle || !shard.isRunning)) return
     this.stage.tell('broker', () => 'has stopped')
-    this.forget()
-    void this.disk.die('kill')
+    this.isRunning = false
+    this.isStopping = false
+    this.pipes.clear()
+    this.watch.restarted(() => true)
+    for (const shard of this.shards) {
+      shard.forget()
+      void shard.disk.die('kill')
+    }
   }
 }
 

@@ -16,15 +16,29 @@ import {
 } from '../../src/protocol/index.ts'
 import { StreamWatch, type EdgeWatch } from './edge-watch.ts'
 import type { Link } from './network.ts'
+import type { ShardHost } from './shard-host.ts'
 
 const ackTypes = ['puback', 'puback', 'pubrec', 'pubrel', 'pubcomp'] as const
+
+/** What the shard that reads it allows. */
+export interface Decoding {
+  readonly topics: TopicTable
+  readonly maxPacketBytes: number
+  readonly maxTopicLevels: number
+}
 
 export class BrokerStream {
   readonly name: string
   readonly link: Link
-  readonly connection: Connection
+  connection: Connection
   readonly watch: StreamWatch
-  readonly decoder: PacketDecoder
+  decoder: PacketDecoder
+  /** Where it is handled; undefined while it is on its way from one shard to another. */
+  shard: ShardHost | undefined
+  /** Whose socket it is. */
+  acceptedBy: number
+  /** Of several shards: what has come before it is known whose connection it is. */
+  begun: Buffer[] | undefined
   /** The broker has been told that it is over. */
   isClosed: boolean
   /** The broker has said its last word: what it makes from here on does not leave. */
@@ -34,26 +48,26 @@ export class BrokerStream {
   isBroken: boolean
   private written: Buffer[]
 
-  constructor(
-    link: Link,
-    options: { name: string; topics: TopicTable; maxPacketBytes: number; maxTopicLevels: number },
-  ) {
-    this.name = options.name
+  constructor(link: Link, name: string, decoding: Decoding) {
+    this.name = name
     this.link = link
-    this.connection = new Connection(this, { name: 'tcp:default', isLoopback: true }, '127.0.0.1:50000')
-    this.watch = new StreamWatch(options.name)
-    this.decoder = new PacketDecoder({
-      role: 'server',
-      topics: options.topics,
-      maxPacketBytes: options.maxPacketBytes,
-      maxPropertyBytes: 32_768,
-      maxTopicLevels: options.maxTopicLevels,
-    })
+    this.connection = newConnection(this)
+    this.watch = new StreamWatch(name)
+    this.decoder = newDecoder(decoding)
+    this.shard = undefined
+    this.acceptedBy = 0
+    this.begun = undefined
     this.isClosed = false
     this.isFinished = false
     this.isClosing = false
     this.isBroken = false
     this.written = []
+  }
+
+  /** To another shard: nothing of it has been handled yet. */
+  moveTo(decoding: Decoding): void {
+    this.connection = newConnection(this)
+    this.decoder = newDecoder(decoding)
   }
 
   /** The next whole packet that the broker may be given, or what is wrong with the bytes. */
@@ -79,6 +93,14 @@ export class BrokerStream {
     this.written = []
     if (bytes !== undefined && !this.isClosed && !this.isClosing) this.link.toClient.send(bytes)
   }
+}
+
+function newConnection(stream: BrokerStream): Connection {
+  return new Connection(stream, { name: 'tcp:default', isLoopback: true }, '127.0.0.1:50000')
+}
+
+function newDecoder(decoding: Decoding): PacketDecoder {
+  return new PacketDecoder({ role: 'server', maxPropertyBytes: 32_768, ...decoding })
 }
 
 /** Turns a list of sendings into bytes at their streams, past the watch at the door. Gives the streams to flush. */

@@ -97,6 +97,11 @@ export class Disk {
     return whenReady(this.keeper.reopen(), () => this.keeper.readStart())
   }
 
+  /** For one user of several, whose disk goes on. */
+  readAgain(): Eventually<StartRecords> {
+    return this.keeper.readStart()
+  }
+
   /** Writes and syncs fail from now on until `mend`. */
   fail(): void {
     this.stage.tell('disk', () => 'begins to fail')
@@ -182,5 +187,38 @@ export class Disk {
     if (isHealthy === this.isHealthy) return
     this.isHealthy = isHealthy
     this.user?.health(isHealthy)
+  }
+}
+
+/** The disks of all shards, which are one: they fail together. */
+export class DiskGroup {
+  private readonly disks: readonly Disk[]
+
+  constructor(disks: readonly Disk[]) {
+    this.disks = disks
+  }
+
+  get isFree(): boolean {
+    return this.disks.every((disk) => disk.isFree)
+  }
+
+  set maxStepMs(ms: number) {
+    for (const disk of this.disks) disk.traits.maxStepMs = ms
+  }
+
+  fail(): void {
+    for (const disk of this.disks) disk.fail()
+  }
+
+  mend(): void {
+    for (const disk of this.disks) disk.mend()
+  }
+
+  hold(): void {
+    for (const disk of this.disks) disk.hold()
+  }
+
+  release(): void {
+    for (const disk of this.disks) disk.release()
   }
 }

@@ -96,9 +96,9 @@ export class EdgeWatch {
     this.limits = limits
   }
 
-  /** The broker is gone, whichever way: from now on it knows what its disk knows. */
-  restarted(): void {
-    for (const session of this.sessions.values()) session.restart(this.promised)
+  /** The broker is gone, or the shard of these clients: from now on it knows what its disk knows of them. */
+  restarted(isOfIt: (clientId: string) => boolean): void {
+    for (const [clientId, session] of this.sessions) if (isOfIt(clientId)) session.restart(this.promised)
   }
 
   cameIn(stream: StreamWatch, packet: Packet): void {

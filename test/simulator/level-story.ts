@@ -80,7 +80,7 @@ async function all<T>(source: AsyncIterable<T>): Promise<T[]> {
 
 export async function runStoryOnLevel(
   seed: number,
-  options: { profile?: StoryProfile | undefined; isTold?: boolean } = {},
+  options: { profile?: StoryProfile | undefined; isTold?: boolean; shards?: number } = {},
 ): Promise<StoryEnd> {
   const directory = await mkdtemp(join(tmpdir(), 'godwit-story-'))
   const keeper = new LevelKeeper(directory)

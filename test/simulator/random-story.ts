@@ -20,6 +20,8 @@ export interface StoryOptions {
   readonly keeper?: Keeper | undefined
   /** See `HostTraits`. */
   readonly promisesEarly?: boolean
+  /** 1 if not said. */
+  readonly shards?: number
 }
 
 /** So long after all trouble everything must be settled. */
@@ -41,6 +43,7 @@ export class RandomStory {
       isTold: options.isTold ?? false,
       settles: false,
       starts: false,
+      shards: options.shards ?? 1,
       ...(options.keeper === undefined ? {} : { keeper: options.keeper }),
       diskStepMs: roughDisk || restarts ? 20 : 0,
     })
@@ -93,6 +96,7 @@ export class RandomStory {
       awaitReleaseTimeoutMs: 3_600_000,
     }
     host.traits.maxTurnMs = profile.roughNetwork || profile.roughDisk ? 3 : 0
+    host.traits.maxLinkMs = profile.roughNetwork || profile.roughDisk ? 20 : 0
     if (profile.slowVerdicts) {
       host.traits.verdict = (question) => ({
         verdict:
@@ -108,7 +112,10 @@ export class RandomStory {
   private planActs(actor: Actor): void {
     const { client } = actor
     client.whenEnded = () => {
-      if (this.world.host.isRunning && !this.world.host.isStopping) checkAccusation(this.world, client)
+      const { host } = this.world
+      // Whose shard dies loses the connection without a word.
+      const wasOfDeadShard = host.shardDiedAtMs === this.world.stage.nowMs
+      if (host.isRunning && !host.isStopping && !wasOfDeadShard) checkAccusation(this.world, client)
     }
     const next = (): void => {
       if (this.hasCalmedDown) return
@@ -143,6 +150,9 @@ export class RandomStory {
   private planFaults(): void {
     const { profile, random } = this
     if (profile.restarts) this.planMany(random.between(1, 4), () => this.restartBroker())
+    if (profile.restarts && this.world.host.shards.length > 1) {
+      this.planMany(random.between(1, 5), () => this.restartShard())
+    }
     if (profile.roughDisk) this.planMany(random.between(0, 2), () => this.failDisk())
     if (profile.unruly) this.planMany(random.between(1, 8), () => sendUnruly(this.world, () => this.hasCalmedDown))
   }
@@ -168,6 +178,17 @@ export class RandomStory {
     })
   }
 
+  private restartShard(): Eventually<void> {
+    const { random, world } = this
+    const { host, stage } = world
+    if (!host.isRunning || host.isStopping || this.hasCalmedDown) return undefined
+    const own = random.between(0, host.shards.length - 1)
+    const awayMs = random.between(10, 3_000)
+    return whenReady(host.killShard(own), () => {
+      stage.after(awayMs, () => host.restartShard(own))
+    })
+  }
+
   private startWhenStopped(awayMs: number): void {
     const { host, stage } = this.world
     stage.after(awayMs, () => {
@@ -188,7 +209,7 @@ export class RandomStory {
     this.hasCalmedDown = true
     this.world.stage.tell('story', () => 'all trouble ends')
     this.world.disk.mend()
-    this.world.disk.traits.maxStepMs = 0
+    this.world.disk.maxStepMs = 0
     this.bringBack()
   }
 
@@ -204,7 +225,7 @@ export class RandomStory {
 
   private isQuiet(): boolean {
     const { world } = this
-    if (!world.host.isRunning || !world.disk.isFree) return false
+    if (!world.host.isRunning || !world.host.isOpen || !world.disk.isFree) return false
     return this.actors.every(({ client }) => {
       const view = world.view.client(client.id)
       return (
@@ -219,6 +240,7 @@ export class RandomStory {
 
   private checkQuiet(): void {
     const { world } = this
+    if (!world.host.isOpen) world.stage.fail('not all shards know of each other long after all trouble has ended')
     for (const { client } of this.actors) {
       const view = world.view.client(client.id)
       if (!client.isConnected) world.stage.fail(`${client.id} could not come back after all trouble had ended`)

@@ -1,5 +1,5 @@
-// npm run simulate -- --seeds 10000 [--from N] [--store memory|level] [--profile NAME]
-// npm run simulate -- --seed N [--profile NAME]     tells one story, line by line
+// npm run simulate -- --seeds 10000 [--from N] [--store memory|level] [--profile NAME] [--shards COUNT]
+// npm run simulate -- --seed N [--profile NAME] [--shards COUNT]     tells one story, line by line
 
 import { parseArgs } from 'node:util'
 import { profileNamed, profiles } from './profiles.ts'
@@ -12,24 +12,28 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     store: { type: 'string', default: 'memory' },
     profile: { type: 'string' },
+    shards: { type: 'string', default: '1' },
     help: { type: 'boolean', default: false },
   },
 })
 
 const profile = values.profile === undefined ? undefined : profileNamed(values.profile)
+const shards = Number(values.shards)
 const maxFaultsTold = 20
 
 if (values.help) {
-  console.log('npm run simulate -- --seeds COUNT [--from SEED] [--store memory|level] [--profile NAME]')
-  console.log('npm run simulate -- --seed SEED [--store memory|level] [--profile NAME]')
+  console.log(
+    'npm run simulate -- --seeds COUNT [--from SEED] [--store memory|level] [--profile NAME] [--shards COUNT]',
+  )
+  console.log('npm run simulate -- --seed SEED [--store memory|level] [--profile NAME] [--shards COUNT]')
   console.log(`profiles: ${profiles.map(({ name }) => name).join(', ')}`)
 } else if (values.seed === undefined) await runMany(Number(values.from), Number(values.seeds))
 else await tellOne(Number(values.seed))
 
 async function run(seed: number, isTold: boolean): Promise<StoryEnd> {
-  if (values.store === 'memory') return runStory(seed, { profile, isTold })
+  if (values.store === 'memory') return runStory(seed, { profile, isTold, shards })
   const { runStoryOnLevel } = await import('./level-story.ts')
-  return runStoryOnLevel(seed, { profile, isTold })
+  return runStoryOnLevel(seed, { profile, isTold, shards })
 }
 
 async function tellOne(seed: number): Promise<void> {

@@ -94,16 +94,16 @@ export class WillWatch {
     if (will !== undefined) this.becomesDue(will)
   }
 
-  /** The broker has died, with all connections. */
-  crashed(): void {
+  /** The broker has died, or the shard of these clients, with their connections. */
+  crashed(isOfIt: (clientId: string) => boolean): void {
     this.hasCrashed = true
-    for (const will of this.wills.values()) this.crashedWith(will)
+    for (const will of this.wills.values()) if (isOfIt(will.clientId)) this.crashedWith(will)
   }
 
   /** It lives again, and finds the wills of those who have not come back. */
-  restarted(): void {
+  restarted(isOfIt: (clientId: string) => boolean): void {
     for (const will of this.byClient.values()) {
-      if (will.state === 'due' && will.dueAtMs === Infinity) this.becomesDue(will)
+      if (isOfIt(will.clientId) && will.state === 'due' && will.dueAtMs === Infinity) this.becomesDue(will)
     }
   }
 

@@ -18,10 +18,11 @@ import {
 } from '../../src/core/index.ts'
 import type { ProtocolVersion } from '../../src/protocol/index.ts'
 import { BrokerHost, type HostTraits } from './broker-host.ts'
+import { combinedView, type WorldView } from './broker-view.ts'
 import type { PublishOptions, SubscribeOptions } from './client-session.ts'
 import type { ConnectOptions } from './client-options.ts'
 import { Client, type Surroundings } from './client.ts'
-import { Disk, type Death } from './disk.ts'
+import { Disk, DiskGroup, type Death } from './disk.ts'
 import { MemoryKeeper, type Keeper } from './keeper.ts'
 import { calmNetwork, type NetworkTraits } from './network.ts'
 import { Stage } from './stage.ts'
@@ -51,11 +52,15 @@ export interface WorldOptions {
   settles?: boolean
   /** False: no broker runs yet. */
   starts?: boolean
+  /** Of the broker; what `SIMULATED_SHARDS` says, or one, if not said. */
+  shards?: number
 }
+
+const shardsUnlessSaid = Number(process.env['SIMULATED_SHARDS'] ?? 1)
 
 export class World implements Surroundings {
   readonly stage: Stage
-  readonly disk: Disk
+  readonly disk: DiskGroup
   readonly host: BrokerHost
   readonly broker: { accept: BrokerHost['accept'] }
   readonly clients: Client[]
@@ -68,11 +73,16 @@ export class World implements Surroundings {
     this.options = options
     this.stage = new Stage(options.seed ?? 1, options.isTold ?? false)
     this.keeper = options.keeper ?? new MemoryKeeper()
-    this.disk = new Disk(this.stage, this.keeper, { maxStepMs: options.diskStepMs ?? 0 })
-    this.host = new BrokerHost(this.stage, this.disk, {
+    const disks = Array.from(
+      { length: options.shards ?? shardsUnlessSaid },
+      () => new Disk(this.stage, this.keeper, { maxStepMs: options.diskStepMs ?? 0 }),
+    )
+    this.disk = new DiskGroup(disks)
+    this.host = new BrokerHost(this.stage, disks, {
       settings: { ...defaultCoreSettings, ...options.settings },
       traits: {
         maxTurnMs: 0,
+        maxLinkMs: 0,
         clockOffsetMs: 0,
         promisesEarly: false,
         verdict: () => ({ verdict: { allowed: true }, afterMs: 0 }),
@@ -94,14 +104,14 @@ export class World implements Surroundings {
     return this.stage.story ?? []
   }
 
-  /** The broker itself. */
-  get core(): BrokerCore {
-    return this.host.core
+  /** The core where the session of this client is. */
+  coreOf(clientId: string): BrokerCore {
+    return this.host.coreOf(clientId)
   }
 
   /** What one may ask it about itself. */
-  get view(): BrokerCore['view'] {
-    return this.host.core.view
+  get view(): WorldView {
+    return combinedView(this.host.shards.map((shard) => shard.core.view))
   }
 
   /** What the broker told those who watch it, of one kind. */

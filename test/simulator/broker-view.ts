@@ -1,0 +1,54 @@
+// What a broker of several shards shows of itself: each question goes to the shard that knows, sums are of all.
+
+import { ownerOf, shardOf, type BrokerCore, type DropReason, type Message } from '../../src/core/index.ts'
+import type { Topic } from '../../src/protocol/index.ts'
+
+type CoreView = BrokerCore['view']
+
+export type WorldView = Pick<
+  CoreView,
+  | 'hasMoreWork'
+  | 'connections'
+  | 'sessions'
+  | 'retainedMessages'
+  | 'counts'
+  | 'client'
+  | 'clients'
+  | 'subscriptions'
+  | 'retained'
+>
+
+export function combinedView(views: readonly CoreView[]): WorldView {
+  const [first] = views
+  if (views.length === 1 && first !== undefined) return first
+  const sum = (of: (view: CoreView) => number): number => views.reduce((total, view) => total + of(view), 0)
+  return {
+    get hasMoreWork() {
+      return views.some((view) => view.hasMoreWork)
+    },
+    get connections() {
+      return sum((view) => view.connections)
+    },
+    get sessions() {
+      return sum((view) => view.sessions)
+    },
+    get retainedMessages() {
+      return sum((view) => view.retainedMessages)
+    },
+    get counts() {
+      const reasons = Object.keys(views[0].counts.dropped) as DropReason[]
+      const dropped = reasons.map((reason) => [reason, sum((view) => view.counts.dropped[reason])])
+      return {
+        publishesReceived: sum((view) => view.counts.publishesReceived),
+        publishesSent: sum((view) => view.counts.publishesSent),
+        dropped: Object.fromEntries(dropped) as Record<DropReason, number>,
+      }
+    },
+    client: (clientId: string) => views[shardOf(clientId, views.length)].client(clientId),
+    *clients() {
+      for (const view of views) yield* view.clients()
+    },
+    subscriptions: (clientId: string) => views[shardOf(clientId, views.length)].subscriptions(clientId),
+    retained: (topic: Topic): Message | undefined => views[ownerOf(topic.name, views.length)].retained(topic),
+  }
+}

@@ -1,0 +1,65 @@
+// The way between two shards: posts arrive in their order, each after a time of its own, and what a shard had posted
+// before it died still arrives. A post is a memory of its own, as a transfer makes it.
+
+import type { LinkPort } from '../../src/links/index.ts'
+import type { Stage } from './stage.ts'
+
+export interface PipeTraits {
+  /** How long a post may be on its way. */
+  maxDelayMs: number
+}
+
+const ignore = (): void => {}
+
+class PipeEnd implements LinkPort {
+  onPost: (post: ArrayBuffer) => void = ignore
+  onClose: () => void = ignore
+  readonly #send: (event: (to: PipeEnd) => void) => void
+  #isClosed = false
+
+  constructor(send: (event: (to: PipeEnd) => void) => void) {
+    this.#send = send
+  }
+
+  post(post: ArrayBuffer): void {
+    const [moved] = structuredClone([post], { transfer: [post] })
+    if (moved !== undefined) this.#send((to) => to.hear(moved))
+  }
+
+  close(): void {
+    this.#send((to) => to.end())
+  }
+
+  /** Its shard has died: nobody hears here any more, and the other end is told behind what was posted. */
+  die(): void {
+    this.#isClosed = true
+    this.close()
+  }
+
+  hear(post: ArrayBuffer): void {
+    if (!this.#isClosed) this.onPost(post)
+  }
+
+  end(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.onClose()
+  }
+}
+
+export type { PipeEnd }
+
+/** Both ends of a new way. */
+export function openPipe(stage: Stage, traits: PipeTraits): readonly [PipeEnd, PipeEnd] {
+  const way = (target: () => PipeEnd): ((event: (to: PipeEnd) => void) => void) => {
+    let lastAtMs = 0
+    return (event) => {
+      const delayMs = traits.maxDelayMs === 0 ? 0 : stage.random.between(0, traits.maxDelayMs)
+      lastAtMs = Math.max(lastAtMs, stage.nowMs + delayMs)
+      stage.after(lastAtMs - stage.nowMs, () => event(target()))
+    }
+  }
+  const one: PipeEnd = new PipeEnd(way(() => other))
+  const other: PipeEnd = new PipeEnd(way(() => one))
+  return [one, other]
+}

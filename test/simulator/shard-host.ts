@@ -1,0 +1,375 @@
+// Drives one core as a shard does, in the simulated world: feeds it what happens, carries out what it wants.
+//
+//   network, disk, clock, links --handle--> core --takeOutputs--> sends, questions, closes, readers --> network, disk
+//                                                --peerSends----> links
+//                                                --takeBatch----> disk --committed--> sendsAfterCommit
+
+import {
+  BrokerCore,
+  shardOf,
+  type Batch,
+  type BrokerEvent,
+  type Close,
+  type CoreSettings,
+  type Input,
+  type PeerMessage,
+  type Question,
+  type ReaderChange,
+  type SendList,
+  type ShardPlace,
+} from '../../src/core/index.ts'
+import { Link as PeerLink, type LinkOwner, type LinkPort } from '../../src/links/index.ts'
+import { ProtocolError, TopicTable, type ConnectPacket } from '../../src/protocol/index.ts'
+import type { HostTraits } from './broker-host.ts'
+import { writeSends, type BrokerStream } from './broker-stream.ts'
+import type { Death, Disk } from './disk.ts'
+import type { EdgeWatch } from './edge-watch.ts'
+import type { Eventually, StartRecords } from './keeper.ts'
+import type { PlannedEvent, Stage } from './stage.ts'
+
+/** What the core has put out in this turn so far. */
+interface Wanted {
+  readonly touched: Set<BrokerStream>
+  readonly questions: Question[]
+  readonly closes: Close[]
+  readonly readers: ReaderChange[]
+}
+
+const nothingWanted = (): Wanted => ({ touched: new Set(), questions: [], closes: [], readers: [] })
+
+/** A stream that does not close by itself is destroyed after so long. */
+const closeTimeoutMs = 5_000
+
+/** What the shards of one broker have in common. */
+export interface ShardSurroundings {
+  readonly stage: Stage
+  readonly watch: EdgeWatch
+  readonly events: BrokerEvent[]
+  readonly traits: HostTraits
+  readonly settings: CoreSettings
+  /** One clock for all shards. */
+  readonly nowMs: number
+  readonly isStopping: boolean
+  /** The session of this client is elsewhere: its connection goes there. */
+  relay(stream: BrokerStream, connect: ConnectPacket): void
+  streamEnded(stream: BrokerStream): void
+  turnEnded(): void
+}
+
+export class ShardHost {
+  readonly place: ShardPlace
+  readonly disk: Disk
+  readonly name: string
+  readonly streams: Set<BrokerStream>
+  topics: TopicTable
+  private readonly around: ShardSurroundings
+  private running: BrokerCore | undefined
+  private turnEnd: PlannedEvent | undefined
+  private deadline: PlannedEvent | undefined
+  private reports: Set<BrokerStream>
+  private wanted: Wanted
+  private committedBatch: number
+  private readonly waitingCloses: Close[]
+  private readonly links: Map<number, PeerLink>
+  private readonly dirtyLinks: Set<PeerLink>
+
+  constructor(around: ShardSurroundings, disk: Disk, place: ShardPlace) {
+    this.around = around
+    this.disk = disk
+    this.place = place
+    this.name = place.count === 1 ? 'broker' : `shard ${place.own}`
+    this.streams = new Set()
+    this.topics = new TopicTable(1_024)
+    this.running = undefined
+    this.turnEnd = undefined
+    this.deadline = undefined
+    this.reports = new Set()
+    this.wanted = nothingWanted()
+    this.committedBatch = 0
+    this.waitingCloses = []
+    this.links = new Map()
+    this.dirtyLinks = new Set()
+  }
+
+  get isRunning(): boolean {
+    return this.running !== undefined
+  }
+
+  /** Clients may come. */
+  get isOpen(): boolean {
+    return this.running !== undefined && this.running.view.isReadyForClients
+  }
+
+  /** Nothing of it is under way. */
+  get isIdle(): boolean {
+    return this.streams.size === 0 && this.disk.isFree && this.turnEnd === undefined
+  }
+
+  /** The core as it runs now. */
+  get core(): BrokerCore {
+    if (this.running === undefined) throw new Error(`${this.name} is not running: world.start() it first`)
+    return this.running
+  }
+
+  start(found: StartRecords): void {
+    const { around, place } = this
+    const identity = around.stage.random.word().toString(36)
+    this.topics = new TopicTable(1_024)
+    this.running = new BrokerCore(around.settings, { identity, topics: this.topics, place })
+    this.disk.attach({
+      committed: (batch) => this.committed(batch),
+      health: (isHealthy) => this.handle({ kind: 'storage-health', isHealthy }),
+    })
+    around.stage.tell(this.name, () => `starts with ${found.records.length} records and ${found.queues.length} queues`)
+    this.handle({ kind: 'restore', records: found.records })
+    for (const queue of found.queues) {
+      if (shardOf(queue.clientId, place.count) === place.own) this.handle({ kind: 'restore-queue', ...queue })
+    }
+    const bodies = found.bodies.filter(([id]) => id % place.count === place.own)
+    const half = Math.floor(bodies.length / 2)
+    this.handle({ kind: 'bodies-counted', counts: bodies.slice(0, half), isEnd: false })
+    this.handle({ kind: 'bodies-counted', counts: bodies.slice(half), isEnd: true })
+  }
+
+  /** A way to another shard, new. */
+  join(peer: number, port: LinkPort): void {
+    const core = this.running
+    const owner: LinkOwner = {
+      topics: this.topics,
+      notePeerMessage: (_, message) => this.hear(peer, message),
+      noteRelayed: () => {
+        throw new Error('connections are relayed by the world, not by its links')
+      },
+      noteCongested: (_, isCongested) => this.handle({ kind: 'peer-congested', peer, isCongested }),
+      noteInput: (link) => {
+        while (this.running === core && link.takeNext());
+      },
+      noteDirty: (link) => {
+        this.dirtyLinks.add(link)
+        this.planTurnEnd()
+      },
+      noteClosed: (link) => {
+        this.links.delete(peer)
+        this.dirtyLinks.delete(link)
+        this.around.stage.tell(this.name, () => `has lost shard ${peer}`)
+        this.handle({ kind: 'peer-left', peer })
+      },
+    }
+    this.links.set(peer, new PeerLink(peer, port, owner))
+    this.handle({ kind: 'peer-joined', peer })
+  }
+
+  /** The thread is gone, with all that it had not stored. Its streams break. */
+  die(death: Death): Eventually<void> {
+    for (const stream of this.streams) {
+      if (stream.watch.session === undefined) this.around.watch.ended(stream.watch)
+    }
+    this.forget()
+    return this.disk.die(death)
+  }
+
+  handle(input: Input): void {
+    this.core.handle(input, this.around.nowMs)
+    this.drain()
+    this.planTurnEnd()
+  }
+
+  readOn(stream: BrokerStream): void {
+    const { stage, watch } = this.around
+    for (let packet = stream.next(); packet !== undefined; packet = stream.next()) {
+      if (packet instanceof ProtocolError) {
+        const error = packet
+        stage.tell(this.name, () => `does not understand ${stream.name}: ${error.message}`)
+        this.handle({ kind: 'protocol-fault', connection: stream.connection, error })
+        return
+      }
+      if (packet.type === 'connect' && this.isOfAnother(stream, packet)) return this.around.relay(stream, packet)
+      stream.begun = undefined
+      if (packet.type === 'connect') stream.connection.version = packet.version
+      // What comes on a connection that is over for the broker has not come.
+      const { state } = stream.connection.now
+      if (state !== 'closing' && state !== 'closed') watch.cameIn(stream.watch, packet)
+      this.handle({ kind: 'packet', connection: stream.connection, packet })
+    }
+  }
+
+  closed(stream: BrokerStream): void {
+    if (stream.isClosed) return
+    stream.isClosed = true
+    this.around.watch.ended(stream.watch)
+    this.streams.delete(stream)
+    this.around.streamEnded(stream)
+    stream.link.toClient.end()
+    this.handle({ kind: 'connection-closed', connection: stream.connection })
+  }
+
+  /** Tells the core, once in a while, how much this client has left unread. */
+  report(stream: BrokerStream): void {
+    if (this.reports.has(stream) || this.running === undefined) return
+    this.reports.add(stream)
+    this.around.stage.after(0, () => {
+      if (!this.reports.delete(stream) || stream.isClosed || this.running === undefined) return
+      this.handle({ kind: 'unsent-bytes', connection: stream.connection, bytes: stream.link.toClient.unsentBytes })
+    })
+  }
+
+  close(stream: BrokerStream): void {
+    if (stream.isClosed || stream.isClosing) return
+    stream.isFinished = true
+    stream.isClosing = true
+    stream.link.toClient.end()
+    stream.link.toBroker.resume()
+    this.around.stage.after(closeTimeoutMs, () => {
+      if (!stream.isClosed) stream.link.break({ clientAfterMs: 0, brokerAfterMs: 0 })
+    })
+  }
+
+  forget(): void {
+    const { stage } = this.around
+    this.running = undefined
+    stage.cancel(this.turnEnd)
+    stage.cancel(this.deadline)
+    this.turnEnd = undefined
+    this.deadline = undefined
+    this.reports.clear()
+    this.wanted = nothingWanted()
+    this.committedBatch = 0
+    this.waitingCloses.length = 0
+    this.links.clear()
+    this.dirtyLinks.clear()
+    for (const stream of this.streams) {
+      stream.isClosed = true
+      this.around.streamEnded(stream)
+      stream.link.break({ clientAfterMs: 0, brokerAfterMs: undefined })
+    }
+    this.streams.clear()
+  }
+
+  private hear(peer: number, message: PeerMessage): void {
+    this.around.stage.tell(this.name, () => `hears ${message.kind} from shard ${peer}`)
+    this.handle({ kind: 'peer-message', peer, message })
+  }
+
+  private isOfAnother(stream: BrokerStream, { clientId }: ConnectPacket): boolean {
+    const { own, count } = this.place
+    return stream.begun !== undefined && count > 1 && clientId !== '' && shardOf(clientId, count) !== own
+  }
+
+  private planTurnEnd(): void {
+    const { stage, traits } = this.around
+    const delayMs = traits.maxTurnMs === 0 ? 0 : undefined
+    this.turnEnd ??= stage.after(delayMs ?? stage.random.between(0, traits.maxTurnMs), () => {
+      this.turnEnd = undefined
+      this.endTurn()
+    })
+  }
+
+  /** What is sent is written into the streams at once, in the order in which the core made it; it leaves with the turn. */
+  private drain(): void {
+    const { core, wanted } = this
+    const outputs = core.takeOutputs()
+    for (const stream of this.writeSends(outputs.sends, false)) wanted.touched.add(stream)
+    for (const { to, message } of outputs.peerSends) this.links.get(to)?.send(message)
+    if (outputs.peerSends.length > 0) for (const link of this.links.values()) link.settle()
+    this.around.events.push(...outputs.events)
+    wanted.questions.push(...outputs.questions)
+    wanted.readers.push(...outputs.readers)
+    for (const close of outputs.closes) {
+      const stream = close.connection.outlet as BrokerStream
+      this.around.watch.ended(stream.watch)
+      if (close.afterBatch <= this.committedBatch) stream.isFinished = true
+      wanted.closes.push(close)
+    }
+    core.clearOutputs()
+  }
+
+  private endTurn(): void {
+    const { touched, questions, closes, readers } = this.wanted
+    this.wanted = nothingWanted()
+    this.flush(touched)
+    for (const question of questions) this.answer(question)
+    for (const change of readers) this.setReader(change.connection.outlet as BrokerStream, change.isPaused)
+    for (const close of closes) this.closeAfter(close)
+    this.feedDisk()
+    for (const link of this.dirtyLinks) link.flush()
+    this.dirtyLinks.clear()
+    this.planDeadline()
+    this.around.turnEnded()
+  }
+
+  private writeSends(sends: SendList, isAfterCommit: boolean): Set<BrokerStream> {
+    return writeSends(sends, this.around.watch, { nowMs: this.around.nowMs, isAfterCommit })
+  }
+
+  private flush(streams: Set<BrokerStream>): void {
+    for (const stream of streams) {
+      stream.flush()
+      this.report(stream)
+    }
+  }
+
+  private feedDisk(): void {
+    if (!this.disk.isFree) return
+    const batch = this.core.takeBatch()
+    if (batch === undefined) return
+    if (this.around.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
+    this.disk.commit(batch)
+  }
+
+  private committed(batch: Batch): void {
+    if (!this.around.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
+    this.committedBatch = batch.number
+    for (const close of this.waitingCloses.splice(0)) this.closeAfter(close)
+    this.handle({ kind: 'committed', batch: batch.number })
+  }
+
+  private planDeadline(): void {
+    const { core } = this
+    const { stage, nowMs } = this.around
+    const atMs = core.view.hasMoreWork ? nowMs : core.nextDeadlineMs()
+    const delayMs = atMs - nowMs
+    stage.cancel(this.deadline)
+    this.deadline = undefined
+    if (delayMs === Infinity) return
+    this.deadline = stage.after(delayMs, () => {
+      this.deadline = undefined
+      this.handle({ kind: 'tick' })
+    })
+  }
+
+  private answer(question: Question): void {
+    const core = this.running
+    if (question.kind === 'may-connect') {
+      const { verdict, afterMs } = this.around.traits.verdict(question)
+      this.around.stage.after(afterMs, () => {
+        if (this.running === core) this.handle({ kind: 'connect-verdict', question: question.question, verdict })
+      })
+      return
+    }
+    if (question.kind !== 'load-queue') throw new Error(`nobody answers ${question.kind} in this world`)
+    this.disk.readQueue(question, ({ records, isEnd }) => {
+      if (this.running === core) this.handle({ kind: 'queue-loaded', question: question.question, records, isEnd })
+    })
+  }
+
+  private setReader(stream: BrokerStream, isPaused: boolean): void {
+    if (stream.isClosed) return
+    if (isPaused) stream.link.toBroker.pause()
+    // Not within this turn: between its sends and its batch nothing may be handled, or a later answer passes an earlier.
+    else this.around.stage.after(0, () => this.readAgain(stream))
+  }
+
+  /** What had been decoded half is read before the network gives more. */
+  private readAgain(stream: BrokerStream): void {
+    if (stream.isClosed) return
+    this.readOn(stream)
+    if (!stream.connection.isPaused) stream.link.toBroker.resume()
+  }
+
+  /** What is to be said before may still wait for the disk. */
+  private closeAfter(close: Close): void {
+    const stream = close.connection.outlet as BrokerStream
+    if (close.afterBatch <= this.committedBatch) this.close(stream)
+    else this.waitingCloses.push(close)
+  }
+}
