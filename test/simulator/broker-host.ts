@@ -109,6 +109,7 @@ export class BrokerHost implements ShardSurroundings {
     this.isRunning = false
     this.isStopping = false
     this.pipes.clear()
+    for (const stream of this.streams) if (stream.shard === undefined) this.lose(stream)
     let last: Eventually<void> = undefined
     for (const shard of this.shards) last = whenReady(last, () => (shard.isRunning ? shard.die(death) : undefined))
     return last
@@ -202,9 +203,7 @@ export class BrokerHost implements ShardSurroundings {
       if (stream.isClosed || !this.isRunning) return
       if (home.isRunning && home.core.view.isReadyForClients && !this.isStopping) return this.settle(stream, home)
       if (this.stage.nowMs < untilMs && !this.isStopping) return void this.stage.after(50, arrive)
-      stream.isClosed = true
-      this.streamEnded(stream)
-      stream.link.break({ clientAfterMs: 0, brokerAfterMs: undefined })
+      this.lose(stream)
     }
     this.stage.after(this.traits.maxLinkMs === 0 ? 0 : this.stage.random.between(0, this.traits.maxLinkMs), arrive)
   }
@@ -244,6 +243,13 @@ export class BrokerHost implements ShardSurroundings {
     if (stream.shard === undefined) return
     stream.decoder.push(chunk)
     stream.shard.readOn(stream)
+  }
+
+  /** On its way from one shard to another. */
+  private lose(stream: BrokerStream): void {
+    stream.isClosed = true
+    this.streamEnded(stream)
+    stream.link.break({ clientAfterMs: 0, brokerAfterMs: undefined })
   }
 
   private ended(stream: BrokerStream): void {
