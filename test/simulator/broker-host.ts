@@ -250,6 +250,8 @@ export class BrokerHost implements ShardSurroundings {
     stream.isClosed = true
     this.streamEnded(stream)
     stream.link.break({ clientAfterMs: 0, brokerAfterMs: undefined })
+    // No shard has a turn for it, and it may have been the last that the stop waited for.
+    this.stage.after(0, () => this.turnEnded())
   }
 
   private ended(stream: BrokerStream): void {
