@@ -148,6 +148,8 @@ export class ShardHost {
         this.dirtyLinks.add(link)
         this.planTurnEnd()
       },
+      // The world stops all shards in one moment.
+      noteFarewell: () => undefined,
       noteClosed: (link) => {
         this.links.delete(peer)
         this.dirtyLinks.delete(link)
