@@ -5,16 +5,19 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { AccessSettings } from '../access/index.ts'
 import { formatFault, type GodwitConfig, type Warning } from '../config/index.ts'
-import { type ShardStart, shardEntry } from '../shard/index.ts'
-import { createCounterTable, createLogger, type Logger } from '../telemetry/index.ts'
+import { clockBaseMs, readClock, shardEntry } from '../shard/index.ts'
+import { StorageFailure } from '../storage/index.ts'
+import { createLogger, type Logger } from '../telemetry/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
 import { settleAccessSecret } from './access-secret.ts'
 import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
-import { memoryBytes, roomForConnections } from './machine-limits.ts'
 import { settleNodeName } from './node-name.ts'
-import { defaultRestartPolicy, type RestartPolicy, WatchedShard } from './watched-shard.ts'
+import { type NodeStore, openNodeStore } from './node-store.ts'
+import { ShardCrew } from './shard-crew.ts'
+import { planShards, shardsOf } from './shard-plan.ts'
+import { defaultRestartPolicy, type RestartPolicy } from './watched-shard.ts'
 
 export interface NodeOptions {
   readonly config: GodwitConfig
@@ -46,8 +49,6 @@ export type NodeStart = { readonly node: RunningNode } | { readonly problem: str
 
 /** Of the ten seconds that a stop may take, so much is for the shards. */
 const defaultShardStopMs = 8_000
-/** This issue's engine: one shard whatever `node.shards` says. More of them need links between them. */
-const shardsThatRun = 1
 
 /** Starts the node. A problem is a sentence for the operator; then nothing is left running. */
 export async function startNode(options: NodeOptions): Promise<NodeStart> {
@@ -95,7 +96,7 @@ async function startOnLog(
   const admission = accessSettingsOf(config, await settleAccessSecret(ground.directory))
   if ('problem' in admission) return admission
   const resolved = await resolveListeners(config)
-  return 'problem' in resolved ? resolved : startShards(options, { ...ground, name, ...admission, ...resolved })
+  return 'problem' in resolved ? resolved : startOnStore(options, { ...ground, name, ...admission, ...resolved })
 }
 
 type Logging = { readonly log: Logger } | { readonly problem: string }
@@ -122,59 +123,43 @@ interface Foundation {
   readonly listeners: readonly ListenerAddress[]
 }
 
-async function startShards(options: NodeOptions, foundation: Foundation): Promise<NodeStart> {
+async function startOnStore(options: NodeOptions, foundation: Foundation): Promise<NodeStart> {
   const { config } = options
-  const { log, listeners, directory } = foundation
-  if ((config.node.shards ?? 1) > shardsThatRun) {
-    log.warn('one shard runs: several come with a later version', { 'node.shards': config.node.shards })
+  const { directory, log } = foundation
+  try {
+    const store = await openNodeStore({ dataDirectory: directory, shards: shardsOf(config), ...config.storage, log })
+    return await startShards(options, foundation, store)
+  } catch (error) {
+    if (!(error instanceof StorageFailure)) throw error
+    return { problem: error.message }
   }
-  const counters = createCounterTable(shardsThatRun)
-  const plans = await planShards(config, foundation, counters)
+}
+
+async function startShards(options: NodeOptions, foundation: Foundation, store: NodeStore): Promise<NodeStart> {
+  const { config } = options
+  const { log, listeners, directory, name, access } = foundation
+  const clock = clockBaseMs(await readClock(store.own))
+  const { starts, counters, maxHeapMb } = await planShards({ config, directory, listeners, access, clockBaseMs: clock })
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
-  const shards = plans.map((start) => watchShard(options, start, log, giveUp))
-  const outcomes = await Promise.all(shards.map((shard) => shard.start()))
-  const failed = outcomes.find((outcome) => !outcome.ready)
+  const crew = new ShardCrew({
+    entry: options.shardEntry ?? shardEntry,
+    starts,
+    keeper: store.keeper,
+    log,
+    restarts: options.restarts ?? defaultRestartPolicy,
+    maxHeapMb,
+    onGivenUp: giveUp,
+  })
+  const outcome = await crew.start()
   const stop = async (): Promise<void> => {
-    await Promise.all(shards.map((shard) => shard.stop(options.shardStopMs ?? defaultShardStopMs)))
+    await crew.stop(options.shardStopMs ?? defaultShardStopMs)
+    await store.close()
     await foundation.lock.release()
     await log.close()
   }
-  if (failed !== undefined && !failed.ready) {
+  if (!outcome.ready) {
     await stop()
-    return { problem: failed.message }
+    return { problem: outcome.message }
   }
-  return { node: { name: foundation.name, dataDirectory: directory, listeners, log, counters, broken, stop } }
-}
-
-function watchShard(options: NodeOptions, start: ShardStart, log: Logger, giveUp: (why: string) => void): WatchedShard {
-  return new WatchedShard({
-    entry: options.shardEntry ?? shardEntry,
-    start,
-    log,
-    restarts: options.restarts ?? defaultRestartPolicy,
-    maxHeapMb: Math.max(512, Math.floor((memoryBytes() * 0.75) / shardsThatRun / 1_048_576)),
-    onGivenUp: giveUp,
-  })
-}
-
-async function planShards(
-  config: GodwitConfig,
-  { directory, access, listeners }: Foundation,
-  counters: SharedArrayBuffer,
-): Promise<ShardStart[]> {
-  const room = Math.min(config.limits.maxConnections ?? Number.POSITIVE_INFINITY, await roomForConnections())
-  const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
-  return Array.from({ length: shardsThatRun }, (_, shardNumber) => ({
-    shardNumber,
-    dataDirectory: directory,
-    listeners: listeners.map((listener) => ({ ...listener, sharesPort: shardsThatRun > 1 })),
-    core: config.core,
-    storage: config.storage,
-    access,
-    maxPropertyBytes: config.maxPropertyBytes,
-    maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shardsThatRun),
-    maxConnections: Math.floor(room / shardsThatRun),
-    counters,
-    logLevel: config.log.level,
-  }))
+  return { node: { name, dataDirectory: directory, listeners, log, counters, broken, stop } }
 }

@@ -4,9 +4,10 @@
 //      |                   |                 |
 //      '-------------- stop -----------------'--> stopping --> stopped
 
-import { Worker } from 'node:worker_threads'
+import { type Transferable, Worker } from 'node:worker_threads'
 import { counterCells, Counters, type Logger } from '../telemetry/index.ts'
-import type { NodeToShard, ShardStart, ShardToNode } from '../shard/index.ts'
+import type { NodeToShard, ShardLink, ShardStart, ShardToNode } from '../shard/index.ts'
+import type { KeptSeat, StoreKeeper } from '../storage/index.ts'
 
 export interface RestartPolicy {
   /** Before the first restart; doubled for each further one. */
@@ -28,12 +29,17 @@ export const defaultRestartPolicy: RestartPolicy = {
 export interface WatchedShardOptions {
   readonly entry: URL
   readonly start: ShardStart
+  /** Lets it have the store that all shards share. */
+  readonly keeper: StoreKeeper
   readonly log: Logger
   readonly restarts: RestartPolicy
   /** Of the thread's own heap, in MiB. */
   readonly maxHeapMb: number
   /** It died `maxDeathsInARow` times: it is not started again. */
   onGivenUp(message: string): void
+  /** Ports to its siblings, for a thread that begins. */
+  links(): readonly ShardLink[]
+  onThreadEnd(): void
 }
 
 export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
@@ -46,6 +52,11 @@ export class WatchedShard {
   readonly #counters: Counters
   #state: 'starting' | 'running' | 'waiting' | 'stopping' | 'stopped'
   #worker: Worker | undefined
+  #seat: KeptSeat | undefined
+  /** With what its next thread is started. */
+  #start: ShardStart
+  /** Who waits until it has taken a change, by the number of that. */
+  readonly #changes: Map<number, () => void>
   #deathsInARow: number
   #startedAtMs: number
   /** What it said about its own end, for the log. */
@@ -61,6 +72,9 @@ export class WatchedShard {
     this.#counters = new Counters(options.start.counters, options.start.shardNumber)
     this.#state = 'starting'
     this.#worker = undefined
+    this.#seat = undefined
+    this.#start = options.start
+    this.#changes = new Map()
     this.#deathsInARow = 0
     this.#startedAtMs = 0
     this.#lastWords = undefined
@@ -78,8 +92,23 @@ export class WatchedShard {
     })
   }
 
-  send(message: NodeToShard): void {
-    this.#worker?.postMessage(message)
+  get hasThread(): boolean {
+    return this.#worker !== undefined
+  }
+
+  /** Lost where it has no thread. */
+  send(message: NodeToShard, transfer: readonly Transferable[] = []): void {
+    this.#worker?.postMessage(message, transfer)
+  }
+
+  /** Resolves when the shard has taken the change, or when its thread is gone: the next one starts with it. */
+  change(number: number, message: NodeToShard, alters: Partial<ShardStart>): Promise<void> {
+    this.#start = { ...this.#start, ...alters }
+    if (this.#worker === undefined) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#changes.set(number, resolve)
+      this.send(message)
+    })
   }
 
   /** Asks the shard to tell its clients and to close its store; ends the thread when it has, or after `deadlineMs`. */
@@ -111,12 +140,15 @@ export class WatchedShard {
     this.#isOurMistake = false
     this.#startedAtMs = performance.now()
     this.#counters.clearGauges()
+    const links = this.#options.links()
     const worker = new Worker(this.#options.entry, {
-      name: `shard ${this.#options.start.shardNumber}`,
-      workerData: this.#options.start,
+      name: `shard ${this.#start.shardNumber}`,
+      workerData: { ...this.#start, links },
+      transferList: links.map(({ port }) => port),
       resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb, maxOldGenerationSizeMb: this.#options.maxHeapMb },
     })
     this.#worker = worker
+    this.#seat = this.#options.keeper.seat((notice) => worker.postMessage({ kind: 'store', notice }))
     worker.on('message', (message: ShardToNode) => this.#hear(message))
     worker.on('error', (error) => {
       this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -139,6 +171,12 @@ export class WatchedShard {
         return
       case 'alarm':
         return this.#options.log.error('alarm', { name: message.name, message: message.message })
+      case 'store':
+        return this.#seat?.note(message.request)
+      case 'changed':
+        this.#changes.get(message.change)?.()
+        this.#changes.delete(message.change)
+        return
       case 'stopped':
         return this.#settleStop?.()
       default:
@@ -157,6 +195,10 @@ export class WatchedShard {
 
   #threadEnded(): void {
     this.#worker = undefined
+    this.#seat?.gone()
+    this.#options.onThreadEnd()
+    for (const settle of this.#changes.values()) settle()
+    this.#changes.clear()
     this.#settleStop?.()
     const lastWords = this.#lastWords ?? 'its thread ended without a word'
     if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, lastWords)

@@ -3,3 +3,5 @@
 
 export type * from './messages.ts'
 export { shardEntry } from './entry.ts'
+export { clockBaseMs } from './clock.ts'
+export { readClock } from './restore.ts'

@@ -3,6 +3,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { AccessSettings } from '../access/index.ts'
 import type { CoreSettings, ListenerTraits, PeerNumber } from '../core/index.ts'
+import type { SeatNotice, SeatRequest } from '../storage/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 
 /** One listener of the node. Every shard opens it for itself; the kernel deals out the connections. */
@@ -39,6 +40,8 @@ export interface ShardStart {
   readonly dataDirectory: string
   readonly listeners: readonly ShardListener[]
   readonly core: CoreSettings
+  /** What is to be added to the monotonic time of the system, the same in all threads: made by `clockBaseMs`. */
+  readonly clockBaseMs: number
   readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
   readonly access: AccessSettings
   /** mqtt.property_size in bytes: the whole property section of one packet. */
@@ -60,12 +63,24 @@ export type ShardToNode =
   | { readonly kind: 'log'; readonly level: LogLevel; readonly event: string; readonly fields: LogFields | undefined }
   /** Something that the operator must know of. */
   | { readonly kind: 'alarm'; readonly name: string; readonly message: string }
+  /** To the keeper of the store that all shards share. */
+  | { readonly kind: 'store'; readonly request: SeatRequest }
+  /** A change that the node has sent holds from now on. */
+  | { readonly kind: 'changed'; readonly change: number }
   /** Clients are told, the store is closed: the thread may end. */
   | { readonly kind: 'stopped' }
 
 export type NodeToShard =
   | { readonly kind: 'stop' }
-  | { readonly kind: 'settings'; readonly core: CoreSettings; readonly access: AccessSettings }
+  /** From the keeper of the store. */
+  | { readonly kind: 'store'; readonly notice: SeatNotice }
+  /** From the next turn on. Answered by `changed`. */
+  | {
+      readonly kind: 'settings'
+      readonly change: number
+      readonly core: CoreSettings
+      readonly access: AccessSettings
+    }
   /**
    * A shard has been started anew: a link in place of the one that broke with it. A port closes by itself when the
    * thread at its other end is gone, so nobody has to say that a link is over.

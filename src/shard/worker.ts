@@ -3,12 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { openLevelStore } from '../storage/index.ts'
+import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
 import { Counters, ForwardingLog } from '../telemetry/index.ts'
 import { ConnectionBudget, listenTcp, type Listener } from '../transports/index.ts'
 import { Clock } from './clock.ts'
 import type { NodeToShard, ShardListener, ShardStart, ShardToNode } from './messages.ts'
-import { readClock, restoreBroker } from './restore.ts'
+import { restoreBroker } from './restore.ts'
 import { Shard } from './shard.ts'
 
 /** Streams that do not end by themselves when the broker stops are cut off after this. */
@@ -31,23 +31,38 @@ await run().catch((error: unknown) => {
 async function run(): Promise<void> {
   let shard: Shard | undefined
   counters.clearGauges()
+  const seat = new StoreSeat((request) => post({ kind: 'store', request }))
+  const early: NodeToShard[] = []
+  let hear = (message: NodeToShard): void => void early.push(message)
+  parentPort?.on('message', (message: NodeToShard) => {
+    if (message.kind === 'store') seat.note(message.notice)
+    else hear(message)
+  })
   const store = await openLevelStore({
     directory: join(start.dataDirectory, 'store'),
     sync: start.storage.sync,
     syncIntervalMs: start.storage.syncIntervalMs,
     onAlarm: ({ alarm, text }) => post({ kind: 'alarm', name: alarm, message: text }),
     onReleased: (bodyIds) => shard?.input({ kind: 'bodies-released', bodyIds }),
+    place: { own: start.shardNumber, count: start.shards ?? 1 },
+    seat,
   })
-  const clock = new Clock(await readClock(store))
+  const clock = new Clock(start.clockBaseMs)
   const identity = randomBytes(identityBytes).toString('hex')
-  shard = new Shard({ start, store, clock, counters, log, identity, alarm, fail })
-  await restoreBroker(store, shard.core, clock.nowMs())
-  shard.input({ kind: 'tick' })
-  await listen(shard)
-  parentPort?.on('message', (message: NodeToShard) => {
-    if (message.kind === 'settings') shard.changeSettings(message.core, message.access)
-    else if (message.kind === 'stop') stop(shard, store).catch(fail)
-  })
+  const running = new Shard({ start, store, clock, counters, log, identity, alarm, fail })
+  shard = running
+  await restoreBroker(store, running.core, clock.nowMs())
+  running.input({ kind: 'tick' })
+  await listen(running)
+  hear = (message) => obey(message, running, store)
+  for (const message of early) hear(message)
+}
+
+function obey(message: NodeToShard, shard: Shard, store: Store): void {
+  if (message.kind === 'settings') {
+    shard.changeSettings(message.core, message.access)
+    post({ kind: 'changed', change: message.change })
+  } else if (message.kind === 'stop') stop(shard, store).catch(fail)
 }
 
 async function listen(shard: Shard): Promise<void> {
@@ -75,7 +90,7 @@ function listenOn(shard: Shard, listener: ShardListener, budget: ConnectionBudge
   })
 }
 
-async function stop(shard: Shard, store: { close(): Promise<void> }): Promise<void> {
+async function stop(shard: Shard, store: Store): Promise<void> {
   await Promise.all(listeners.map((listener) => listener.close()))
   await shard.stop(stopPatienceMs)
   await store.close()

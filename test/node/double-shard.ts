@@ -1,21 +1,34 @@
 // Plays a shard for the tests of the node: it serves nobody and behaves as the file `behaviour` in its data directory
-// says. Each life of it leaves a line in `lives`.
+// says, which may name the one shard that is meant. Each life of it leaves a line in `lives`. It greets every sibling
+// through each link that it is given, and logs the greetings that it gets.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { NodeToShard, ShardStart, ShardToNode } from '../../src/shard/index.ts'
+import type { NodeToShard, ShardLink, ShardStart, ShardToNode } from '../../src/shard/index.ts'
 import { counterCells, Counters } from '../../src/telemetry/index.ts'
 
 const start = workerData as ShardStart
 const port = parentPort!
 const tell = (message: ShardToNode): void => port.postMessage(message)
+const own = start.shardNumber
 
-appendFileSync(join(start.dataDirectory, 'lives'), `${JSON.stringify(start.listeners)}\n`)
-const lives = readFileSync(join(start.dataDirectory, 'lives'), 'utf8').trim().split('\n').length
+const line = {
+  shard: own,
+  shards: start.shards,
+  peers: (start.links ?? []).map(({ peer }) => peer).toSorted((a, b) => a - b),
+  listeners: start.listeners,
+}
+appendFileSync(join(start.dataDirectory, 'lives'), `${JSON.stringify(line)}\n`)
+const lives = readFileSync(join(start.dataDirectory, 'lives'), 'utf8')
+  .trim()
+  .split('\n')
+  .filter((life) => (JSON.parse(life) as { shard: number }).shard === own).length
 const behaviourFile = join(start.dataDirectory, 'behaviour')
-const behaviour = existsSync(behaviourFile) ? readFileSync(behaviourFile, 'utf8') : 'obeys'
-new Counters(start.counters, start.shardNumber).add(counterCells.connectionsOpen, 1)
+const told = existsSync(behaviourFile) ? readFileSync(behaviourFile, 'utf8') : 'obeys'
+const [, meant, ofThatOne] = /^shard (\d+) (.*)$/.exec(told) ?? [undefined, String(own), told]
+const behaviour = Number(meant) === own ? ofThatOne : 'obeys'
+new Counters(start.counters, own).add(counterCells.connectionsOpen, 1)
 
 const ready = (): void => {
   tell({ kind: 'log', level: 'warn', event: 'the double lives', fields: { lives } })
@@ -25,7 +38,18 @@ const ready = (): void => {
   })
 }
 
+function greet(link: ShardLink): void {
+  const name = `${own} in life ${lives}`
+  link.port.on('message', (peer: string) =>
+    tell({ kind: 'log', level: 'warn', event: `${name} hears ${peer}`, fields: undefined }),
+  )
+  link.port.postMessage(name)
+}
+for (const link of start.links ?? []) greet(link)
+
 port.on('message', (message: NodeToShard) => {
+  if (message.kind === 'link') greet(message)
+  if (message.kind === 'settings') tell({ kind: 'changed', change: message.change })
   if (message.kind !== 'stop' || behaviour === 'ignores stop') return
   appendFileSync(join(start.dataDirectory, 'stopped'), 'asked to stop\n')
   tell({ kind: 'stopped' })

@@ -276,12 +276,65 @@ test('a node keeps its name, and takes a configured one', async (t) => {
   assert.equal(fourth.name, 'godwit@here')
 })
 
-test('more shards than this version runs are warned about', async (t) => {
+test('each shard has its thread, its number, a link to every other one and all ports; all are told to stop', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { overrides: ['node.shards=3'] })
+  assert.equal(readCounters(node.counters).connectionsOpen, 3)
+  const lives = await livesOf(node)
+  assert.deepEqual(
+    lives.map(({ shard, shards, peers }) => ({ shard, shards, peers })).sort((a, b) => a.shard - b.shard),
+    [
+      { shard: 0, shards: 3, peers: [1, 2] },
+      { shard: 1, shards: 3, peers: [0, 2] },
+      { shard: 2, shards: 3, peers: [0, 1] },
+    ],
+  )
+  for (const { listeners } of lives) {
+    assert.deepEqual(
+      listeners.map(({ port, sharesPort }) => ({ port, sharesPort })),
+      [{ port: node.listeners[0].port, sharesPort: true }],
+    )
+  }
   await node.stop()
-  assert.ok((await logLines(node)).some((line) => line.event.startsWith('one shard runs')))
+  assert.equal(await readFile(join(folder, 'data', 'stopped'), 'utf8'), 'asked to stop\n'.repeat(3))
 })
+
+test('what is said through a link arrives at its other end, also when one of both has been started again', async (t) => {
+  const folder = await temporaryFolder(t)
+  const node = await running(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 1 dies once' })
+  await untilLogged(node, 'a shard is back')
+  const pairs = [
+    ['0 in life 1', '1 in life 2'],
+    ['2 in life 1', '1 in life 2'],
+    ['0 in life 1', '2 in life 1'],
+  ]
+  for (const [one, other] of pairs) {
+    await untilLogged(node, `${one} hears ${other}`)
+    await untilLogged(node, `${other} hears ${one}`)
+  }
+})
+
+test('one shard that cannot start ends the start, and the others are stopped', async (t) => {
+  const folder = await temporaryFolder(t)
+  const told = await problem(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 2 cannot start' })
+  assert.equal(told, 'storage: the database is held by somebody else')
+  await running(t, folder, { behaviour: 'obeys' })
+})
+
+interface Life {
+  readonly shard: number
+  readonly shards: number
+  readonly peers: readonly number[]
+  readonly listeners: readonly { readonly port: number; readonly sharesPort: boolean }[]
+}
+
+async function livesOf(node: RunningNode): Promise<Life[]> {
+  const text = await readFile(join(node.dataDirectory, 'lives'), 'utf8')
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}
 
 /** Looks at the log again and again: a fact of another thread has no event here. The runner's time-out ends it. */
 async function untilLogged(node: RunningNode, event: string): Promise<void> {

@@ -77,6 +77,7 @@ export class ShardStage {
         dataDirectory: '/nowhere',
         listeners: [listener],
         core: { ...defaultCoreSettings, ...options.core },
+        clockBaseMs: 0,
         storage: { sync: 'commit', syncIntervalMs: 1_000 },
         access: defaultAccessSettings,
         maxPropertyBytes: 65_536,

@@ -22,7 +22,7 @@ export const node = section('This machine: who it is, where it keeps what it kno
     defaultWords:
       './data beside a checkout, ~/.local/share/godwit for an installation of a user, /var/lib/godwit for a service of root',
   }),
-  shards: setting(optional(integer({ min: 1, max: 1_024 }), 'auto'), undefined, {
+  shards: setting(optional(integer({ min: 1, max: 250 }), 'auto'), undefined, {
     description: 'Worker threads, each with its share of the sessions.',
     defaultWords: 'the number of cores',
   }),

@@ -1,0 +1,101 @@
+// The shards of a node together: links between each two of them, one start, one stop, and what is said to all.
+//
+// Of the two ports of a link each end gets its own with its start, or, where it runs already, by message. An end that is
+// between two lives finds the port of a sibling that was faster in `#waiting`.
+
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { NodeToShard, ShardLink, ShardStart } from '../shard/index.ts'
+import type { StoreKeeper } from '../storage/index.ts'
+import type { Logger } from '../telemetry/index.ts'
+import { type RestartPolicy, type ShardStartOutcome, WatchedShard } from './watched-shard.ts'
+
+export interface ShardCrewOptions {
+  readonly entry: URL
+  /** One for each shard, in order. */
+  readonly starts: readonly ShardStart[]
+  readonly keeper: StoreKeeper
+  readonly log: Logger
+  readonly restarts: RestartPolicy
+  /** Of each thread's own heap, in MiB. */
+  readonly maxHeapMb: number
+  /** A shard died too often: the node cannot go on. */
+  onGivenUp(message: string): void
+}
+
+export class ShardCrew {
+  readonly #shards: readonly WatchedShard[]
+  /** By shard: ports of siblings' links that it takes along when it starts. */
+  readonly #waiting: readonly Map<number, MessagePort>[]
+  #lastChange: number
+
+  constructor(options: ShardCrewOptions) {
+    const { starts, entry, keeper, log, restarts, maxHeapMb } = options
+    this.#lastChange = 0
+    this.#waiting = starts.map(() => new Map())
+    this.#shards = starts.map(
+      (start, number) =>
+        new WatchedShard({
+          entry,
+          start,
+          keeper,
+          log,
+          restarts,
+          maxHeapMb,
+          onGivenUp: (message) => options.onGivenUp(message),
+          links: () => this.#linksOf(number),
+          onThreadEnd: () => this.#forgetLinks(number),
+        }),
+    )
+  }
+
+  /** Resolves when all accept connections, or with the reason why one of them cannot. */
+  async start(): Promise<ShardStartOutcome> {
+    const outcomes = await Promise.all(this.#shards.map((shard) => shard.start()))
+    return outcomes.find((outcome) => !outcome.ready) ?? { ready: true }
+  }
+
+  /** All are asked at once; those that do not answer within the deadline are ended. */
+  async stop(deadlineMs: number): Promise<void> {
+    await Promise.all(this.#shards.map((shard) => shard.stop(deadlineMs)))
+  }
+
+  /** To one shard, if it lives. */
+  send(shard: number, message: NodeToShard): void {
+    this.#shards[shard]?.send(message)
+  }
+
+  /**
+   * Says the same to every shard and resolves when each has it in force. `alters` is what it changes of a shard's start:
+   * one that dies meanwhile starts with that.
+   */
+  async change(message: (change: number) => NodeToShard, alters: Partial<ShardStart>): Promise<void> {
+    const change = ++this.#lastChange
+    await Promise.all(this.#shards.map((shard) => shard.change(change, message(change), alters)))
+  }
+
+  /** For a shard that starts: a port to each sibling. */
+  #linksOf(number: number): ShardLink[] {
+    const waiting = this.#waiting[number]
+    return this.#shards.flatMap((sibling, peer): ShardLink[] => {
+      if (peer === number) return []
+      const port = waiting.get(peer)
+      waiting.delete(peer)
+      return [{ peer, port: port ?? this.#newLink(number, sibling, peer) }]
+    })
+  }
+
+  #newLink(number: number, sibling: WatchedShard, peer: number): MessagePort {
+    const { port1, port2 } = new MessageChannel()
+    if (sibling.hasThread) sibling.send({ kind: 'link', peer: number, port: port2 }, [port2])
+    else this.#waiting[peer].set(number, port2)
+    return port1
+  }
+
+  /** The other ends of its links are gone with it. */
+  #forgetLinks(number: number): void {
+    for (const waiting of this.#waiting) {
+      waiting.get(number)?.close()
+      waiting.delete(number)
+    }
+  }
+}

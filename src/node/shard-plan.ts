@@ -1,0 +1,63 @@
+// What each shard is started with: the configuration, and its part of what the machine has.
+
+import type { AccessSettings } from '../access/index.ts'
+import type { GodwitConfig } from '../config/index.ts'
+import type { ShardStart } from '../shard/index.ts'
+import { createCounterTable } from '../telemetry/index.ts'
+import type { ListenerAddress } from './listener-addresses.ts'
+import { memoryBytes, roomForConnections } from './machine-limits.ts'
+
+export interface ShardPlan {
+  /** One for each shard, in order. */
+  readonly starts: readonly ShardStart[]
+  /** Of each thread's own heap, in MiB. */
+  readonly maxHeapMb: number
+  /** Shared counters of all shards. */
+  readonly counters: SharedArrayBuffer
+}
+
+export interface Surroundings {
+  readonly config: GodwitConfig
+  readonly directory: string
+  readonly listeners: readonly ListenerAddress[]
+  readonly access: AccessSettings
+  readonly clockBaseMs: number
+}
+
+/** So much of the machine's memory may be heaps of shards, and each has at least so much. */
+const heapShare = 0.75
+const leastHeapMb = 512
+const bytesPerMb = 1_048_576
+
+/** `node.shards`; one where it is left open, until links between shards carry everything. */
+export function shardsOf(config: GodwitConfig): number {
+  return config.node.shards ?? 1
+}
+
+export async function planShards(surroundings: Surroundings): Promise<ShardPlan> {
+  const { config, directory, listeners, access, clockBaseMs } = surroundings
+  const shards = shardsOf(config)
+  const counters = createCounterTable(shards)
+  const room = Math.min(config.limits.maxConnections ?? Number.POSITIVE_INFINITY, await roomForConnections())
+  const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
+  const starts = Array.from({ length: shards }, (_, shardNumber) => ({
+    shardNumber,
+    shards,
+    dataDirectory: directory,
+    listeners: listeners.map((listener) => ({ ...listener, sharesPort: shards > 1 })),
+    core: config.core,
+    clockBaseMs,
+    storage: config.storage,
+    access,
+    maxPropertyBytes: config.maxPropertyBytes,
+    maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shards),
+    maxConnections: Math.floor(room / shards),
+    counters,
+    logLevel: config.log.level,
+  }))
+  return {
+    starts,
+    counters,
+    maxHeapMb: Math.max(leastHeapMb, Math.floor((memoryBytes() * heapShare) / shards / bytesPerMb)),
+  }
+}
