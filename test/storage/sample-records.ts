@@ -91,7 +91,7 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
     { kind: 'incoming', clientId, packetId: 12 },
     { kind: 'retained', message: message('retained/topic', 'kept', { retain: true, qos: 2 }) },
     { kind: 'will', clientId, message: message('wills/1', 'gone'), delaySeconds: 30, dueAtMs: 1_700_000_031_000 },
-    { kind: 'forwarded', shard: 2, publisher: `m8k3f ${clientId}`, packetId: 513 },
+    { kind: 'forwarded', shard: 2, publisher: 'm8k3f somebody', packetId: 513 },
     { kind: 'fact', name: 'node.name', value: 'godwit@127.0.0.1' },
   ]
 }
