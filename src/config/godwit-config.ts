@@ -101,6 +101,14 @@ export interface AclConfig {
   readonly verdictTtlMs: number
 }
 
+/** When a client comes and goes too often, and what it comes to. */
+export interface FlappingConfig {
+  readonly isEnabled: boolean
+  readonly maxCount: number
+  readonly windowMs: number
+  readonly banMs: number
+}
+
 export interface LimitsConfig {
   /** For the whole node; undefined: no limit. */
   readonly maxConnections: number | undefined
@@ -114,6 +122,7 @@ export interface GodwitConfig {
   readonly listeners: readonly ListenerConfig[]
   readonly log: LogConfig
   readonly auth: AuthConfig & { readonly acl: AclConfig }
+  readonly flapping: FlappingConfig
   readonly limits: LimitsConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
@@ -154,6 +163,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     listeners: toListeners(values.listeners),
     log: toLogConfig(values.log),
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
+    flapping: toFlappingConfig(values.flapping_detect),
     limits: { maxConnections: limits.max_connections },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
@@ -241,6 +251,11 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
     maxVerdicts: cache.max_size,
     verdictTtlMs: service.cache_ttl > 0 ? service.cache_ttl : cache.ttl,
   }
+}
+
+function toFlappingConfig(flapping: SettingValues['flapping_detect']): FlappingConfig {
+  const { enable, max_count: maxCount, window_time: windowMs, ban_time: banMs } = flapping
+  return { isEnabled: enable, maxCount, windowMs, banMs }
 }
 
 function toLogConfig(log: SettingValues['log']): LogConfig {

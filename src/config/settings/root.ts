@@ -1,6 +1,7 @@
 import { section, type ValueOf } from '../schema/setting.ts'
 import { auth, httpServer } from './auth.ts'
 import { bridges, sqlite, webhook } from './bridges.ts'
+import { flappingDetect } from './flapping.ts'
 import { listeners } from './listeners.ts'
 import { log } from './log.ts'
 import { mqtt, retainer } from './mqtt.ts'
@@ -16,6 +17,7 @@ export const root = section('The configuration of Godwit.', {
   limits,
   storage,
   auth,
+  flapping_detect: flappingDetect,
   log,
   http_server: httpServer,
   sys_topics: sysTopics,

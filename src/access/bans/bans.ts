@@ -1,0 +1,87 @@
+// Everything that keeps a client out whatever it shows: bans that are stored, and those of clients that flap, which are
+// kept in memory and forgotten at a restart.
+
+import type { AccessRecord, AccessRecordKey, BanRecord, Connection } from '../../core/index.ts'
+import { BanBook, hasRunOut, type BanSubject } from './ban-book.ts'
+import { FlappingDetector, type FlappingSettings } from './flapping-detector.ts'
+
+/** Clients kept out for flapping at one time; beyond them the one that is kept out longest comes in again. */
+const maxFlappers = 10_000
+
+export class Bans {
+  readonly #stored = new BanBook()
+  readonly #flappers = new Map<string, BanRecord>()
+  readonly #detector: FlappingDetector
+  /** Who came in by which connection, as long as somebody wants to know. */
+  readonly #entered = new WeakMap<Connection, string>()
+
+  constructor(settings: FlappingSettings) {
+    this.#detector = new FlappingDetector(settings)
+  }
+
+  /** Bans in force end with the detector that made them. */
+  changeSettings(settings: FlappingSettings): void {
+    this.#detector.changeSettings(settings)
+    if (!settings.isEnabled) this.#flappers.clear()
+  }
+
+  /** Whether any of it is a ban. */
+  applyRecords(change: {
+    readonly put: readonly AccessRecord[]
+    readonly delete: readonly AccessRecordKey[]
+  }): boolean {
+    let hasChanged = false
+    for (const key of change.delete) {
+      if (key.kind !== 'ban') continue
+      this.#stored.delete(key)
+      // Who is let in by hand is let in.
+      if (key.as === 'clientid') this.#flappers.delete(key.who)
+      hasChanged = true
+    }
+    for (const record of change.put) {
+      if (record.kind !== 'ban') continue
+      this.#stored.put(record)
+      hasChanged = true
+    }
+    return hasChanged
+  }
+
+  /** The ban that keeps this client out; undefined: none does. */
+  find(subject: BanSubject, nowMs: number): BanRecord | undefined {
+    const flapper = this.#flappers.get(subject.clientId)
+    if (flapper !== undefined) {
+      if (!hasRunOut(flapper, nowMs)) return flapper
+      this.#flappers.delete(subject.clientId)
+    }
+    return this.#stored.find(subject, nowMs)
+  }
+
+  /** This client has been let in. */
+  noteEntered(connection: Connection, clientId: string): void {
+    if (this.#detector.isEnabled) this.#entered.set(connection, clientId)
+  }
+
+  /** The connection has ended. A ban, if that was once too often. */
+  noteGone(connection: Connection, nowMs: number): BanRecord | undefined {
+    const clientId = this.#entered.get(connection)
+    if (clientId === undefined) return undefined
+    this.#entered.delete(connection)
+    const untilMs = this.#detector.noteGone(clientId, nowMs)
+    if (untilMs === undefined) return undefined
+    const ban: BanRecord = {
+      kind: 'ban',
+      as: 'clientid',
+      who: clientId,
+      reason: 'it came and went too often',
+      by: 'flapping detector',
+      atMs: nowMs,
+      untilMs,
+    }
+    this.#flappers.set(clientId, ban)
+    for (const oldest of this.#flappers.keys()) {
+      if (this.#flappers.size <= maxFlappers) break
+      this.#flappers.delete(oldest)
+    }
+    return ban
+  }
+}

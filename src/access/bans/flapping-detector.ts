@@ -1,0 +1,70 @@
+// Clients that come and go all the time cost everybody else: each coming is a check of a password, a CONNACK, perhaps a
+// queue from the disk. Whoever goes too often in a while is kept out for a while.
+//
+// Only going counts of clients that were let in: a stranger who calls himself like somebody else keeps nobody out.
+
+/** flapping_detect.* of the configuration. */
+export interface FlappingSettings {
+  readonly isEnabled: boolean
+  /** So many goings within the window are too many. */
+  readonly maxCount: number
+  readonly windowMs: number
+  readonly banMs: number
+}
+
+export const defaultFlappingSettings: FlappingSettings = {
+  isEnabled: false,
+  maxCount: 15,
+  windowMs: 60_000,
+  banMs: 300_000,
+}
+
+/** Client ids that are watched; beyond them the one that is watched longest is forgotten. */
+const maxWatched = 10_000
+
+interface Watch {
+  count: number
+  readonly sinceMs: number
+}
+
+export class FlappingDetector {
+  #settings: FlappingSettings
+  readonly #watched = new Map<string, Watch>()
+
+  constructor(settings: FlappingSettings) {
+    this.#settings = settings
+  }
+
+  get isEnabled(): boolean {
+    return this.#settings.isEnabled
+  }
+
+  changeSettings(settings: FlappingSettings): void {
+    this.#settings = settings
+    this.#watched.clear()
+  }
+
+  /** A client has gone. Until when it is to be kept out; undefined: it may come again. */
+  noteGone(clientId: string, nowMs: number): number | undefined {
+    const { isEnabled, maxCount, windowMs, banMs } = this.#settings
+    if (!isEnabled) return undefined
+    const known = this.#watched.get(clientId)
+    const watch = known !== undefined && nowMs - known.sinceMs < windowMs ? known : this.#begin(clientId, nowMs)
+    watch.count++
+    if (watch.count < maxCount) return undefined
+    this.#watched.delete(clientId)
+    return nowMs + banMs
+  }
+
+  #begin(clientId: string, nowMs: number): Watch {
+    const watch: Watch = { count: 0, sinceMs: nowMs }
+    this.#watched.delete(clientId)
+    this.#watched.set(clientId, watch)
+    // A map keeps the order of putting: the first has been watched longest.
+    for (const oldest of this.#watched.keys()) {
+      if (this.#watched.size <= maxWatched) break
+      this.#watched.delete(oldest)
+    }
+    return watch
+  }
+}

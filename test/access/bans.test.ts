@@ -1,0 +1,133 @@
+// Who is kept out, and for how long.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Connection, type BanRecord } from '../../src/core/index.ts'
+import { Bans } from '../../src/access/bans/bans.ts'
+import { defaultFlappingSettings } from '../../src/access/bans/flapping-detector.ts'
+
+function ban(as: BanRecord['as'], who: string, untilMs?: number): BanRecord {
+  return { kind: 'ban', as, who, reason: 'a test', by: 'user', atMs: 0, untilMs }
+}
+
+function bansWith(...put: BanRecord[]): Bans {
+  const bans = new Bans(defaultFlappingSettings)
+  bans.applyRecords({ put, delete: [] })
+  return bans
+}
+
+const client = { clientId: 'c', username: 'u', peerAddress: '10.0.0.7' }
+
+describe('a ban', () => {
+  test('is by client id, by user name, or by address', () => {
+    assert.equal(bansWith().find(client, 1), undefined)
+    for (const record of [ban('clientid', 'c'), ban('username', 'u'), ban('peerhost', '10.0.0.7')]) {
+      assert.equal(bansWith(record).find(client, 1), record)
+    }
+    const others = [ban('clientid', 'u'), ban('username', 'c'), ban('peerhost', '10.0.0.8')]
+    assert.equal(bansWith(...others).find(client, 1), undefined)
+  })
+
+  test('of an address holds for every spelling of it, and a range for all that is in it', () => {
+    const spelled = { ...client, peerAddress: '::ffff:10.0.0.7' }
+    assert.ok(bansWith(ban('peerhost', '10.0.0.7')).find(spelled, 1))
+    assert.ok(bansWith(ban('peerhost', '::ffff:a00:7')).find(client, 1))
+    assert.ok(bansWith(ban('peerhost', '10.0.0.0/8')).find(spelled, 1))
+    assert.ok(bansWith(ban('peerhost', '2001:db8::/32')).find({ ...client, peerAddress: '2001:DB8::1' }, 1))
+    assert.equal(bansWith(ban('peerhost', '10.1.0.0/16')).find(client, 1), undefined)
+  })
+
+  test('runs out', () => {
+    for (const record of [
+      ban('clientid', 'c', 100),
+      ban('peerhost', '10.0.0.7', 100),
+      ban('peerhost', '10.0.0.0/8', 100),
+    ]) {
+      const bans = bansWith(record)
+      assert.equal(bans.find(client, 99), record)
+      assert.equal(bans.find(client, 100), undefined)
+    }
+  })
+
+  test('is lifted by its key, whatever the spelling', () => {
+    const bans = bansWith(ban('clientid', 'c'), ban('peerhost', '10.0.0.7'), ban('peerhost', '10.0.0.0/8'))
+    bans.applyRecords({
+      put: [],
+      delete: [
+        { kind: 'ban', as: 'clientid', who: 'c' },
+        { kind: 'ban', as: 'peerhost', who: '::ffff:10.0.0.7' },
+        { kind: 'ban', as: 'peerhost', who: '10.9.9.9/8' },
+      ],
+    })
+    assert.equal(bans.find(client, 1), undefined)
+  })
+
+  test('of what is no address bans nobody', () => {
+    const bans = bansWith(ban('peerhost', 'everybody'))
+    assert.equal(bans.find(client, 1), undefined)
+    assert.equal(bans.find({ ...client, peerAddress: 'everybody' }, 1), undefined)
+    assert.equal(bans.find({ ...client, peerAddress: '' }, 1), undefined)
+  })
+})
+
+const settings = { isEnabled: true, maxCount: 3, windowMs: 1_000, banMs: 5_000 }
+
+function comeAndGo(bans: Bans, clientId: string, nowMs: number): BanRecord | undefined {
+  const connection = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
+  bans.noteEntered(connection, clientId)
+  return bans.noteGone(connection, nowMs)
+}
+
+describe('a client that comes and goes', () => {
+  test('too often within the window is kept out for a while, and others are not', () => {
+    const bans = new Bans(settings)
+    assert.equal(comeAndGo(bans, 'c', 0), undefined)
+    assert.equal(comeAndGo(bans, 'c', 500), undefined)
+    const made = comeAndGo(bans, 'c', 999)
+    assert.deepEqual([made?.by, made?.untilMs], ['flapping detector', 5_999])
+    assert.equal(bans.find(client, 5_998), made)
+    assert.equal(bans.find({ ...client, clientId: 'd' }, 5_998), undefined)
+    assert.equal(bans.find(client, 5_999), undefined)
+  })
+
+  test('slowly is left alone', () => {
+    const bans = new Bans(settings)
+    for (let time = 0; time < 100_000; time += 500) assert.equal(comeAndGo(bans, 'c', time), undefined)
+  })
+
+  test('that was never let in is not counted: nobody keeps another out by using its name', () => {
+    const bans = new Bans(settings)
+    for (let index = 0; index < 100; index++) {
+      assert.equal(bans.noteGone(new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7'), index), undefined)
+    }
+    assert.equal(bans.find(client, 100), undefined)
+  })
+
+  test('is not counted unless somebody asked for it', () => {
+    const bans = new Bans(defaultFlappingSettings)
+    for (let index = 0; index < 100; index++) assert.equal(comeAndGo(bans, 'c', index), undefined)
+  })
+
+  test('is watched with many others in bounded memory: the oldest watch gives way', () => {
+    const bans = new Bans(settings)
+    comeAndGo(bans, 'first', 0)
+    comeAndGo(bans, 'first', 1)
+    for (let index = 0; index < 10_000; index++) comeAndGo(bans, `other-${index}`, 2)
+    assert.equal(comeAndGo(bans, 'first', 3), undefined)
+    comeAndGo(bans, 'other-9999', 4)
+    assert.ok(comeAndGo(bans, 'other-9999', 5))
+  })
+
+  test('comes in again when its ban is lifted by hand, or when nobody counts any more', () => {
+    for (const lift of [
+      (bans: Bans) => bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] }),
+      (bans: Bans) => bans.changeSettings(defaultFlappingSettings),
+    ]) {
+      const bans = new Bans(settings)
+      for (let index = 0; index < 3; index++) comeAndGo(bans, 'c', index)
+      assert.ok(bans.find(client, 10))
+      lift(bans)
+      assert.equal(bans.find(client, 10), undefined)
+    }
+  })
+})
