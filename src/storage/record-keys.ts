@@ -16,6 +16,7 @@
 //   retained      21  topic ...
 //   fact          22  name ...
 //   forwarded     23  shard u8, packet id u16, publisher ...
+//   access        30 to 34: see access-record-bytes.ts
 //
 // Deleting a session is therefore one change, however much it owns: its life record goes and a grave comes. Nothing
 // reaches the old records any more, not even a new session of the same client id; they are swept away in the
@@ -23,6 +24,7 @@
 
 import type { RecordKey, RecordKind, StoredRecord } from '../core/index.ts'
 import type { SessionRecordKind } from './store.ts'
+import { accessKindBytes, accessKinds, writeAccessKey } from './access-record-bytes.ts'
 import { ByteReader, DamagedRecord } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
 
@@ -48,6 +50,7 @@ export const kindBytes = {
   retained: 0x21,
   fact: 0x22,
   forwarded: 0x23,
+  ...accessKindBytes,
 } as const satisfies Record<RecordKind | 'journal' | 'life' | 'grave' | 'begun', number>
 
 /** What goes when a session goes. */
@@ -61,7 +64,14 @@ export const sessionKinds: readonly SessionRecordKind[] = [
 ]
 
 /** What the core stores. */
-export const recordKinds: readonly RecordKind[] = [...sessionKinds, 'body', 'retained', 'fact', 'forwarded']
+export const recordKinds: readonly RecordKind[] = [
+  ...sessionKinds,
+  'body',
+  'retained',
+  'fact',
+  'forwarded',
+  ...accessKinds,
+]
 
 const kindOfByte: readonly (RecordKind | undefined)[] = Array.from({ length: 256 }, (_, byte) =>
   recordKinds.find((kind) => kindBytes[kind] === byte),
@@ -125,6 +135,12 @@ export function writeKey(writer: ByteWriter, key: RecordKey, life: number): void
       writer.byte(key.shard)
       writer.uint16(key.packetId)
       return writer.rawText(key.publisher)
+    case 'credential':
+    case 'scram':
+    case 'psk':
+    case 'rule':
+    case 'ban':
+      return writeAccessKey(writer, key)
     default:
       key satisfies never
   }

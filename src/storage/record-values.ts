@@ -8,6 +8,7 @@
 import { crc32 } from 'node:zlib'
 import type { ProtocolVersion, RetainHandling } from '../protocol/index.ts'
 import type { QueuedRecord, RecordKind, SessionRecord, StoredRecord, SubscriptionRecord } from '../core/index.ts'
+import { readBan1, readCredential1, readPsk1, readRule1, readScram1, writeAccessValue } from './access-record-bytes.ts'
 import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { Life } from './record-keys.ts'
 import type { ByteWriter } from './byte-writer.ts'
@@ -71,6 +72,12 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
       return writeMessage(writer, record.message)
     case 'fact':
       return writer.text(record.value)
+    case 'credential':
+    case 'scram':
+    case 'psk':
+    case 'rule':
+    case 'ban':
+      return writeAccessValue(writer, record)
     default:
       record satisfies never
   }
@@ -122,6 +129,11 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   retained: [readRetained1],
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
   forwarded: [(key) => ({ kind: 'forwarded', ...forwardedOfKey(key) })],
+  credential: [readCredential1],
+  scram: [readScram1],
+  psk: [readPsk1],
+  rule: [readRule1],
+  ban: [readBan1],
 }
 
 const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10 } as const

@@ -1,6 +1,7 @@
 // Where the simulated disk keeps its records: in memory here, in the real LevelDB store in `level-keeper.ts`. Only
 // the second takes real time, so every answer may be a promise.
 
+import assert from 'node:assert/strict'
 import type { RecordKey, StoredChange, StoredRecord } from '../../src/core/index.ts'
 
 /** What a broker reads when it starts. */
@@ -55,6 +56,12 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
       return `${record.kind}\n${record.shard}\n${record.packetId}\n${record.publisher}`
     case 'fact':
       return `${record.kind}\n${record.name}`
+    case 'credential':
+    case 'scram':
+    case 'psk':
+    case 'rule':
+    case 'ban':
+      return assert.fail(`the broker of the simulator stores no ${record.kind}`)
     default:
       return record satisfies never
   }

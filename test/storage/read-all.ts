@@ -3,6 +3,8 @@
 import type { RecordKind, StoredRecord } from '../../src/core/index.ts'
 import type { RecordRange, Store } from '../../src/storage/index.ts'
 
+export const accessKinds = ['credential', 'scram', 'psk', 'rule', 'ban'] as const
+
 export const allKinds: readonly RecordKind[] = [
   'session',
   'subscription',
@@ -14,6 +16,7 @@ export const allKinds: readonly RecordKind[] = [
   'will',
   'fact',
   'forwarded',
+  ...accessKinds,
 ]
 
 export async function readAll(store: Store, range: RecordRange): Promise<StoredRecord[]> {

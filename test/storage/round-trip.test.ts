@@ -56,6 +56,16 @@ function identity(record: StoredRecord): string {
       return JSON.stringify([record.kind, record.shard, record.publisher, record.packetId])
     case 'fact':
       return JSON.stringify([record.kind, record.name])
+    case 'credential':
+      return JSON.stringify(['credential', record.by, record.id])
+    case 'scram':
+      return JSON.stringify(['scram', record.username])
+    case 'psk':
+      return JSON.stringify(['psk', record.identity])
+    case 'rule':
+      return JSON.stringify(['rule', record.about, record.who, record.action, record.topic])
+    case 'ban':
+      return JSON.stringify(['ban', record.as, record.who])
     default:
       return record satisfies never
   }

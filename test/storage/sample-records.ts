@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import type { MessageProperties } from '../../src/protocol/index.ts'
-import type { StoredMessage, StoredRecord } from '../../src/core/index.ts'
+import type { AccessRecord, StoredMessage, StoredRecord } from '../../src/core/index.ts'
 
 export function message(topic: string, payload: string, more: Partial<StoredMessage> = {}): StoredMessage {
   return {
@@ -74,6 +74,42 @@ export const fullProperties: MessageProperties = {
   ],
 }
 
+const oneOfEachAccessKind: readonly AccessRecord[] = [
+  {
+    kind: 'credential',
+    by: 'clientid',
+    id: 'sensor/7 ü',
+    algorithm: 'sha512',
+    saltPosition: 'suffix',
+    salt: Buffer.from([1, 2, 0, 255]),
+    hash: Buffer.alloc(64, 7),
+    isSuperuser: true,
+    createdAtMs: 1_700_000_000_000,
+  },
+  {
+    kind: 'scram',
+    username: 'somebody',
+    algorithm: 'SCRAM-SHA-256',
+    salt: Buffer.from('salt'),
+    iterations: 4_096,
+    storedKey: Buffer.alloc(32, 1),
+    serverKey: Buffer.alloc(32, 2),
+    isSuperuser: false,
+    createdAtMs: 1_700_000_000_001,
+  },
+  { kind: 'psk', identity: 'device 7', key: Buffer.from([0, 1, 2]) },
+  {
+    kind: 'rule',
+    about: 'username',
+    who: 'somebody',
+    topic: 'a/${clientid}/#',
+    action: 'subscribe',
+    permit: 'deny',
+    createdAtMs: 1_700_000_000_002,
+  },
+  { kind: 'ban', as: 'peerhost', who: '10.0.0.0/8', reason: 'why not', by: 'user', atMs: 1, untilMs: 2.5 },
+]
+
 /** One of each kind, all of the session `clientId` where they are of one. */
 export function oneOfEachKind(clientId: string): StoredRecord[] {
   return [
@@ -93,6 +129,7 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
     { kind: 'will', clientId, message: message('wills/1', 'gone'), delaySeconds: 30, dueAtMs: 1_700_000_031_000 },
     { kind: 'forwarded', shard: 2, publisher: 'm8k3f somebody', packetId: 513 },
     { kind: 'fact', name: 'node.name', value: 'godwit@127.0.0.1' },
+    ...oneOfEachAccessKind,
   ]
 }
 
@@ -171,6 +208,43 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     dueAtMs: optionalTime,
   }),
   recordOf('forwarded', { shard: fc.integer({ min: 0, max: 255 }), publisher: text, packetId }),
+  recordOf('credential', {
+    by: fc.constantFrom('username', 'clientid'),
+    id: text,
+    algorithm: fc.constantFrom('plain', 'md5', 'sha', 'sha256', 'sha512'),
+    saltPosition: fc.constantFrom('prefix', 'suffix'),
+    salt: bytes,
+    hash: bytes,
+    isSuperuser: fc.boolean(),
+    createdAtMs: time,
+  }),
+  recordOf('scram', {
+    username: text,
+    algorithm: fc.constantFrom('SCRAM-SHA-256', 'SCRAM-SHA-512'),
+    salt: bytes,
+    iterations: fc.nat(),
+    storedKey: bytes,
+    serverKey: bytes,
+    isSuperuser: fc.boolean(),
+    createdAtMs: time,
+  }),
+  recordOf('psk', { identity: text, key: bytes }),
+  recordOf('rule', {
+    about: fc.constantFrom('clientid', 'username', 'all'),
+    who: text,
+    topic: text,
+    action: fc.constantFrom('publish', 'subscribe', 'pubsub'),
+    permit: fc.constantFrom('allow', 'deny'),
+    createdAtMs: time,
+  }),
+  recordOf('ban', {
+    as: fc.constantFrom('clientid', 'username', 'peerhost'),
+    who: text,
+    reason: text,
+    by: text,
+    atMs: time,
+    untilMs: optionalTime,
+  }),
   recordOf('fact', { name: text, value: fc.string({ unit: 'binary', maxLength: 500 }) }),
 )
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { RecordKind, StoredRecord } from '../../src/core/index.ts'
 import { LevelStage } from './level-stage.ts'
-import { allKinds, put, readEverything } from './read-all.ts'
+import { accessKinds, allKinds, put, readEverything } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
 const fixtures = join(import.meta.dirname, 'fixtures')
@@ -34,9 +34,11 @@ describe('the data directory of an older version', () => {
   }
 })
 
+const laterKinds: ReadonlySet<RecordKind> = new Set(['forwarded', ...accessKinds])
+
 /** What that version knew. */
 function kindsOf(version: string): readonly RecordKind[] {
-  return version === 'v1' ? allKinds.filter((kind) => kind !== 'forwarded') : allKinds
+  return version === 'v1' ? allKinds.filter((kind) => !laterKinds.has(kind)) : allKinds
 }
 
 function recordsIn(file: string): StoredRecord[] {

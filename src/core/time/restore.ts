@@ -45,7 +45,12 @@ export function restore(state: BrokerState, record: StoredRecord): void {
       return state.bodyIdsUsedUpTo(record.id)
     case 'queued':
     case 'fact':
-      return // Queues are read when their client comes; facts are the driver's.
+    case 'credential':
+    case 'scram':
+    case 'psk':
+    case 'rule':
+    case 'ban':
+      return // Queues are read when their client comes; facts are the driver's, and the rest is the access room's.
     default:
       record satisfies never
   }
