@@ -17,6 +17,8 @@ import type { Attempt, Authenticator, Ignored, Success } from './authenticators/
 import { AuthenticationChain, type ChainLink, type Decision } from './authenticators/chain.ts'
 import { PasswordAuthenticator } from './authenticators/password.ts'
 import { CertificateAuthenticator, PskAuthenticator } from './authenticators/transport.ts'
+import type { BanSubject } from './bans/ban-book.ts'
+import { Bans } from './bans/bans.ts'
 import { CredentialBook } from './credentials/credential-book.ts'
 import { HttpAuthority } from './http/http-authority.ts'
 import { AccessRules } from './rules/access-rules.ts'
@@ -49,6 +51,7 @@ export class AccessControl {
   readonly #world: AccessWorld
   readonly #credentials = new CredentialBook()
   readonly #scram = new ScramAuthority()
+  readonly #bans: Bans
   #settings: AccessSettings
   #http: HttpAuthority | undefined
   #chain: AuthenticationChain
@@ -57,13 +60,20 @@ export class AccessControl {
     this.#world = world
     this.#settings = settings
     this.#chain = this.#build(settings)
-    this.permissions = new AccessRules(settings.rules, { nowMs: () => world.nowMs(), mayStay: () => true })
+    this.#bans = new Bans(settings.flapping)
+    this.permissions = new AccessRules(settings.rules, {
+      nowMs: () => world.nowMs(),
+      mayStay: (who) => this.#bans.find(who, world.nowMs()) === undefined,
+    })
   }
 
   /** Whether this client may come in. At once, unless somebody elsewhere has to be asked. */
   answer(question: ConnectQuestion | AuthenticateQuestion): ConnectVerdict | Promise<ConnectVerdict> {
     if (question.kind === 'authenticate') return this.#authenticateFurther(question)
     const attempt = this.#attemptOf(question)
+    const { connection, clientId, username } = attempt
+    const banned = this.#refusalOfBanned({ clientId, username, peerAddress: connection.peerAddress }, attempt)
+    if (banned !== undefined) return banned
     const { authenticationMethod: method, authenticationData: data } = question
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
     const decided = this.#chain.run(attempt)
@@ -88,6 +98,7 @@ export class AccessControl {
     this.#chain = this.#build(settings)
     // Clients that the old service is asked about at this moment are not let in; they may try again.
     if (before !== this.#http) before?.close()
+    this.#bans.changeSettings(settings.flapping)
     this.permissions.changeSettings(settings.rules)
   }
 
@@ -101,12 +112,19 @@ export class AccessControl {
       if (record.kind === 'credential') this.#credentials.put(record)
       else if (record.kind === 'scram') this.#scram.put(record)
     }
-    return this.permissions.applyRecords(change)
+    const haveRulesChanged = this.permissions.applyRecords(change)
+    if (!this.#bans.applyRecords(change)) return haveRulesChanged
+    this.permissions.noteChange()
+    return true
   }
 
   /** This client is gone: what was kept for it may go. */
   forget(connection: Connection): void {
     this.#scram.forget(connection)
+    const ban = this.#bans.noteGone(connection, this.#world.nowMs())
+    if (ban === undefined) return
+    const { who: clientId, reason, untilMs } = ban
+    this.#world.log.warn('client banned', { clientId, address: connection.peerAddress, why: reason, untilMs })
   }
 
   /** Nothing is asked any more. */
@@ -216,13 +234,22 @@ export class AccessControl {
   }
 
   #admit(attempt: Attempt, success: Success, authenticationData?: Buffer): ConnectVerdict | Promise<ConnectVerdict> {
-    const verdict = (isSuperuser: boolean): ConnectVerdict => ({
-      allowed: true,
-      identity: identityOf(attempt, { ...success, isSuperuser }),
-      ...(authenticationData === undefined ? undefined : { authenticationData }),
-    })
+    const verdict = (isSuperuser: boolean): ConnectVerdict => {
+      const identity = identityOf(attempt, { ...success, isSuperuser })
+      // By now it may be known by another name than the one it gave.
+      const banned = this.#refusalOfBanned(identity, attempt)
+      if (banned !== undefined) return banned
+      this.#bans.noteEntered(attempt.connection, attempt.clientId)
+      return { allowed: true, identity, ...(authenticationData === undefined ? undefined : { authenticationData }) }
+    }
     if (success.isSuperuser || this.#http?.asksForSuperusers !== true) return verdict(success.isSuperuser)
     return this.#http.isSuperuser({ ...attempt, username: success.username }).then(verdict)
+  }
+
+  #refusalOfBanned(subject: BanSubject, attempt: Attempt): ConnectVerdict | undefined {
+    const ban = this.#bans.find(subject, attempt.nowMs)
+    if (ban === undefined) return undefined
+    return this.#refuse(attempt, reasonCodes.banned, `banned by ${ban.by} as ${ban.as} ${ban.who}: ${ban.reason}`)
   }
 
   /** The client hears what kind of refusal it is; why it is refused is for the operator. */
@@ -233,7 +260,7 @@ export class AccessControl {
 }
 
 /** What the service says, in the words of `permissions`. */
-const answers = { allow: 'allow', deny: 'deny', ignore: 'deny', nothing: 'failed' } as const
+const answers = { allow: 'allow', deny: 'deny', ignore: 'ignore', nothing: 'failed' } as const
 
 /** The one that is there stays, with its connections and what it remembers, while nothing about it changes. */
 function httpAuthorityOf(

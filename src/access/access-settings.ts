@@ -3,6 +3,7 @@
 
 import type { CredentialRecord } from '../core/index.ts'
 import type { CertificateName } from './authenticators/transport.ts'
+import { defaultFlappingSettings, type FlappingSettings } from './bans/flapping-detector.ts'
 import { defaultHashManner, type HashManner } from './credentials/password-hash.ts'
 import type { HttpAuthoritySettings } from './http/http-authority.ts'
 import { defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
@@ -33,6 +34,8 @@ export interface AccessSettings {
   readonly token: TokenSettings | undefined
   /** Asked about clients where `http` is in the chain; about what they may do wherever it has an address for that. */
   readonly http: HttpAuthoritySettings | undefined
+  /** When a client that comes and goes is kept out. */
+  readonly flapping: FlappingSettings
   /** What those who are in may do. */
   readonly rules: RuleSettings
 }
@@ -49,5 +52,6 @@ export const defaultAccessSettings: AccessSettings = {
   scram: undefined,
   token: undefined,
   http: undefined,
+  flapping: defaultFlappingSettings,
   rules: defaultRuleSettings,
 }

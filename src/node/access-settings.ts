@@ -40,6 +40,7 @@ export function accessSettingsOf(
     scram: scramSettingsOf(auth, secret),
     token: auth.jwt,
     http: auth.http,
+    flapping: config.flapping,
     rules: ruleSettingsOf({ auth, node }),
   }
   return { access }

@@ -204,7 +204,7 @@ export class AccessRules implements Permissions {
       const answer = this.#verdicts.find(who, action, topic, this.#world.nowMs())
       if (answer === undefined) return undefined
       if (answer === 'allow') return serviceAllows
-      if (answer === 'deny' || failingDenies) return serviceDenies
+      if (answer === 'deny' || (answer === 'failed' && failingDenies)) return serviceDenies
     }
     return noMatch === 'allow' ? nothingAllows : nothingDenies
   }

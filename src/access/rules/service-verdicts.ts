@@ -3,8 +3,8 @@
 
 import type { Identity } from '../../core/index.ts'
 
-/** `failed`: the service did not answer, or not as it should. */
-export type ServiceAnswer = 'allow' | 'deny' | 'failed'
+/** `ignore`: it leaves it to others. `failed`: it did not answer, or not as it should. */
+export type ServiceAnswer = 'allow' | 'deny' | 'ignore' | 'failed'
 
 export interface VerdictLimits {
   /** auth.cache.max_size: verdicts of one client. */

@@ -1,0 +1,99 @@
+// Bans where clients meet them: at CONNECT, and while they are connected.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { BanRecord, Identity } from '../../src/core/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { AccessStage, connectionFrom, credential, outcomeOf } from './stage.ts'
+
+function ban(as: BanRecord['as'], who: string, untilMs?: number): BanRecord {
+  return { kind: 'ban', as, who, reason: 'it was too loud', by: 'user', atMs: 0, untilMs }
+}
+
+const identity: Identity = {
+  clientId: 'client',
+  username: 'u',
+  peerAddress: '192.0.2.7',
+  isSuperuser: true,
+  expiresAtMs: undefined,
+  grants: undefined,
+}
+
+describe('a client that is banned', () => {
+  const password = 'secret'
+
+  for (const record of [ban('clientid', 'client'), ban('username', 'u'), ban('peerhost', '192.0.2.0/24')]) {
+    test(`by ${record.as} is refused before anything that it shows is looked at`, () => {
+      const stage = new AccessStage({ allowAnonymous: true })
+      stage.access.applyRecords({ put: [record, credential('username', 'u', password)], delete: [] })
+      for (const shown of [password, 'wrong', undefined]) {
+        assert.equal(outcomeOf(stage.verdict({ username: 'u', password: shown })), reasonCodes.banned)
+      }
+      assert.match(stage.told, /banned by user as .*it was too loud/)
+      assert.doesNotMatch(stage.told, /secret|wrong/)
+    })
+  }
+
+  test('comes in again when the ban has run out or is lifted', () => {
+    const stage = new AccessStage({ allowAnonymous: true })
+    stage.access.applyRecords({ put: [ban('clientid', 'client', stage.nowMs + 1_000)], delete: [] })
+    assert.equal(outcomeOf(stage.verdict()), reasonCodes.banned)
+    stage.nowMs += 1_000
+    assert.equal(outcomeOf(stage.verdict()), 'in')
+    stage.access.applyRecords({ put: [ban('clientid', 'client')], delete: [] })
+    assert.equal(outcomeOf(stage.verdict()), reasonCodes.banned)
+    stage.access.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'client' }] })
+    assert.equal(outcomeOf(stage.verdict()), 'in')
+  })
+
+  test('while it is connected may not stay, and the broker is told to look', () => {
+    const { access } = new AccessStage()
+    const { permissions } = access
+    assert.equal(permissions.mayStay(identity), true)
+    const before = permissions.epoch
+    assert.equal(access.applyRecords({ put: [ban('username', 'u')], delete: [] }), true)
+    assert.ok(permissions.epoch > before)
+    assert.equal(permissions.mayStay(identity), false)
+    assert.equal(permissions.mayStay({ ...identity, username: 'v' }), true)
+  })
+
+  test('is told nothing by records of another kind', () => {
+    const { access } = new AccessStage()
+    assert.equal(access.applyRecords({ put: [credential('username', 'u', password)], delete: [] }), false)
+  })
+})
+
+describe('a client that comes and goes', () => {
+  test('too often is refused for a while and the operator is told', () => {
+    const stage = new AccessStage({
+      allowAnonymous: true,
+      flapping: { isEnabled: true, maxCount: 2, windowMs: 1_000, banMs: 5_000 },
+    })
+    for (let time = 0; time < 2; time++) {
+      const connection = connectionFrom(false)
+      assert.equal(outcomeOf(stage.verdict({ connection })), 'in')
+      stage.access.forget(connection)
+    }
+    assert.equal(outcomeOf(stage.verdict()), reasonCodes.banned)
+    assert.match(stage.told, /client banned.*came and went too often/)
+    stage.nowMs += 5_000
+    assert.equal(outcomeOf(stage.verdict()), 'in')
+  })
+
+  test('and was refused each time is not counted: nobody keeps another out by using its name', () => {
+    const stage = new AccessStage({
+      allowAnonymous: false,
+      flapping: { isEnabled: true, maxCount: 2, windowMs: 1_000, banMs: 5_000 },
+    })
+    stage.access.applyRecords({ put: [credential('username', 'u', 'secret')], delete: [] })
+    for (let time = 0; time < 10; time++) {
+      const connection = connectionFrom(false)
+      assert.equal(
+        outcomeOf(stage.verdict({ connection, username: 'u', password: 'x' })),
+        reasonCodes.badUserNameOrPassword,
+      )
+      stage.access.forget(connection)
+    }
+    assert.equal(outcomeOf(stage.verdict({ username: 'u', password: 'secret' })), 'in')
+  })
+})
