@@ -19,10 +19,18 @@ export interface Identity {
   readonly grants: object | undefined
 }
 
+/** Of a client that the access room says nothing about. */
+export function plainIdentity(clientId: string, username: string | undefined, peerAddress: string): Identity {
+  return { clientId, username, peerAddress, isSuperuser: false, expiresAtMs: undefined, grants: undefined }
+}
+
 /** `ask`: nobody knows yet; the core asks with `may-do` and comes back when that is answered. */
 export type Permission = 'allow' | 'deny' | 'disconnect' | 'ask'
 
-/** Pure and at once. The same question has the same answer until `epoch` grows. */
+/**
+ * Pure and at once. The same question has the same answer until `epoch` grows, which is told by `permissions-changed`
+ * before anything else is. A superuser (`Identity.isSuperuser`) is not asked about, except by `mayStay`.
+ */
 export interface Permissions {
   /** Grows whenever an answer may be another than before. Never negative. */
   readonly epoch: number
@@ -35,6 +43,8 @@ export interface Permissions {
   mayReceive(who: Identity, topic: Topic): boolean
   /** Whether a retained message of this publisher may still be given out; its username where it is known. */
   mayRemain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean
+  /** Asked of everybody who is connected when `permissions-changed` is said: whoever may not stay is sent away (0x87). */
+  mayStay(who: Identity): boolean
 }
 
 /** Nothing is denied to anybody. */
@@ -45,4 +55,5 @@ export const everythingAllowed: Permissions = {
   maySubscribe: () => 'allow',
   mayReceive: () => true,
   mayRemain: () => true,
+  mayStay: () => true,
 }

@@ -13,7 +13,8 @@ import { BrokerState, type BrokerOptions } from './broker-state.ts'
 import type { Connection } from './connection.ts'
 import { endConnection, handleConnectionClosed, refuseConnect } from './connections/close-connection.ts'
 import { stateOf } from './connections/connection-state.ts'
-import { handlePermissions } from './connections/handle-permissions.ts'
+import { handlePermissionReady, handlePermissionsChanged } from './connections/handle-permissions.ts'
+import { handleReauthenticationVerdict } from './connections/handle-auth.ts'
 import { handleCommand } from './connections/handle-command.ts'
 import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
@@ -85,6 +86,7 @@ function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }
       return handleUnsentBytes(state, input.connection, input.bytes)
     case 'connect-verdict':
     case 'queue-loaded':
+    case 'permission-ready':
       return handleAnswer(state, input)
     case 'committed':
       return handleCommitted(state, input.batch)
@@ -102,9 +104,8 @@ function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }
     case 'bodies-released':
       for (const bodyId of input.bodyIds) releaseBody(state, bodyId)
       return
-    case 'permission-ready':
     case 'permissions-changed':
-      return handlePermissions(state, input)
+      return handlePermissionsChanged(state)
     case 'peer-joined':
     case 'peer-left':
     case 'peer-message':
@@ -129,12 +130,19 @@ function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }
   }
 }
 
-function handleAnswer(state: BrokerState, input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' }>): void {
+function handleAnswer(
+  state: BrokerState,
+  input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' | 'permission-ready' }>,
+): void {
   const asked = state.asked.get(input.question)
   state.asked.delete(input.question)
   if (asked === undefined) return // Whoever asked has gone meanwhile.
   if (input.kind === 'connect-verdict' && asked.for === 'connect') {
     handleConnectVerdict(state, asked.connection, input.verdict, handlePacket)
+  } else if (input.kind === 'connect-verdict' && asked.for === 'reauthentication') {
+    handleReauthenticationVerdict(state, asked.connection, input.question, input.verdict)
+  } else if (input.kind === 'permission-ready' && asked.for === 'permission') {
+    handlePermissionReady(state, asked.connection, input.question)
   } else if (input.kind === 'queue-loaded' && asked.for === 'queue') {
     handleQueueLoaded(state, asked.session, { ...input, upTo: asked.upTo })
   }

@@ -13,6 +13,7 @@ import type { Peer } from './neighbours/peer.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
 import { shardOf, type PeerSend, type ShardPlace } from './peer-messages.ts'
 import { SendList } from './send-list.ts'
+import { mayReceive } from './sessions/may-receive.ts'
 import type { Session } from './sessions/session.ts'
 import type { CoreSettings } from './settings.ts'
 import { Slabs } from './slabs.ts'
@@ -43,7 +44,7 @@ export interface BrokerOptions {
 
 /** Who waits for the answer to a question. */
 export type Asked =
-  | { readonly for: 'connect'; readonly connection: Connection }
+  | { readonly for: 'connect' | 'reauthentication' | 'permission'; readonly connection: Connection }
   | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
 
 export class BrokerState {
@@ -56,7 +57,7 @@ export class BrokerState {
   readonly neighbours: Neighbours | undefined
   nowMs = 0
   readonly sessions = new Map<string, Session>()
-  readonly routes = new Routes<Session, Peer>()
+  readonly routes: Routes<Session, Peer>
   readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
   readonly deadlines = new Deadlines()
   readonly slabs = new Slabs()
@@ -70,6 +71,8 @@ export class BrokerState {
   readonly waitingForStorage = new Set<Connection>()
   /** Stored sessions that hold as many messages as they may. */
   readonly fullSessions = new Set<Session>()
+  /** Who is being asked whether it may stay, since permissions changed; stale: they have changed once more meanwhile. */
+  stayChecks: { readonly sessions: Iterator<Session>; isStale: boolean } | undefined = undefined
   openConnections = 0
   storageIsHealthy = true
   isShuttingDown = false
@@ -98,6 +101,7 @@ export class BrokerState {
     this.identity = options.identity
     this.topics = options.topics
     this.permissions = options.permissions ?? everythingAllowed
+    this.routes = new Routes((session, topic) => mayReceive(this, session, topic))
     this.place = options.place ?? { own: 0, count: 1 }
     this.neighbours = this.place.count > 1 ? new Neighbours(this.place) : undefined
     this.#lastBody = this.place.own
@@ -201,5 +205,6 @@ function newDropCounts(): Record<DropReason, number> {
     'no-retained-room': 0,
     'session-ended': 0,
     'peer-behind': 0,
+    'not-allowed': 0,
   }
 }

@@ -4,6 +4,7 @@
 
 import type { HeldAnswer } from './held-answer.ts'
 import type { ProtocolVersion, Topic } from '../protocol/index.ts'
+import type { VerdictCache } from './verdict-cache.ts'
 
 /** What a connection inherits from the listener that it came through. */
 export interface ListenerTraits {
@@ -40,7 +41,13 @@ export interface CertificateTraits {
   readonly der: Uint8Array
 }
 
-export type ConnectionStateName = 'awaiting-connect' | 'awaiting-verdict' | 'open' | 'closing' | 'closed'
+export type ConnectionStateName =
+  | 'awaiting-connect'
+  | 'awaiting-verdict'
+  | 'awaiting-auth'
+  | 'open'
+  | 'closing'
+  | 'closed'
 
 export class Connection {
   /** The driver's end: whatever it needs to find the stream again. The core never looks inside. */
@@ -53,6 +60,8 @@ export class Connection {
   version: ProtocolVersion
   /** While true the driver hands over no further packet of this connection; told in `outputs.readers` as well. */
   isPaused: boolean
+  /** Why it is paused, as bits: see `delivery/reader-holds.ts`. 0: it is not. */
+  holds: number
   /** 0: never times out. */
   keepAliveMs: number
   lastPacketAtMs: number
@@ -72,6 +81,12 @@ export class Connection {
   outgoingAliases: Map<Topic, number> | undefined
   /** The client's Topic Alias Maximum, or our own bound if that is less. */
   outgoingAliasMaximum: number
+  /** Before every topic of its client, '' where nothing is: see `mountpoint.ts`. */
+  mountpoint: string
+  /** Its messages go out with nothing added or changed: neither aliases nor a mount point are there. */
+  isPlain: boolean
+  /** What its client may publish, as far as that has been asked; undefined until the first time. */
+  verdicts: VerdictCache | undefined
 
   constructor(outlet: object, listener: ListenerTraits, peerAddress: string, arrival?: ArrivalTraits) {
     this.outlet = outlet
@@ -81,6 +96,7 @@ export class Connection {
     this.now = { state: 'awaiting-connect' }
     this.version = 4
     this.isPaused = false
+    this.holds = 0
     this.keepAliveMs = 0
     this.lastPacketAtMs = 0
     this.unsentBytes = 0
@@ -91,5 +107,8 @@ export class Connection {
     this.maximumPacketBytes = Infinity
     this.outgoingAliases = undefined
     this.outgoingAliasMaximum = 0
+    this.mountpoint = ''
+    this.isPlain = true
+    this.verdicts = undefined
   }
 }

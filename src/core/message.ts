@@ -30,6 +30,8 @@ export class Message {
   readonly properties: MessageProperties | undefined
   /** The client id of the publisher, '' where it is not a client. */
   readonly publisher: string
+  /** Where it is known: of retained messages and wills. */
+  publisherUsername: string | undefined
   readonly publishedAtMs: number
   /** `never` or a time. */
   readonly expiresAtMs: number
@@ -50,6 +52,7 @@ export class Message {
     this.retain = from.retain
     this.properties = from.properties
     this.publisher = from.publisher
+    this.publisherUsername = undefined
     this.publishedAtMs = from.publishedAtMs
     this.expiresAtMs = from.expiresAtMs
     this.chunk = from.chunk
@@ -111,6 +114,31 @@ export function messageFromPublish(
   return message
 }
 
+/** The same message, and the same bytes of its payload, under another topic. */
+export function withTopic(message: Message, topic: Topic): Message {
+  const copy = new Message(topic, {
+    qos: message.qos,
+    retain: message.retain,
+    properties: message.properties,
+    publisher: message.publisher,
+    publishedAtMs: message.publishedAtMs,
+    expiresAtMs: message.expiresAtMs,
+    chunk: message.chunk,
+    payloadStart: message.payloadStart,
+    payloadEnd: message.frameEnd,
+  })
+  copy.isOwned = message.isOwned
+  return copy
+}
+
+/** To be written anew where it goes, as something of it has changed. */
+export function withoutFrame(message: Message): Message {
+  message.frameShape = 0
+  message.frameStart = message.payloadStart
+  message.packetIdAt = 0
+  return message
+}
+
 function withoutAlias(properties: MessageProperties & { topicAlias?: number }): MessageProperties | undefined {
   const { topicAlias: _, ...rest } = properties
   return Object.keys(rest).length === 0 ? undefined : rest
@@ -149,6 +177,7 @@ export function ownedApart(message: Message, expiresAtMost: number): Message {
     payloadStart: 0,
     payloadEnd: payload.length,
   })
+  apart.publisherUsername = message.publisherUsername
   apart.isOwned = true
   return apart
 }
@@ -167,6 +196,7 @@ export function toStored(message: Message): StoredMessage {
     retain: message.retain,
     properties: message.properties,
     publisher: message.publisher,
+    publisherUsername: message.publisherUsername,
     publishedAtMs: message.publishedAtMs,
     expiresAtMs: message.expiresAtMs === never ? undefined : message.expiresAtMs,
   }
@@ -185,6 +215,7 @@ export function fromStored(stored: StoredMessage, topic: Topic): Message {
     payloadStart: 0,
     payloadEnd: payload.length,
   })
+  message.publisherUsername = stored.publisherUsername
   message.isOwned = true
   return message
 }

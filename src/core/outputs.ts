@@ -105,6 +105,8 @@ export type DropReason =
   | 'session-ended'
   /** Another shard is so far behind that no more is kept for it. */
   | 'peer-behind'
+  /** The publisher or the receiver may not. */
+  | 'not-allowed'
 
 /** For logs, counters and the ledgers of the management API. Nothing in the broker depends on them. */
 export type BrokerEvent =

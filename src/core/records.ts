@@ -22,6 +22,8 @@ export interface StoredMessage {
   properties: MessageProperties | undefined
   /** The client id of the publisher, '' where it is not a client. */
   publisher: string
+  /** Where it is known: of retained messages and wills. */
+  publisherUsername?: string | undefined
   publishedAtMs: number
   /** Undefined: never. */
   expiresAtMs: number | undefined
@@ -32,6 +34,10 @@ export interface SessionRecord {
   clientId: string
   version: ProtocolVersion
   username: string | undefined
+  /** Nothing is denied to its last client. */
+  isSuperuser: boolean
+  /** Before the topics of its last client: its subscriptions have it in front. */
+  mountpoint: string
   createdAtMs: number
   /** How long the session outlives its connection. 0xFFFFFFFF: for ever [MQTT5-3.1.2.11.2]. */
   expirySeconds: number

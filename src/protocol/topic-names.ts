@@ -8,6 +8,8 @@ export type TopicFilter = string & { readonly made: 'topic-filter' }
 
 const largestTopicBytes = 65_535
 const sharePrefix = '$share/'
+/** Not of the standard: a subscription that no second session may have. Any filter may stand behind it but a shared one. */
+const exclusivePrefix = '$exclusive/'
 
 /** `undefined` where `text` is no topic name [MQTT-3.3.2-2] [MQTT-4.7.3-1..3] [MQTT5-3.3.2-2] [MQTT5-4.7.3-1..3]. */
 export function parseTopicName(text: string): TopicName | undefined {
@@ -21,6 +23,7 @@ export function parseTopicName(text: string): TopicName | undefined {
  */
 export function parseTopicFilter(text: string): TopicFilter | undefined {
   if (!isTopicText(text)) return undefined
+  if (text.startsWith(exclusivePrefix)) return isExclusiveFilter(text) ? (text as TopicFilter) : undefined
   if (!text.startsWith(sharePrefix)) return wildcardsStandRight(text) ? (text as TopicFilter) : undefined
   const groupEnd = text.indexOf('/', sharePrefix.length)
   const group = text.slice(sharePrefix.length, groupEnd === -1 ? undefined : groupEnd)
@@ -30,11 +33,27 @@ export function parseTopicFilter(text: string): TopicFilter | undefined {
   return isShared && !filter.startsWith(sharePrefix) ? (text as TopicFilter) : undefined
 }
 
+function isExclusiveFilter(text: string): boolean {
+  const filter = text.slice(exclusivePrefix.length)
+  const isOfAKind = filter.startsWith(sharePrefix) || filter.startsWith(exclusivePrefix)
+  return filter !== '' && !isOfAKind && wildcardsStandRight(filter)
+}
+
 /** The group and the filter of a shared subscription, `undefined` where the filter is not shared. */
 export function splitSharedFilter(filter: TopicFilter): { group: string; filter: TopicFilter } | undefined {
   if (!filter.startsWith(sharePrefix)) return undefined
   const groupEnd = filter.indexOf('/', sharePrefix.length)
   return { group: filter.slice(sharePrefix.length, groupEnd), filter: filter.slice(groupEnd + 1) as TopicFilter }
+}
+
+/** The topic filter of an exclusive subscription, `$exclusive/` taken off; `undefined` where the filter is not exclusive. */
+export function splitExclusiveFilter(filter: TopicFilter): TopicFilter | undefined {
+  return filter.startsWith(exclusivePrefix) ? (filter.slice(exclusivePrefix.length) as TopicFilter) : undefined
+}
+
+/** What topics are compared with: without `$share/group/` and without `$exclusive/`. */
+export function bareFilter(filter: TopicFilter): TopicFilter {
+  return splitSharedFilter(filter)?.filter ?? splitExclusiveFilter(filter) ?? filter
 }
 
 /** Whether `+` or `#` stands anywhere in `text`. */

@@ -1,7 +1,7 @@
-// A stored message as bytes, version 1:
+// A stored message as bytes, version 2 (in version 1 flag 5 was never set):
 //
-//   flags: 0-1 QoS, 2 retain, 3 has properties, 4 expires
-//   topic, publisher: text    published at: float    expires at: float if flag 4
+//   flags: 0-1 QoS, 2 retain, 3 has properties, 4 expires, 5 has the publisher's user name
+//   topic, publisher: text    user name: text if flag 5    published at: float    expires at: float if flag 4
 //   properties if flag 3:  mask, then those that the mask names, in the order below
 //   payload: blob
 
@@ -14,6 +14,7 @@ import { DamagedRecord } from './byte-reader.ts'
 const retainFlag = 0x04
 const propertiesFlag = 0x08
 const expiresFlag = 0x10
+const usernameFlag = 0x20
 
 const payloadFormatBit = 0x01
 const messageExpiryBit = 0x02
@@ -28,9 +29,11 @@ export function writeMessage(writer: ByteWriter, message: StoredMessage): void {
   if (message.retain) flags |= retainFlag
   if (message.properties !== undefined) flags |= propertiesFlag
   if (message.expiresAtMs !== undefined) flags |= expiresFlag
+  if (message.publisherUsername !== undefined) flags |= usernameFlag
   writer.byte(flags)
   writer.text(message.topic)
   writer.text(message.publisher)
+  if (message.publisherUsername !== undefined) writer.text(message.publisherUsername)
   writer.float(message.publishedAtMs)
   if (message.expiresAtMs !== undefined) writer.float(message.expiresAtMs)
   if (message.properties !== undefined) writeProperties(writer, message.properties)
@@ -42,6 +45,7 @@ export function readMessage(reader: ByteReader): StoredMessage {
   const flags = reader.byte()
   const topic = reader.text()
   const publisher = reader.text()
+  const publisherUsername = (flags & usernameFlag) === 0 ? undefined : reader.text()
   const publishedAtMs = reader.float()
   const expiresAtMs = (flags & expiresFlag) === 0 ? undefined : reader.float()
   const properties = (flags & propertiesFlag) === 0 ? undefined : readProperties(reader)
@@ -52,6 +56,7 @@ export function readMessage(reader: ByteReader): StoredMessage {
     retain: (flags & retainFlag) !== 0,
     properties,
     publisher,
+    publisherUsername,
     publishedAtMs,
     expiresAtMs,
   }

@@ -22,7 +22,7 @@ import {
   sessionPrefixBytes,
 } from './record-keys.ts'
 
-/** The version that is written, of every kind. */
+/** The version of what is no record: lives and batch numbers. A record is written in the newest that `readers` has. */
 export const newestVersion = 1
 
 const checksumBytes = 4
@@ -49,7 +49,7 @@ export function openValue(key: Buffer, value: Buffer): { version: number; reader
 
 /** Appends the value of a record without its checksum. */
 export function writeValue(writer: ByteWriter, record: StoredRecord): void {
-  writer.byte(newestVersion)
+  writer.byte(readers[record.kind].length)
   switch (record.kind) {
     case 'queued':
       return writeQueued(writer, record)
@@ -101,7 +101,8 @@ export function readRecord(key: Buffer, value: Buffer, clientId: string): Stored
 /** Only what counting needs of a queued record: the id of its shared body. Throws DamagedRecord, RecordTooNew. */
 export function readBodyId(key: Buffer, value: Buffer): number | undefined {
   const { version, reader } = openValue(key, value)
-  if (version > newestVersion) throw new RecordTooNew(`version ${version} of a queued record is newer than this Godwit`)
+  if (version > readers.queued.length)
+    throw new RecordTooNew(`version ${version} of a queued record is newer than this Godwit`)
   const flags = reader.byte()
   if ((flags & queuedFlags.sharesBody) === 0) return undefined
   if ((flags & queuedFlags.identifiers) !== 0) readIdentifiers(reader)
@@ -117,16 +118,19 @@ export function readLife(key: Buffer, value: Buffer): Life {
 
 type RecordReader = (key: Buffer, reader: ByteReader, clientId: string) => StoredRecord
 
-/** For each kind its readers: that of version 1 first. A new version adds one behind; none is ever taken away. */
+/**
+ * For each kind its readers: that of version 1 first. A new version adds one behind; none is ever taken away. Messages of
+ * version 2 may name their publisher's user name by a flag that version 1 never set, so both are read alike.
+ */
 const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
-  session: [readSession1],
+  session: [readSession1, readSession2],
   subscription: [readSubscription1],
-  queued: [readQueued1],
+  queued: [readQueued1, readQueued1],
   outgoing: [readOutgoing1],
   incoming: [(key, _reader, clientId) => ({ kind: 'incoming', clientId, packetId: packetIdOfKey(key) })],
-  will: [readWill1],
-  body: [(key, reader) => ({ kind: 'body', id: bodyIdOfKey(key), message: readMessage(reader) })],
-  retained: [readRetained1],
+  will: [readWill1, readWill1],
+  body: [readBody1, readBody1],
+  retained: [readRetained1, readRetained1],
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
   forwarded: [(key) => ({ kind: 'forwarded', ...forwardedOfKey(key) })],
   credential: [readCredential1],
@@ -185,9 +189,19 @@ function writeSession(writer: ByteWriter, record: SessionRecord): void {
   writer.varint(record.queueHead)
   writer.varint(record.sentBelow)
   writer.varint(record.receiveMaximum)
+  writer.byte(record.isSuperuser ? 1 : 0)
+  writer.text(record.mountpoint)
 }
 
-function readSession1(_key: Buffer, reader: ByteReader): StoredRecord {
+function readSession1(_key: Buffer, reader: ByteReader): SessionRecord {
+  return { ...readSessionStart(reader), isSuperuser: false, mountpoint: '' }
+}
+
+function readSession2(_key: Buffer, reader: ByteReader): SessionRecord {
+  return { ...readSessionStart(reader), isSuperuser: reader.byte() !== 0, mountpoint: reader.text() }
+}
+
+function readSessionStart(reader: ByteReader): Omit<SessionRecord, 'isSuperuser' | 'mountpoint'> {
   return {
     kind: 'session',
     clientId: reader.text(),
@@ -248,6 +262,10 @@ function readWill1(_key: Buffer, reader: ByteReader, clientId: string): StoredRe
   const delaySeconds = reader.varint()
   const dueAtMs = readOptionalTime(reader)
   return { kind: 'will', clientId, message: readMessage(reader), delaySeconds, dueAtMs }
+}
+
+function readBody1(key: Buffer, reader: ByteReader): StoredRecord {
+  return { kind: 'body', id: bodyIdOfKey(key), message: readMessage(reader) }
 }
 
 function readRetained1(key: Buffer, reader: ByteReader): StoredRecord {

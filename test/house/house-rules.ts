@@ -36,6 +36,8 @@ export const houseRules: HouseRules = {
         'connection',
         'held-answer',
         'vow',
+        'mountpoint',
+        'verdict-cache',
         'inputs',
         'outputs',
         'retained',

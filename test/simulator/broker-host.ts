@@ -9,7 +9,7 @@ import {
   type CoreSettings,
   type Input,
 } from '../../src/core/index.ts'
-import type { Question } from '../../src/core/index.ts'
+import type { ArrivalTraits, ListenerTraits, Permissions, Question } from '../../src/core/index.ts'
 import type { ConnectPacket } from '../../src/protocol/index.ts'
 import { BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
@@ -21,6 +21,8 @@ import { ShardHost, type ShardSurroundings } from './shard-host.ts'
 import type { Stage } from './stage.ts'
 
 type ConnectQuestion = Question & { kind: 'may-connect' }
+type AuthenticateQuestion = Question & { kind: 'authenticate' }
+type MayDoQuestion = Question & { kind: 'may-do' }
 
 export interface HostTraits {
   /** A turn gathers what happens within this time. */
@@ -29,6 +31,15 @@ export interface HostTraits {
   maxLinkMs: number
   /** The answer to `may-connect`, and how long it takes. */
   verdict: (question: ConnectQuestion) => { verdict: ConnectVerdict; afterMs: number }
+  /** The answer to `authenticate`; everybody fails if not said. */
+  authenticate?: (question: AuthenticateQuestion) => ConnectVerdict
+  /** Who may do what; everybody everything if not said. */
+  permissions?: Permissions
+  /** Called with each `may-do`, before it is answered: time for `permissions` to find out. How long the answer takes. */
+  mayDo?: (question: MayDoQuestion) => number
+  /** What clients that come from now on find. */
+  listener?: Partial<ListenerTraits>
+  arrival?: ArrivalTraits
   /** What the broker's clock is ahead of the world's. */
   clockOffsetMs: number
   /** A mistake made on purpose, to see the oracles find it: what must wait for the disk leaves before. */
@@ -276,7 +287,8 @@ export class BrokerHost implements ShardSurroundings {
 
   private decoding({ topics }: ShardHost): ConstructorParameters<typeof BrokerStream>[2] {
     const { maxPacketBytes, maxTopicLevels } = this.settings
-    return { topics, maxPacketBytes, maxTopicLevels }
+    const { listener, arrival } = this.traits
+    return { topics, maxPacketBytes, maxTopicLevels, listener, arrival }
   }
 
   private stopIfDone(): void {

@@ -1,7 +1,7 @@
 // The broker's end of a connection: bytes from the network become packets, packets become bytes for the network. Here
 // stands what a shard does for one socket.
 
-import type { SendList } from '../../src/core/index.ts'
+import type { ArrivalTraits, ListenerTraits, SendList } from '../../src/core/index.ts'
 import { Connection, headBits, never, sendKinds } from '../../src/core/index.ts'
 import {
   measurePacket,
@@ -25,6 +25,8 @@ export interface Decoding {
   readonly topics: TopicTable
   readonly maxPacketBytes: number
   readonly maxTopicLevels: number
+  readonly listener: Partial<ListenerTraits> | undefined
+  readonly arrival: ArrivalTraits | undefined
 }
 
 export class BrokerStream {
@@ -51,7 +53,7 @@ export class BrokerStream {
   constructor(link: Link, name: string, decoding: Decoding) {
     this.name = name
     this.link = link
-    this.connection = newConnection(this)
+    this.connection = newConnection(this, decoding)
     this.watch = new StreamWatch(name)
     this.decoder = newDecoder(decoding)
     this.shard = undefined
@@ -66,7 +68,7 @@ export class BrokerStream {
 
   /** To another shard: nothing of it has been handled yet. */
   moveTo(decoding: Decoding): void {
-    this.connection = newConnection(this)
+    this.connection = newConnection(this, decoding)
     this.decoder = newDecoder(decoding)
   }
 
@@ -95,12 +97,13 @@ export class BrokerStream {
   }
 }
 
-function newConnection(stream: BrokerStream): Connection {
-  return new Connection(stream, { name: 'tcp:default', isLoopback: true }, '127.0.0.1:50000')
+function newConnection(stream: BrokerStream, { listener, arrival }: Decoding): Connection {
+  return new Connection(stream, { name: 'tcp:default', isLoopback: true, ...listener }, '127.0.0.1', arrival)
 }
 
-function newDecoder(decoding: Decoding): PacketDecoder {
-  return new PacketDecoder({ role: 'server', maxPropertyBytes: 32_768, ...decoding })
+function newDecoder({ topics, maxPacketBytes, maxTopicLevels }: Decoding): PacketDecoder {
+  const limits = { maxPropertyBytes: 32_768, maxPacketBytes, maxTopicLevels }
+  return new PacketDecoder({ role: 'server', topics, ...limits })
 }
 
 /** Turns a list of sendings into bytes at their streams, past the watch at the door. Gives the streams to flush. */

@@ -6,6 +6,7 @@
 
 import {
   BrokerCore,
+  everythingAllowed,
   shardOf,
   type Batch,
   type BrokerEvent,
@@ -19,7 +20,7 @@ import {
   type ShardPlace,
 } from '../../src/core/index.ts'
 import { Link as PeerLink, type LinkOwner, type LinkPort } from '../../src/links/index.ts'
-import { ProtocolError, TopicTable, type ConnectPacket } from '../../src/protocol/index.ts'
+import { ProtocolError, reasonCodes, TopicTable, type ConnectPacket } from '../../src/protocol/index.ts'
 import type { HostTraits } from './broker-host.ts'
 import { writeSends, type BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
@@ -41,6 +42,8 @@ const nothingWanted = (): Wanted => ({ touched: new Set(), questions: [], closes
 const closeTimeoutMs = 5_000
 
 /** What the shards of one broker have in common. */
+const failedAuthentication = { allowed: false, reason: reasonCodes.notAuthorized } as const
+
 export interface ShardSurroundings {
   readonly stage: Stage
   readonly watch: EdgeWatch
@@ -115,7 +118,12 @@ export class ShardHost {
     const { around, place } = this
     const identity = around.stage.random.word().toString(36)
     this.topics = new TopicTable(1_024)
-    this.running = new BrokerCore(around.settings, { identity, topics: this.topics, place })
+    this.running = new BrokerCore(around.settings, {
+      identity,
+      topics: this.topics,
+      place,
+      permissions: around.traits.permissions ?? everythingAllowed,
+    })
     this.disk.attach({
       committed: (batch) => this.committed(batch),
       health: (isHealthy) => this.handle({ kind: 'storage-health', isHealthy }),
@@ -348,7 +356,19 @@ export class ShardHost {
       })
       return
     }
-    if (question.kind !== 'load-queue') throw new Error(`nobody answers ${question.kind} in this world`)
+    if (question.kind === 'authenticate') {
+      const verdict = this.around.traits.authenticate?.(question) ?? failedAuthentication
+      this.around.stage.after(0, () => {
+        if (this.running === core) this.handle({ kind: 'connect-verdict', question: question.question, verdict })
+      })
+      return
+    }
+    if (question.kind === 'may-do') {
+      this.around.stage.after(this.around.traits.mayDo?.(question) ?? 0, () => {
+        if (this.running === core) this.handle({ kind: 'permission-ready', question: question.question })
+      })
+      return
+    }
     this.disk.readQueue(question, ({ records, isEnd }) => {
       if (this.running === core) this.handle({ kind: 'queue-loaded', question: question.question, records, isEnd })
     })

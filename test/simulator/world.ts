@@ -16,7 +16,7 @@ import {
   type CoreSettings,
   type StoredRecord,
 } from '../../src/core/index.ts'
-import type { ProtocolVersion } from '../../src/protocol/index.ts'
+import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
 import { BrokerHost, type HostTraits } from './broker-host.ts'
 import { combinedView, type WorldView } from './broker-view.ts'
 import type { PublishOptions, SubscribeOptions } from './client-session.ts'
@@ -85,7 +85,13 @@ export class World implements Surroundings {
         maxLinkMs: 0,
         clockOffsetMs: 0,
         promisesEarly: false,
-        verdict: () => ({ verdict: { allowed: true }, afterMs: 0 }),
+        verdict: ({ authenticationMethod }) => ({
+          verdict:
+            authenticationMethod === undefined
+              ? { allowed: true }
+              : { allowed: false, reason: reasonCodes.badAuthenticationMethod },
+          afterMs: 0,
+        }),
         ...options.host,
       },
     })

@@ -12,6 +12,7 @@ import type { Connection } from '../connection.ts'
 import { detach } from '../delivery/session-end.ts'
 import { dropHeldAnswers } from '../delivery/held-answers.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
+import { forgetWait } from './permission-wait.ts'
 import { moveTo, stateOf } from './connection-state.ts'
 
 export interface Ending {
@@ -91,6 +92,11 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   dropHeldAnswers(connection)
   const { session } = now
   state.deadlines.cancel('keep-alive', connection)
+  state.deadlines.cancel('identity-expiry', connection)
+  state.deadlines.cancel('reauthentication', connection)
+  state.deadlines.cancel('rate', connection)
+  forgetWait(state, now)
+  if (now.reauthentication?.question !== undefined) state.asked.delete(now.reauthentication.question)
   detach(state, session, ending)
   state.events.push({
     event: 'client-disconnected',

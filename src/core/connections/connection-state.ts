@@ -1,9 +1,12 @@
-// The five states of a connection, each with what belongs to it.
+// The six states of a connection, each with what belongs to it.
 //
 //   awaiting-connect --CONNECT--> awaiting-verdict --allowed--> open --...--> closing --stream ended--> closed
+//                              AUTH ^      v not yet
+//                                awaiting-auth
 //          \____________________________\____ refused ____________________/^
 
 import type { ConnectPacket, Packet, ReasonCode, Topic } from '../../protocol/index.ts'
+import type { Identity } from '../access.ts'
 import type { Connection } from '../connection.ts'
 import type { QuestionId } from '../inputs.ts'
 import type { Session } from '../sessions/session.ts'
@@ -13,9 +16,30 @@ export interface AwaitingVerdict {
   readonly connect: ConnectPacket
   /** The client id in force: the client's own, or the one assigned to it. */
   readonly clientId: string
+  /** In force: CONNECT's, or that of the client's certificate. */
+  readonly username: string | undefined
   readonly question: QuestionId
+  /** Enhanced authentication: AUTH packets that the client has sent. */
+  readonly steps: number
+  /** Let in, but for its will: nobody knows yet whether that is allowed. */
+  readonly granted: Granted | undefined
   /** What came behind the CONNECT, in order; at most `settings.maxParkedPackets`. */
   readonly parked: Packet[]
+}
+
+/** The verdict of who lets clients in. */
+export interface Granted {
+  readonly identity: Identity
+  readonly authenticationData: Buffer | undefined
+}
+
+/** It is the client's turn to send AUTH. */
+export interface AwaitingAuth {
+  readonly state: 'awaiting-auth'
+  readonly connect: ConnectPacket
+  readonly clientId: string
+  readonly username: string | undefined
+  readonly steps: number
 }
 
 export interface Open {
@@ -23,13 +47,35 @@ export interface Open {
   readonly session: Session
   /** The topic that each alias of the client stands for; index 0 is never used. */
   incomingAliases: (Topic | undefined)[] | undefined
-  /** A PUBLISH that waits for the disk to serve again (3.1 and 3.1.1 clients only: they cannot be told). */
+  /**
+   * What waits, and behind it what came later, in order: a PUBLISH for the disk to serve again (3.1 and 3.1.1 clients only:
+   * they cannot be told), or a packet for somebody to say that it is allowed.
+   */
   parked: Packet[]
+  waiting: PermissionWait | undefined
+  /** The method that CONNECT named; undefined: there was none, and no AUTH may come [MQTT5-4.12.0-7]. */
+  readonly authenticationMethod: string | undefined
+  /** The re-authentication that is under way. */
+  reauthentication: Reauthentication | undefined
+}
+
+/** What a packet waits for, and what has been asked about it in all: see `permission-wait.ts`. */
+export interface PermissionWait {
+  readonly packet: Packet
+  readonly questions: Set<QuestionId>
+  readonly asked: Set<string>
+}
+
+/** `question`: ours to answer; undefined: it is the client's turn. */
+export interface Reauthentication {
+  readonly question: QuestionId | undefined
+  readonly steps: number
 }
 
 export type ConnectionState =
   | { readonly state: 'awaiting-connect' }
   | AwaitingVerdict
+  | AwaitingAuth
   | Open
   | { readonly state: 'closing'; readonly reason: ReasonCode }
   | { readonly state: 'closed' }

@@ -1,31 +1,17 @@
 // CONNECT, as a list of steps. Whether the client may connect is asked and not awaited: between the question and the
 // answer the connection has a named state, and what the client sends meanwhile is parked in order.
 
-import {
-  assert,
-  reasonCodes,
-  returnCodeFor,
-  type ConnectPacket,
-  type Packet,
-  type ReasonCode,
-} from '../../protocol/index.ts'
+import { reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { ConnectVerdict } from '../inputs.ts'
 import { moveTo, stateOf, type AwaitingVerdict } from './connection-state.ts'
-import { endConnection, refuseConnect } from './close-connection.ts'
-import { openConnection } from './open-connection.ts'
+import { admit, admitAfterAnswer, refuse, refuseWhileNotServing, type HandlePacket, type Refusal } from './admit.ts'
+import { endConnection } from './close-connection.ts'
+import { askForAuth } from './handle-auth.ts'
 
 /** MQTT 3.1 allows client ids of 1 to 23 characters. */
 const maxClientIdCharacters31 = 23
-
-/** What handles the packets that were parked; handed in, as it calls this file itself. */
-export type HandlePacket = (state: BrokerState, connection: Connection, packet: Packet) => void
-
-interface Refusal {
-  readonly reason: ReasonCode
-  readonly text: string
-}
 
 export function handleConnect(state: BrokerState, connection: Connection, connect: ConnectPacket): void {
   if (stateOf(connection).state !== 'awaiting-connect') {
@@ -35,17 +21,28 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   }
   connection.version = connect.version
   connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
-  const refusal = refusalOf(state, connect)
+  const refusal = refusalOf(state, connection, connect)
   if (refusal !== undefined) return refuse(state, connection, connect.clientId, refusal)
-  const clientId = connect.clientId === '' ? state.assignClientId() : connect.clientId
+  const own = ownNameOf(connection, connect)
+  const clientId = own === '' ? state.assignClientId() : own
+  const username = connection.arrival?.username ?? connect.username
   const question = state.ask({ for: 'connect', connection })
-  moveTo(connection, { state: 'awaiting-verdict', connect, clientId, question, parked: [] })
+  moveTo(connection, {
+    state: 'awaiting-verdict',
+    connect,
+    clientId,
+    username,
+    question,
+    steps: 0,
+    granted: undefined,
+    parked: [],
+  })
   state.questions.push({
     kind: 'may-connect',
     question,
     connection,
     clientId,
-    username: connect.username,
+    username,
     password: connect.password,
     version: connect.version,
     authenticationMethod: connect.properties?.authenticationMethod,
@@ -64,15 +61,21 @@ export function handleConnectVerdict(
   // The broker may have begun to stop while it waited for the answer.
   const stopping = refuseWhileNotServing(state)
   if (stopping !== undefined) return refuse(state, connection, now.clientId, stopping)
-  assert(verdict.allowed !== 'not-yet', 'no authentication method goes on after CONNECT')
-  if (!verdict.allowed) {
-    refuse(state, connection, now.clientId, {
-      reason: verdict.reason,
-      text: verdict.reasonString ?? 'not allowed to connect',
-    })
+  if (verdict.allowed === 'not-yet') return askForAuth(state, connection, now, verdict.authenticationData)
+  if (verdict.allowed) {
+    if (admit(state, connection, now, verdict)) handleParked(state, connection, now, handlePacket)
     return
   }
-  openConnection(state, connection, now)
+  refuse(state, connection, now.clientId, {
+    reason: verdict.reason,
+    text: verdict.reasonString ?? 'not allowed to connect',
+  })
+}
+
+/** Somebody has said whether the will of a client is allowed. */
+export function handleWillAnswer(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict' || !admitAfterAnswer(state, connection)) return
   handleParked(state, connection, now, handlePacket)
 }
 
@@ -85,40 +88,31 @@ function handleParked(
   for (const packet of now.parked) handlePacket(state, connection, packet)
 }
 
-function refuse(state: BrokerState, connection: Connection, clientId: string, refusal: Refusal): void {
-  const code = connection.version === 5 ? refusal.reason : returnCodeFor(refusal.reason)
-  refuseConnect(state, connection, { code, clientId, ...refusal })
+/** What the transport has found out about a client (in its certificate) counts more than what it says. */
+function ownNameOf(connection: Connection, connect: ConnectPacket): string {
+  return connection.arrival?.clientId ?? connect.clientId
 }
 
 /** The first of these that finds something wrong has the word. */
-function refusalOf(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
+function refusalOf(state: BrokerState, connection: Connection, connect: ConnectPacket): Refusal | undefined {
   return (
     refuseWhileNotServing(state) ??
-    refuseClientId(state, connect) ??
-    refuseAuthenticationMethod(connect) ??
+    refuseClientId(state, connection, connect) ??
     refuseWill(state, connect) ??
     refuseWithoutStorage(state, connect)
   )
 }
 
-function refuseWhileNotServing(state: BrokerState): Refusal | undefined {
-  // 0x8B is for DISCONNECT only [MQTT5-3.2.2.2].
-  const reason = reasonCodes.serverUnavailable
-  if (state.isShuttingDown) return { reason, text: 'the broker is stopping' }
-  // Through another shard it may come before this one listens: what it publishes would not reach everybody.
-  if (state.neighbours?.isReady === false) return { reason, text: 'the broker is starting' }
-  return undefined
-}
-
-function refuseClientId(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
-  const { clientId, version } = connect
+function refuseClientId(state: BrokerState, connection: Connection, connect: ConnectPacket): Refusal | undefined {
+  const { version } = connect
+  const clientId = ownNameOf(connection, connect)
   const reason = reasonCodes.clientIdentifierNotValid
   if (clientId === '') {
     // [MQTT-3.1.3-8] A server that assigns ids can not resume a session for one; 3.1 knows no empty ids.
     const mayBeAssigned = version === 5 || (version === 4 && connect.cleanStart)
     return mayBeAssigned ? undefined : { reason, text: 'an empty client id needs a clean session' }
   }
-  if (version === 3 && clientId.length > maxClientIdCharacters31) {
+  if (version === 3 && connect.clientId.length > maxClientIdCharacters31) {
     return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
   }
   const { maxClientIdBytes } = state.settings
@@ -126,12 +120,6 @@ function refuseClientId(state: BrokerState, connect: ConnectPacket): Refusal | u
     return { reason, text: `the client id is longer than ${maxClientIdBytes} bytes` }
   }
   return undefined
-}
-
-/** [MQTT5-4.12.0-1] No authentication method is known yet. */
-function refuseAuthenticationMethod(connect: ConnectPacket): Refusal | undefined {
-  if (connect.properties?.authenticationMethod === undefined) return undefined
-  return { reason: reasonCodes.badAuthenticationMethod, text: 'this authentication method is not supported' }
 }
 
 /** [MQTT5-3.2.2-12, -13] What a message may not be, a will may not be either. */

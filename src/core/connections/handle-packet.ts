@@ -3,10 +3,13 @@
 import { reasonCodes, type Packet } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import { holdReasons, releaseReader, type HoldReason } from '../delivery/reader-holds.ts'
 import { sendsOf } from '../delivery/send-to-client.ts'
+import { refuse } from './admit.ts'
 import { endConnection } from './close-connection.ts'
-import { stateOf, type AwaitingVerdict, type Open } from './connection-state.ts'
+import { stateOf, type AwaitingAuth, type AwaitingVerdict, type Open } from './connection-state.ts'
 import { handleAck } from './handle-acks.ts'
+import { handleAuth, handleAuthBeforeConnack } from './handle-auth.ts'
 import { handleConnect } from './handle-connect.ts'
 import { handleDisconnect } from './handle-disconnect.ts'
 import { handlePublish } from './handle-publish.ts'
@@ -25,7 +28,11 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
       // [MQTT-3.1.0-1] [MQTT5-3.1.0-1]
       else breach(state, connection, `${packet.type} before CONNECT`)
       return
+    case 'awaiting-auth':
+      return handleBeforeConnack(state, connection, now, packet)
     case 'awaiting-verdict':
+      if (now.connect.properties?.authenticationMethod !== undefined)
+        return handleBeforeConnack(state, connection, now, packet)
       parkBeforeVerdict(state, connection, now, packet)
       return
     case 'closing':
@@ -46,7 +53,7 @@ function handleOpen(state: BrokerState, connection: Connection, open: Open, pack
     case 'pubcomp':
       return handleAck(state, connection, open.session, packet)
     case 'subscribe':
-      return handleSubscribe(state, connection, open.session, packet)
+      return handleSubscribe(state, connection, open, packet)
     case 'unsubscribe':
       return handleUnsubscribe(state, connection, open.session, packet)
     case 'pingreq':
@@ -56,8 +63,7 @@ function handleOpen(state: BrokerState, connection: Connection, open: Open, pack
     case 'connect':
       return handleConnect(state, connection, packet)
     case 'auth':
-      // [MQTT5-4.12.1-1] Re-authentication repeats the method of CONNECT, and there was none.
-      return breach(state, connection, 'AUTH without an authentication method')
+      return handleAuth(state, connection, open, packet)
     case 'connack':
     case 'suback':
     case 'unsuback':
@@ -66,6 +72,23 @@ function handleOpen(state: BrokerState, connection: Connection, open: Open, pack
     default:
       packet satisfies never
   }
+}
+
+/** [MQTT5-3.1.2-30] Whoever names an authentication method says nothing but AUTH and DISCONNECT until CONNACK comes. */
+function handleBeforeConnack(
+  state: BrokerState,
+  connection: Connection,
+  now: AwaitingVerdict | AwaitingAuth,
+  packet: Packet,
+): void {
+  if (packet.type === 'disconnect') {
+    return endConnection(state, connection, { reason: packet.reasonCode, text: 'gave up', publishWill: false })
+  }
+  if (packet.type === 'auth' && now.state === 'awaiting-auth') {
+    return handleAuthBeforeConnack(state, connection, now, packet)
+  }
+  const text = `${packet.type} while CONNECT is not answered`
+  refuse(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
 }
 
 function sendPingresp(state: BrokerState, connection: Connection): void {
@@ -93,23 +116,27 @@ function breach(state: BrokerState, connection: Connection, text: string): void 
 
 /** The disk serves again: what was parked is handled, then the client is read from again. */
 export function resumeAfterStorage(state: BrokerState): void {
-  resume(state, state.waitingForStorage)
+  resume(state, state.waitingForStorage, holdReasons.storage)
 }
 
 /** A peer takes more again, or is gone: whoever waited tries again. */
 export function resumeWaiting(state: BrokerState): void {
-  if (state.neighbours !== undefined) resume(state, state.neighbours.waitingForPeers)
+  if (state.neighbours !== undefined) resume(state, state.neighbours.waitingForPeers, holdReasons.peers)
 }
 
-function resume(state: BrokerState, waiting: Set<Connection>): void {
+function resume(state: BrokerState, waiting: Set<Connection>, reason: HoldReason): void {
   // Some of them may have to wait again, and are not asked twice.
   const again = [...waiting]
   for (const connection of again) {
     waiting.delete(connection)
     const now = stateOf(connection)
     if (now.state !== 'open') continue
-    connection.isPaused = false
-    state.readers.push({ connection, isPaused: false })
-    for (const packet of now.parked.splice(0)) handlePacket(state, connection, packet)
+    releaseReader(state, connection, reason)
+    handleParked(state, connection, now)
   }
+}
+
+/** What waited behind its first packet, and that packet. One that has to wait again has the others wait with it. */
+export function handleParked(state: BrokerState, connection: Connection, open: Open): void {
+  for (const packet of open.parked.splice(0)) handlePacket(state, connection, packet)
 }

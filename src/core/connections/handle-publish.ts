@@ -4,16 +4,20 @@ import { reasonCodes, type PublishPacket, type ReasonCode, type Topic } from '..
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { answerAgain, answerPublish } from '../delivery/answer-publish.ts'
+import { mayPublish } from '../delivery/may-publish.ts'
 import { passageFor, type Passage } from '../delivery/peers-in-the-way.ts'
 import { meetsFullSession, needsStorage } from '../delivery/publish.ts'
+import { holdReader, holdReasons, type HoldReason } from '../delivery/reader-holds.ts'
 import { sendAck } from '../delivery/send-to-client.ts'
 import { spread } from '../delivery/spread.ts'
 import { put } from '../delivery/stored-queue.ts'
-import { messageFromPublish, type Message } from '../message.ts'
+import { messageFromPublish, withoutFrame, type Message } from '../message.ts'
+import { mountedTopic } from '../mountpoint.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Session } from '../sessions/session.ts'
 import { endConnection } from './close-connection.ts'
 import type { Open } from './connection-state.ts'
+import { settled, waitForPermission } from './permission-wait.ts'
 
 export function handlePublish(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
   state.counts.publishesReceived++
@@ -22,20 +26,79 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   const topic = resolveTopic(state, connection, open, packet)
   if (topic === undefined) return
   if (!isWithinLimits(state, connection, packet)) return
-  if (state.neighbours !== undefined && !mayPass(state, connection, open, { packet, topic })) return
-  const { clientId } = session
-  const message = messageFromPublish(packet, topic, {
-    publisher: clientId,
-    version: connection.version,
-    nowMs: state.nowMs,
-  })
+  let isDenied = false
+  if (!state.permissions.allowsEverything) {
+    const permission = permissionFor(state, connection, open, packet, topic)
+    if (permission === undefined) return
+    isDenied = permission === 'deny'
+  }
+  const target = connection.mountpoint === '' ? topic : mount(state, connection, topic)
+  if (target === undefined) return
+  if (state.neighbours !== undefined && !isDenied && !mayPass(state, connection, open, { packet, topic: target }))
+    return
+  const message = messageFrom(state, connection, session, packet, target)
   if (packet.qos === 0) {
-    if (refusalOf(state, topic, message) === undefined) spread(state, message, session, 0)
+    if (refusalOf(state, message, isDenied) === undefined) spread(state, message, session, 0)
     return
   }
   if (!mayBeTaken(state, connection, open, packet, message)) return
-  if (packet.qos === 1) acceptAtLeastOnce(state, connection, session, packet, message)
-  else acceptExactlyOnce(state, connection, session, packet, message)
+  if (packet.qos === 1) acceptAtLeastOnce(state, connection, session, packet, message, isDenied)
+  else acceptExactlyOnce(state, connection, session, packet, message, isDenied)
+}
+
+function messageFrom(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  packet: PublishPacket,
+  topic: Topic,
+): Message {
+  const message = messageFromPublish(packet, topic, {
+    publisher: session.clientId,
+    version: connection.version,
+    nowMs: state.nowMs,
+  })
+  // Its frame can not be passed on: it has the client's topic.
+  if (connection.mountpoint !== '') withoutFrame(message)
+  // Only what a topic remembers is ever asked about again: whether its publisher may still be heard.
+  if (packet.retain) message.publisherUsername = session.identity.username
+  return message
+}
+
+function mount(state: BrokerState, connection: Connection, topic: Topic): Topic | undefined {
+  const mounted = mountedTopic(state.topics, connection.mountpoint, topic)
+  if (mounted === undefined) {
+    const text = 'the topic is too long behind its mount point'
+    endConnection(state, connection, { reason: reasonCodes.topicNameInvalid, text, publishWill: true })
+  }
+  return mounted
+}
+
+/** Whether it may be published; undefined where the packet waits for an answer or the connection is being closed. */
+function permissionFor(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  packet: PublishPacket,
+  topic: Topic,
+): 'allow' | 'deny' | undefined {
+  const { session } = open
+  // [MQTT-4.3.3-2] It was taken before, and this is no other message.
+  if (packet.qos === 2 && session.incoming?.has(packet.packetId) === true) return 'allow'
+  const known = mayPublish(state, connection, session.identity, topic, packet)
+  const permission = known === 'ask' ? settled(open, packet, topic.name, known) : known
+  if (permission === 'allow' || permission === 'deny') return permission
+  if (permission === 'ask') {
+    // It comes a second time when it is answered.
+    state.counts.publishesReceived--
+    session.receivedMessages--
+    const { qos, retain } = packet
+    waitForPermission(state, connection, open, packet, [{ action: 'publish', topic: topic.name, qos, retain }])
+    return undefined
+  }
+  const text = 'not allowed to publish'
+  endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
+  return undefined
 }
 
 /** [MQTT5-3.3.2-8, -9] The topic, or what its alias stands for; undefined once the connection is being closed for it. */
@@ -134,14 +197,18 @@ function isKept(state: BrokerState, session: Session, packet: PublishPacket, mes
 /** A 3.1 or 3.1.1 client can not be told to come again: it is not read from until the disk serves. */
 function waitForStorage(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
   state.waitingForStorage.add(connection)
-  stop(state, connection, open, packet)
+  stop(state, connection, open, { packet, reason: holdReasons.storage })
 }
 
 /** Not read from any more until somebody lets it go on. */
-function stop(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
+function stop(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  { packet, reason }: { packet: PublishPacket; reason: HoldReason },
+): void {
   open.parked.push(packet)
-  connection.isPaused = true
-  state.readers.push({ connection, isPaused: true })
+  holdReader(state, connection, reason)
 }
 
 /** No other shard that is to have it is in the way. */
@@ -159,7 +226,7 @@ function mayPass(
     refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
   } else {
     neighbours.waitingForPeers.add(connection)
-    stop(state, connection, open, packet)
+    stop(state, connection, open, { packet, reason: holdReasons.peers })
   }
   return false
 }
@@ -176,8 +243,12 @@ function passageOf(
 }
 
 /** Why nobody is to hear it, if so. `$SYS` is the broker's own. */
-function refusalOf(state: BrokerState, topic: Topic, message: Message): ReasonCode | undefined {
-  if (topic.name.charCodeAt(0) === 36 && topic.name.startsWith('$SYS/')) return reasonCodes.notAuthorized
+function refusalOf(state: BrokerState, message: Message, isDenied: boolean): ReasonCode | undefined {
+  const { name } = message.topic
+  if (isDenied || (name.charCodeAt(0) === 36 && name.startsWith('$SYS/'))) {
+    state.countDrop(undefined, message, 'not-allowed')
+    return reasonCodes.notAuthorized
+  }
   return meetsFullSession(state, message) ? reasonCodes.quotaExceeded : undefined
 }
 
@@ -187,8 +258,9 @@ function acceptAtLeastOnce(
   session: Session,
   packet: PublishPacket,
   message: Message,
+  isDenied: boolean,
 ): void {
-  const refusal = refusalOf(state, message.topic, message)
+  const refusal = refusalOf(state, message, isDenied)
   if (refusal !== undefined && connection.version === 5) return refuseOne(state, connection, packet, refusal)
   const changesBefore = state.gathering.changes.length
   const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, 0)
@@ -203,6 +275,7 @@ function acceptExactlyOnce(
   session: Session,
   packet: PublishPacket,
   message: Message,
+  isDenied: boolean,
 ): void {
   const { packetId } = packet
   const isStored = session.stored !== undefined
@@ -211,7 +284,7 @@ function acceptExactlyOnce(
     answerAgain(state, connection, session, { message, packetId })
     return
   }
-  const refusal = refusalOf(state, message.topic, message)
+  const refusal = refusalOf(state, message, isDenied)
   if (refusal !== undefined && connection.version === 5) return refuseOne(state, connection, packet, refusal)
   incoming.add(packetId, state.nowMs)
   if (connection.version === 5) connection.unansweredPublishes++

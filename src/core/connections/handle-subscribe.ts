@@ -12,6 +12,9 @@ import {
 } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import type { Open } from './connection-state.ts'
+import { deniedFilters } from './subscribe-permission.ts'
+import { mountedFilter } from '../mountpoint.ts'
 import { endConnection } from './close-connection.ts'
 import { startRetained } from '../delivery/retained-messages.ts'
 import { answerSubscribe, noteSubscription } from '../delivery/note-interest.ts'
@@ -23,19 +26,19 @@ import type { SubscriptionOptions } from '../topics/index.ts'
 /** The only failure that a 3.1.1 SUBACK knows [MQTT-3.9.3-2]. */
 const failure311 = 0x80
 
-export function handleSubscribe(
-  state: BrokerState,
-  connection: Connection,
-  session: Session,
-  packet: SubscribePacket,
-): void {
+export function handleSubscribe(state: BrokerState, connection: Connection, open: Open, packet: SubscribePacket): void {
   if (!mayBeAnswered(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
+  const denied = deniedFilters(state, connection, open, packet)
+  if (denied === undefined) return
+  const { session } = open
   const identifier = packet.properties?.subscriptionIdentifier
   // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] One after the other, as if each had come alone: the first may take the last place.
-  const outcomes = packet.subscriptions.map((request) => {
-    const refusal = refusalOf(state, session, request)
-    if (refusal === undefined) return subscribe(state, session, request.filter, optionsOf(state, request, identifier))
-    return connection.version === 5 ? refusal : failure311
+  const outcomes = packet.subscriptions.map((request, place) => {
+    const filter = mountedFilter(connection.mountpoint, request.filter)
+    if (filter === undefined) return failureFor(connection, request, reasonCodes.topicFilterInvalid)
+    const refusal = denied.has(place) ? reasonCodes.notAuthorized : refusalOf(state, session, filter)
+    if (refusal !== undefined) return failureFor(connection, request, refusal)
+    return subscribe(state, session, filter, optionsOf(state, request, identifier))
   })
   const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
   const granted = outcomes.filter((outcome) => typeof outcome !== 'number').map(({ filter }) => filter)
@@ -48,6 +51,15 @@ export function handleSubscribe(
   answerSubscribe(state, connection, { session, suback, granted })
   for (const outcome of outcomes)
     if (typeof outcome !== 'number') startRetained(state, session, outcome.filter, outcome)
+}
+
+/**
+ * MQTT 3.1 knows no failure. A client of it that may not subscribe is granted what it asks for and gets nothing; where the
+ * broker can not keep its word it is told the code of 3.1.1 all the same, which most of them understand.
+ */
+function failureFor(connection: Connection, request: SubscriptionRequest, reason: number): number {
+  if (connection.version === 5) return reason
+  return connection.version === 3 && reason === reasonCodes.notAuthorized ? request.qos : failure311
 }
 
 /** [MQTT5-3.1.2-24] A client that can not be sent the answer is not served half: it is told so and closed. */
@@ -65,13 +77,13 @@ function mayBeAnswered(
   return false
 }
 
-function refusalOf(state: BrokerState, session: Session, request: SubscriptionRequest): number | undefined {
+function refusalOf(state: BrokerState, session: Session, filter: TopicFilter): number | undefined {
   const { settings } = state
-  const isShared = splitSharedFilter(request.filter) !== undefined
+  const isShared = splitSharedFilter(filter) !== undefined
   if (isShared && !settings.sharedSubscriptionAvailable) return reasonCodes.sharedSubscriptionsNotSupported
-  if (!settings.wildcardSubscriptionAvailable && hasWildcard(request.filter))
+  if (!settings.wildcardSubscriptionAvailable && hasWildcard(filter))
     return reasonCodes.wildcardSubscriptionsNotSupported
-  const isNew = session.subscriptions?.has(request.filter) !== true
+  const isNew = session.subscriptions?.has(filter) !== true
   if (isNew && (session.subscriptions?.size ?? 0) >= settings.maxSubscriptions) return reasonCodes.quotaExceeded
   if (session.stored !== undefined && !state.storageIsHealthy) return reasonCodes.unspecifiedError
   return undefined
@@ -112,7 +124,10 @@ export function handleUnsubscribe(
   packet: UnsubscribePacket,
 ): void {
   if (!mayBeAnswered(state, connection, { type: 'unsuback', count: packet.filters.length })) return
-  const found = packet.filters.map((filter) => unsubscribe(state, session, filter))
+  const found = packet.filters.map((filter) => {
+    const mounted = mountedFilter(connection.mountpoint, filter)
+    return mounted !== undefined && unsubscribe(state, session, mounted)
+  })
   const codes = found.map((wasThere) => (wasThere ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
   sendPacket(
     state,

@@ -14,26 +14,42 @@ import { notePresence } from '../delivery/note-interest.ts'
 import { resumeDelivery } from '../delivery/pump.ts'
 import { dropWill, endSession, publishWillMessage, recordWill, startStoring } from '../delivery/session-end.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
+import { takeIdentity } from '../delivery/take-identity.ts'
 import { Message, never } from '../message.ts'
+import { mountedTopic } from '../mountpoint.ts'
 import { neverExpires, Session } from '../sessions/session.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
-import { moveTo, type AwaitingVerdict } from './connection-state.ts'
+import { moveTo, type AwaitingVerdict, type Granted } from './connection-state.ts'
 
 const largestReceiveMaximum = 65_535
 
-export function openConnection(state: BrokerState, connection: Connection, awaiting: AwaitingVerdict): void {
+export function openConnection(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict,
+  granted: Granted,
+): void {
   const { connect, clientId } = awaiting
-  const connack = connackFor(state, awaiting)
+  const connack = connackFor(state, awaiting, granted)
   if (!mayBeSent(connack, connect)) return refuseTooSmall(state, connection, clientId)
   const changesBefore = state.gathering.changes.length
   takeOver(state, clientId, connect)
   const resumed = resumable(state, clientId, connect)
-  const session = resumed ?? new Session(clientId, state.nowMs)
+  const session = resumed ?? new Session(clientId, state.nowMs, granted.identity)
   const wasStored = session.stored !== undefined
   attach(state, connection, session, connect)
+  takeIdentity(state, connection, session, granted.identity)
   if (session.expirySeconds > 0) startStoring(state, session)
-  keepWill(state, session, connect)
-  moveTo(connection, { state: 'open', session, incomingAliases: undefined, parked: [] })
+  keepWill(state, connection, session, connect)
+  moveTo(connection, {
+    state: 'open',
+    session,
+    incomingAliases: undefined,
+    parked: [],
+    waiting: undefined,
+    authenticationMethod: connect.properties?.authenticationMethod,
+    reauthentication: undefined,
+  })
   state.openConnections++
   // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
   const waits = wasStored || state.gathering.changes.length > changesBefore
@@ -103,13 +119,13 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   notePresence(state, session, 1)
   connection.lastPacketAtMs = state.nowMs
   session.version = connect.version
-  session.username = connect.username
   session.cleanStart = connect.cleanStart
   session.expirySeconds = sessionExpiry(state, connect)
   const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
   session.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
   connection.keepAliveMs = keepAliveSeconds(state, connect) * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
+  connection.isPlain = connection.outgoingAliasMaximum === 0 && connection.mountpoint === ''
   state.deadlines.cancel('idle-timeout', connection)
   state.deadlines.cancel('session-expiry', session.clientId)
   if (connection.keepAliveMs > 0) state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
@@ -130,13 +146,14 @@ function keepAliveSeconds(state: BrokerState, connect: ConnectPacket): number {
     : connect.keepAliveSeconds
 }
 
-function keepWill(state: BrokerState, session: Session, connect: ConnectPacket): void {
+function keepWill(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
   const { will } = connect
   session.will = undefined
   session.willDueAtMs = Infinity
   if (will === undefined) return
   const { willDelayIntervalSeconds, ...properties } = will.properties ?? {}
-  const message = new Message(state.topics.named(will.topic), {
+  const topic = state.topics.named(will.topic)
+  const message = new Message(mountedTopic(state.topics, connection.mountpoint, topic) ?? topic, {
     qos: will.qos,
     retain: will.retain,
     properties: Object.keys(properties).length === 0 ? undefined : properties,
@@ -147,19 +164,20 @@ function keepWill(state: BrokerState, session: Session, connect: ConnectPacket):
     payloadStart: 0,
     payloadEnd: will.payload.length,
   })
+  message.publisherUsername = session.identity.username
   message.isOwned = true
   session.will = { message, delaySeconds: willDelayIntervalSeconds ?? 0 }
   recordWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0, dueAtMs: undefined })
 }
 
 /** Without a word on the session: whether there is one changes nothing of its size. */
-function connackFor(state: BrokerState, awaiting: AwaitingVerdict): ConnackPacket {
-  const properties = awaiting.connect.version === 5 ? connackProperties(state, awaiting) : undefined
+function connackFor(state: BrokerState, awaiting: AwaitingVerdict, granted: Granted): ConnackPacket {
+  const properties = awaiting.connect.version === 5 ? connackProperties(state, awaiting, granted) : undefined
   return { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.success, properties }
 }
 
 /** What differs from what the client asked for or from what the standard takes for granted. */
-function connackProperties(state: BrokerState, awaiting: AwaitingVerdict): ConnackProperties {
+function connackProperties(state: BrokerState, awaiting: AwaitingVerdict, granted: Granted): ConnackProperties {
   const { settings } = state
   const { connect, clientId } = awaiting
   const asked = connect.properties
@@ -178,6 +196,11 @@ function connackProperties(state: BrokerState, awaiting: AwaitingVerdict): Conna
   if (!settings.sharedSubscriptionAvailable) properties.sharedSubscriptionAvailable = false
   if (connect.clientId === '') properties.assignedClientIdentifier = clientId
   if (settings.serverKeepAliveSeconds !== undefined) properties.serverKeepAliveSeconds = settings.serverKeepAliveSeconds
+  if (asked?.authenticationMethod !== undefined) {
+    // [MQTT5-4.12.0-5]
+    properties.authenticationMethod = asked.authenticationMethod
+    if (granted.authenticationData !== undefined) properties.authenticationData = granted.authenticationData
+  }
   // [MQTT5-3.1.2-28] Only to those who asked: a part of the topic tree of their own for responses.
   if (asked?.requestResponseInformation === true) properties.responseInformation = `response/${clientId}`
   return properties

@@ -4,6 +4,7 @@ import { assert } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
+import { holdReader, holdReasons, releaseReader } from './reader-holds.ts'
 import { headBits, sendKinds, type SendList } from '../send-list.ts'
 
 export function handleCommitted(state: BrokerState, number: number): void {
@@ -48,22 +49,13 @@ function isPacketOf(what: SendList['what'][number], type: string): boolean {
 /** One PUBLISH less waits for its answer. */
 export function answered(state: BrokerState, connection: Connection): void {
   connection.unansweredPublishes--
-  const mayGoOn = connection.isPaused && connection.unansweredPublishes * 2 <= state.settings.receiveMaximum
-  if (!mayGoOn || state.waitingForStorage.has(connection)) return
-  if (state.neighbours?.waitingForPeers.has(connection) === true) return
-  connection.isPaused = false
-  state.readers.push({ connection, isPaused: false })
+  const mayGoOn = connection.unansweredPublishes * 2 <= state.settings.receiveMaximum
+  if (connection.isPaused && mayGoOn) releaseReader(state, connection, holdReasons.unanswered)
 }
 
 /** resolutions: 3.x clients know no Receive Maximum; one that is ahead of the disk is not read from for a while. */
 export function countUnanswered(state: BrokerState, connection: Connection): void {
   connection.unansweredPublishes++
-  if (
-    connection.version === 5 ||
-    connection.isPaused ||
-    connection.unansweredPublishes <= state.settings.receiveMaximum
-  )
-    return
-  connection.isPaused = true
-  state.readers.push({ connection, isPaused: true })
+  if (connection.version === 5 || connection.unansweredPublishes <= state.settings.receiveMaximum) return
+  holdReader(state, connection, holdReasons.unanswered)
 }

@@ -25,7 +25,7 @@ export function offerAtMostOnce(
   state.counts.publishesSent++
   const list = sendsOf(state, connection)
   const head = publishHead(0, { retain: how.retain, dup: false }, 0)
-  if (how.subscriptionIdentifiers === undefined && connection.outgoingAliasMaximum === 0) {
+  if (how.subscriptionIdentifiers === undefined && connection.isPlain) {
     sendPublish(list, connection, message, head)
   } else {
     sendPublishWithExtra(state, connection, message, {
@@ -130,12 +130,17 @@ export function abandon(
   message: Message,
   reason: DropReason,
 ): void {
+  state.countDrop(session, message, reason)
+  endQuietly(state, session, delivery)
+}
+
+/** It is over for this session: somebody else has it, or nobody. */
+export function endQuietly(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   if (delivery.packetId !== 0) {
     session.window().remove(delivery)
     if (delivery.qos === 2 && delivery.sequence !== 0)
       remove(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
   }
-  state.countDrop(session, message, reason)
   forgetDelivery(state, session, delivery)
 }
 
@@ -164,7 +169,7 @@ export function transmit(
   const list = mustBeStored && !isStored ? state.gathering.sendsAfterCommit : sendsOf(state, connection)
   delivery.sentWithBatch = list === state.sends ? 0 : state.gathering.number
   delivery.wasSent = true
-  if (delivery.subscriptionIdentifiers === undefined && connection.outgoingAliasMaximum === 0) {
+  if (delivery.subscriptionIdentifiers === undefined && connection.isPlain) {
     sendPublish(list, connection, message, head)
   } else {
     sendPublishWithExtra(state, connection, message, {

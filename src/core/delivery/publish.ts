@@ -4,6 +4,7 @@ import type { QoS } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import { Delivery } from '../sessions/delivery.ts'
+import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session } from '../sessions/session.ts'
 import type { DeliveryPlan, Recipient, SharedGroup } from '../topics/index.ts'
 import { effectiveQoS, hasRoom, offer, offerAtMostOnce } from './offer.ts'
@@ -43,10 +44,19 @@ export function meetsFullSession(state: BrokerState, message: Message): boolean 
   if (state.fullSessions.size === 0) return false
   const plan = state.routes.planFor(message.topic)
   const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.fullSessions.has(subscriber)
+  const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => mayReceive(state, subscriber, message.topic)
   return (
     plan.recipients.some((recipient) => isFull(recipient) && isKeptFor(state, recipient, message)) ||
-    plan.groups.some((group) => message.qos > 0 && [...group.members()].every(isFull))
+    plan.groups.some((group) => message.qos > 0 && isFullFor(group, isAllowed, isFull))
   )
+}
+
+type IsTrue = (member: { subscriber: Session }) => boolean
+
+/** Some of its members may have the message, and none of them has room for it. */
+function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTrue): boolean {
+  const allowed = [...group.members()].filter(isAllowed)
+  return allowed.length > 0 && allowed.every(isFull)
 }
 
 function isKeptFor(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
@@ -119,12 +129,14 @@ export function deliverToGroup(
   message: Message,
   except: Session | undefined,
 ): boolean {
-  const hasSpace = (session: Session): boolean => session !== except && !state.fullSessions.has(session)
+  // A member that may not have it is passed over as if it were not there.
+  const isAllowed = (session: Session): boolean => session !== except && mayReceive(state, session, message.topic)
+  const hasSpace = (session: Session): boolean => isAllowed(session) && !state.fullSessions.has(session)
   const member =
     group.pick((session) => hasSpace(session) && isReady(state, session)) ??
     group.pick((session) => hasSpace(session) && session.connection !== undefined) ??
     group.pick((session) => hasSpace(session) && session.stored !== undefined) ??
-    group.pick((session) => session !== except && session.stored !== undefined)
+    group.pick((session) => isAllowed(session) && session.stored !== undefined)
   if (member === undefined) return false
   const { options, subscriber } = member
   const qos = effectiveQoS(state, message.qos, options.qos)

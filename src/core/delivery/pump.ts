@@ -8,9 +8,11 @@ import { fromStored } from '../message.ts'
 import type { QueuedRecord, StoredRecord } from '../records.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
+import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import { parseTopicName, type PacketId } from '../../protocol/index.ts'
-import { abandon, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
+import { abandon, endQuietly, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
+import { deliverToGroup } from './publish.ts'
 import { fits, sendAck } from './send-to-client.ts'
 import { forgetDelivery } from './stored-queue.ts'
 
@@ -48,7 +50,20 @@ function sendHeldBack(
 
 function sendWaiting(state: BrokerState, session: Session, connection: Connection, delivery: SessionDelivery): void {
   session.stored?.packetIds?.delete(delivery.sequence)
+  if (withhold(state, session, delivery)) return
   sendFirst(state, session, connection, delivery)
+}
+
+/**
+ * Who may have what may have changed while it waited. What a shared group gave to this session goes to another member
+ * then; anything else is over.
+ */
+function withhold(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
+  const { message, group } = delivery
+  if (message === undefined || mayReceive(state, session, message.topic)) return false
+  if (group !== undefined && deliverToGroup(state, group, message, session)) endQuietly(state, session, delivery)
+  else abandon(state, session, delivery, message, 'not-allowed')
+  return true
 }
 
 /** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] What was in flight is sent again in its order, then the rest follows. */
@@ -91,7 +106,7 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
   delivery.sentAtMs = state.nowMs
   if (delivery.stage === 'received') {
     sendAck(state, connection, { type: 'pubrel', packetId: delivery.packetId, waits: false })
-  } else if (delivery.message !== undefined) {
+  } else if (delivery.message !== undefined && !withhold(state, session, delivery)) {
     const { message } = delivery
     if (fits(state, connection, message, delivery.subscriptionIdentifiers))
       transmit(state, session, connection, delivery, message)

@@ -1,9 +1,11 @@
 // What topics remember: kept when a PUBLISH with the retain flag comes, given to whoever subscribes later. A filter
 // may match a million topics, so they are looked up in slices, as fast as the client takes them.
 
-import { parseTopicName, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import { bareFilter, parseTopicName, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { never, ownedApart, toStored, type Message } from '../message.ts'
+import { topicBelow } from '../mountpoint.ts'
+import { mayReceive } from '../sessions/may-receive.ts'
 import type { RetainedScan, Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { hand } from './publish.ts'
@@ -63,7 +65,7 @@ export function startRetained(
   session.scans.push({
     filter,
     options: how.options,
-    cursor: state.retained.matching(filter),
+    cursor: state.retained.matching(bareFilter(filter)),
     found: [],
     isAtEnd: false,
   })
@@ -108,12 +110,23 @@ function give(state: BrokerState, session: Session, scan: RetainedScan, message:
   if (scan.options.noLocal && message.publisher === session.clientId) return
   // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
   if (state.retained.get(message.topic.name) !== message) return
+  if (!mayBeGiven(state, session, message)) return
   hand(state, session, message, {
     qos: effectiveQoS(state, message.qos, scan.options.qos),
     retain: true, // [MQTT-3.3.1-8] [MQTT5-3.3.1-9]
     subscriptionIdentifiers: scan.options.identifier === undefined ? undefined : [scan.options.identifier],
     group: undefined,
   })
+}
+
+/** The receiver may have it, and its publisher may still be heard: both may have changed since it was kept. */
+function mayBeGiven(state: BrokerState, session: Session, message: Message): boolean {
+  const { permissions } = state
+  if (permissions.allowsEverything) return true
+  if (!mayReceive(state, session, message.topic)) return false
+  if (message.publisher === '') return true // The broker's own, or the operator's.
+  const publisher = { clientId: message.publisher, username: message.publisherUsername }
+  return permissions.mayRemain(publisher, topicBelow(state.topics, session.mountpoint, message.topic))
 }
 
 /** Retained messages fill at most half of what may wait, so that live ones still find room. */

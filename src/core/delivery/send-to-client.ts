@@ -5,7 +5,8 @@ import { AckPacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { Ack, HeldAnswer } from '../held-answer.ts'
-import { remainingSeconds, type Message } from '../message.ts'
+import { remainingSeconds, withTopic, type Message } from '../message.ts'
+import { topicBelow } from '../mountpoint.ts'
 import { sendKinds, type PublishExtra, type SendList } from '../send-list.ts'
 
 /** Where what is free to leave goes: at once, or behind what this connection is still waiting for. */
@@ -24,7 +25,7 @@ export function sendPublish(list: SendList, connection: Connection, message: Mes
   list.publish(connection, message, head, undefined)
 }
 
-/** As `sendPublish`, for the few that need subscription identifiers or have topic aliases. */
+/** As `sendPublish`, for the few that need subscription identifiers or have topic aliases or a mount point. */
 export function sendPublishWithExtra(
   state: BrokerState,
   connection: Connection,
@@ -32,14 +33,21 @@ export function sendPublishWithExtra(
   how: { list: SendList; head: number; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   connection.unsentBytes += message.frameEnd - message.frameStart
+  const told = asToldTo(state, connection, message)
   // An alias counts from the packet that introduces it: what waits for the disk may be passed, so it has none.
-  const alias = how.list === state.sends ? aliasFor(connection, message) : undefined
+  const alias = how.list === state.sends ? aliasFor(connection, told) : undefined
   const extra: PublishExtra = {
     subscriptionIdentifiers: how.subscriptionIdentifiers,
     topicAlias: alias === undefined ? 0 : alias.topicAlias,
     topicIsOmitted: alias !== undefined && alias.isKnown,
   }
-  how.list.publish(connection, message, how.head, extra)
+  how.list.publish(connection, told, how.head, extra)
+}
+
+/** The message with the topic as this client knows it. The bytes are the same ones. */
+function asToldTo(state: BrokerState, connection: Connection, message: Message): Message {
+  const topic = topicBelow(state.topics, connection.mountpoint, message.topic)
+  return topic === message.topic ? message : withTopic(message, topic)
 }
 
 /** First come, first served: the first topics of a connection get the client's aliases [MQTT5-3.1.2-26]. */
@@ -63,7 +71,7 @@ export function fits(
   if (connection.maximumPacketBytes === Infinity) return true
   const bytes = measurePublish(
     {
-      topic: message.topic,
+      topic: topicBelow(state.topics, connection.mountpoint, message.topic),
       topicIsOmitted: false,
       topicAlias: connection.outgoingAliasMaximum > 0 ? connection.outgoingAliasMaximum : 0,
       qos: message.qos === 0 ? 0 : 1,

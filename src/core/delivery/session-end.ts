@@ -2,6 +2,7 @@
 
 import type { BrokerState } from '../broker-state.ts'
 import { Message, toStored } from '../message.ts'
+import { topicBelow } from '../mountpoint.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
 import { notePresence, noteSubscription } from './note-interest.ts'
@@ -158,13 +159,30 @@ export function publishWill(state: BrokerState, session: Session): void {
   const { will } = session
   if (will === undefined) return
   dropWill(state, session)
-  publishWillMessage(state, will.message)
+  publishWillMessage(state, will.message, session)
 }
 
-export function publishWillMessage(state: BrokerState, message: Message): void {
+/** `session`: the one that it belongs to, where there is one still. */
+export function publishWillMessage(state: BrokerState, message: Message, session?: Session): void {
+  if (!mayStillBePublished(state, message, session)) return state.countDrop(undefined, message, 'not-allowed')
   const timed = withExpiryFrom(message, state.nowMs)
   spread(state, timed, undefined, 0)
   state.neighbours?.takeVow()?.mark()
+}
+
+/**
+ * It was allowed at CONNECT; that may have changed. Where nobody knows at once it stays at that. Of a client that is only
+ * known from a record it is asked what is asked of a retained message.
+ */
+function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
+  const { permissions } = state
+  if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
+  const topic = topicBelow(state.topics, session?.mountpoint ?? '', message.topic)
+  if (session === undefined || session.identityIsFromDisk) {
+    return permissions.mayRemain({ clientId: message.publisher, username: message.publisherUsername }, topic)
+  }
+  const permission = permissions.mayPublish(session.identity, topic, message)
+  return permission === 'allow' || permission === 'ask'
 }
 
 /** [MQTT5-3.1.3.2.4] The expiry of a will begins when it is published. */
@@ -182,6 +200,7 @@ function withExpiryFrom(will: Message, nowMs: number): Message {
     payloadStart: will.payloadStart,
     payloadEnd: will.frameEnd,
   })
+  message.publisherUsername = will.publisherUsername
   message.isOwned = true
   return message
 }

@@ -7,6 +7,7 @@
 //   0           queueHead                                            diskFrom          nextSequence
 
 import type { PacketId, ProtocolVersion, TopicFilter } from '../../protocol/index.ts'
+import type { Identity } from '../access.ts'
 import type { Connection } from '../connection.ts'
 import type { QuestionId } from '../inputs.ts'
 import type { Message } from '../message.ts'
@@ -65,7 +66,12 @@ export class Session {
   readonly clientId: string
   readonly createdAtMs: number
   version: ProtocolVersion
-  username: string | undefined
+  /** Whom it speaks for. */
+  identity: Identity
+  /** It is what a record says of its last client, which knows neither address nor grants. */
+  identityIsFromDisk: boolean
+  /** Before the topics of its client, '' where nothing is: see `mountpoint.ts`. */
+  mountpoint: string
   expirySeconds: number
   connection: Connection | undefined
   /** Meaningful while `connection` is undefined. */
@@ -97,11 +103,13 @@ export class Session {
   /** PUBLISH packets from the client in all its connections. */
   receivedMessages: number
 
-  constructor(clientId: string, createdAtMs: number) {
+  constructor(clientId: string, createdAtMs: number, identity: Identity) {
     this.clientId = clientId
     this.createdAtMs = createdAtMs
     this.version = 4
-    this.username = undefined
+    this.identity = identity
+    this.identityIsFromDisk = false
+    this.mountpoint = ''
     this.expirySeconds = 0
     this.connection = undefined
     this.disconnectedAtMs = 0

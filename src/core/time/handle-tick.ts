@@ -5,7 +5,9 @@ import { reasonCodes, type PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { endConnection } from '../connections/close-connection.ts'
+import { endReauthentication } from '../connections/handle-auth.ts'
 import { resumeWaiting } from '../connections/handle-packet.ts'
+import { continueStayChecks } from '../connections/handle-permissions.ts'
 import type { Deadline } from '../deadlines.ts'
 import { releaseElsewhere } from '../delivery/exactly-once.ts'
 import { scheduleRetry } from '../delivery/offer.ts'
@@ -28,12 +30,15 @@ export function handleTick(state: BrokerState): void {
     handleDeadline(state, deadline)
   }
   continueScans(state)
+  continueStayChecks(state)
 }
 
 function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (typeof subject !== 'string') {
     if (kind === 'idle-timeout') closeIdle(state, subject)
-    else checkKeepAlive(state, subject)
+    if (kind === 'keep-alive') checkKeepAlive(state, subject)
+    if (kind === 'identity-expiry') endExpired(state, subject)
+    if (kind === 'reauthentication') endReauthentication(state, subject)
     return
   }
   if (kind === 'retained-expiry') return expireRetained(state, subject)
@@ -48,11 +53,21 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
 }
 
 function closeIdle(state: BrokerState, connection: Connection): void {
-  if (connection.now.state !== 'awaiting-connect' && connection.now.state !== 'awaiting-verdict') return
+  const { state: name } = connection.now
+  if (name !== 'awaiting-connect' && name !== 'awaiting-verdict' && name !== 'awaiting-auth') return
   endConnection(state, connection, {
     reason: reasonCodes.keepAliveTimeout,
     text: 'no CONNECT in time',
     publishWill: false,
+  })
+}
+
+/** What the client has shown to be let in (a token) does not hold any longer, and it has shown nothing new. */
+function endExpired(state: BrokerState, connection: Connection): void {
+  endConnection(state, connection, {
+    reason: reasonCodes.maximumConnectTime,
+    text: 'what the client was let in for has expired',
+    publishWill: true,
   })
 }
 

@@ -1,6 +1,7 @@
 // What was kept comes back, before any client does.
 
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
+import { plainIdentity, type Identity } from '../access.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { noteSubscription } from '../delivery/note-interest.ts'
 import { keepRetained } from '../delivery/retained-messages.ts'
@@ -67,10 +68,15 @@ function isOwn(state: BrokerState, { place }: Neighbours, record: StoredRecord):
   return !('clientId' in record) || state.isOwn(record.clientId)
 }
 
+function identityFrom({ clientId, username, isSuperuser }: SessionRecord): Identity {
+  return { ...plainIdentity(clientId, username, ''), isSuperuser }
+}
+
 function restoreSession(state: BrokerState, record: SessionRecord): void {
-  const session = new Session(record.clientId, record.createdAtMs)
+  const session = new Session(record.clientId, record.createdAtMs, identityFrom(record))
   session.version = record.version
-  session.username = record.username
+  session.identityIsFromDisk = true
+  session.mountpoint = record.mountpoint
   session.expirySeconds = record.expirySeconds
   session.cleanStart = false
   // Connected when the broker ended: from then on, which is now at the latest, it is without its client.

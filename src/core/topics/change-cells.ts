@@ -82,7 +82,11 @@ export class ChangeCells {
   touch(filter: TopicFilter): void {
     this.#counts[this.#cellOf(filter)] += 1
     this.#changesLeft -= 1
-    if (this.#changesLeft > 0) return
+    if (this.#changesLeft <= 0) this.beginEra()
+  }
+
+  /** From here on every watch is stale. */
+  beginEra(): void {
     this.#era = {}
     this.#changesLeft = this.#changesPerEra
   }

@@ -127,9 +127,13 @@ export class DeliveryPlan<S extends object, P extends object = object> {
 const nobody: readonly never[] = []
 const nothingElsewhere = { peers: nobody, spanning: nobody } as const
 
-/** A plan for the audiences of all filters that match a topic: here, and on other shards. */
+/**
+ * A plan for the audiences of all filters that match a topic, without those that `admits` says no to; and for those on
+ * other shards.
+ */
 export function makePlan<S extends object, P extends object>(
   audiences: readonly Audience<S>[],
+  admits: (subscriber: S) => boolean,
   peerAudiences: readonly Audience<P, Interest>[] = nobody,
 ): DeliveryPlan<S, P> {
   const recipients: Recipient<S>[] = []
@@ -145,6 +149,7 @@ export function makePlan<S extends object, P extends object>(
         recipient.include(options)
         return
       }
+      if (!admits(subscriber)) return
       const newcomer = new Recipient(subscriber, options)
       recipients.push(newcomer)
       known?.set(subscriber, newcomer)

@@ -10,7 +10,14 @@
 // Absent on purpose: emptying the cache. A change of subscriptions makes stale what it touches, and a stale plan is
 // made anew when its topic is next used.
 
-import { splitSharedFilter, type Topic, type TopicFilter, type TopicRoute } from '../../protocol/index.ts'
+import {
+  bareFilter,
+  splitExclusiveFilter,
+  splitSharedFilter,
+  type Topic,
+  type TopicFilter,
+  type TopicRoute,
+} from '../../protocol/index.ts'
 import { CellWatch, ChangeCells } from './change-cells.ts'
 import { DeliveryPlan, makePlan } from './delivery-plan.ts'
 import type { Interest } from '../peer-messages.ts'
@@ -42,18 +49,34 @@ export class Routes<S extends object, P extends object = object> {
   /** What other shards want, as they tell it: a trie of its own, so that nothing of it is in the way where there are none. */
   readonly #elsewhere: SubscriptionTrie<P, Interest> = new SubscriptionTrie()
   readonly #cells: ChangeCells = new ChangeCells()
+  readonly #admits: (subscriber: S, topic: Topic) => boolean
   readonly #emptyPlan: DeliveryPlan<S, P> = new DeliveryPlan<S, P>([], [])
+
+  /** `admits`: who may not have a topic is left out of its plans. Asked when a plan is made. */
+  constructor(admits: (subscriber: S, topic: Topic) => boolean = () => true) {
+    this.#admits = admits
+  }
+
+  /** Every plan is made anew when its topic is next used: `admits` has changed its mind. */
+  forgetPlans(): void {
+    this.#cells.beginEra()
+  }
+
+  /** The plans of all topics that match `filter` are. */
+  forgetPlansFor(filter: TopicFilter): void {
+    this.#cells.touch(bareFilter(filter))
+  }
 
   /** True if the subscription is new; false if it was there and has other options now. */
   subscribe(filter: TopicFilter, subscriber: S, options: SubscriptionOptions): boolean {
-    this.#cells.touch(splitSharedFilter(filter)?.filter ?? filter)
-    return this.#trie.add(filter, subscriber, options)
+    this.#cells.touch(bareFilter(filter))
+    return this.#trie.add(splitExclusiveFilter(filter) ?? filter, subscriber, options)
   }
 
   /** True if there was such a subscription. */
   unsubscribe(filter: TopicFilter, subscriber: S): boolean {
-    this.#cells.touch(splitSharedFilter(filter)?.filter ?? filter)
-    return this.#trie.remove(filter, subscriber)
+    this.#cells.touch(bareFilter(filter))
+    return this.#trie.remove(splitExclusiveFilter(filter) ?? filter, subscriber)
   }
 
   /** What a peer wants of a filter, in place of what it wanted before; undefined: nothing any more. */
@@ -96,7 +119,8 @@ export class Routes<S extends object, P extends object = object> {
     this.#trie.addWildcardAudiences(topic.name, audiences)
     const elsewhere = this.#elsewhere.isEmpty ? nowhere : this.#elsewhere.audiencesFor(topic.name)
     const isEmpty = audiences.length === 0 && elsewhere.length === 0
-    route.plan = isEmpty ? this.#emptyPlan : makePlan(audiences, elsewhere)
+    const admits = (subscriber: S): boolean => this.#admits(subscriber, topic)
+    route.plan = isEmpty ? this.#emptyPlan : makePlan(audiences, admits, elsewhere)
     this.#cells.renew(route)
     return route.plan
   }

@@ -31,8 +31,8 @@ export class BrokerView {
 
   /** Work is left that no deadline stands for: `tick` at the next turn. */
   get hasMoreWork(): boolean {
-    const { neighbours } = this.#state
-    return this.#state.scanning.size > 0 || (neighbours !== undefined && hasMoreToTell(neighbours))
+    const { neighbours, scanning, stayChecks } = this.#state
+    return scanning.size > 0 || stayChecks !== undefined || (neighbours !== undefined && hasMoreToTell(neighbours))
   }
 
   /** Whoever publishes now reaches everybody, on all shards: the listeners may open. */
@@ -81,10 +81,10 @@ export class BrokerView {
 }
 
 function viewOf(session: Session): ClientView {
-  const { clientId, username, version, cleanStart, expirySeconds, createdAtMs, receivedMessages } = session
+  const { clientId, identity, version, cleanStart, expirySeconds, createdAtMs, receivedMessages } = session
   return {
     clientId,
-    username,
+    username: identity.username,
     version,
     isConnected: session.connection !== undefined,
     cleanStart,

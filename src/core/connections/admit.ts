@@ -1,0 +1,126 @@
+// Between "you may connect" and the open connection: who the client is from now on, where its topics lie, and whether its
+// will is allowed. Only then does anything change that others see.
+
+import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type ReasonCode } from '../../protocol/index.ts'
+import { plainIdentity, type Permission } from '../access.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Connection } from '../connection.ts'
+import { mayPublish } from '../delivery/may-publish.ts'
+import type { ConnectVerdict } from '../inputs.ts'
+import { mountedTopic, mountpointFor } from '../mountpoint.ts'
+import { refuseConnect } from './close-connection.ts'
+import { moveTo, stateOf, type AwaitingVerdict, type Granted } from './connection-state.ts'
+import { openConnection } from './open-connection.ts'
+
+/** What handles the packets that were parked; handed in, as it calls this file itself. */
+export type HandlePacket = (state: BrokerState, connection: Connection, packet: Packet) => void
+
+export interface Refusal {
+  readonly reason: ReasonCode
+  readonly text: string
+}
+
+/** The first half is over: the verdict says yes. */
+export function admit(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict,
+  verdict: Extract<ConnectVerdict, { allowed: true }>,
+): boolean {
+  const identity = verdict.identity ?? plainIdentity(awaiting.clientId, awaiting.username, connection.peerAddress)
+  const granted = { identity, authenticationData: verdict.authenticationData }
+  return letIn(state, connection, { ...awaiting, granted }, granted)
+}
+
+/** Somebody has said whether its will is allowed: looked at again. True if the client is in. */
+export function admitAfterAnswer(state: BrokerState, connection: Connection): boolean {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict' || now.granted === undefined) return false
+  const stopping = refuseWhileNotServing(state)
+  if (stopping === undefined) return letIn(state, connection, { ...now, isAnswered: true }, now.granted)
+  refuse(state, connection, now.clientId, stopping)
+  return false
+}
+
+export function refuse(state: BrokerState, connection: Connection, clientId: string, refusal: Refusal): void {
+  const code = connection.version === 5 ? refusal.reason : returnCodeFor(refusal.reason)
+  refuseConnect(state, connection, { code, clientId, ...refusal })
+}
+
+export function refuseWhileNotServing(state: BrokerState): Refusal | undefined {
+  // 0x8B is for DISCONNECT only [MQTT5-3.2.2.2].
+  const reason = reasonCodes.serverUnavailable
+  if (state.isShuttingDown) return { reason, text: 'the broker is stopping' }
+  // Through another shard it may come before this one listens: what it publishes would not reach everybody.
+  if (state.neighbours?.isReady === false) return { reason, text: 'the broker is starting' }
+  return undefined
+}
+
+function letIn(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict & { readonly isAnswered?: boolean },
+  granted: Granted,
+): boolean {
+  const { clientId, connect } = awaiting
+  const refusal = mount(state, connection, awaiting, granted)
+  if (refusal !== undefined) {
+    refuse(state, connection, clientId, refusal)
+    return false
+  }
+  const permission = willPermission(state, connection, connect, granted)
+  if (permission === 'ask' && awaiting.isAnswered !== true) {
+    askForWill(state, connection, awaiting, granted)
+    return false
+  }
+  if (permission !== 'allow') {
+    refuse(state, connection, clientId, { reason: reasonCodes.notAuthorized, text: 'its will is not allowed' })
+    return false
+  }
+  openConnection(state, connection, awaiting, granted)
+  return stateOf(connection).state === 'open'
+}
+
+/** Its topics lie where its listener says; a client that would get out of there by its name is not let in. */
+function mount(
+  state: BrokerState,
+  connection: Connection,
+  { clientId, connect }: AwaitingVerdict,
+  { identity }: Granted,
+): Refusal | undefined {
+  const pattern = connection.listener.mountpoint ?? ''
+  if (pattern === '') return undefined
+  const mountpoint = mountpointFor(pattern, { clientId, username: identity.username })
+  if (mountpoint === undefined) {
+    const reason = pattern.includes('username')
+      ? reasonCodes.badUserNameOrPassword
+      : reasonCodes.clientIdentifierNotValid
+    return { reason, text: 'client id or user name can not be part of the mount point' }
+  }
+  connection.mountpoint = mountpoint
+  if (connect.will === undefined) return undefined
+  const topic = mountedTopic(state.topics, mountpoint, state.topics.named(connect.will.topic))
+  return topic === undefined
+    ? { reason: reasonCodes.topicNameInvalid, text: 'the topic of the will is too long' }
+    : undefined
+}
+
+function willPermission(
+  state: BrokerState,
+  connection: Connection,
+  { will }: ConnectPacket,
+  { identity }: Granted,
+): Permission {
+  if (will === undefined || state.permissions.allowsEverything) return 'allow'
+  return mayPublish(state, connection, identity, state.topics.named(will.topic), will)
+}
+
+function askForWill(state: BrokerState, connection: Connection, awaiting: AwaitingVerdict, granted: Granted): void {
+  const { will } = awaiting.connect
+  if (will === undefined) return
+  const question = state.ask({ for: 'permission', connection })
+  moveTo(connection, { ...awaiting, question, granted })
+  const { topic, qos, retain } = will
+  const { identity } = granted
+  state.questions.push({ kind: 'may-do', question, connection, identity, action: 'publish', topic, qos, retain })
+}

@@ -1,0 +1,68 @@
+// What a client was told about publishing to a topic, so that the next message to it asks nobody. Most clients publish to
+// one topic all the time: that one is found without a look-up.
+//
+//   last ──► Topic, verdicts        others:  Topic ──► verdicts,  Topic ──► verdicts, ...   (at most `mostTopics`)
+//
+//   verdicts: two bits for each QoS with and without the retain flag: 0 unknown, 1 allow, 2 deny, 3 disconnect
+
+import type { Permission } from './access.ts'
+import type { QoS, Topic } from '../protocol/index.ts'
+
+/** More topics than this of one client are asked about again. */
+const mostTopics = 64
+/** An answer that somebody else was asked for may lapse before the epoch grows: it is trusted for so long. */
+const trustedForMs = 10_000
+
+const verdicts = [undefined, 'allow', 'deny', 'disconnect'] as const
+
+export interface HowToPublish {
+  readonly qos: QoS
+  readonly retain: boolean
+}
+
+/** What of the broker says whether an answer still holds. */
+interface Moment {
+  readonly permissions: { readonly epoch: number }
+  readonly nowMs: number
+}
+
+export class VerdictCache {
+  #epoch = -1
+  #sinceMs = -Infinity
+  #lastTopic: Topic | undefined = undefined
+  #lastVerdicts = 0
+  readonly #others = new Map<Topic, number>()
+
+  /** Undefined where nothing is known, or what is known is of another epoch. */
+  get(topic: Topic, how: HowToPublish, broker: Moment): Permission | undefined {
+    const isCurrent = broker.permissions.epoch === this.#epoch && broker.nowMs - this.#sinceMs <= trustedForMs
+    if (!isCurrent) this.#forget(broker)
+    if (topic !== this.#lastTopic) this.#turnTo(topic)
+    return verdicts[(this.#lastVerdicts >> shiftOf(how)) & 3]
+  }
+
+  /** Of the topic that was asked for last. */
+  set(how: HowToPublish, permission: Exclude<Permission, 'ask'>): void {
+    this.#lastVerdicts |= verdicts.indexOf(permission) << shiftOf(how)
+  }
+
+  #forget({ permissions, nowMs }: Moment): void {
+    this.#epoch = permissions.epoch
+    this.#sinceMs = nowMs
+    this.#lastVerdicts = 0
+    this.#others.clear()
+  }
+
+  #turnTo(topic: Topic): void {
+    if (this.#lastTopic !== undefined && this.#lastVerdicts !== 0) {
+      if (this.#others.size >= mostTopics) this.#others.clear()
+      this.#others.set(this.#lastTopic, this.#lastVerdicts)
+    }
+    this.#lastTopic = topic
+    this.#lastVerdicts = this.#others.get(topic) ?? 0
+  }
+}
+
+function shiftOf(how: HowToPublish): number {
+  return how.qos * 4 + (how.retain ? 2 : 0)
+}

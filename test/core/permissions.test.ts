@@ -1,0 +1,430 @@
+// What is not allowed does not happen: at PUBLISH, at SUBSCRIBE, for wills, and again whenever a message is delivered.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Identity } from '../../src/core/index.ts'
+import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
+import { connectedWire } from '../conformance/raw.ts'
+import { World, type Client, type WorldOptions } from '../simulator/world.ts'
+import { Rulebook, type Rule } from './rulebook.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+
+function worldWith(rules: Rule[], options: WorldOptions = {}): { world: World; rulebook: Rulebook } {
+  const rulebook = new Rulebook(...rules)
+  const world = new World({ ...options, host: { ...options.host, permissions: rulebook } })
+  return { world, rulebook }
+}
+
+/** Lets everybody in as the user that its client id names. */
+function identities(changes: Partial<Identity> = {}): NonNullable<WorldOptions['host']> {
+  return {
+    verdict: ({ clientId }) => ({
+      verdict: {
+        allowed: true,
+        identity: {
+          clientId,
+          username: `user-${clientId}`,
+          peerAddress: '127.0.0.1',
+          isSuperuser: false,
+          expiresAtMs: undefined,
+          grants: undefined,
+          ...changes,
+        },
+      },
+      afterMs: 0,
+    }),
+  }
+}
+
+const reasonOf = (client: Client, topic: string, qos: 1 | 2): number | undefined =>
+  client.publish(topic, 'x', { qos }).reasonCode
+
+describe('PUBLISH without permission', () => {
+  test('5.0: is answered with 0x87, and nobody hears of it', () => {
+    const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
+    const listener = world.subscriber('#')
+    const client = world.connect('author')
+    assert.equal(reasonOf(client, 'secret/a', 1), reasonCodes.notAuthorized)
+    assert.equal(reasonOf(client, 'secret/a', 2), reasonCodes.notAuthorized)
+    assert.equal(reasonOf(client, 'open', 1), 0)
+    assert.deepEqual(listener.payloads, ['x'])
+    assert.equal(client.isConnected, true)
+  })
+
+  for (const version of [3, 4] as const) {
+    test(`3.x (${version}): is acknowledged as if it had been taken, and nobody hears of it`, () => {
+      const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
+      const listener = world.subscriber('#')
+      const client = world.connect('author', { version })
+      for (const qos of [1, 2] as const) assert.equal(client.publish('secret/a', 'x', { qos }).isComplete, true)
+      assert.equal(client.publish('open', 'y', { qos: 2 }).isComplete, true)
+      assert.deepEqual(listener.payloads, ['y'])
+    })
+  }
+
+  test('QoS 0: is dropped and counted', () => {
+    const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
+    const listener = world.subscriber('#')
+    world.connect('author').publish('secret/a', 'x')
+    assert.deepEqual(listener.payloads, [])
+    assert.equal(world.view.counts.dropped['not-allowed'], 1)
+  })
+
+  test('a retained one leaves the memory of its topic as it is', () => {
+    const { world } = worldWith([{ action: 'publish', clientId: 'stranger' }])
+    world.connect('author').publish('a', 'kept', { retain: true, qos: 1 })
+    world.connect('stranger').publish('a', 'other', { retain: true, qos: 1 })
+    world.connect('stranger-4', { version: 4 }).publish('a', '', { retain: true, qos: 0 })
+    world.connect('stranger').publish('a', '', { retain: true, qos: 2 })
+    assert.deepEqual(world.subscriber('a').payloads, [])
+    world.connect('author').publish('b', 'kept', { retain: true, qos: 1 })
+    world.connect('stranger').publish('b', '', { retain: true, qos: 2 })
+    assert.deepEqual(world.subscriber('b').payloads, ['kept'])
+  })
+
+  for (const version of [3, 4, 5] as const) {
+    test(`auth.deny_action = disconnect (version ${version}): the connection ends, for 5.0 with 0x87`, () => {
+      const { world } = worldWith([{ action: 'publish', topic: 'secret', is: 'disconnect' }])
+      const client = world.connect('author', { version })
+      client.publish('secret', 'x', { qos: 0 })
+      assert.equal(client.hasOpenConnection, false)
+      assert.equal(client.disconnected?.reasonCode, version === 5 ? reasonCodes.notAuthorized : undefined)
+    })
+  }
+
+  test('an answer is asked for once for each topic, until permissions change', () => {
+    const { world, rulebook } = worldWith([])
+    const client = world.connect('author')
+    for (let count = 0; count < 10; count++) client.publish('a', 'x', { qos: 1 })
+    for (let count = 0; count < 10; count++) client.publish(count % 2 === 0 ? 'a' : 'b', 'x', { qos: 1 })
+    assert.equal(rulebook.asked.publish, 2)
+    rulebook.change(world, { action: 'publish', topic: 'a' })
+    assert.equal(reasonOf(client, 'a', 1), reasonCodes.notAuthorized)
+    assert.equal(reasonOf(client, 'b', 1), reasonCodes.noMatchingSubscribers)
+  })
+
+  test('with the retain flag it is another question than without', () => {
+    const { world, rulebook } = worldWith([])
+    const client = world.connect('author')
+    client.publish('a', 'x', { qos: 1 })
+    client.publish('a', 'x', { qos: 1, retain: true })
+    client.publish('a', 'x', { qos: 2 })
+    assert.equal(rulebook.asked.publish, 3)
+  })
+
+  test('a repeated QoS 2 PUBLISH that was taken before is answered as before', () => {
+    const { world, rulebook } = worldWith([])
+    const wire = connectedWire(world, 5)
+    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
+    world.settle()
+    rulebook.change(world, { action: 'publish', topic: 'a' })
+    wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7, dup: true })
+    world.settle()
+    const answers = wire.received.filter((packet) => packet.type === 'pubrec')
+    assert.deepEqual(
+      answers.map((packet) => 'reasonCode' in packet && packet.reasonCode),
+      [reasonCodes.noMatchingSubscribers, reasonCodes.success],
+    )
+  })
+
+  test('nothing is denied to a superuser', () => {
+    const { world } = worldWith([{ action: 'publish' }, { action: 'subscribe' }, { action: 'receive' }], {
+      host: identities({ isSuperuser: true }),
+    })
+    const client = world.connect('admin')
+    assert.equal(client.subscribe('a', { qos: 1 })?.reasonCodes[0], 1)
+    assert.equal(reasonOf(client, 'a', 1), 0)
+    assert.deepEqual(client.payloads, ['x'])
+  })
+})
+
+describe('SUBSCRIBE without permission', () => {
+  const cases: [ProtocolVersion, number][] = [
+    [3, 1],
+    [4, 0x80],
+    [5, 0x87],
+  ]
+  for (const [version, code] of cases) {
+    test(`is answered with ${code} to version ${version}, and nothing comes`, () => {
+      const { world } = worldWith([{ action: 'subscribe', topic: 'secret' }])
+      const client = world.connect('curious', { version })
+      assert.deepEqual(client.subscribe(['open', 'secret'], { qos: 1 })?.reasonCodes, [1, code])
+      world.publish('secret', 'x', { qos: 1 })
+      world.publish('open', 'y', { qos: 1 })
+      assert.deepEqual(client.payloads, ['y'])
+    })
+  }
+
+  test('a shared subscription is asked about by its filter', () => {
+    const { world } = worldWith([{ action: 'subscribe', topic: 'secret' }])
+    assert.equal(world.connect('curious').subscribe('$share/group/secret')?.reasonCodes[0], 0x87)
+  })
+
+  test('auth.deny_action = disconnect: nothing of the SUBSCRIBE takes hold', () => {
+    const { world } = worldWith([{ action: 'subscribe', topic: 'secret', is: 'disconnect' }])
+    const client = world.connect('curious', { ...durable })
+    client.subscribe(['open', 'secret'])
+    assert.equal(client.disconnected?.reasonCode, reasonCodes.notAuthorized)
+    assert.equal(world.view.subscriptions('curious').size, 0)
+  })
+})
+
+describe('wills', () => {
+  const will = { topic: 'wills/a', payload: 'gone' }
+
+  test('a client whose will is not allowed is not let in', () => {
+    const { world } = worldWith([{ action: 'publish', topic: 'wills/#' }])
+    for (const [version, code] of [
+      [5, 0x87],
+      [4, 5],
+    ] as const) {
+      const client = world.client('mortal', { version, will })
+      client.connect()
+      assert.equal(client.connack?.reasonCode, code)
+      assert.equal(client.isConnected, false)
+    }
+  })
+
+  test('and one whose will is not allowed any more dies in silence', () => {
+    const { world, rulebook } = worldWith([])
+    const mourner = world.subscriber('wills/#')
+    const client = world.connect('mortal', { will })
+    rulebook.change(world, { action: 'publish', topic: 'wills/#' })
+    client.drop()
+    assert.deepEqual(mourner.payloads, [])
+    assert.equal(world.view.counts.dropped['not-allowed'], 1)
+  })
+
+  test('of a client that is only known from the disk it is asked whether it may remain', () => {
+    const { world, rulebook } = worldWith([], { host: identities() })
+    world.connect('mortal', { will: { ...will, properties: { willDelayIntervalSeconds: 60 } }, ...durable })
+    world.connect('other', {
+      will: { topic: 'wills/b', payload: 'gone too', properties: { willDelayIntervalSeconds: 60 } },
+      ...durable,
+    })
+    world.restart()
+    rulebook.rules = [{ action: 'remain', username: 'user-mortal' }]
+    const mourner = world.subscriber('wills/#')
+    world.passSeconds(61)
+    assert.deepEqual(mourner.payloads, ['gone too'])
+  })
+})
+
+describe('delivery', () => {
+  test('a narrow denial holds back what a broad subscription would bring', () => {
+    const { world } = worldWith([{ action: 'receive', clientId: 'curious', topic: 'secret/#' }])
+    const curious = world.connect('curious')
+    curious.subscribe('#', { qos: 2 })
+    const other = world.subscriber('#')
+    for (const qos of [0, 1, 2] as const) world.publish('secret/a', `s${qos}`, { qos })
+    world.publish('open', 'o')
+    assert.deepEqual(curious.payloads, ['o'])
+    assert.deepEqual(other.payloads, ['s0', 's1', 's2', 'o'])
+  })
+
+  test('a change holds for subscriptions that are there, at once and both ways', () => {
+    const { world, rulebook } = worldWith([])
+    const client = world.connect('curious')
+    client.subscribe('a')
+    world.publish('a', '1')
+    rulebook.change(world, { action: 'receive', clientId: 'curious' })
+    world.publish('a', '2')
+    rulebook.change(world)
+    world.publish('a', '3')
+    assert.deepEqual(client.payloads, ['1', '3'])
+  })
+
+  test('what waits in memory or on disk is looked at again when it is sent', () => {
+    for (const restarts of [false, true]) {
+      const { world, rulebook } = worldWith([])
+      const client = world.connect('curious', { ...durable })
+      client.subscribe('#', { qos: 1 })
+      client.disconnect()
+      world.publish('secret/a', 's', { qos: 1 })
+      world.publish('open', 'o', { qos: 1 })
+      rulebook.change(world, { action: 'receive', clientId: 'curious', topic: 'secret/#' })
+      if (restarts) world.restart()
+      client.connect()
+      assert.deepEqual(client.payloads, ['o'])
+      assert.equal(world.view.client('curious')?.waiting, 0)
+      assert.equal(world.view.client('curious')?.inflight, 0)
+      assert.deepEqual(
+        world.records().filter(({ kind }) => kind === 'queued' || kind === 'outgoing'),
+        [],
+      )
+    }
+  })
+
+  test('what was in flight when its client left is not sent again if it is not allowed any more', () => {
+    const { world, rulebook } = worldWith([])
+    const client = world.connect('curious', { ...durable })
+    client.acknowledges = false
+    client.subscribe('#', { qos: 2 })
+    world.publish('secret/a', 's', { qos: 2 })
+    world.publish('secret/b', 's', { qos: 1 })
+    assert.equal(client.payloads.length, 2)
+    client.drop()
+    rulebook.change(world, { action: 'receive', clientId: 'curious', topic: 'secret/#' })
+    client.connect()
+    assert.equal(client.payloads.length, 2)
+    assert.equal(world.view.client('curious')?.inflight, 0)
+  })
+
+  test('after a restart nothing is lost because nobody knows yet who the client is', () => {
+    const rulebook = new Rulebook()
+    const world = new World({ host: { ...identities({ grants: {} }), permissions: rulebook } })
+    // Only who has grants may have it: a session from the disk has none.
+    rulebook.mayReceive = (who) => who.grants !== undefined
+    const client = world.connect('curious', { ...durable })
+    client.subscribe('a', { qos: 1 })
+    client.disconnect()
+    world.restart()
+    world.publish('a', 'x', { qos: 1 })
+    client.connect()
+    assert.deepEqual(client.payloads, ['x'])
+  })
+
+  test('a client that comes back as somebody else has what that one may have', () => {
+    let username = 'reader'
+    const rulebook = new Rulebook({ action: 'receive', username: 'nobody' })
+    const world = new World({
+      host: {
+        permissions: rulebook,
+        verdict: ({ clientId }) => ({
+          verdict: {
+            allowed: true,
+            identity: {
+              clientId,
+              username: clientId === 'me' ? username : 'author',
+              peerAddress: '127.0.0.1',
+              isSuperuser: false,
+              expiresAtMs: undefined,
+              grants: undefined,
+            },
+          },
+          afterMs: 0,
+        }),
+      },
+    })
+    const client = world.connect('me', { ...durable })
+    client.subscribe('a')
+    world.publish('a', '1')
+    client.disconnect()
+    username = 'nobody'
+    client.connect()
+    world.publish('a', '2')
+    assert.deepEqual(client.payloads, ['1'])
+  })
+
+  test('retained messages: neither what the subscriber may not have, nor what its publisher may not say any more', () => {
+    const { world, rulebook } = worldWith([], { host: identities() })
+    world.connect('good').publish('a/good', 'g', { retain: true, qos: 1 })
+    world.connect('bad').publish('a/bad', 'b', { retain: true, qos: 1 })
+    world.connect('good').publish('a/secret', 's', { retain: true, qos: 1 })
+    for (const restarts of [false, true]) {
+      if (restarts) world.restart()
+      rulebook.change(
+        world,
+        { action: 'remain', username: 'user-bad' },
+        { action: 'receive', topic: 'a/secret', clientId: 'curious' },
+      )
+      const client = world.connect('curious')
+      client.subscribe('a/+')
+      assert.deepEqual(client.payloads, ['g'])
+      client.disconnect()
+    }
+  })
+
+  test('a member of a shared group that may not have a message is passed over', () => {
+    const { world } = worldWith([{ action: 'receive', clientId: 'one', topic: 'secret' }])
+    const one = world.connect('one')
+    const two = world.connect('two')
+    for (const member of [one, two]) member.subscribe('$share/group/#', { qos: 1 })
+    for (const payload of ['1', '2', '3', '4']) world.publish('secret', payload, { qos: 1 })
+    assert.deepEqual(one.payloads, [])
+    assert.deepEqual(two.payloads, ['1', '2', '3', '4'])
+    two.disconnect()
+    world.publish('secret', '5', { qos: 1 })
+    assert.deepEqual(one.payloads, [])
+  })
+
+  test('what a group gave to a member that lost its right meanwhile goes to another', () => {
+    const { world, rulebook } = worldWith([], { settings: { maxInflightMessages: 1 } })
+    const one = world.connect('one')
+    one.acknowledges = false
+    one.subscribe('$share/group/#', { qos: 1 })
+    for (const payload of ['1', '2', '3']) world.publish('a', payload, { qos: 1 })
+    assert.deepEqual(one.payloads, ['1'])
+    const two = world.connect('two')
+    two.subscribe('$share/group/#', { qos: 1 })
+    rulebook.change(world, { action: 'receive', clientId: 'one' })
+    one.acknowledges = true
+    for (const message of one.messages.slice()) one.acknowledge(message)
+    assert.deepEqual(one.payloads, ['1'])
+    assert.deepEqual(two.payloads, ['2', '3'])
+  })
+})
+
+describe('who may not stay', () => {
+  test('is sent away with 0x87 when permissions change, and others stay', () => {
+    const { world, rulebook } = worldWith([])
+    const bad = world.connect('bad')
+    const old = world.connect('old', { version: 4 })
+    const good = world.connect('good')
+    rulebook.change(world, { action: 'stay', clientId: 'bad' }, { action: 'stay', clientId: 'old' })
+    assert.equal(bad.disconnected?.reasonCode, reasonCodes.notAuthorized)
+    assert.equal(old.hasOpenConnection, false)
+    assert.equal(good.isConnected, true)
+  })
+
+  test('is found among many, and after changes that come one behind the other', () => {
+    const { world, rulebook } = worldWith([])
+    for (let count = 0; count < 2_500; count++) world.connect(`c${count}`)
+    rulebook.rules = [{ action: 'stay', clientId: 'c2400' }]
+    rulebook.epoch++
+    world.host.handle({ kind: 'permissions-changed' })
+    rulebook.rules.push({ action: 'stay', clientId: 'c3' })
+    rulebook.epoch++
+    world.host.handle({ kind: 'permissions-changed' })
+    world.settle()
+    assert.equal(world.view.connections, 2_498)
+  })
+})
+
+describe('what somebody was let in for', () => {
+  test('ends: 5.0 clients are told 0xA0, and the will is published', () => {
+    const world = new World({ host: identities({ expiresAtMs: 100_000 }) })
+    world.host.traits.verdict = identities({ expiresAtMs: world.nowMs + 60_000 }).verdict ?? world.host.traits.verdict
+    const client = world.connect('guest', { will: { topic: 'w', payload: 'gone' } })
+    const old = world.connect('old', { version: 4 })
+    world.host.traits.verdict = identities().verdict ?? world.host.traits.verdict
+    const mourner = world.subscriber('w')
+    world.passSeconds(59)
+    assert.equal(client.isConnected, true)
+    world.passSeconds(2)
+    assert.equal(client.disconnected?.reasonCode, reasonCodes.maximumConnectTime)
+    assert.equal(old.hasOpenConnection, false)
+    assert.deepEqual(mourner.payloads, ['gone'])
+  })
+})
+
+describe('a certificate that says who the client is', () => {
+  test('counts instead of what CONNECT says', () => {
+    const asked: string[] = []
+    const world = new World({
+      host: {
+        verdict: ({ clientId, username }) => {
+          asked.push(`${clientId} ${username ?? ''}`)
+          return { verdict: { allowed: true }, afterMs: 0 }
+        },
+        arrival: { port: 1, clientId: 'device-7', username: 'plant', certificate: undefined, pskIdentity: undefined },
+      },
+    })
+    const client = world.connect('liar', { username: 'liar' })
+    assert.deepEqual(asked, ['device-7 plant'])
+    assert.equal(world.view.client('device-7')?.username, 'plant')
+    assert.equal(world.view.client('liar'), undefined)
+    assert.equal(client.connack?.properties?.assignedClientIdentifier, undefined)
+  })
+})

@@ -1,0 +1,69 @@
+// Permissions for tests: everything is allowed but what is denied by name, and a change is told as the shard tells it.
+
+import type { Identity, Permission, Permissions } from '../../src/core/index.ts'
+import { matchesFilter, type Topic } from '../../src/protocol/index.ts'
+import type { World } from '../simulator/world.ts'
+
+type Action = 'publish' | 'subscribe' | 'receive' | 'remain' | 'stay'
+
+export interface Rule {
+  action: Action
+  /** Undefined: everybody. */
+  clientId?: string
+  username?: string
+  /** A filter that the topic matches, or the very filter that is subscribed to. */
+  topic?: string
+  is?: Permission
+}
+
+export class Rulebook implements Permissions {
+  epoch = 1
+  allowsEverything = false
+  rules: Rule[]
+  /** How often each action was asked about. */
+  readonly asked: Record<Action, number> = { publish: 0, subscribe: 0, receive: 0, remain: 0, stay: 0 }
+
+  constructor(...rules: Rule[]) {
+    this.rules = rules
+  }
+
+  /** In force from now on, and said so. */
+  change(world: World, ...rules: Rule[]): void {
+    this.rules = rules
+    this.epoch++
+    world.host.handle({ kind: 'permissions-changed' })
+    world.settle()
+  }
+
+  mayPublish(who: Identity, topic: Topic): Permission {
+    return this.look('publish', who, topic.name)
+  }
+
+  maySubscribe(who: Identity, filter: string): Permission {
+    return this.look('subscribe', who, filter)
+  }
+
+  mayReceive(who: Identity, topic: Topic): boolean {
+    return this.look('receive', who, topic.name) === 'allow'
+  }
+
+  mayRemain(publisher: { clientId: string; username: string | undefined }, topic: Topic): boolean {
+    return this.look('remain', publisher, topic.name) === 'allow'
+  }
+
+  mayStay(who: Identity): boolean {
+    return this.look('stay', who, '') === 'allow'
+  }
+
+  private look(action: Action, who: { clientId: string; username: string | undefined }, topic: string): Permission {
+    this.asked[action]++
+    const found = this.rules.find(
+      (rule) =>
+        rule.action === action &&
+        (rule.clientId === undefined || rule.clientId === who.clientId) &&
+        (rule.username === undefined || rule.username === who.username) &&
+        (rule.topic === undefined || rule.topic === topic || matchesFilter(rule.topic, topic)),
+    )
+    return found === undefined ? 'allow' : (found.is ?? 'deny')
+  }
+}
