@@ -1,23 +1,27 @@
 // Waiting for something to come to an end, but not for ever.
 
 export class Patience {
-  #look: (() => void) | undefined
+  readonly #looks = new Set<() => void>()
 
   /** Something has ended: what is waited for may be so now. */
   lookAgain(): void {
-    this.#look?.()
+    for (const look of this.#looks) look()
   }
 
-  /** Resolves when that is so, or after `patienceMs`. One at a time. */
-  until(isSo: () => boolean, patienceMs: number): Promise<void> {
-    if (isSo()) return Promise.resolve()
+  /** Resolves when that is so (true), or after `patienceMs` (false). */
+  until(isSo: () => boolean, patienceMs: number): Promise<boolean> {
+    if (isSo()) return Promise.resolve(true)
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, patienceMs).unref()
-      this.#look = () => {
-        if (!isSo()) return
+      const settle = (): void => {
+        this.#looks.delete(look)
         clearTimeout(timer)
-        resolve()
+        resolve(isSo())
       }
+      const look = (): void => {
+        if (isSo()) settle()
+      }
+      const timer = setTimeout(settle, patienceMs).unref()
+      this.#looks.add(look)
     })
   }
 }

@@ -95,7 +95,7 @@ export class Shard implements OutletOwner {
   #settings: CoreSettings
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
-  /** Of `stop`, with what has to end first. */
+  /** With what has to come first. */
   readonly #patience = new Patience()
   /** Made once: a turn ends for each connection that comes alone. */
   readonly #endOfTurn = (): void => this.#guarded(this.#turnEnd)
@@ -182,6 +182,11 @@ export class Shard implements OutletOwner {
   /** From here on clients of this shard may come in through the sockets of others. */
   letClientsIn(): void {
     this.#peers?.letClientsIn()
+  }
+
+  /** Resolves when the core has heard from the other shards what it must know of them, or after `patienceMs`: false. */
+  isReadyWithin(patienceMs: number): Promise<boolean> {
+    return this.#patience.until(() => this.core.view.isReadyForClients, patienceMs)
   }
 
   /** A client has come in by a listener of this shard. */

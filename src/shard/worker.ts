@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
 import { Counters, ForwardingLog } from '../telemetry/index.ts'
 import { ConnectionBudget, listenTcp, type Listener } from '../transports/index.ts'
@@ -14,10 +15,14 @@ import { Shard } from './shard.ts'
 /** Streams that do not end by themselves when the broker stops are cut off after this. */
 const stopPatienceMs = 3_000
 
+/** For the other shards to tell a new one what they want of it. */
+const readyPatienceMs = 10_000
+
 const identityBytes = 8
 
 const start = workerData as ShardStart
 const listeners: Listener[] = []
+let isStopping = false
 const counters = new Counters(start.counters, start.shardNumber)
 const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =>
   post({ kind: 'log', level, event, fields }),
@@ -53,21 +58,36 @@ async function run(): Promise<void> {
   shard = running
   await restoreBroker(store, running.core, clock.nowMs())
   running.input({ kind: 'tick' })
-  await listen(running)
+  for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
   hear = (message) => obey(message, running, store)
   for (const message of early) hear(message)
+  await letClientsIn(running)
 }
 
 function obey(message: NodeToShard, shard: Shard, store: Store): void {
   if (message.kind === 'settings') {
     shard.changeSettings(message.core, message.access)
     post({ kind: 'changed', change: message.change })
-  } else if (message.kind === 'stop') stop(shard, store).catch(fail)
+  } else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
+  else if (message.kind === 'stop') stop(shard, store).catch(fail)
+}
+
+/** A shard that cannot be reached keeps nobody out for ever: its clients hear that it is not there, the others are served. */
+async function letClientsIn(shard: Shard): Promise<void> {
+  if (!(await shard.isReadyWithin(readyPatienceMs))) {
+    alarm('shards', 'not every shard has said what its clients subscribe to: some may miss messages until it has')
+  }
+  if (isStopping) return
+  shard.letClientsIn()
+  await listen(shard)
 }
 
 async function listen(shard: Shard): Promise<void> {
   const budget = new ConnectionBudget(start.maxConnections)
-  for (const listener of start.listeners) listeners.push(await listenOn(shard, listener, budget))
+  for (const listener of start.listeners) {
+    listeners.push(await listenOn(shard, listener, budget))
+    if (isStopping) return closeListeners()
+  }
   const open = start.listeners.map(({ name }, index) => ({
     name,
     host: listeners[index].host,
@@ -90,8 +110,13 @@ function listenOn(shard: Shard, listener: ShardListener, budget: ConnectionBudge
   })
 }
 
-async function stop(shard: Shard, store: Store): Promise<void> {
+async function closeListeners(): Promise<void> {
   await Promise.all(listeners.map((listener) => listener.close()))
+}
+
+async function stop(shard: Shard, store: Store): Promise<void> {
+  isStopping = true
+  await closeListeners()
   await shard.stop(stopPatienceMs)
   await store.close()
   post({ kind: 'stopped' })
