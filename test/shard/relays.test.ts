@@ -14,7 +14,7 @@ const reasonOf = (client: TestClient): number | undefined =>
 const durable = { version: 5, cleanStart: false, properties: { sessionExpiryIntervalSeconds: 1_000 } } as const
 
 test('a client is served by the shard of its client id, whichever has its socket', async (context) => {
-  const row = new ShardRow(context, 3)
+  const row = await ShardRow.of(context, 3)
   for (const door of [0, 1, 2]) {
     for (const home of [0, 1, 2]) {
       const clientId = row.idOf(home, `from-${door}`)
@@ -33,7 +33,7 @@ test('a client is served by the shard of its client id, whichever has its socket
 })
 
 test('what a client sends may be divided anywhere, before and after it is known whose it is', async (context) => {
-  const row = new ShardRow(context, 2)
+  const row = await ShardRow.of(context, 2)
   const clientId = row.idOf(1)
   const whole = row.stages[0].stranger()
   const said = Buffer.concat([connectOf(clientId), subscribeTo('a'), encodePublish({ topic: 'a', payload: 'x' }, 4)])
@@ -64,7 +64,7 @@ function subscribeTo(filter: string): Buffer {
 }
 
 test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] a client that comes by another shard takes over its session', async (context) => {
-  const row = new ShardRow(context, 3)
+  const row = await ShardRow.of(context, 3)
   const clientId = row.idOf(2)
   const first = await row.client(0, clientId, { version: 5 })
   const second = await row.client(1, clientId, { version: 5 })
@@ -74,7 +74,7 @@ test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] a client that comes by another shard takes 
 })
 
 test('a durable session is found again through the socket of another shard', async (context) => {
-  const row = new ShardRow(context, 3)
+  const row = await ShardRow.of(context, 3)
   const clientId = row.idOf(1)
   const first = await row.client(0, clientId, durable)
   first.say({ type: 'disconnect', reasonCode: 0, properties: undefined })
@@ -84,13 +84,13 @@ test('a durable session is found again through the socket of another shard', asy
 })
 
 test('a client without an id stays where it came in', async (context) => {
-  const row = new ShardRow(context, 3)
+  const row = await ShardRow.of(context, 3)
   for (const door of [0, 1, 2]) await row.client(door, '')
   assert.deepEqual(connectionsOf(row), [1, 1, 1])
 })
 
 test('what is no CONNECT is refused where it comes in', async (context) => {
-  const row = new ShardRow(context, 2)
+  const row = await ShardRow.of(context, 2)
   const stranger = row.stages[0].stranger()
   stranger.stream.arrive(Buffer.from([0xc0, 0]))
   const unknownLevel = row.stages[0].stranger()
@@ -102,7 +102,7 @@ test('what is no CONNECT is refused where it comes in', async (context) => {
 })
 
 test('who does not say CONNECT in time is cut off where it came in', async (context) => {
-  const row = new ShardRow(context, 2)
+  const row = await ShardRow.of(context, 2)
   const stranger = row.stages[0].stranger()
   stranger.stream.arrive(connectOf(row.idOf(1)).subarray(0, 5))
   await row.stages[0].passMs(15_001)
@@ -110,7 +110,7 @@ test('who does not say CONNECT in time is cut off where it came in', async (cont
 })
 
 test('while the shard of a client is down, the client hears that it may come again', async (context) => {
-  const row = new ShardRow(context, 2)
+  const row = await ShardRow.of(context, 2)
   await row.kill(1)
   const late5 = await row.client(0, row.idOf(1), { version: 5 })
   const late4 = await row.client(0, row.idOf(1), { version: 4 })
@@ -122,7 +122,7 @@ test('while the shard of a client is down, the client hears that it may come aga
 })
 
 test('when a shard dies, its clients are cut off at every door, and the others stay', async (context) => {
-  const row = new ShardRow(context, 3)
+  const row = await ShardRow.of(context, 3)
   const lost = await row.client(0, row.idOf(1))
   const cut = await row.client(1, row.idOf(2))
   const kept = await row.client(0, row.idOf(2))
@@ -136,7 +136,7 @@ test('when a shard dies, its clients are cut off at every door, and the others s
 })
 
 test('a shard that is linked anew before its end was heard is left first and joined then', async (context) => {
-  const row = new ShardRow(context, 2)
+  const row = await ShardRow.of(context, 2)
   const old = await row.client(0, row.idOf(1))
   row.connect(0, 1)
   await row.turns()
@@ -146,7 +146,7 @@ test('a shard that is linked anew before its end was heard is left first and joi
 })
 
 test('clients that come before their shard lets anybody in are let in when it does', async (context) => {
-  const row = new ShardRow(context, 2)
+  const row = await ShardRow.of(context, 2)
   await row.kill(1)
   await row.restart(1, { letsClientsIn: false })
   const client = await row.client(0, row.idOf(1))
@@ -159,7 +159,7 @@ test('clients that come before their shard lets anybody in are let in when it do
 })
 
 test('a relayed client that does not read costs its own shard what an own one costs, and delays nobody', async (context) => {
-  const row = new ShardRow(context, 2)
+  const row = await ShardRow.of(context, 2)
   const slow = await row.subscriber(0, row.idOf(1, 'slow'), 'a')
   const quick = await row.subscriber(0, row.idOf(1, 'quick'), 'a')
   const publisher = await row.client(1, row.idOf(1, 'publisher'))
@@ -175,7 +175,7 @@ test('a relayed client that does not read costs its own shard what an own one co
 })
 
 test('a publisher that is relayed is read no faster than its shard takes it', async (context) => {
-  const row = new ShardRow(context, 2)
+  const row = await ShardRow.of(context, 2)
   const publisher = await row.client(0, row.idOf(1), { version: 5, properties: { receiveMaximum: 10 } })
   for (let round = 0; round < 200; round++) {
     publisher.publish(...Array.from({ length: 100 }, () => ({ topic: 'a', payload: Buffer.alloc(1_000) })))
@@ -186,7 +186,7 @@ test('a publisher that is relayed is read no faster than its shard takes it', as
 })
 
 test('[MQTT5-3.14: 0x8B] when the node stops, relayed clients are told as all others', async (context) => {
-  const row = new ShardRow(context, 3)
+  const row = await ShardRow.of(context, 3)
   const clients = []
   for (const door of [0, 1, 2]) {
     for (const home of [0, 1, 2]) clients.push(await row.client(door, row.idOf(home, `from-${door}`), { version: 5 }))
@@ -202,7 +202,7 @@ test('[MQTT5-3.14: 0x8B] when the node stops, relayed clients are told as all ot
 })
 
 test('a shard does not stop before the sockets are closed that it has for others', async (context) => {
-  const row = new ShardRow(context, 2)
+  const row = await ShardRow.of(context, 2)
   const client = await row.client(0, row.idOf(1), { version: 5 })
   let isStopped = false
   const stopped = row.stages[0].shard.stop(3_000).then(() => (isStopped = true))

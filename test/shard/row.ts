@@ -17,12 +17,19 @@ export class ShardRow {
   readonly #options: StageOptions
   readonly #ports = new Map<string, MessagePort>()
 
-  constructor(context: TestContext, count: number, options: StageOptions = {}) {
+  /** Every shard knows the others, and clients may come. */
+  static async of(context: TestContext, count: number, options: StageOptions = {}): Promise<ShardRow> {
+    const row = new ShardRow(context, count, options)
+    await row.turns()
+    for (const { shard } of row.stages) shard.letClientsIn()
+    return row
+  }
+
+  private constructor(context: TestContext, count: number, options: StageOptions) {
     this.#context = context
     this.#options = options
     for (let number = 0; number < count; number++) this.stages.push(this.#start(number, count))
     for (const left of this.stages.keys()) for (let right = 0; right < left; right++) this.connect(left, right)
-    for (const { shard } of this.stages) shard.letClientsIn()
     context.after(() => {
       for (const port of this.#ports.values()) port.close()
     })
@@ -51,6 +58,7 @@ export class ShardRow {
     const stage = this.#start(number, this.count)
     this.stages[number] = stage
     for (const other of this.stages.keys()) if (other !== number) this.connect(number, other)
+    await this.turns()
     if (letsClientsIn) stage.shard.letClientsIn()
     await this.turns()
   }
