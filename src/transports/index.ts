@@ -3,6 +3,7 @@
 export type { ByteStream, DoorRefusal, Listener, PeerCertificate, StreamCredentials } from './byte-stream.ts'
 export { ConnectionBudget } from './connection-budget.ts'
 export { ConnectionRate } from './connection-rate.ts'
+export { listenQuic, type QuicCredentials, type QuicListenOptions, type QuicOpening } from './quic.ts'
 export { listenTcp, type TcpListenOptions } from './tcp.ts'
 export { listenTls, type TlsListenOptions } from './tls.ts'
 export type { TlsProblem } from './tls-files.ts'

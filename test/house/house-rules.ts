@@ -59,6 +59,7 @@ export const houseRules: HouseRules = {
 
   // Each library is imported by one file of ours, so that a change of library is a change of one file.
   libraryOwners: {
+    '@currentspace/http3': 'src/transports/quic.ts',
     'classic-level': 'src/storage/level-database.ts',
     commander: 'src/cli/program.ts',
     jose: 'src/access/tokens/token-check.ts',

@@ -1,0 +1,90 @@
+// Cuts bytes of MQTT into whole packets, by their fixed headers alone: where several streams carry packets of one
+// client, they can be put one behind the other only where a packet ends.
+
+const longestHeaderBytes = 5
+const malformed = -1
+
+export class PacketGatherer {
+  readonly #maxPacketBytes: number
+  /** The beginning of a packet that is not whole yet, as it came. */
+  #held: Buffer[] = []
+  #heldBytes = 0
+  /** What is lacking of it; 0 while its header is not whole either. */
+  #missingBytes = 0
+  #hasGivenUp = false
+
+  constructor(maxPacketBytes: number) {
+    this.#maxPacketBytes = maxPacketBytes
+  }
+
+  /** Bytes that wait for the rest of their packet. Never more than a packet may have. */
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /** From now on everything is passed on as it comes: whoever decodes it will find what is wrong with it. */
+  giveUp(): void {
+    this.#hasGivenUp = true
+  }
+
+  /** Calls `pass` with whole packets, one or many at a time, as far as `chunk` completes them. */
+  gather(chunk: Buffer, pass: (packets: Buffer) => void): void {
+    if (this.#hasGivenUp) return pass(chunk)
+    const bytes = this.#completeHeld(chunk, pass)
+    if (bytes === undefined) return
+    let end = 0
+    let packetBytes: number | undefined = 0
+    while (end < bytes.length) {
+      packetBytes = packetBytesAt(bytes, end)
+      if (packetBytes === undefined || end + packetBytes > bytes.length) break
+      if (packetBytes === malformed) return this.#passAll(bytes, pass)
+      end += packetBytes
+    }
+    if (packetBytes !== undefined && packetBytes > this.#maxPacketBytes) return this.#passAll(bytes, pass)
+    if (end > 0) pass(bytes.subarray(0, end))
+    if (end < bytes.length) {
+      const whole = packetBytes === undefined ? 0 : packetBytes
+      this.#hold(bytes.subarray(end), whole === 0 ? 0 : end + whole - bytes.length)
+    }
+  }
+
+  /** Bytes that begin where a packet begins; undefined: `chunk` does not complete the one that is held. */
+  #completeHeld(chunk: Buffer, pass: (packets: Buffer) => void): Buffer | undefined {
+    if (this.#heldBytes === 0) return chunk
+    const missing = this.#missingBytes
+    if (chunk.length < missing) {
+      this.#hold(chunk, missing - chunk.length)
+      return undefined
+    }
+    const all = Buffer.concat([...this.#held, missing === 0 ? chunk : chunk.subarray(0, missing)])
+    this.#held = []
+    this.#heldBytes = 0
+    this.#missingBytes = 0
+    if (missing === 0) return all
+    pass(all)
+    return chunk.subarray(missing)
+  }
+
+  #hold(bytes: Buffer, missingBytes: number): void {
+    this.#held.push(bytes)
+    this.#heldBytes += bytes.length
+    this.#missingBytes = missingBytes
+  }
+
+  #passAll(bytes: Buffer, pass: (packets: Buffer) => void): void {
+    this.#hasGivenUp = true
+    pass(bytes)
+  }
+}
+
+/** How long the packet at `at` is, its header with it; undefined: the header is not whole. */
+export function packetBytesAt(bytes: Buffer, at: number): number | undefined {
+  let remaining = 0
+  for (let index = 1; index < longestHeaderBytes; index += 1) {
+    const byte = bytes[at + index]
+    if (byte === undefined) return undefined
+    remaining += (byte & 0x7f) * 128 ** (index - 1)
+    if (byte < 0x80) return 1 + index + remaining
+  }
+  return malformed
+}

@@ -1,0 +1,248 @@
+// QUIC: connections of a library as byte streams. The library is optional; a machine that has none, or one that cannot be
+// loaded, hears of it in a sentence and goes on without.
+//
+// The library has a thread of its own for the socket and hands over what has come in batches. It takes one certificate and
+// keeps it: a listener that is to have another one is started again.
+
+import { createSocket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
+import type * as http3 from '@currentspace/http3'
+import type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
+import type { ConnectionBudget } from './connection-budget.ts'
+import type { ConnectionRate } from './connection-rate.ts'
+import { toPeerCertificate } from './peer-certificate.ts'
+import { type HeldTotal, QuicConnection, type QuicStreamEnd } from './quic-connection.ts'
+
+export interface QuicListenOptions {
+  readonly host: string
+  /** 0: the system chooses one. */
+  readonly port: number
+  readonly credentials: QuicCredentials
+  /** Connections at one time; one more is closed after its handshake. Undefined: no limit of its own. */
+  readonly maxConnections?: number | undefined
+  /** What all listeners of this thread may hold together. Without it: no limit. */
+  readonly budget?: ConnectionBudget
+  readonly rates?: readonly ConnectionRate[]
+  /** A connection on which nothing was heard for so long is over; 0: never. */
+  readonly idleTimeoutMs: number
+  /** So often every peer is asked for a sign of life, so that those who live are not idle; 0: never. */
+  readonly keepAliveMs: number
+  /** Clients show that they are where they say before anything is kept for them. Costs them a round trip. */
+  readonly checksAddresses: boolean
+  /** A client that opens no stream for so long after the handshake is sent away. */
+  readonly streamTimeoutMs: number
+  readonly maxDataStreams: number
+  readonly maxPacketBytes: number
+  /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
+  onStream(stream: ByteStream): void
+  /** A client was turned away. `why` is for the log, where there is more to say than the reason. */
+  onRefused?(reason: DoorRefusal, why?: string): void
+  /** The library has failed at something that belongs to no connection. The listener goes on. */
+  onFault?(error: Error): void
+}
+
+/** PEM. */
+export interface QuicCredentials {
+  readonly key: string
+  readonly certificate: string
+  /** Authorities whose client certificates are believed. Undefined: clients are not asked for any. */
+  readonly authorities: string | undefined
+  /** A client without a certificate is refused. */
+  readonly requiresCertificate: boolean
+}
+
+export type QuicOpening =
+  | { readonly listener: Listener }
+  /** Nothing is served. `message` says why, and what to do, without a full stop. */
+  | { readonly unavailable: string }
+
+/** ALPN of MQTT, registered by IANA. */
+const alpn = 'mqtt'
+/** Windows of flow control, of a connection and of each stream. The library does not bear smaller ones. */
+const connectionWindowBytes = 10_000_000
+const streamWindowBytes = 1_000_000
+/** What is held while the broker does not read: of one connection, and of all of a listener. */
+const maxHeldBytes = 8_388_608
+const maxHeldBytesTotal = 134_217_728
+/** What the library takes where nothing limits connections. */
+const mostConnections = 100_000
+/** Connections that are to be told that there is no room for them. */
+const sparePlaces = 64
+const streamCheckMs = 1_000
+
+/** Opens a listener. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
+export async function listenQuic(options: QuicListenOptions): Promise<QuicOpening> {
+  const library = await loadLibrary()
+  if (library === undefined) return { unavailable: 'the package @currentspace/http3 is not installed' }
+  await expectFreeAddress(options)
+  const { credentials, maxConnections, maxDataStreams } = options
+  const server = library.createQuicServer({
+    // Polling needs nothing that a container might forbid.
+    runtimeMode: 'portable',
+    fallbackPolicy: 'error',
+    key: credentials.key,
+    cert: credentials.certificate,
+    ...(credentials.authorities === undefined ? {} : { ca: credentials.authorities }),
+    clientAuth:
+      credentials.authorities === undefined ? 'none' : credentials.requiresCertificate ? 'require' : 'request',
+    alpn: [alpn],
+    maxIdleTimeoutMs: options.idleTimeoutMs,
+    initialMaxData: connectionWindowBytes,
+    initialMaxStreamDataBidiLocal: streamWindowBytes,
+    initialMaxStreamsBidi: maxDataStreams + 1,
+    maxConnections: maxConnections === undefined ? mostConnections : maxConnections + sparePlaces,
+    disableRetry: !options.checksAddresses,
+  })
+  const house = new QuicHouse(server, options)
+  try {
+    const { address, port } = await server.listen(options.port, options.host)
+    return { listener: { host: address, port, close: () => house.close() } }
+  } catch (error) {
+    house.giveUp()
+    const why = reasonNotToLoad(error as Error)
+    if (why === undefined) throw error
+    return { unavailable: why }
+  }
+}
+
+/**
+ * Binds the address and lets go of it. The library says in words of its own what Node says with a code, and keeps a thread
+ * for a listener that could not be opened.
+ */
+function expectFreeAddress({ host, port }: QuicListenOptions): Promise<void> {
+  const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.bind({ address: host, port, exclusive: true }, () => socket.close(() => resolve()))
+  })
+}
+
+/** Undefined: it is not there. */
+async function loadLibrary(): Promise<typeof http3 | undefined> {
+  try {
+    return await import('@currentspace/http3')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+/** The library is there, but what is compiled of it does not run on this machine. */
+function reasonNotToLoad({ message, name }: Error): string | undefined {
+  const isAboutLoading = /native binding|NativeQuicServer|Cannot find module|dlopen|GLIBC/i.test(`${name} ${message}`)
+  return isAboutLoading ? `the package @currentspace/http3 does not run on this machine: ${message}` : undefined
+}
+
+/** The connections of one listener. */
+class QuicHouse {
+  readonly #server: http3.QuicServer
+  readonly #options: QuicListenOptions
+  readonly #connections = new Map<http3.QuicServerSession, QuicConnection>()
+  /** Those without a stream, with the checks that are left to them. */
+  readonly #waiting = new Map<http3.QuicServerSession, number>()
+  readonly #held: HeldTotal = { bytes: 0, limit: maxHeldBytesTotal }
+  readonly #timers: NodeJS.Timeout[]
+  #isClosing = false
+  #whenEmpty: (() => void) | undefined
+
+  constructor(server: http3.QuicServer, options: QuicListenOptions) {
+    this.#server = server
+    this.#options = options
+    server.on('session', (session) => this.#welcome(session))
+    server.on('error', (error) => options.onFault?.(error))
+    this.#timers = [setInterval(() => this.#cutOffLate(), streamCheckMs).unref()]
+    if (options.keepAliveMs > 0) this.#timers.push(setInterval(() => this.#askAll(), options.keepAliveMs).unref())
+  }
+
+  /** Nobody new comes in. The socket is closed when the last connection is gone. */
+  close(): Promise<void> {
+    this.#isClosing = true
+    if (this.#connections.size === 0) return this.#closeServer()
+    this.#whenEmpty = () => void this.#closeServer()
+    return Promise.resolve()
+  }
+
+  giveUp(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+  }
+
+  #closeServer(): Promise<void> {
+    this.giveUp()
+    return this.#server.close()
+  }
+
+  #welcome(session: http3.QuicServerSession): void {
+    session.on('error', ignore)
+    const reason = this.#reasonToRefuse()
+    if (reason !== undefined) {
+      session.close(0, reason)
+      this.#options.onRefused?.(reason)
+      return
+    }
+    this.#letIn(session)
+  }
+
+  #reasonToRefuse(): DoorRefusal | undefined {
+    const { maxConnections = Infinity, budget, rates = [] } = this.#options
+    if (this.#isClosing || this.#connections.size >= maxConnections) return 'listener-full'
+    if (budget?.isSpent === true) return 'no-room'
+    const nowMs = performance.now()
+    // There is no line to wait in: the handshake, which is most of the work, is done.
+    const waits = rates.map((rate) => rate.waitMsAt(nowMs))
+    return waits.includes(undefined) ? 'too-fast' : undefined
+  }
+
+  #letIn(session: http3.QuicServerSession): void {
+    const { budget, maxDataStreams, maxPacketBytes, streamTimeoutMs } = this.#options
+    const certificate = session.getPeerCertificate()
+    const peer = {
+      remoteAddress: session.remoteAddress,
+      remotePort: session.remotePort,
+      credentials: {
+        certificate: certificate === null ? undefined : toPeerCertificate(certificate),
+        pskIdentity: undefined,
+      },
+      close: () => session.close(),
+    }
+    const connection = new QuicConnection(peer, { maxDataStreams, maxPacketBytes, maxHeldBytes }, this.#held)
+    this.#connections.set(session, connection)
+    this.#waiting.set(session, Math.max(1, Math.ceil(streamTimeoutMs / streamCheckMs)))
+    if (budget !== undefined) budget.taken += 1
+    session.on('stream', (stream: QuicStreamEnd) => this.#addStream(session, connection, stream))
+    session.on('error', (error) => connection.noteError(error))
+    session.on('close', () => this.#forget(session, connection))
+  }
+
+  #addStream(session: http3.QuicServerSession, connection: QuicConnection, stream: QuicStreamEnd): void {
+    connection.addStream(stream)
+    if (connection.isReady && this.#waiting.delete(session)) this.#options.onStream(connection)
+  }
+
+  #forget(session: http3.QuicServerSession, connection: QuicConnection): void {
+    if (!this.#connections.delete(session)) return
+    this.#waiting.delete(session)
+    const { budget } = this.#options
+    if (budget !== undefined) budget.taken -= 1
+    connection.noteClosed()
+    if (this.#connections.size === 0) this.#whenEmpty?.()
+  }
+
+  #cutOffLate(): void {
+    for (const [session, checksLeft] of this.#waiting) {
+      if (checksLeft > 1) {
+        this.#waiting.set(session, checksLeft - 1)
+        continue
+      }
+      this.#waiting.delete(session)
+      this.#options.onRefused?.('bad-beginning', `${session.remoteAddress}: it has opened no stream in time`)
+      this.#connections.get(session)?.destroy()
+    }
+  }
+
+  #askAll(): void {
+    for (const session of this.#connections.keys()) session.ping()
+  }
+}
+
+const ignore = (): void => {}

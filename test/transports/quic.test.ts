@@ -1,0 +1,471 @@
+// MQTT over QUIC with the library's own client: one stream, several streams, and what must stay bounded.
+
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { connectQuicAsync, type QuicClientSession, type QuicConnectOptions, type QuicStream } from '@currentspace/http3'
+import {
+  type ByteStream,
+  ConnectionBudget,
+  type Listener,
+  listenQuic,
+  type QuicListenOptions,
+} from '../../src/transports/index.ts'
+import { Authority } from './certificates.ts'
+import { Happenings } from './happenings.ts'
+import { closed, receivedBytes, written } from './websocket-stage.ts'
+
+interface QuicStage {
+  readonly listener: Listener
+  readonly streams: Happenings<ByteStream>
+  readonly refusals: Happenings<string>
+  client(options?: QuicConnectOptions): Promise<QuicClient>
+  /** The broker's end of the next connection, and what has come on it. */
+  next(): Promise<{ stream: ByteStream; chunks: Happenings<string> }>
+  /** A client that has sent CONNECT on its first stream, and the broker's end of it. */
+  pair(): Promise<{ client: QuicClient; control: QuicClientStream; stream: ByteStream; chunks: Happenings<string> }>
+}
+
+const authority = new Authority('plant')
+const broker = authority.issue('broker', { hostNames: ['localhost'] })
+
+async function openQuicStage(t: TestContext, options: Partial<QuicListenOptions> = {}): Promise<QuicStage> {
+  const streams = new Happenings<ByteStream>()
+  const chunksOf = new WeakMap<ByteStream, Happenings<string>>()
+  const refusals = new Happenings<string>()
+  const clients: QuicClient[] = []
+  const opening = await listenQuic({
+    host: '127.0.0.1',
+    port: 0,
+    credentials: {
+      key: broker.key,
+      certificate: broker.certificate,
+      authorities: undefined,
+      requiresCertificate: false,
+    },
+    idleTimeoutMs: 30_000,
+    keepAliveMs: 0,
+    checksAddresses: true,
+    streamTimeoutMs: 5_000,
+    maxDataStreams: 4,
+    maxPacketBytes: 1_048_576,
+    onStream: (stream) => {
+      chunksOf.set(stream, receivedText(stream))
+      streams.add(stream)
+    },
+    onRefused: (reason, why) => refusals.add(why ?? reason),
+    ...options,
+  })
+  assert.ok('listener' in opening)
+  const { listener } = opening
+  t.after(async () => {
+    await Promise.all(clients.map((client) => client.session.close()))
+    await listener.close()
+  })
+  const client: QuicStage['client'] = async (wishes) => {
+    const made = new QuicClient(
+      await connectQuicAsync(`127.0.0.1:${listener.port}`, {
+        alpn: ['mqtt'],
+        ca: authority.certificate,
+        servername: 'localhost',
+        runtimeMode: 'portable',
+        ...wishes,
+      }),
+    )
+    clients.push(made)
+    return made
+  }
+  const next: QuicStage['next'] = async () => {
+    const stream = await streams.next()
+    const chunks = chunksOf.get(stream)
+    assert.ok(chunks !== undefined)
+    return { stream, chunks }
+  }
+  const pair: QuicStage['pair'] = async () => {
+    const made = await client()
+    const control = made.open()
+    control.send(connectPacket)
+    const { stream, chunks } = await next()
+    await gathered(chunks, connectPacket)
+    return { client: made, control, stream, chunks }
+  }
+  return { listener, streams, refusals, client, next, pair }
+}
+
+class QuicClient {
+  readonly session: QuicClientSession
+  readonly ended: Promise<void>
+
+  constructor(session: QuicClientSession) {
+    this.session = session
+    session.on('error', () => {})
+    this.ended = new Promise((resolve) => session.on('close', () => resolve()))
+  }
+
+  open(): QuicClientStream {
+    return new QuicClientStream(this.session.openStream())
+  }
+}
+
+class QuicClientStream {
+  readonly stream: QuicStream
+  readonly chunks = new Happenings<string>()
+  readonly ended: Promise<void>
+
+  constructor(stream: QuicStream) {
+    this.stream = stream
+    stream.on('error', () => {})
+    stream.on('data', (chunk: Buffer) => this.chunks.add(chunk.toString('latin1')))
+    this.ended = new Promise((resolve) => stream.on('end', () => resolve()))
+  }
+
+  /** Each character is a byte. */
+  send(bytes: string): void {
+    this.stream.write(Buffer.from(bytes, 'latin1'))
+  }
+}
+
+/** Packets as text in which each character is a byte. */
+function packet(first: number, body: string): string {
+  const { length } = body
+  assert.ok(length < 16_384)
+  const size = length < 128 ? [length] : [(length % 128) | 128, length >> 7]
+  return String.fromCharCode(first, ...size) + body
+}
+
+const connectPacket = packet(0x10, 'whatever CONNECT says')
+const publishQos0 = (text: string): string => packet(0x30, `\0\x01t${text}`)
+const publishQos1 = (id: number, text: string): string => packet(0x32, `\0\x01t\0${String.fromCharCode(id)}${text}`)
+const publishQos2 = (id: number, text: string): string => packet(0x34, `\0\x01t\0${String.fromCharCode(id)}${text}`)
+const withId = (first: number, id: number, rest = ''): string => packet(first, `\0${String.fromCharCode(id)}${rest}`)
+const puback = (id: number): string => withId(0x40, id)
+const pubrec = (id: number, rest = ''): string => withId(0x50, id, rest)
+const pubrel = (id: number): string => withId(0x62, id)
+const pubcomp = (id: number): string => withId(0x70, id)
+const subscribe = (id: number): string => withId(0x82, id, '\0\x01t\0')
+const suback = (id: number): string => withId(0x90, id, '\0')
+const pingResponse = packet(0xd0, '')
+const disconnect = packet(0xe0, '')
+
+const writes = (stream: ByteStream, text: string): Promise<void> => written(stream, Buffer.from(text, 'latin1'))
+
+test('one stream is one connection, and bytes go both ways', async (t) => {
+  const stage = await openQuicStage(t)
+  const { client, control, stream, chunks } = await stage.pair()
+  assert.equal(stream.remoteAddress, '127.0.0.1')
+  assert.ok(stream.remotePort > 0)
+  assert.equal(stream.credentials?.certificate, undefined)
+  control.send(publishQos0('to the broker'))
+  await gathered(chunks, publishQos0('to the broker'))
+  await writes(stream, 'to the client')
+  await gathered(control.chunks, 'to the client')
+
+  const end = closed(stream)
+  await client.session.close()
+  assert.equal(await end, undefined)
+})
+
+test('a client that offers another protocol than mqtt does not get in', async (t) => {
+  const stage = await openQuicStage(t)
+  await assert.rejects(stage.client({ alpn: ['h3'] }))
+  assert.equal(stage.streams.left, 0)
+})
+
+test('large packets come whole, both ways', async (t) => {
+  const stage = await openQuicStage(t)
+  const { control, stream } = await stage.pair()
+  const payload = Buffer.alloc(1_000_000, 'x')
+  const head = Buffer.of(0x30, 0xc3, 0x84, 0x3d, 0, 1, 0x74)
+  const all = receivedBytes(stream, head.length + payload.length)
+  control.stream.write(Buffer.concat([head, payload]))
+  assert.deepEqual(await all, Buffer.concat([head, payload]))
+
+  const { promise: came, resolve } = Promise.withResolvers<void>()
+  let bytes = 0
+  control.stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes === payload.length) resolve()
+  })
+  await written(stream, payload)
+  await came
+})
+
+test('end sends what was written, and the connection is closed when the client has seen it', async (t) => {
+  const stage = await openQuicStage(t)
+  const { client, control, stream } = await stage.pair()
+  const end = closed(stream)
+  stream.write(Buffer.from('last words'), () => {})
+  stream.end()
+  await gathered(control.chunks, 'last words')
+  await control.ended
+  control.stream.end()
+  assert.equal(await end, undefined)
+  await client.ended
+})
+
+test('a client that does not let go of an ended connection is cut off after a while', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const stage = await openQuicStage(t)
+  const { client, control, stream } = await stage.pair()
+  const end = closed(stream)
+  stream.end()
+  await control.ended
+  t.mock.timers.tick(5_000)
+  await end
+  t.mock.timers.reset()
+  await client.ended
+})
+
+test('a client that closes its first stream has gone', async (t) => {
+  const stage = await openQuicStage(t)
+  const { client, control, stream } = await stage.pair()
+  const end = closed(stream)
+  control.stream.end(Buffer.from(disconnect, 'latin1'))
+  assert.equal(await end, undefined)
+  await client.ended
+})
+
+test('a first stream that is reset ends the connection', async (t) => {
+  const stage = await openQuicStage(t)
+  const { client, control, stream } = await stage.pair()
+  const end = closed(stream)
+  control.stream.close(7)
+  await end
+  await client.ended
+})
+
+test('a write to a connection that is gone is answered all the same, so that the buffer comes back', async (t) => {
+  const stage = await openQuicStage(t)
+  const { stream } = await stage.pair()
+  const end = closed(stream)
+  stream.destroy()
+  await writes(stream, 'too late')
+  await end
+  await writes(stream, 'much too late')
+})
+
+test('what comes while nobody reads is held, and is there in order when somebody reads again', async (t) => {
+  const stage = await openQuicStage(t)
+  const { client, control, stream, chunks } = await stage.pair()
+  stream.pause()
+  const other = await stage.pair()
+  const sent = Array.from({ length: 50 }, (_, index) => publishQos0(`number ${index}`))
+  for (const each of sent) control.send(each)
+  client.open().send(publishQos0('beside'))
+  control.send(publishQos0('marker'))
+  other.control.send(publishQos0('later'))
+  await other.chunks.next()
+  assert.equal(chunks.left, 0)
+  let all = ''
+  const { promise: complete, resolve } = Promise.withResolvers<void>()
+  stream.onData = (chunk) => {
+    all += chunk.toString('latin1')
+    if (all.includes('marker') && all.includes('beside')) resolve()
+  }
+  stream.resume()
+  await complete
+  assert.equal(all.replace(publishQos0('beside'), ''), [...sent, publishQos0('marker')].join(''))
+})
+
+test('a client that sends on and on while nobody reads is cut off, and its neighbour is not', async (t) => {
+  const stage = await openQuicStage(t)
+  const { client, control, stream } = await stage.pair()
+  const neighbour = await stage.pair()
+  const end = closed(stream)
+  stream.pause()
+  const piece = Buffer.from(publishQos0('x'.repeat(16_000)), 'latin1')
+  for (let bytes = 0; bytes < 12_000_000; bytes += piece.length) control.stream.write(piece)
+  assert.match(String(await end), /did not read/)
+  await client.ended
+  neighbour.control.send(publishQos0('still here'))
+  await gathered(neighbour.chunks, publishQos0('still here'))
+})
+
+test('packets of several streams come whole, however they are cut', async (t) => {
+  const stage = await openQuicStage(t)
+  const { client, control, chunks } = await stage.pair()
+  const data = client.open()
+  const [first, second] = [publishQos0('in two parts'), publishQos0('in one')]
+  data.send(first.slice(0, 9))
+  control.send(second)
+  await gathered(chunks, second)
+  data.send(first.slice(9))
+  await gathered(chunks, first)
+})
+
+test('an answer goes back on the stream that its question came by; everything else on the first one', async (t) => {
+  const stage = await openQuicStage(t)
+  const { client, control, stream, chunks } = await stage.pair()
+  const [one, two] = [client.open(), client.open()]
+  one.send(publishQos1(7, 'a') + publishQos2(8, 'b'))
+  await gathered(chunks, publishQos1(7, 'a') + publishQos2(8, 'b'))
+  two.send(subscribe(9))
+  await gathered(chunks, subscribe(9))
+  control.send(publishQos1(10, 'c'))
+  await gathered(chunks, publishQos1(10, 'c'))
+  const message = publishQos0('for the subscriber')
+  await writes(stream, puback(7) + message + suback(9) + pubrec(8) + puback(10))
+  await gathered(one.chunks, puback(7) + pubrec(8))
+  await gathered(two.chunks, suback(9))
+  await gathered(control.chunks, message + puback(10))
+
+  one.send(pubrel(8))
+  await chunks.next()
+  // Identifiers of the broker's own are no answers to anything.
+  await writes(stream, pubcomp(8) + pubrel(7) + puback(7))
+  await gathered(one.chunks, pubcomp(8))
+  await gathered(control.chunks, pubrel(7) + puback(7))
+})
+
+test('an answer whose stream is gone goes on the first one', async (t) => {
+  const stage = await openQuicStage(t)
+  const { client, control, stream, chunks } = await stage.pair()
+  const data = client.open()
+  data.send(publishQos1(7, 'a'))
+  await chunks.next()
+  data.stream.end()
+  await data.ended
+  await writes(stream, puback(7))
+  await gathered(control.chunks, puback(7))
+})
+
+test('what comes on other streams before CONNECT waits for it', async (t) => {
+  const stage = await openQuicStage(t)
+  const client = await stage.client()
+  const control = client.open()
+  client.open().send(publishQos0('early'))
+  control.send(connectPacket.slice(0, 1))
+  const { chunks } = await stage.next()
+  control.send(connectPacket.slice(1))
+  await gathered(chunks, connectPacket)
+  await gathered(chunks, publishQos0('early'))
+})
+
+for (const [what, bytes] of [
+  ['CONNECT', connectPacket],
+  ['DISCONNECT', disconnect],
+  ['AUTH', packet(0xf0, '')],
+  ["a server's own packet", pingResponse],
+] as const) {
+  test(`${what} on another stream than the first ends the connection`, async (t) => {
+    const stage = await openQuicStage(t)
+    const { client, stream } = await stage.pair()
+    const end = closed(stream)
+    client.open().send(bytes)
+    assert.match(String(await end), /belongs on the first stream/)
+  })
+}
+
+test('a packet that is too long is not gathered: its beginning is shown to whoever refuses it', async (t) => {
+  const stage = await openQuicStage(t, { maxPacketBytes: 1_000 })
+  const { control, chunks } = await stage.pair()
+  control.send(String.fromCharCode(0x30, 0xff, 0xff, 0xff, 0x7f))
+  await gathered(chunks, String.fromCharCode(0x30, 0xff, 0xff, 0xff, 0x7f))
+})
+
+test('nothing is gathered of what does not begin with CONNECT', async (t) => {
+  const stage = await openQuicStage(t)
+  const client = await stage.client()
+  client.open().send(publishQos1(1, 'x'.repeat(1_000)).slice(0, 50))
+  const { chunks } = await stage.next()
+  assert.equal((await chunks.next()).length, 50)
+})
+
+test('beginnings of packets on many streams do not add up to more than one packet', async (t) => {
+  const stage = await openQuicStage(t, { maxPacketBytes: 1_000 })
+  const { client, stream } = await stage.pair()
+  const end = closed(stream)
+  for (let count = 0; count < 3; count += 1) client.open().send(publishQos0('x'.repeat(900)).slice(0, 600))
+  assert.match(String(await end), /too many packets/)
+})
+
+test('a client that opens no stream is sent away after a while', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const stage = await openQuicStage(t, { streamTimeoutMs: 2_000 })
+  const client = await stage.client()
+  const talking = await stage.pair()
+  t.mock.timers.tick(2_000)
+  assert.equal(await stage.refusals.next(), '127.0.0.1: it has opened no stream in time')
+  await client.ended
+  talking.control.send(publishQos0('still here'))
+  await gathered(talking.chunks, publishQos0('still here'))
+})
+
+test('a connection on which nothing is heard is over', async (t) => {
+  const stage = await openQuicStage(t, { idleTimeoutMs: 200 })
+  const { stream } = await stage.pair()
+  await closed(stream)
+})
+
+test('one connection more than the listener may have is closed and told; then there is room again', async (t) => {
+  const budget = new ConnectionBudget(10)
+  const stage = await openQuicStage(t, { maxConnections: 1, budget })
+  const first = await stage.pair()
+  const second = await stage.client()
+  await second.ended
+  assert.equal(await stage.refusals.next(), 'listener-full')
+  assert.equal(budget.taken, 1)
+  const end = closed(first.stream)
+  await first.client.session.close()
+  await end
+  assert.equal(budget.taken, 0)
+  await stage.pair()
+})
+
+test('a thread that holds all it may turns further ones away', async (t) => {
+  const stage = await openQuicStage(t, { budget: new ConnectionBudget(0) })
+  await (
+    await stage.client()
+  ).ended
+  assert.equal(await stage.refusals.next(), 'no-room')
+})
+
+test('a client certificate is verified, and its fields are those of the stream', async (t) => {
+  const credentials = {
+    key: broker.key,
+    certificate: broker.certificate,
+    authorities: authority.certificate,
+    requiresCertificate: true,
+  }
+  const stage = await openQuicStage(t, { credentials })
+  const device = authority.issue('device-7')
+  const client = await stage.client({ cert: device.certificate, key: device.key })
+  client.open().send(connectPacket)
+  const stream = await stage.streams.next()
+  assert.equal(stream.credentials?.certificate?.commonName, 'device-7')
+
+  const stranger = new Authority('elsewhere').issue('device-7')
+  for (const shown of [{}, { cert: stranger.certificate, key: stranger.key }]) {
+    const refused = await stage.client(shown).catch(() => undefined)
+    await refused?.ended
+    assert.equal(stage.streams.left, 0)
+  }
+})
+
+test('a closed listener takes nobody in and leaves its open connections alone', async (t) => {
+  const stage = await openQuicStage(t)
+  const { control, chunks } = await stage.pair()
+  await stage.listener.close()
+  await (
+    await stage.client()
+  ).ended
+  control.send(publishQos0('still here'))
+  await gathered(chunks, publishQos0('still here'))
+})
+
+test('an address that cannot be had is refused with the error of the system', async (t) => {
+  const stage = await openQuicStage(t)
+  await assert.rejects(openQuicStage(t, { port: stage.listener.port }), { code: 'EADDRINUSE' })
+})
+
+function receivedText(stream: ByteStream): Happenings<string> {
+  const chunks = new Happenings<string>()
+  stream.onData = (chunk) => chunks.add(chunk.toString('latin1'))
+  return chunks
+}
+
+/** Waits until a stream has brought all of this, and nothing else. */
+async function gathered(chunks: Happenings<string>, expected: string): Promise<void> {
+  let all = ''
+  while (all.length < expected.length) all += await chunks.next()
+  assert.equal(all, expected)
+}

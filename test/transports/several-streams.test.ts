@@ -1,0 +1,101 @@
+// Packets of several streams in one, and answers dealt out again: whatever the cuts, nothing is lost, doubled or mixed.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { AckRoutes } from '../../src/transports/ack-routes.ts'
+import { PacketGatherer } from '../../src/transports/packet-gatherer.ts'
+
+function packet(first: number, body: Uint8Array): Buffer {
+  const size = body.length < 128 ? [body.length] : [(body.length % 128) | 128, body.length >> 7]
+  return Buffer.concat([Buffer.of(first, ...size), body])
+}
+
+const puback = (identifier: number): Buffer => packet(0x40, Buffer.of(identifier >> 8, identifier & 0xff))
+const publish1 = (identifier: number): Buffer => packet(0x32, Buffer.of(0, 1, 0x74, identifier >> 8, identifier & 0xff))
+
+const anyPacket = fc
+  .tuple(fc.integer({ min: 0x10, max: 0xff }), fc.uint8Array({ maxLength: 400 }))
+  .map(([first, body]) => packet(first, body))
+const anyCuts = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 40 })
+
+/** `bytes` in pieces, whose sizes come again when they are used up. */
+function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
+  const pieces: Buffer[] = []
+  for (let at = 0; at < bytes.length;) {
+    const size = sizes[pieces.length % sizes.length] ?? 1
+    pieces.push(bytes.subarray(at, at + size))
+    at += size
+  }
+  return pieces
+}
+
+test('packets are gathered whole, in order, at any cuts, and nothing is held in the end', () => {
+  fc.assert(
+    fc.property(fc.array(anyPacket, { maxLength: 20 }), anyCuts, (packets, sizes) => {
+      const ends = new Set<number>([0])
+      let total = 0
+      for (const { length } of packets) ends.add((total += length))
+      const gatherer = new PacketGatherer(1_000)
+      const passed: Buffer[] = []
+      let passedBytes = 0
+      for (const piece of cut(Buffer.concat(packets), sizes)) {
+        gatherer.gather(piece, (whole) => {
+          passed.push(Buffer.from(whole))
+          passedBytes += whole.length
+          assert.ok(ends.has(passedBytes), 'a packet was passed on in parts')
+        })
+      }
+      assert.deepEqual(Buffer.concat(passed), Buffer.concat(packets))
+      assert.equal(gatherer.heldBytes, 0)
+    }),
+  )
+})
+
+test('a gatherer passes on at once what cannot become a packet', () => {
+  for (const bytes of [Buffer.of(0x30, 0xff, 0xff, 0xff, 0xff, 1), Buffer.of(0x30, 0x80, 0x80, 0x01, 0)]) {
+    const gatherer = new PacketGatherer(1_000)
+    const passed: Buffer[] = []
+    gatherer.gather(bytes, (whole) => passed.push(whole))
+    gatherer.gather(Buffer.of(1, 2, 3), (whole) => passed.push(whole))
+    assert.deepEqual(Buffer.concat(passed), Buffer.concat([bytes, Buffer.of(1, 2, 3)]))
+    assert.equal(gatherer.heldBytes, 0)
+  }
+})
+
+test('answers are dealt out once each to the stream that asked, at any cuts behind their headers', () => {
+  const identifiers = fc.uniqueArray(fc.integer({ min: 1, max: 65_535 }), { maxLength: 30 })
+  fc.assert(
+    fc.property(identifiers, fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1 }), (asked, choices) => {
+      const routes = new AckRoutes<number>()
+      const expected = ['', '', '']
+      for (const [index, identifier] of asked.entries()) {
+        const stream = choices[index % choices.length] ?? 0
+        if (stream > 0) assert.ok(routes.note(publish1(identifier), stream))
+        expected[stream] += puback(identifier).toString('hex')
+      }
+      const dealt = ['', '', '']
+      // Each write but the last ends within a long message, as they do where a buffer is full.
+      const long = packet(0x30, Buffer.alloc(300))
+      for (const identifier of asked) {
+        const bytes = Buffer.concat([puback(identifier), long])
+        for (const part of [bytes.subarray(0, 100), bytes.subarray(100)]) {
+          routes.deal(part, (piece, stream) => {
+            dealt[stream ?? 0] += piece.toString('hex')
+          })
+        }
+      }
+      assert.ok(routes.isIdle)
+      const withoutMessages = (dealt[0] ?? '').replaceAll(long.toString('hex'), '')
+      assert.deepEqual([withoutMessages, dealt[1], dealt[2]], expected)
+    }),
+  )
+})
+
+test('a malformed packet is left to whoever decodes it', () => {
+  const routes = new AckRoutes<number>()
+  for (const bytes of [packet(0x32, Buffer.of(0)), packet(0x32, Buffer.of(0, 9, 1)), packet(0x82, Buffer.of(1))]) {
+    assert.ok(routes.note(bytes, 1))
+  }
+  assert.ok(routes.isIdle)
+})
