@@ -33,12 +33,23 @@ const networkLines = [
 ]
 
 function listenerLines(listener: ListenerAddress): string[] {
-  const { name, host, port } = listener
+  const { kind, name, host, port } = listener
   const shownHost = host.includes(':') ? `[${host}]` : host
-  return [`  listening       mqtt://${shownHost}:${port} (tcp, ${name})`, `  try it          ${tryIt(host, port)}`]
+  const scheme = kind === 'ssl' ? 'mqtts' : 'mqtt'
+  return [
+    `  listening       ${scheme}://${shownHost}:${port} (${kind}, ${name})`,
+    `  try it          ${tryIt(listener)}`,
+  ]
 }
 
-function tryIt(host: string, port: number): string {
+function tryIt(listener: ListenerAddress): string {
+  const { host, port } = listener
   const everywhere = host === '0.0.0.0' || host === '::'
-  return `mosquitto_sub -h ${everywhere ? 'localhost' : host} -p ${port} -t '#' -v`
+  const reach = `mosquitto_sub -h ${everywhere ? 'localhost' : host} -p ${port}`
+  return `${reach}${listener.kind === 'ssl' ? tlsWords(listener.tls) : ''} -t '#' -v`
+}
+
+function tlsWords({ certificate, failIfNoPeerCertificate }: Extract<ListenerAddress, { kind: 'ssl' }>['tls']): string {
+  if (certificate === undefined) return ' --psk-identity NAME --psk KEY'
+  return ` --cafile CA.pem${failIfNoPeerCertificate ? ' --cert CERT.pem --key KEY.pem' : ''}`
 }

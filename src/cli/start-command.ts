@@ -37,7 +37,10 @@ export async function startCommand(options: StartOptions, program: Program, term
   const { node } = started
   const { config, file } = configured
   terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile: file }))
-  signals.onReload = () => reportChanges(node, config, readConfiguration(options, program))
+  signals.onReload = () => {
+    node.reloadFiles()
+    reportChanges(node, config, readConfiguration(options, program))
+  }
   return runUntilStopped(node, signals, terminal)
 }
 

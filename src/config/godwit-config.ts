@@ -4,6 +4,7 @@ import type { AclRule } from './acl/acl-rule.ts'
 import { toAuthConfig, type AuthConfig } from './auth-config.ts'
 import type { Checked, HeldSetting } from './check/check-settings.ts'
 import type { Position } from './hocon/values.ts'
+import { type ListenerConfig, toListeners } from './listener-config.ts'
 import type { root, SettingValues } from './settings/root.ts'
 
 export type SecurityProfile = 'hardened' | 'legacy'
@@ -61,19 +62,6 @@ export interface StorageConfig {
   readonly syncIntervalMs: number
 }
 
-export interface TcpListenerConfig {
-  readonly kind: 'tcp'
-  readonly name: string
-  /** undefined: given as a port only; profile and node.defaultListenerAddress decide. */
-  readonly host: string | undefined
-  /** 0: any free port. */
-  readonly port: number
-  /** undefined: no limit. */
-  readonly maxConnections: number | undefined
-}
-
-export type ListenerConfig = TcpListenerConfig
-
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
 export interface LogConfig {
@@ -112,6 +100,8 @@ export interface FlappingConfig {
 export interface LimitsConfig {
   /** For the whole node; undefined: no limit. */
   readonly maxConnections: number | undefined
+  /** New connections of the whole node in a second; undefined: no limit. */
+  readonly maxConnectionRate: number | undefined
 }
 
 export interface GodwitConfig {
@@ -160,11 +150,11 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     },
     core: toCoreConfig(values),
     storage: { sync: storage.sync, syncIntervalMs: storage.sync_interval },
-    listeners: toListeners(values.listeners),
+    listeners: toListeners(values),
     log: toLogConfig(values.log),
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     flapping: toFlappingConfig(values.flapping_detect),
-    limits: { maxConnections: limits.max_connections },
+    limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
     held,
@@ -207,33 +197,6 @@ function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
     maxRetainedPayloadBytes: retainer.max_payload_size,
     retainedExpiryMs: retainer.msg_expiry_interval,
   }
-}
-
-type TcpValues = Pick<SettingValues['listeners']['tcp'], 'enable' | 'bind' | 'max_connections'>
-
-/**
- * Listeners that are described, or, where none is, the one that everybody expects. `listeners.tcp.bind` and its
- * neighbours describe the listener `default`.
- */
-function toListeners(listeners: SettingValues['listeners']): ListenerConfig[] {
-  const described: [string, TcpValues][] = [...listeners.tcp.named]
-  if (isDefaultListenerThere(listeners)) described.unshift(['default', listeners.tcp])
-  return described
-    .filter(([, values]) => values.enable)
-    .map(([name, values]) => ({
-      kind: 'tcp',
-      name,
-      host: values.bind.host,
-      port: values.bind.port,
-      maxConnections: values.max_connections,
-    }))
-}
-
-function isDefaultListenerThere(listeners: SettingValues['listeners']): boolean {
-  const { tcp, ssl, ws, wss, quic } = listeners
-  // Whoever describes only TLS does not want an open port beside it.
-  const isAnyDescribed = [tcp, ssl, ws, wss, quic].some((kind) => kind.isSet)
-  return !isAnyDescribed || tcp.isSetItself
 }
 
 function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[]): AclConfig {

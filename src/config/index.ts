@@ -17,14 +17,14 @@ export type {
   CoreConfig,
   GodwitConfig,
   LimitsConfig,
-  ListenerConfig,
   LogConfig,
   LogLevel,
   NodeConfig,
   SecurityProfile,
   StorageConfig,
-  TcpListenerConfig,
 } from './godwit-config.ts'
+export type { CertificateField, ListenerConfig, ProxyProtocolConfig, TlsConfig } from './listener-config.ts'
+export type { AccessRule } from './schema/access-rule.ts'
 export { hoconLimits } from './hocon/limits.ts'
 export type { IncludeReader } from './hocon/parse-document.ts'
 export { parseHocon, type HoconOptions } from './hocon/parse-hocon.ts'

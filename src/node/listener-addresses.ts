@@ -2,21 +2,18 @@
 // given as a port only, port 0 is resolved, and a port in use is noticed here, where it can be said in one line.
 
 import { createServer, type AddressInfo, type Server } from 'node:net'
-import type { GodwitConfig } from '../config/index.ts'
+import { resolve } from 'node:path'
+import type { GodwitConfig, ListenerConfig, TlsConfig } from '../config/index.ts'
+import { problemOfTlsFiles, type TlsProblem } from '../transports/index.ts'
 
-export interface ListenerAddress {
-  readonly kind: 'tcp'
-  readonly name: string
+/** A listener as it is configured, with what only this machine knows. Its files are named absolutely. */
+export type ListenerAddress = ListenerConfig & {
   /** An address, not a name. */
   readonly host: string
-  readonly port: number
-  readonly maxConnections: number | undefined
   readonly isLoopback: boolean
 }
 
 export type ResolvedListeners = { readonly listeners: readonly ListenerAddress[] } | { readonly problem: string }
-
-type ConfiguredListener = GodwitConfig['listeners'][number]
 
 /** Binds each port once, alone, and lets go of all of them when it knows them. */
 export async function resolveListeners(config: GodwitConfig): Promise<ResolvedListeners> {
@@ -27,7 +24,10 @@ export async function resolveListeners(config: GodwitConfig): Promise<ResolvedLi
       const bound = await bindFirst(listener, hostsFor(listener, config))
       if ('problem' in bound) return bound
       servers.push(bound.server)
-      listeners.push(addressOf(listener, bound.server))
+      const address = addressOf(listener, bound.server)
+      const problem = 'tls' in address ? problemOfTlsFiles(address.tls) : undefined
+      if (problem !== undefined) return { problem: `${keyOfFile(listener, problem)}: ${problem.message}` }
+      listeners.push(address)
     }
     return { listeners }
   } finally {
@@ -35,10 +35,32 @@ export async function resolveListeners(config: GodwitConfig): Promise<ResolvedLi
   }
 }
 
-function addressOf(listener: ConfiguredListener, server: Server): ListenerAddress {
+function addressOf(listener: ListenerConfig, server: Server): ListenerAddress {
   const { address, port } = server.address() as AddressInfo
-  const { kind, name, maxConnections } = listener
-  return { kind, name, host: address, port, maxConnections, isLoopback: isLoopbackAddress(address) }
+  const resolved = { host: address, port, isLoopback: isLoopbackAddress(address) }
+  return 'tls' in listener
+    ? { ...listener, ...resolved, tls: withAbsoluteFiles(listener.tls) }
+    : { ...listener, ...resolved }
+}
+
+/** Relative to where the program was started, as every file that is named on a command line. */
+function withAbsoluteFiles(tls: TlsConfig): TlsConfig {
+  return {
+    ...tls,
+    certificate: tls.certificate === undefined ? undefined : withAbsolutePair(tls.certificate),
+    byServerName: tls.byServerName.map(withAbsolutePair),
+    caFile: absolute(tls.caFile),
+    crlFile: absolute(tls.crlFile),
+    pskFile: absolute(tls.pskFile),
+  }
+}
+
+function withAbsolutePair<Files extends { readonly certFile: string; readonly keyFile: string }>(files: Files): Files {
+  return { ...files, certFile: resolve(files.certFile), keyFile: resolve(files.keyFile) }
+}
+
+function absolute(file: string | undefined): string | undefined {
+  return file === undefined ? undefined : resolve(file)
 }
 
 /** Whether only this machine can reach the address. */
@@ -48,7 +70,7 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 /** Hosts to try in order: the next one only where the machine does not have the one before. */
-function hostsFor(listener: ConfiguredListener, config: GodwitConfig): readonly string[] {
+function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
   if (listener.host !== undefined) return [listener.host]
   const { defaultListenerAddress, securityProfile } = config.node
   if (defaultListenerAddress !== undefined) return [defaultListenerAddress]
@@ -57,7 +79,7 @@ function hostsFor(listener: ConfiguredListener, config: GodwitConfig): readonly 
 
 type Bound = { readonly server: Server } | { readonly problem: string }
 
-async function bindFirst(listener: ConfiguredListener, hosts: readonly string[]): Promise<Bound> {
+async function bindFirst(listener: ListenerConfig, hosts: readonly string[]): Promise<Bound> {
   const [host = '', ...others] = hosts
   try {
     return { server: await bind(host, listener.port) }
@@ -65,7 +87,7 @@ async function bindFirst(listener: ConfiguredListener, hosts: readonly string[])
     const { code, message } = error as NodeJS.ErrnoException
     const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
     if (isMissing && others.length > 0) return bindFirst(listener, others)
-    return { problem: `${keyOf(listener)}: ${reasonOf(code, message, host, listener.port)}` }
+    return { problem: `${keyOf(listener, 'bind')}: ${reasonOf(code, message, host, listener.port)}` }
   }
 }
 
@@ -77,11 +99,13 @@ function bind(host: string, port: number): Promise<Server> {
   })
 }
 
+function keyOfFile(listener: ListenerConfig, { setting, certificateName }: TlsProblem): string {
+  return keyOf(listener, certificateName === undefined ? setting : `sni.${certificateName}.${setting}`)
+}
+
 /** The dotted key that the operator wrote, or would write. */
-function keyOf(listener: ConfiguredListener): string {
-  return listener.name === 'default'
-    ? `listeners.${listener.kind}.bind`
-    : `listeners.${listener.kind}.${listener.name}.bind`
+function keyOf({ kind, name }: ListenerConfig, setting: string): string {
+  return name === 'default' ? `listeners.${kind}.${setting}` : `listeners.${kind}.${name}.${setting}`
 }
 
 function reasonOf(code: string | undefined, message: string, host: string, port: number): string {

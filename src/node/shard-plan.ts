@@ -6,6 +6,7 @@ import type { ShardStart } from '../shard/index.ts'
 import { createCounterTable } from '../telemetry/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
+import { shardListeners } from './shard-listener.ts'
 
 export interface ShardPlan {
   /** One for each shard, in order. */
@@ -40,11 +41,14 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const counters = createCounterTable(shards)
   const room = Math.min(config.limits.maxConnections ?? Number.POSITIVE_INFINITY, await roomForConnections())
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
+  const dealt = shardListeners(listeners, shards)
+  const { maxConnectionRate } = config.limits
   const starts = Array.from({ length: shards }, (_, shardNumber) => ({
     shardNumber,
     shards,
     dataDirectory: directory,
-    listeners: listeners.map((listener) => ({ ...listener, sharesPort: shards > 1 })),
+    listeners: dealt,
+    maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
     core: config.core,
     clockBaseMs,
     storage: config.storage,

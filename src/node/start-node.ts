@@ -41,6 +41,8 @@ export interface RunningNode {
   readonly counters: SharedArrayBuffer
   /** Resolves with a sentence when the node cannot go on by itself: then `stop` it and end the process with 1. */
   readonly broken: Promise<string>
+  /** Certificates, keys and revocations are looked at now and not only at the next interval. */
+  reloadFiles(): void
   /** Clients get DISCONNECT 0x8B, the store is closed, the data directory is free. At most 10 seconds. */
   stop(): Promise<void>
 }
@@ -151,6 +153,9 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     onGivenUp: giveUp,
   })
   const outcome = await crew.start()
+  const reloadFiles = (): void => {
+    for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
+  }
   const stop = async (): Promise<void> => {
     await crew.stop(options.shardStopMs ?? defaultShardStopMs)
     await store.close()
@@ -161,5 +166,5 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     await stop()
     return { problem: outcome.message }
   }
-  return { node: { name, dataDirectory: directory, listeners, log, counters, broken, stop } }
+  return { node: { name, dataDirectory: directory, listeners, log, counters, broken, reloadFiles, stop } }
 }

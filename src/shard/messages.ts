@@ -2,9 +2,13 @@
 
 import type { MessagePort } from 'node:worker_threads'
 import type { AccessSettings } from '../access/index.ts'
+import type { AccessRule, CertificateField, ProxyProtocolConfig } from '../config/index.ts'
 import type { CoreSettings, ListenerTraits, PeerNumber } from '../core/index.ts'
 import type { SeatNotice, SeatRequest } from '../storage/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
+import type { TlsSettings } from '../transports/index.ts'
+
+export type { CertificateField } from '../config/index.ts'
 
 /** One listener of the node. Every shard opens it for itself; the kernel deals out the connections. */
 export interface ShardListener extends ListenerTraits {
@@ -20,6 +24,16 @@ export interface ShardListener extends ListenerTraits {
   readonly isLoopback: boolean
   /** Other shards listen on the same port: SO_REUSEPORT is set. */
   readonly sharesPort: boolean
+  /** New connections in a second on this shard; may be a fraction. Undefined: no limit. */
+  readonly maxConnectionRate?: number | undefined
+  readonly accessRules?: readonly AccessRule[]
+  readonly proxyProtocol?: ProxyProtocolConfig | undefined
+  /** ssl, wss, quic. File names are absolute. */
+  readonly tls?: TlsSettings
+  /** Of this listener alone, the same on all shards: what session tickets are sealed with is made of it. 32 random bytes. */
+  readonly ticketSecret?: Uint8Array
+  readonly peerCertificateAsUsername?: CertificateField | undefined
+  readonly peerCertificateAsClientId?: CertificateField | undefined
 }
 
 /** A way to another shard of the node: one port of a `MessageChannel`, whose other port that shard has. */
@@ -50,6 +64,8 @@ export interface ShardStart {
   readonly maxUnsentBytesTotal: number
   /** Connections of this shard over all of its listeners: by limits.max_connections and by the open-file limit. */
   readonly maxConnections: number
+  /** New connections of this shard in a second over all of its listeners; may be a fraction. Undefined: no limit. */
+  readonly maxConnectionRate?: number | undefined
   /** Made by `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
   readonly logLevel: LogLevel
@@ -72,6 +88,8 @@ export type ShardToNode =
 
 export type NodeToShard =
   | { readonly kind: 'stop' }
+  /** Certificates, keys and revocations are looked at now and not only at the next interval. */
+  | { readonly kind: 'reload-files' }
   /** From the keeper of the store. */
   | { readonly kind: 'store'; readonly notice: SeatNotice }
   /** From the next turn on. Answered by `changed`. */

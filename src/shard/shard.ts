@@ -28,6 +28,7 @@ import type { Store } from '../storage/index.ts'
 import { counterCells, type Counters, type Log } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { AccessAnswers } from './access-answers.ts'
+import { arrivalOf } from './arrival-traits.ts'
 import { Arrivals } from './arrivals.ts'
 import type { Time } from './clock.ts'
 import { Commits } from './commits.ts'
@@ -198,7 +199,7 @@ export class Shard implements OutletOwner {
 
   #welcome(stream: ByteStream, listener: ShardListener): Outlet {
     const outlet = new Outlet(this, stream, new PacketDecoder(this.#decoderOptions))
-    outlet.connection = new Connection(outlet, listener, stream.remoteAddress)
+    outlet.connection = new Connection(outlet, listener, stream.remoteAddress, arrivalOf(stream, listener))
     this.#outlets.add(outlet)
     // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.
     this.core.handle({ kind: 'connection-opened', connection: outlet.connection }, this.#world.clock.nowMs())

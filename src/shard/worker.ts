@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
-import { Counters, ForwardingLog } from '../telemetry/index.ts'
-import { ConnectionBudget, listenTcp, type Listener } from '../transports/index.ts'
+import { counterCells, Counters, ForwardingLog } from '../telemetry/index.ts'
+import { ConnectionBudget, ConnectionRate, type Listener } from '../transports/index.ts'
 import { Clock } from './clock.ts'
-import type { NodeToShard, ShardListener, ShardStart, ShardToNode } from './messages.ts'
+import { openListeners } from './listening.ts'
+import type { NodeToShard, ShardStart, ShardToNode } from './messages.ts'
 import { restoreBroker } from './restore.ts'
 import { Shard } from './shard.ts'
 
@@ -21,7 +22,7 @@ const readyPatienceMs = 10_000
 const identityBytes = 8
 
 const start = workerData as ShardStart
-const listeners: Listener[] = []
+let listeners: readonly Listener[] = []
 let isStopping = false
 const counters = new Counters(start.counters, start.shardNumber)
 const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =>
@@ -69,6 +70,7 @@ function obey(message: NodeToShard, shard: Shard, store: Store): void {
     shard.changeSettings(message.core, message.access)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
+  else if (message.kind === 'reload-files') reloadFiles()
   else if (message.kind === 'stop') stop(shard, store).catch(fail)
 }
 
@@ -83,31 +85,22 @@ async function letClientsIn(shard: Shard): Promise<void> {
 }
 
 async function listen(shard: Shard): Promise<void> {
-  const budget = new ConnectionBudget(start.maxConnections)
-  for (const listener of start.listeners) {
-    listeners.push(await listenOn(shard, listener, budget))
-    if (isStopping) return closeListeners()
-  }
+  const { maxConnectionRate } = start
+  listeners = await openListeners(start.listeners, {
+    budget: new ConnectionBudget(start.maxConnections),
+    rate: maxConnectionRate === undefined ? undefined : new ConnectionRate(maxConnectionRate),
+    log,
+    accept: (stream, listener) => shard.accept(stream, listener),
+    noteRefused: () => counters.add(counterCells.connectionsRefused, 1),
+    alarm,
+  })
+  if (isStopping) return closeListeners()
   const open = start.listeners.map(({ name }, index) => ({
     name,
     host: listeners[index].host,
     port: listeners[index].port,
   }))
   post({ kind: 'ready', listeners: open })
-}
-
-function listenOn(shard: Shard, listener: ShardListener, budget: ConnectionBudget): Promise<Listener> {
-  const { name, host, port, maxConnections } = listener
-  return listenTcp({
-    host,
-    port,
-    reusePort: listener.sharesPort,
-    maxConnections,
-    budget,
-    onStream: (stream) => shard.accept(stream, listener),
-    onRefused: (reason) => log.warn('connection refused', { listener: name, reason }),
-    onFault: (error) => alarm('listener', `listener ${name} could not accept a connection: ${error.message}`),
-  })
 }
 
 async function closeListeners(): Promise<void> {
@@ -120,6 +113,10 @@ async function stop(shard: Shard, store: Store): Promise<void> {
   await shard.stop(stopPatienceMs)
   await store.close()
   post({ kind: 'stopped' })
+}
+
+function reloadFiles(): void {
+  for (const listener of listeners) listener.reload?.().catch(fail)
 }
 
 function alarm(name: string, message: string): void {

@@ -25,6 +25,12 @@ export interface ByteStream {
   destroy(): void
 }
 
+/** Where a client is, as its owner would write it down. */
+export interface ClientAddress {
+  readonly address: string
+  readonly port: number
+}
+
 /** Shown in the TLS handshake, and verified. */
 export interface StreamCredentials {
   readonly certificate: PeerCertificate | undefined
@@ -54,4 +60,6 @@ export interface Listener {
   readonly port: number
   /** Takes no more connections; those that are open stay. */
   close(): Promise<void>
+  /** Reads the files again that it works with, if there are any. What cannot be used is told as an alarm and not taken. */
+  reload?(): Promise<void>
 }

@@ -6,15 +6,11 @@
 // listeners on each socket are shared, and find what they need in two fields of the socket.
 
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import type { DoorRefusal, Listener } from './byte-stream.ts'
+import type { ClientAddress, DoorRefusal, Listener } from './byte-stream.ts'
 import { ConnectionBudget } from './connection-budget.ts'
+import { AddressRules, type AddressRule } from './address-rules.ts'
 import type { ConnectionRate } from './connection-rate.ts'
-
-/** Where a client is, as its owner would write it down. */
-export interface ClientAddress {
-  readonly address: string
-  readonly port: number
-}
+import { readProxyHeader, type ProxyProtocol } from './proxy-reader.ts'
 
 export interface DoorOptions {
   readonly host: string
@@ -28,6 +24,10 @@ export interface DoorOptions {
   readonly budget?: ConnectionBudget
   /** New connections, of this listener and of several together: who comes too fast waits, and is refused if that takes too long. */
   readonly rates?: readonly ConnectionRate[]
+  /** Which addresses may connect, in order: the first rule that fits decides. */
+  readonly accessRules?: readonly AddressRule[] | undefined
+  /** Connections begin with a PROXY header. */
+  readonly proxyProtocol?: ProxyProtocol | undefined
   /** A client was turned away. `why` is for the log, where there is more to say than the reason. */
   onRefused?(reason: DoorRefusal, why?: string): void
   /** The system could not accept a connection. The listener goes on. */
@@ -79,6 +79,9 @@ class Door {
   readonly #budget: ConnectionBudget
   readonly #rates: readonly ConnectionRate[]
   readonly #onSocket: Welcome
+  /** Undefined where everybody may come: nothing is asked then. */
+  readonly #rules: AddressRules | undefined
+  readonly #proxies: AddressRules | undefined
   /** Those who came too fast, with the time at which they are let in. */
   readonly #waiting: Map<DoorSocket, NodeJS.Timeout>
 
@@ -87,6 +90,11 @@ class Door {
     this.#budget = options.budget ?? new ConnectionBudget(Number.POSITIVE_INFINITY)
     this.#rates = options.rates ?? []
     this.#onSocket = onSocket
+    const { accessRules = [], proxyProtocol } = options
+    this.#rules = accessRules.length === 0 ? undefined : new AddressRules(accessRules)
+    const trusted = proxyProtocol?.trusted ?? []
+    this.#proxies =
+      trusted.length === 0 ? undefined : new AddressRules(trusted.map((range) => ({ isAllowed: true, range })))
     this.#waiting = new Map()
   }
 
@@ -94,6 +102,7 @@ class Door {
     // The last descriptors belong to the database and the log: a client that would take one is let in and out again,
     // so that it does not wait in the kernel's queue for ever.
     if (this.#budget.isSpent) return this.#refuse(socket, 'no-room')
+    if (!this.#mayKnock(socket)) return this.#refuse(socket, 'address-denied')
     const waitMs = this.#rates.length === 0 ? 0 : this.#waitMs()
     if (waitMs === undefined) return this.#refuse(socket, 'too-fast')
     this.#budget.taken += 1
@@ -141,14 +150,35 @@ class Door {
     this.#waiting.set(socket, timer)
   }
 
+  /** By the address that the system knows: of the client, or of the proxy that speaks for it. */
+  #mayKnock(socket: DoorSocket): boolean {
+    const rules = this.#options.proxyProtocol === undefined ? this.#rules : this.#proxies
+    return rules === undefined || rules.allows(plainAddress(socket.remoteAddress))
+  }
+
   #letIn(socket: DoorSocket): void {
-    this.#onSocket(socket, { address: plainAddress(socket.remoteAddress), port: socket.remotePort ?? 0 })
+    const peer = { address: plainAddress(socket.remoteAddress), port: socket.remotePort ?? 0 }
+    const { proxyProtocol } = this.#options
+    if (proxyProtocol === undefined) return this.#onSocket(socket, peer)
+    readProxyHeader({
+      socket,
+      timeoutMs: proxyProtocol.timeoutMs,
+      onClient: (client = peer) => {
+        if (this.#rules === undefined || this.#rules.allows(client.address)) this.#onSocket(socket, client)
+        else this.#turnAway(socket, 'address-denied', client.address)
+      },
+      onMalformed: (why) => this.#turnAway(socket, 'bad-beginning', `${peer.address}: ${why}`),
+    })
   }
 
   #refuse(socket: DoorSocket, reason: DoorRefusal): void {
     socket.on('error', ignore)
+    this.#turnAway(socket, reason, plainAddress(socket.remoteAddress))
+  }
+
+  #turnAway(socket: DoorSocket, reason: DoorRefusal, why: string): void {
     socket.destroy()
-    this.#options.onRefused?.(reason)
+    this.#options.onRefused?.(reason, why)
   }
 }
 

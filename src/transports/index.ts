@@ -6,7 +6,7 @@ export { ConnectionRate } from './connection-rate.ts'
 export { listenQuic, type QuicCredentials, type QuicListenOptions, type QuicOpening } from './quic.ts'
 export { listenTcp, type TcpListenOptions } from './tcp.ts'
 export { listenTls, type TlsListenOptions } from './tls.ts'
-export type { TlsProblem } from './tls-files.ts'
+export { problemOfTlsFiles, type TlsProblem } from './tls-files.ts'
 export { TlsGate, type TlsGateOptions } from './tls-gate.ts'
 export type { CertificateFiles, TlsSettings } from './tls-settings.ts'
 export {

@@ -16,7 +16,9 @@ export function toPeerCertificate(certificate: X509Certificate): PeerCertificate
 /** The most specific one, where there are several. */
 function commonNameOf(certificate: X509Certificate): string | undefined {
   const { CN: names } = certificate.toLegacyObject().subject as { readonly CN?: string | readonly string[] }
-  return typeof names === 'object' ? names.at(-1) : names
+  const name = typeof names === 'object' ? names.at(-1) : names
+  // Nobody is called so; whatever reads such a name further on might stop at the character.
+  return name === undefined || /\p{Cc}/u.test(name) ? undefined : name
 }
 
 /** Node gives a line for each part, the widest first, and escapes what RFC 4514 wants escaped. */

@@ -1,8 +1,7 @@
 // A socket of Node as a byte stream, in the clear or behind TLS: both are driven alike.
 
 import type { Socket } from 'node:net'
-import type { ByteStream, StreamCredentials } from './byte-stream.ts'
-import type { ClientAddress } from './door.ts'
+import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
 
 /** How long a peer may take to let go of a connection that we have ended: so many checks. */
 const lingerChecks = 5

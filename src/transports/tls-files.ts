@@ -6,15 +6,15 @@ import { readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type SecureContextOptions } from 'node:tls'
 import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
-import type { CertificateFiles, TlsSettings } from './tls-settings.ts'
+import type { CertificateFiles, NamedCertificateFiles, TlsSettings } from './tls-settings.ts'
 
 /** Which setting a problem is about, so that whoever tells it can name the key. */
 export type TlsFileSetting = 'certfile' | 'keyfile' | 'cacertfile' | 'crlfile' | 'psk_file' | 'ciphers'
 
 export interface TlsProblem {
   readonly setting: TlsFileSetting
-  /** The host name whose certificate it is, where it is not the listener's own. */
-  readonly serverName: string | undefined
+  /** `name` of the certificate for a host name; undefined: the listener's own. */
+  readonly certificateName: string | undefined
   /** What is wrong with which file, and what to do. */
   readonly message: string
 }
@@ -31,14 +31,16 @@ export type TlsLoading = { readonly material: TlsMaterial } | { readonly problem
 
 class FileProblem extends Error {
   readonly setting: TlsFileSetting
-  serverName: string | undefined
+  certificateName: string | undefined
 
   constructor(setting: TlsFileSetting, message: string) {
     super(message)
     this.setting = setting
-    this.serverName = undefined
+    this.certificateName = undefined
   }
 }
+
+export const ticketKeyBytes = 48
 
 /** RFC 9258 and OpenSSL: a key that says nothing of its hash is one for SHA-256. */
 const pskSuites = 'TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256'
@@ -51,9 +53,15 @@ export function loadTlsFiles(settings: TlsSettings, ticketKeysFor: (trust: strin
     return { material: load(settings, ticketKeysFor) }
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error
-    const { setting, serverName, message } = error
-    return { problem: { setting, serverName, message } }
+    const { setting, certificateName, message } = error
+    return { problem: { setting, certificateName, message } }
   }
+}
+
+/** What keeps these files from being used; undefined: nothing. */
+export function problemOfTlsFiles(settings: TlsSettings): TlsProblem | undefined {
+  const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes))
+  return 'problem' in loading ? loading.problem : undefined
 }
 
 /** Another one whenever one of the files may be another. */
@@ -147,14 +155,11 @@ function withCertificate(shared: SecureContextOptions, files: CertificateFiles):
   return whole
 }
 
-function namedContext(
-  shared: SecureContextOptions,
-  files: CertificateFiles & { readonly serverName: string },
-): SecureContext {
+function namedContext(shared: SecureContextOptions, files: NamedCertificateFiles): SecureContext {
   try {
     return createSecureContext(withCertificate(shared, files))
   } catch (error) {
-    if (error instanceof FileProblem) error.serverName = files.serverName
+    if (error instanceof FileProblem) error.certificateName = files.name
     throw error
   }
 }

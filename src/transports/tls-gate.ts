@@ -11,10 +11,10 @@
 import { hkdfSync } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type SecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
-import type { PeerCertificate, StreamCredentials } from './byte-stream.ts'
-import type { ClientAddress, DoorGuest, DoorSocket } from './door.ts'
+import type { ClientAddress, PeerCertificate, StreamCredentials } from './byte-stream.ts'
+import type { DoorGuest, DoorSocket } from './door.ts'
 import { toPeerCertificate } from './peer-certificate.ts'
-import { loadTlsFiles, stampOf, type TlsMaterial, type TlsProblem } from './tls-files.ts'
+import { loadTlsFiles, stampOf, ticketKeyBytes, type TlsMaterial, type TlsProblem } from './tls-files.ts'
 import type { TlsSettings } from './tls-settings.ts'
 
 export interface TlsGateOptions {
@@ -47,7 +47,6 @@ const maxHandshakesUnderWay = 512
 const patienceUnderPressureMs = 3_000
 const sweepMs = 1_000
 const filesLookedAtMs = 5_000
-const ticketKeyBytes = 48
 
 const ignore = (): void => {}
 

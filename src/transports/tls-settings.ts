@@ -8,11 +8,17 @@ export interface CertificateFiles {
   readonly keyPassword: string | undefined
 }
 
+export interface NamedCertificateFiles extends CertificateFiles {
+  /** By which problems call it. */
+  readonly name: string
+  readonly serverName: string
+}
+
 export interface TlsSettings {
   /** Undefined: for clients that have a pre-shared key only. */
   readonly certificate: CertificateFiles | undefined
   /** For clients that ask for one of these host names (SNI); `*.example.org` stands for one level. */
-  readonly byServerName: readonly (CertificateFiles & { readonly serverName: string })[]
+  readonly byServerName: readonly NamedCertificateFiles[]
   /** PEM: the authorities whose client certificates are believed. */
   readonly caFile: string | undefined
   /** PEM: certificates that have been revoked. */

@@ -37,6 +37,7 @@ export async function listenTls(options: TlsListenOptions): Promise<Listener> {
       gate.close()
       return door.close()
     },
+    reload: () => gate.reload(),
   }
 }
 

@@ -12,8 +12,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
-import type { ByteStream, Listener, StreamCredentials } from './byte-stream.ts'
-import { type ClientAddress, type DoorOptions, openDoor } from './door.ts'
+import type { ByteStream, ClientAddress, Listener, StreamCredentials } from './byte-stream.ts'
+import { type DoorOptions, openDoor } from './door.ts'
 import type { TlsGate } from './tls-gate.ts'
 import { judgeUpgrade, pathOf, preferredSubprotocol, type UpgradeRules } from './upgrade-request.ts'
 

@@ -17,6 +17,12 @@ const address = (host: string, isLoopback: boolean): ListenerAddress => ({
   host,
   port: 1_883,
   maxConnections: undefined,
+  maxConnectionRate: undefined,
+  accessRules: [],
+  proxyProtocol: undefined,
+  messagesPerSecond: undefined,
+  bytesPerSecond: undefined,
+  mountpoint: '',
   isLoopback,
 })
 

@@ -40,9 +40,9 @@ test('config check says that a good file is good', async (t) => {
 })
 
 test('config check tells what of a good file has no effect', async (t) => {
-  const { exitCode, output } = await check(t, { 'a.conf': 'listeners.tcp {}\n\nlisteners.ssl.bind = 8883' })
+  const { exitCode, output } = await check(t, { 'a.conf': 'listeners.tcp {}\n\nwebhook.url = u' })
   assert.equal(exitCode, 0)
-  assert.match(output, /^warning: FOLDER\/a\.conf:3:\d+: listeners\.ssl: this is accepted, but nothing works on it yet/)
+  assert.match(output, /^warning: FOLDER\/a\.conf:3:\d+: webhook: this is accepted, but nothing works on it yet/)
 })
 
 test('config check tells every fault on a line of its own, with file, line and key', async (t) => {
@@ -113,7 +113,7 @@ test('config check of no file, or of a folder, says so and fails', () => {
 
 test('config check --json tells the same to programs', async (t) => {
   const file = join(await temporaryFolder(t), 'a.conf')
-  await writeFile(file, 'listeners.ssl.bind = 8883\nlog.level = loud')
+  await writeFile(file, 'webhook.url = u\nlog.level = loud')
   const { exitCode, output, errors } = checkOf(file, true)
   assert.equal(exitCode, 1)
   assert.equal(errors, '')
@@ -122,11 +122,11 @@ test('config check --json tells the same to programs', async (t) => {
   const message = '"loud" is not one of trace, debug, info, warn, error, fatal'
   assert.deepEqual(fault, { file, line: 2, column: 13, key: 'log.level', message, hint })
 
-  await writeFile(file, 'listeners { tcp {}, ssl.bind = 8883 }')
+  await writeFile(file, 'listeners.tcp {}\nwebhook.url = u')
   const good = checkOf(file, true)
   assert.equal(good.exitCode, 0)
   const { isGood, faults, warnings } = JSON.parse(good.output)
-  assert.deepEqual([isGood, faults, warnings[0].key], [true, [], 'listeners.ssl'])
+  assert.deepEqual([isGood, faults, warnings[0].key], [true, [], 'webhook'])
   assert.equal(JSON.parse(checkOf('/nowhere/a.conf', true).output).faults.length, 1)
 })
 

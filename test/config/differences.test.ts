@@ -38,7 +38,7 @@ function secretsBeing(word: string): string {
   return `
     auth.password.alice = ${word}
     http_server.password = ${word}
-    listeners.ssl.key_password = ${word}
+    listeners.ssl { key_password = ${word}, psk_file = k }
     bridges.mqtt.a.password = ${word}
     rules.repub.rules = [{ sql = s, password = ${word} }]
     webhook.headers.Authorization = ${word}

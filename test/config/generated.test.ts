@@ -33,7 +33,9 @@ describe('etc/godwit.conf', () => {
 
   test('changes nothing either with every setting taken out of its comment', () => {
     const lines = writeExampleFile().split('\n')
-    const settings = lines.filter((line) => /^#[a-z]/.test(line)).map((line) => line.slice(1))
+    // A listener of these kinds is there once anything is said of it.
+    const opening = /^#listeners\.(?:ssl|ws|wss|quic)\./
+    const settings = lines.filter((line) => /^#[a-z]/.test(line) && !opening.test(line)).map((line) => line.slice(1))
     assert.ok(settings.length > 40)
     assert.deepEqual(differences(load(''), load(settings.join('\n'))), [])
   })

@@ -115,8 +115,11 @@ describe('a file of NanoMQ', () => {
     assert.equal(config.core.retryIntervalMs, 10_000)
     assert.equal(config.core.keepAliveMultiplier, 1.25)
     assert.deepEqual(
-      config.listeners.map(({ host, port }) => [host, port]),
-      [['0.0.0.0', 1_883]],
+      config.listeners.map(({ kind, host, port }) => [kind, host, port]),
+      [
+        ['tcp', '0.0.0.0', 1_883],
+        ['ssl', '0.0.0.0', 8_883],
+      ],
     )
     assert.equal(config.auth.allowAnonymous, true)
     assert.deepEqual([config.log.dir, config.log.file], ['/tmp', 'nanomq.log'])
@@ -127,7 +130,7 @@ describe('a file of NanoMQ', () => {
   test('is told what of it has no effect, by name and in the order of the file', () => {
     assert.deepEqual(
       warnings.map((warning) => warning.key),
-      ['system', 'mqtt.max_awaiting_rel', 'listeners.ssl', 'listeners.ws', 'http_server', 'bridges.mqtt'],
+      ['system', 'mqtt.max_awaiting_rel', 'listeners.ws', 'http_server', 'bridges.mqtt'],
     )
   })
 })

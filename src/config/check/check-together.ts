@@ -1,7 +1,7 @@
 // What no setting can say alone: whether several of them fit together.
 
 import { faultAt, type Fault } from '../faults.ts'
-import type { ListenerConfig } from '../godwit-config.ts'
+import type { ListenerConfig, TlsConfig } from '../listener-config.ts'
 import type { Position } from '../hocon/values.ts'
 
 const nowhere: Position = { file: 'defaults', line: 0, column: 0 }
@@ -14,15 +14,16 @@ export function checkListeners(
   const faults: Fault[] = []
   const names = new Set<string>()
   for (const [index, listener] of listeners.entries()) {
-    const key = bindKey(listener, places)
+    const key = keyOf(listener, 'bind', places)
     const at = places.get(key) ?? nowhere
-    if (names.has(listener.name)) {
-      const message = 'the listener default is described twice: beside listeners.tcp and under its name'
+    if ('tls' in listener) faults.push(...checkTls(listener, listener.tls, places))
+    if (names.has(`${listener.kind} ${listener.name}`)) {
+      const message = `the listener default is described twice: beside listeners.${listener.kind} and under its name`
       faults.push(faultAt(at, key, message, 'keep one of the two'))
     }
-    names.add(listener.name)
+    names.add(`${listener.kind} ${listener.name}`)
     const twin = listeners.slice(0, index).find((other) => areSamePlace(listener, other))
-    if (twin !== undefined && twin.name !== listener.name) {
+    if (twin !== undefined && (twin.name !== listener.name || twin.kind !== listener.kind)) {
       const hint = 'give one of them another port'
       faults.push(faultAt(at, key, `the listener ${twin.name} has the same address and port`, hint))
     }
@@ -30,9 +31,48 @@ export function checkListeners(
   return faults
 }
 
-function bindKey(listener: ListenerConfig, places: ReadonlyMap<string, Position>): string {
-  const named = `listeners.${listener.kind}.${listener.name}.bind`
-  return places.has(named) || listener.name !== 'default' ? named : `listeners.${listener.kind}.bind`
+function keyOf(
+  { kind, name }: Pick<ListenerConfig, 'kind' | 'name'>,
+  setting: string,
+  places: ReadonlyMap<string, Position>,
+): string {
+  const named = `listeners.${kind}.${name}.${setting}`
+  return places.has(named) || name !== 'default' ? named : `listeners.${kind}.${setting}`
+}
+
+/** What would leave clients without encryption, or unverified where somebody meant them to be verified. */
+function checkTls(
+  listener: Pick<ListenerConfig, 'kind' | 'name'>,
+  tls: TlsConfig,
+  places: ReadonlyMap<string, Position>,
+): readonly Fault[] {
+  const fault = (setting: string, message: string, hint: string): Fault => {
+    const key = keyOf(listener, setting, places)
+    return faultAt(places.get(key) ?? nowhere, key, message, hint)
+  }
+  const faults: Fault[] = []
+  if (tls.certificate === undefined && tls.pskFile === undefined) {
+    faults.push(fault('certfile', 'the listener has no certificate', 'set certfile and keyfile, or psk_file'))
+  }
+  for (const files of [tls.certificate, ...tls.byServerName]) {
+    if (files === undefined) continue
+    const below = 'name' in files ? `sni.${String(files.name)}.` : ''
+    if (files.certFile === '')
+      faults.push(fault(`${below}certfile`, 'there is a key without a certificate', 'set certfile'))
+    if (files.keyFile === '')
+      faults.push(fault(`${below}keyfile`, 'there is a certificate without its key', 'set keyfile'))
+  }
+  for (const { name, serverName } of tls.byServerName) {
+    if (serverName === '') faults.push(fault(`sni.${name}.server_name`, 'nobody can ask for it', 'set server_name'))
+  }
+  if (tls.failIfNoPeerCertificate && !tls.verifyPeer) {
+    faults.push(fault('fail_if_no_peer_cert', 'nobody is asked for a certificate', 'set verify_peer = true'))
+  }
+  if (tls.verifyPeer && tls.caFile === undefined) {
+    const hint = 'set cacertfile to the authorities that sign for your clients'
+    faults.push(fault('verify_peer', 'client certificates are believed by nobody', hint))
+  }
+  return faults
 }
 
 /** Port 0 is a free port each time it is asked for, so it is never the same place. */

@@ -74,7 +74,7 @@ function isPlausibleHost(host: string): boolean {
 }
 
 /** Eight groups of up to four digits, of which two colons may stand for some and an IPv4 address for the last two. */
-function isIPv6(address: string): boolean {
+export function isIPv6(address: string): boolean {
   const halves = address.split('::')
   const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')))
   const last = groups.at(-1)
@@ -85,7 +85,8 @@ function isIPv6(address: string): boolean {
   return fits && digits.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))
 }
 
-function isIPv4(address: string): boolean {
+/** Four numbers up to 255. */
+export function isIPv4(address: string): boolean {
   const numbers = address.split('.')
   return numbers.length === 4 && numbers.every((number) => /^[0-9]{1,3}$/.test(number) && Number(number) <= 255)
 }

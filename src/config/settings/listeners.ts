@@ -1,9 +1,11 @@
 // listeners: where clients come in. `listeners.tcp.bind` describes the listener named default,
 // `listeners.tcp.plant.bind` the one named plant.
 
+import { accessRule, addressRange } from '../schema/access-rule.ts'
 import { bind, bindWithPath, type Bind, type BindWithPath } from '../schema/bind.ts'
 import { listOf } from '../schema/collections.ts'
-import { boolean, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
+import { duration } from '../schema/quantities.ts'
+import { boolean, choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
 import { namedSection, section, setting, type Engine } from '../schema/setting.ts'
 import { maxCount } from './node.ts'
 
@@ -22,9 +24,8 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
       takes: 'on-next-connect',
     }),
     max_connection_rate: setting(count, undefined, {
-      description: 'New connections of this listener per second.',
-      takes: 'at-once',
-      engine: 'none yet',
+      description:
+        'New connections of this listener per second. Who comes too fast waits its turn; if that would take longer than 5 seconds it is closed at once.',
     }),
     messages_rate: setting(count, undefined, {
       description: 'Messages per second that one client of this listener may publish.',
@@ -37,13 +38,19 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
       engine: 'none yet',
     }),
     proxy_protocol: setting(boolean, false, {
-      description: 'Whether each connection begins with a PROXY header that names the real client.',
-      engine: 'none yet',
+      description:
+        'Whether each connection begins with a PROXY header, version 1 or 2, that names the real client. One that does not is closed.',
     }),
-    access_rules: setting(listOf(text()), [], {
-      description: 'Addresses that may connect, in order: "allow 10.0.0.0/8", "deny all".',
-      takes: 'on-next-connect',
-      engine: 'none yet',
+    proxy_protocol_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 3_000, {
+      description: 'How long the PROXY header may take to arrive.',
+    }),
+    proxy_protocol_trusted: setting(listOf(addressRange), [], {
+      description:
+        'Addresses and networks of the proxies. Whoever else connects is closed. With an empty list everybody who reaches the listener may say where it comes from.',
+    }),
+    access_rules: setting(listOf(accessRule), [], {
+      description:
+        'Addresses that may connect: "allow 10.0.0.0/8", "deny all". The first rule that fits decides; where none fits, the opposite of the last one. Behind a proxy the real client counts.',
     }),
     mountpoint: setting(text({ isEmptyAllowed: true }), '', {
       description: 'Put before every topic of the clients of this listener.',
@@ -53,20 +60,66 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
   }
 }
 
-const certificateSettings = {
-  keyfile: setting(optional(text(), 'none'), undefined, { description: 'File of the private key, PEM.' }),
-  key_password: setting(optional(text(), 'none'), undefined, {
-    description: 'Password of the private key.',
-    isSecret: true,
-  }),
-  certfile: setting(optional(text(), 'none'), undefined, {
-    description: 'File of the certificate and what it is signed by, PEM.',
-  }),
-  cacertfile: setting(optional(text(), 'none'), undefined, {
+const file = optional(text(), 'none')
+const certificateField = optional(choice(['cn', 'dn', 'crt', 'pem', 'md5']), 'none')
+
+const serverName = text({
+  maxBytes: 255,
+  form: {
+    pattern: /^(?:\*\.)?[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,126}$/,
+    name: 'a host name such as mqtt.example.org',
+  },
+})
+
+const certificateFiles = {
+  keyfile: setting(file, undefined, { description: 'File of the private key, PEM.' }),
+  key_password: setting(file, undefined, { description: 'Password of the private key.', isSecret: true }),
+  certfile: setting(file, undefined, { description: 'File of the certificate and what it is signed by, PEM.' }),
+}
+
+const tlsSettings = {
+  ...certificateFiles,
+  cacertfile: setting(file, undefined, {
     description: 'File of the authorities whose client certificates are believed, PEM.',
   }),
-  verify_peer: setting(boolean, false, { description: 'Whether clients are asked for a certificate.' }),
+  crlfile: setting(file, undefined, {
+    description: 'File of the lists of revoked certificates, PEM; one for each authority.',
+  }),
+  verify_peer: setting(boolean, false, {
+    description: 'Whether clients are asked for a certificate. One that is shown must be good.',
+  }),
   fail_if_no_peer_cert: setting(boolean, false, { description: 'Whether a client without a certificate is refused.' }),
+  tls_versions: setting(listOf(choice(['tlsv1.2', 'tlsv1.3']), 2), ['tlsv1.2', 'tlsv1.3'], {
+    description: 'Versions of TLS that clients may use.',
+  }),
+  ciphers: setting(optional(text(), 'none'), undefined, {
+    description:
+      'Ciphers of TLS 1.2 and suites of TLS 1.3 by their OpenSSL names, the preferred first, with colons between them.',
+    defaultWords: 'those that Node.js finds safe',
+  }),
+  psk_file: setting(file, undefined, {
+    description: 'File of pre-shared keys, a line "identity:key" for each, the key in hexadecimal.',
+  }),
+  handshake_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 15_000, {
+    description: 'How long the TLS handshake may take.',
+  }),
+  peer_cert_as_username: setting(certificateField, undefined, {
+    description:
+      'Part of the client certificate that counts as username, whatever CONNECT says: cn, dn, crt (DER in base64), pem, md5.',
+  }),
+  peer_cert_as_clientid: setting(certificateField, undefined, {
+    description: 'Part of the client certificate that counts as client id, whatever CONNECT says.',
+  }),
+  sni: namedSection('More certificates, for clients that ask for another host name. Each has a name of its own here.', {
+    entries: {},
+    placeholder: 'name',
+    named: section('One more certificate.', {
+      server_name: setting(optional(serverName, 'none'), undefined, {
+        description: 'Host name that the client asks for; *.example.org stands for one level.',
+      }),
+      ...certificateFiles,
+    }),
+  }),
 }
 
 function listenersOf<B extends Bind | BindWithPath, More extends object>(
@@ -85,7 +138,7 @@ export const listeners = section(
   'Where clients come in. Without any listener here there is one: tcp on port 1883. Once one is described, those described are all there are.',
   {
     tcp: listenersOf('MQTT over TCP.', bind, { host: undefined, port: 1_883 }, {}, 'present'),
-    ssl: listenersOf('MQTT over TLS.', bind, { host: undefined, port: 8_883 }, certificateSettings, 'none yet'),
+    ssl: listenersOf('MQTT over TLS.', bind, { host: undefined, port: 8_883 }, tlsSettings, 'present'),
     ws: listenersOf(
       'MQTT over WebSocket.',
       bindWithPath,
@@ -97,9 +150,9 @@ export const listeners = section(
       'MQTT over WebSocket and TLS. Certificates that are not given are those of listeners.ssl.',
       bindWithPath,
       { host: undefined, port: 8_084, path: '/mqtt' },
-      certificateSettings,
+      tlsSettings,
       'none yet',
     ),
-    quic: listenersOf('MQTT over QUIC.', bind, { host: undefined, port: 14_567 }, certificateSettings, 'none yet'),
+    quic: listenersOf('MQTT over QUIC.', bind, { host: undefined, port: 14_567 }, tlsSettings, 'none yet'),
   },
 )

@@ -57,9 +57,8 @@ export const limits = section('Limits for the whole node. Listeners have the sam
     takes: 'on-next-connect',
   }),
   max_connection_rate: setting(perSecond, undefined, {
-    description: 'New connections per second.',
-    takes: 'at-once',
-    engine: 'none yet',
+    description:
+      'New connections per second. Who comes too fast waits its turn; if that would take longer than 5 seconds it is closed at once.',
   }),
   messages_rate: setting(perSecond, undefined, {
     description: 'Messages per second that one client may publish.',

@@ -1,0 +1,169 @@
+// Listeners as the rest of the program uses them. The transports describe the parts that they need in the same shape and
+// know nothing of this room.
+
+import type { AccessRule } from './schema/access-rule.ts'
+import type { SettingValues } from './settings/root.ts'
+
+interface CommonListenerConfig {
+  readonly name: string
+  /** undefined: given as a port only; profile and node.defaultListenerAddress decide. */
+  readonly host: string | undefined
+  /** 0: any free port. */
+  readonly port: number
+  /** undefined: no limit. */
+  readonly maxConnections: number | undefined
+  /** New connections in a second; undefined: no limit. */
+  readonly maxConnectionRate: number | undefined
+  /** In order; the first that fits decides. */
+  readonly accessRules: readonly AccessRule[]
+  /** undefined: connections begin with what they are for. */
+  readonly proxyProtocol: ProxyProtocolConfig | undefined
+  /** What one client may publish and send in a second: the less of the listener's and the node's. undefined: no limit. */
+  readonly messagesPerSecond: number | undefined
+  readonly bytesPerSecond: number | undefined
+  /** Put before every topic of its clients; may be empty. */
+  readonly mountpoint: string
+}
+
+export interface ProxyProtocolConfig {
+  readonly timeoutMs: number
+  /** Addresses and networks that are believed; empty: everybody is. */
+  readonly trusted: readonly string[]
+}
+
+export interface CertificateFilesConfig {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly keyPassword: string | undefined
+}
+
+export type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
+
+export interface TlsConfig {
+  /** undefined: for clients with a pre-shared key only. */
+  readonly certificate: CertificateFilesConfig | undefined
+  /** `name`: by which the configuration calls it. */
+  readonly byServerName: readonly (CertificateFilesConfig & { readonly name: string; readonly serverName: string })[]
+  readonly caFile: string | undefined
+  readonly crlFile: string | undefined
+  readonly verifyPeer: boolean
+  readonly failIfNoPeerCertificate: boolean
+  readonly minVersion: TlsVersion
+  readonly maxVersion: TlsVersion
+  readonly ciphers: string | undefined
+  readonly pskFile: string | undefined
+  readonly handshakeTimeoutMs: number
+}
+
+/** A part of a certificate that counts as a name: CN, the whole subject, the certificate itself (DER in base64, PEM), its MD5. */
+export type CertificateField = 'cn' | 'dn' | 'crt' | 'pem' | 'md5'
+
+interface SecureListenerConfig extends CommonListenerConfig {
+  readonly tls: TlsConfig
+  readonly peerCertificateAsUsername: CertificateField | undefined
+  readonly peerCertificateAsClientId: CertificateField | undefined
+}
+
+export type ListenerConfig =
+  | (CommonListenerConfig & { readonly kind: 'tcp' })
+  | (SecureListenerConfig & { readonly kind: 'ssl' })
+
+type Listeners = SettingValues['listeners']
+type TcpValues = Omit<Listeners['tcp'], 'named' | 'isSet' | 'isSetItself'>
+type SslValues = Omit<Listeners['ssl'], 'named' | 'isSet' | 'isSetItself'>
+type CommonValues = Omit<TcpValues, 'bind'> & { readonly bind: Pick<TcpValues['bind'], 'host' | 'port'> }
+
+/**
+ * Listeners that are described and enabled, or, where none is described, the one that everybody expects.
+ * `listeners.tcp.bind` and its neighbours describe the listener `default`.
+ */
+export function toListeners({ listeners, limits }: SettingValues): ListenerConfig[] {
+  const { tcp, ssl } = listeners
+  return [
+    ...described(isDefaultListenerThere(listeners) ? tcp : undefined, tcp.named).map(
+      ([name, values]): ListenerConfig => ({ kind: 'tcp', ...commonConfig(name, values, limits) }),
+    ),
+    ...described(ssl.isSetItself ? ssl : undefined, ssl.named).map(([name, values]): ListenerConfig => ({
+      kind: 'ssl',
+      ...secureConfig(name, values, limits),
+    })),
+  ]
+}
+
+/** Those that are enabled. `itself`: what stands beside the names, where it describes a listener. */
+function described<V extends { readonly enable: boolean }>(
+  itself: V | undefined,
+  named: ReadonlyMap<string, V>,
+): readonly (readonly [string, V])[] {
+  const all: (readonly [string, V])[] = itself === undefined ? [] : [['default', itself]]
+  return [...all, ...named].filter(([, values]) => values.enable)
+}
+
+function isDefaultListenerThere({ tcp, ssl, ws, wss, quic }: Listeners): boolean {
+  // Whoever describes only TLS does not want an open port beside it.
+  const isAnyDescribed = [tcp, ssl, ws, wss, quic].some((kind) => kind.isSet)
+  return !isAnyDescribed || tcp.isSetItself
+}
+
+function commonConfig(name: string, values: CommonValues, limits: SettingValues['limits']): CommonListenerConfig {
+  return {
+    name,
+    host: values.bind.host,
+    port: values.bind.port,
+    maxConnections: values.max_connections,
+    maxConnectionRate: values.max_connection_rate,
+    accessRules: values.access_rules,
+    proxyProtocol: values.proxy_protocol
+      ? { timeoutMs: values.proxy_protocol_timeout, trusted: values.proxy_protocol_trusted }
+      : undefined,
+    messagesPerSecond: smallest(values.messages_rate, limits.messages_rate),
+    bytesPerSecond: smallest(values.bytes_rate, limits.bytes_rate),
+    mountpoint: values.mountpoint,
+  }
+}
+
+function smallest(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return Math.min(one, other)
+}
+
+function secureConfig(name: string, values: SslValues, limits: SettingValues['limits']): SecureListenerConfig {
+  return {
+    ...commonConfig(name, values, limits),
+    tls: toTlsConfig(values),
+    peerCertificateAsUsername: values.peer_cert_as_username,
+    peerCertificateAsClientId: values.peer_cert_as_clientid,
+  }
+}
+
+function toTlsConfig(values: SslValues): TlsConfig {
+  const { tls_versions: versions } = values
+  return {
+    certificate: toCertificate(values),
+    byServerName: [...values.sni.named].map(([name, files]) => ({
+      name,
+      serverName: files.server_name ?? '',
+      certFile: files.certfile ?? '',
+      keyFile: files.keyfile ?? '',
+      keyPassword: files.key_password,
+    })),
+    caFile: values.cacertfile,
+    crlFile: values.crlfile,
+    verifyPeer: values.verify_peer,
+    failIfNoPeerCertificate: values.fail_if_no_peer_cert,
+    minVersion: versions.includes('tlsv1.2') ? 'TLSv1.2' : 'TLSv1.3',
+    maxVersion: versions.includes('tlsv1.3') ? 'TLSv1.3' : 'TLSv1.2',
+    ciphers: values.ciphers,
+    pskFile: values.psk_file,
+    handshakeTimeoutMs: values.handshake_timeout,
+  }
+}
+
+/** What of a pair is missing is told by `checkListeners`. */
+function toCertificate(
+  values: Pick<SslValues, 'certfile' | 'keyfile' | 'key_password'>,
+): CertificateFilesConfig | undefined {
+  const { certfile, keyfile, key_password: keyPassword } = values
+  if (certfile === undefined && keyfile === undefined) return undefined
+  return { certFile: certfile ?? '', keyFile: keyfile ?? '', keyPassword }
+}

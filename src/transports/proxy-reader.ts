@@ -1,0 +1,49 @@
+// Takes the PROXY header off the beginning of a connection. Whatever follows it is put back, as if it had come first.
+
+import type { Socket } from 'node:net'
+import type { ClientAddress } from './byte-stream.ts'
+import { parseProxyHeader } from './proxy-header.ts'
+
+export interface ProxyProtocol {
+  /** A header that takes longer to arrive never comes. */
+  readonly timeoutMs: number
+  /** Addresses and networks of the proxies; empty: everybody is believed. */
+  readonly trusted: readonly string[]
+}
+
+export interface ProxyReading {
+  readonly socket: Socket
+  readonly timeoutMs: number
+  /** Called once, unless the socket closes before: with the client that the header names, undefined where it names none. */
+  readonly onClient: (client: ClientAddress | undefined) => void
+  readonly onMalformed: (why: string) => void
+}
+
+/** Bounded by the longest header that `parseProxyHeader` waits for, and by one chunk behind it. */
+export function readProxyHeader({ socket, timeoutMs, onClient, onMalformed }: ProxyReading): void {
+  let bytes: Buffer = Buffer.alloc(0)
+  const timer = setTimeout(() => give('its PROXY header did not come in time'), timeoutMs)
+  const stop = (): void => {
+    clearTimeout(timer)
+    socket.off('data', take)
+    socket.off('close', stop)
+  }
+  const give = (why: string): void => {
+    stop()
+    onMalformed(why)
+  }
+  const take = (chunk: Buffer): void => {
+    bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk])
+    const header = parseProxyHeader(bytes)
+    if (header.state === 'incomplete') return
+    if (header.state === 'malformed') return give(header.why)
+    stop()
+    socket.pause()
+    if (header.bytes < bytes.length) socket.unshift(bytes.subarray(header.bytes))
+    // It flows again a tick later, when whoever takes it is listening.
+    socket.resume()
+    onClient(header.client)
+  }
+  socket.on('data', take)
+  socket.on('close', stop)
+}
