@@ -1,0 +1,160 @@
+// The whole program with rules about topics, and real clients that keep to them or do not.
+
+import assert from 'node:assert/strict'
+import { type EventEmitter, once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
+import { type Broker, runGodwit, startBroker, temporaryFolder } from './godwit-process.ts'
+
+async function brokerWith(t: TestContext, acl: string, ...set: string[]): Promise<Broker> {
+  const file = join(await temporaryFolder(t), 'acl.conf')
+  await writeFile(file, acl)
+  return startBroker(t, { set: [`auth.acl.file=${JSON.stringify(file)}`, ...set] })
+}
+
+async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+    reconnectPeriod: 0,
+    protocolVersion: 5,
+    ...options,
+  })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+/** The reason codes of SUBACK, 3.1.1's included. */
+async function subscribed(client: MqttClient, ...filters: string[]): Promise<number[]> {
+  const { promise, resolve } = Promise.withResolvers<number[]>()
+  client.subscribe(filters, { qos: 1 }, (_error, _granted, packet) => {
+    resolve((packet as { granted: number[] } | undefined)?.granted ?? [])
+  })
+  return promise
+}
+
+/** The reason code of PUBACK. */
+async function published(client: MqttClient, topic: string, payload: string, retain = false): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  client.publish(topic, payload, { qos: 1, retain }, (error, packet) => {
+    const { code } = (error ?? {}) as { code?: number }
+    resolve(code ?? (packet as { reasonCode?: number } | undefined)?.reasonCode ?? 0)
+  })
+  return promise
+}
+
+const notAuthorized = 0x87
+
+/** What comes until the message `end` has come. */
+function heard(client: MqttClient): { readonly payloads: string[]; readonly end: Promise<void> } {
+  const payloads: string[] = []
+  const { promise: end, resolve } = Promise.withResolvers<void>()
+  client.on('message', (_topic, payload) => {
+    if (String(payload) === 'end') resolve()
+    else payloads.push(String(payload))
+  })
+  return { payloads, end }
+}
+
+const acl = `
+%% Sensors publish what is theirs; the office reads everything but what is secret.
+{deny, all, subscribe, ["plant/secret/#"]}.
+{allow, {user, "office"}, subscribe, ["plant/#"]}.
+{allow, all, publish, ["plant/secret/\${clientid}", "plant/\${clientid}/#"]}.
+{allow, all, pubsub, ["open/#"]}.
+{allow, {'and', [{ipaddr, "127.0.0.0/8"}, {client, "local"}]}, pubsub, [{eq, "local/only"}]}.
+`
+
+describe('with an acl.conf', () => {
+  test('a client publishes and subscribes where its rules allow it, and nowhere else', async (t) => {
+    const broker = await brokerWith(t, acl, 'auth.allow_anonymous=true')
+    const sensor = await connected(t, broker, { clientId: 'sensor-1' })
+    assert.equal((await published(sensor, 'plant/sensor-1/temperature', '21')) & 0x80, 0)
+    assert.equal(await published(sensor, 'plant/sensor-2/temperature', '21'), notAuthorized)
+    assert.deepEqual(await subscribed(sensor, 'plant/#', 'open/#', 'plant/sensor-1/#'), [
+      notAuthorized,
+      1,
+      notAuthorized,
+    ])
+    const local = await connected(t, broker, { clientId: 'local', protocolVersion: 4 })
+    assert.deepEqual(await subscribed(local, 'local/only', 'local/+'), [1, 0x80])
+  })
+
+  test('[bad-input 25] a broad subscription does not bring what a narrow rule denies, live, retained or queued', async (t) => {
+    const broker = await brokerWith(t, acl, 'auth.allow_anonymous=true', 'auth.password.office=pass')
+    const sensor = await connected(t, broker, { clientId: 'sensor-1' })
+    await published(sensor, 'plant/secret/sensor-1', 'secret and retained', true)
+    await published(sensor, 'plant/sensor-1/x', 'retained', true)
+    const signIn: IClientOptions = {
+      clientId: 'desk',
+      username: 'office',
+      password: 'pass',
+      clean: false,
+      properties: { sessionExpiryInterval: 3_600 },
+    }
+    const office = await connected(t, broker, signIn)
+    const live = heard(office)
+    assert.deepEqual(await subscribed(office, 'plant/#'), [1])
+    await published(sensor, 'plant/secret/sensor-1', 'secret and live')
+    await published(sensor, 'plant/sensor-1/y', 'live')
+    await published(sensor, 'plant/sensor-1/y', 'end')
+    await live.end
+    assert.deepEqual(live.payloads.toSorted(), ['live', 'retained'])
+    await office.endAsync()
+    await published(sensor, 'plant/secret/sensor-1', 'secret and queued')
+    await published(sensor, 'plant/sensor-1/y', 'queued')
+    await published(sensor, 'plant/sensor-1/y', 'end')
+    const back = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, { ...signIn, protocolVersion: 5, reconnectPeriod: 0 })
+    t.after(() => back.end(true))
+    const later = heard(back)
+    await later.end
+    assert.deepEqual(later.payloads, ['queued'])
+  })
+
+  test('[bad-input 23] a client id with a wildcard opens nothing', async (t) => {
+    const broker = await brokerWith(t, acl, 'auth.allow_anonymous=true')
+    const clever = await connected(t, broker, { clientId: '+' })
+    assert.deepEqual(await subscribed(clever, 'plant/+/#', 'plant/sensor-1/#'), [notAuthorized, notAuthorized])
+    assert.equal(await published(clever, 'plant/sensor-1/x', 'x'), notAuthorized)
+  })
+
+  test('[bad-input 26] a shared subscription and one to the tree of the broker keep to the rules', async (t) => {
+    const broker = await brokerWith(t, '{deny, all, subscribe, ["plant/#"]}. {allow, all, pubsub, ["#"]}.')
+    const client = await connected(t, broker, { clientId: 'c' })
+    assert.deepEqual(await subscribed(client, '$share/g/plant/x', '$share/g/open', '$SYS/#'), [
+      notAuthorized,
+      1,
+      notAuthorized,
+    ])
+  })
+
+  test('deny_action disconnect ends the connection of who does what it may not', async (t) => {
+    const broker = await brokerWith(t, acl, 'auth.deny_action=disconnect')
+    const client = await connected(t, broker, { clientId: 'c' })
+    const closed = once(client as unknown as EventEmitter, 'close')
+    client.publish('elsewhere', 'x')
+    await closed
+  })
+
+  test('[bad-input 27] that holds comments only nobody may do anything', async (t) => {
+    const broker = await brokerWith(t, '%% {allow, all}.\n')
+    const client = await connected(t, broker, { clientId: 'c' })
+    assert.equal(await published(client, 'a', 'x'), notAuthorized)
+    assert.deepEqual(await subscribed(client, 'a', '#'), [notAuthorized, notAuthorized])
+  })
+
+  test('[bad-input 27] that is missing or malformed the broker does not start, and says where the fault is', async (t) => {
+    const folder = await temporaryFolder(t)
+    const file = join(folder, 'acl.conf')
+    const start = async (): Promise<string> => {
+      const set = ['listeners.tcp.bind="127.0.0.1:0"', `auth.acl.file=${JSON.stringify(file)}`]
+      const godwit = runGodwit(t, ['start', '--data', join(folder, 'data'), ...set.flatMap((each) => ['--set', each])])
+      assert.notEqual(await godwit.ended, 0)
+      return godwit.errors
+    }
+    assert.match(await start(), /auth\.acl\.file: .*acl\.conf cannot be read: there is no such file/)
+    await writeFile(file, '{allow, all}.\n{allow, {user "x"}, publish, ["a"]}.\n')
+    assert.match(await start(), /acl\.conf:2:\d+: auth\.acl\.file: /)
+  })
+})
