@@ -77,6 +77,8 @@ function addMessage(changes: StoredChange[], number: number): void {
         retain: false,
         properties: undefined,
         publisher: 'publisher-1',
+        publisherUsername: undefined,
+        isByOwnRight: false,
         publishedAtMs: 1_700_000_000_000 + number,
         expiresAtMs: undefined,
       },

@@ -107,6 +107,8 @@ function queued(first: number, count = perBatch): StoredChange[] {
         retain: false,
         properties: undefined,
         publisher: 'publisher-1',
+        publisherUsername: undefined,
+        isByOwnRight: false,
         publishedAtMs: 1_700_000_000_000 + index,
         expiresAtMs: undefined,
       },

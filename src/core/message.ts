@@ -1,6 +1,7 @@
 // What people sent, once it has come off the wire. One object for each publication, however many receive it.
 
 import { Topic, type MessageProperties, type PublishPacket, type QoS } from '../protocol/index.ts'
+import type { Identity } from './access.ts'
 import type { StoredMessage } from './records.ts'
 import type { Slabs } from './slabs.ts'
 
@@ -32,6 +33,8 @@ export class Message {
   readonly publisher: string
   /** Where it is known: of retained messages and wills. */
   publisherUsername: string | undefined
+  /** Its publisher is a superuser, or had a right of its own: known of retained messages and wills. */
+  isByOwnRight: boolean
   readonly publishedAtMs: number
   /** `never` or a time. */
   readonly expiresAtMs: number
@@ -53,6 +56,7 @@ export class Message {
     this.properties = from.properties
     this.publisher = from.publisher
     this.publisherUsername = undefined
+    this.isByOwnRight = false
     this.publishedAtMs = from.publishedAtMs
     this.expiresAtMs = from.expiresAtMs
     this.chunk = from.chunk
@@ -112,6 +116,12 @@ export function messageFromPublish(
     message.packetIdAt = packet.packetIdAt
   }
   return message
+}
+
+/** Notes by what right it is published, for the day when that is looked at again. */
+export function noteRight(message: Message, { username, isSuperuser, grants }: Identity): void {
+  message.publisherUsername = username
+  message.isByOwnRight = isSuperuser || grants !== undefined
 }
 
 /** The same message, and the same bytes of its payload, under another topic. */
@@ -178,6 +188,7 @@ export function ownedApart(message: Message, expiresAtMost: number): Message {
     payloadEnd: payload.length,
   })
   apart.publisherUsername = message.publisherUsername
+  apart.isByOwnRight = message.isByOwnRight
   apart.isOwned = true
   return apart
 }
@@ -197,6 +208,7 @@ export function toStored(message: Message): StoredMessage {
     properties: message.properties,
     publisher: message.publisher,
     publisherUsername: message.publisherUsername,
+    isByOwnRight: message.isByOwnRight,
     publishedAtMs: message.publishedAtMs,
     expiresAtMs: message.expiresAtMs === never ? undefined : message.expiresAtMs,
   }
@@ -216,6 +228,7 @@ export function fromStored(stored: StoredMessage, topic: Topic): Message {
     payloadEnd: payload.length,
   })
   message.publisherUsername = stored.publisherUsername
+  message.isByOwnRight = stored.isByOwnRight
   message.isOwned = true
   return message
 }

@@ -23,7 +23,9 @@ export interface StoredMessage {
   /** The client id of the publisher, '' where it is not a client. */
   publisher: string
   /** Where it is known: of retained messages and wills. */
-  publisherUsername?: string | undefined
+  publisherUsername: string | undefined
+  /** Its publisher is a superuser, or had a right of its own. */
+  isByOwnRight: boolean
   publishedAtMs: number
   /** Undefined: never. */
   expiresAtMs: number | undefined

@@ -10,8 +10,6 @@ import type { QoS, Topic } from '../protocol/index.ts'
 
 /** More topics than this of one client are asked about again. */
 const mostTopics = 64
-/** An answer that somebody else was asked for may lapse before the epoch grows: it is trusted for so long. */
-const trustedForMs = 10_000
 
 const verdicts = [undefined, 'allow', 'deny', 'disconnect'] as const
 
@@ -20,23 +18,15 @@ export interface HowToPublish {
   readonly retain: boolean
 }
 
-/** What of the broker says whether an answer still holds. */
-interface Moment {
-  readonly permissions: { readonly epoch: number }
-  readonly nowMs: number
-}
-
 export class VerdictCache {
   #epoch = -1
-  #sinceMs = -Infinity
   #lastTopic: Topic | undefined = undefined
   #lastVerdicts = 0
   readonly #others = new Map<Topic, number>()
 
   /** Undefined where nothing is known, or what is known is of another epoch. */
-  get(topic: Topic, how: HowToPublish, broker: Moment): Permission | undefined {
-    const isCurrent = broker.permissions.epoch === this.#epoch && broker.nowMs - this.#sinceMs <= trustedForMs
-    if (!isCurrent) this.#forget(broker)
+  get(topic: Topic, how: HowToPublish, epoch: number): Permission | undefined {
+    if (epoch !== this.#epoch) this.#forget(epoch)
     if (topic !== this.#lastTopic) this.#turnTo(topic)
     return verdicts[(this.#lastVerdicts >> shiftOf(how)) & 3]
   }
@@ -46,9 +36,8 @@ export class VerdictCache {
     this.#lastVerdicts |= verdicts.indexOf(permission) << shiftOf(how)
   }
 
-  #forget({ permissions, nowMs }: Moment): void {
-    this.#epoch = permissions.epoch
-    this.#sinceMs = nowMs
+  #forget(epoch: number): void {
+    this.#epoch = epoch
     this.#lastVerdicts = 0
     this.#others.clear()
   }

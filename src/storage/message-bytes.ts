@@ -1,6 +1,7 @@
-// A stored message as bytes, version 2 (in version 1 flag 5 was never set):
+// A stored message as bytes, version 2 (in version 1 flags 5 and 6 were never set):
 //
-//   flags: 0-1 QoS, 2 retain, 3 has properties, 4 expires, 5 has the publisher's user name
+//   flags: 0-1 QoS, 2 retain, 3 has properties, 4 expires, 5 has the publisher's user name,
+//          6 published by a right of its own
 //   topic, publisher: text    user name: text if flag 5    published at: float    expires at: float if flag 4
 //   properties if flag 3:  mask, then those that the mask names, in the order below
 //   payload: blob
@@ -15,6 +16,7 @@ const retainFlag = 0x04
 const propertiesFlag = 0x08
 const expiresFlag = 0x10
 const usernameFlag = 0x20
+const ownRightFlag = 0x40
 
 const payloadFormatBit = 0x01
 const messageExpiryBit = 0x02
@@ -30,6 +32,7 @@ export function writeMessage(writer: ByteWriter, message: StoredMessage): void {
   if (message.properties !== undefined) flags |= propertiesFlag
   if (message.expiresAtMs !== undefined) flags |= expiresFlag
   if (message.publisherUsername !== undefined) flags |= usernameFlag
+  if (message.isByOwnRight) flags |= ownRightFlag
   writer.byte(flags)
   writer.text(message.topic)
   writer.text(message.publisher)
@@ -57,6 +60,7 @@ export function readMessage(reader: ByteReader): StoredMessage {
     properties,
     publisher,
     publisherUsername,
+    isByOwnRight: (flags & ownRightFlag) !== 0,
     publishedAtMs,
     expiresAtMs,
   }

@@ -19,6 +19,7 @@ export interface Rule {
 export class Rulebook implements Permissions {
   epoch = 1
   allowsEverything = false
+  keepsNothing = false
   rules: Rule[]
   /** How often each action was asked about. */
   readonly asked: Record<Action, number> = { publish: 0, subscribe: 0, receive: 0, remain: 0, stay: 0 }

@@ -11,7 +11,7 @@ import { holdReader, holdReasons, type HoldReason } from '../delivery/reader-hol
 import { sendAck } from '../delivery/send-to-client.ts'
 import { spread } from '../delivery/spread.ts'
 import { put } from '../delivery/stored-queue.ts'
-import { messageFromPublish, withoutFrame, type Message } from '../message.ts'
+import { messageFromPublish, noteRight, withoutFrame, type Message } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Session } from '../sessions/session.ts'
@@ -61,7 +61,7 @@ function messageFrom(
   // Its frame can not be passed on: it has the client's topic.
   if (connection.mountpoint !== '') withoutFrame(message)
   // Only what a topic remembers is ever asked about again: whether its publisher may still be heard.
-  if (packet.retain) message.publisherUsername = session.identity.username
+  if (packet.retain) noteRight(message, session.identity)
   return message
 }
 

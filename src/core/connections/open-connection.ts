@@ -15,7 +15,7 @@ import { resumeDelivery } from '../delivery/pump.ts'
 import { dropWill, endSession, publishWillMessage, recordWill, startStoring } from '../delivery/session-end.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { takeIdentity } from '../delivery/take-identity.ts'
-import { Message, never } from '../message.ts'
+import { Message, never, noteRight } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
 import { neverExpires, Session } from '../sessions/session.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
@@ -164,7 +164,7 @@ function keepWill(state: BrokerState, connection: Connection, session: Session, 
     payloadStart: 0,
     payloadEnd: will.payload.length,
   })
-  message.publisherUsername = session.identity.username
+  noteRight(message, session.identity)
   message.isOwned = true
   session.will = { message, delaySeconds: willDelayIntervalSeconds ?? 0 }
   recordWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0, dueAtMs: undefined })

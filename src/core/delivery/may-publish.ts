@@ -17,8 +17,9 @@ export function mayPublish(
 ): Permission {
   const { permissions } = state
   if (permissions.allowsEverything || identity.isSuperuser) return 'allow'
+  if (permissions.keepsNothing) return permissions.mayPublish(identity, topic, how)
   connection.verdicts ??= new VerdictCache()
-  const known = connection.verdicts.get(topic, how, state)
+  const known = connection.verdicts.get(topic, how, permissions.epoch)
   if (known !== undefined) return known
   const permission = permissions.mayPublish(identity, topic, how)
   if (permission !== 'ask') connection.verdicts.set(how, permission)

@@ -124,7 +124,8 @@ function mayBeGiven(state: BrokerState, session: Session, message: Message): boo
   const { permissions } = state
   if (permissions.allowsEverything) return true
   if (!mayReceive(state, session, message.topic)) return false
-  if (message.publisher === '') return true // The broker's own, or the operator's.
+  // The broker's own, the operator's, or of somebody whose right can not be looked up any more.
+  if (message.publisher === '' || message.isByOwnRight) return true
   const publisher = { clientId: message.publisher, username: message.publisherUsername }
   return permissions.mayRemain(publisher, topicBelow(state.topics, session.mountpoint, message.topic))
 }

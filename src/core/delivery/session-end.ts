@@ -179,6 +179,7 @@ function mayStillBePublished(state: BrokerState, message: Message, session: Sess
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
   const topic = topicBelow(state.topics, session?.mountpoint ?? '', message.topic)
   if (session === undefined || session.identityIsFromDisk) {
+    if (message.isByOwnRight) return true
     return permissions.mayRemain({ clientId: message.publisher, username: message.publisherUsername }, topic)
   }
   const permission = permissions.mayPublish(session.identity, topic, message)
@@ -201,6 +202,7 @@ function withExpiryFrom(will: Message, nowMs: number): Message {
     payloadEnd: will.frameEnd,
   })
   message.publisherUsername = will.publisherUsername
+  message.isByOwnRight = will.isByOwnRight
   message.isOwned = true
   return message
 }

@@ -1,0 +1,272 @@
+// Enhanced authentication of MQTT 5.0: AUTH to and fro before CONNACK, and again while the connection is open.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { ConnectVerdict } from '../../src/core/index.ts'
+import { reasonCodes, type AuthPacket, type ConnectPacket } from '../../src/protocol/index.ts'
+import { World, type Wire, type WorldOptions } from '../simulator/world.ts'
+import { bytes, connectPacket, connectedRaw, connectedWire, typesOf } from './raw.ts'
+
+const method = 'RUNES'
+const notYet: ConnectVerdict = { allowed: 'not-yet', authenticationData: Buffer.from('riddle') }
+const yes: ConnectVerdict = { allowed: true, authenticationData: Buffer.from('welcome') }
+const no: ConnectVerdict = { allowed: false, reason: reasonCodes.notAuthorized }
+
+/** A broker that knows one method: it asks one riddle, and the answer is `rune`. */
+function runicWorld(options: WorldOptions = {}): World {
+  return new World({
+    ...options,
+    host: {
+      verdict: ({ authenticationMethod }) => {
+        const known = authenticationMethod === method ? notYet : undefined
+        const other = authenticationMethod === undefined ? yes : { ...no, reason: reasonCodes.badAuthenticationMethod }
+        return { verdict: known ?? other, afterMs: 0 }
+      },
+      authenticate: ({ data, isReauthentication }) => {
+        if (data === undefined || data.length === 0) return isReauthentication ? notYet : no
+        return data.toString() === 'rune' ? yes : no
+      },
+    },
+  })
+}
+
+function begin(world: World, parts: Partial<ConnectPacket> = {}): Wire {
+  const wire = world.wire({ version: 5 })
+  const properties = { ...parts.properties, authenticationMethod: method, authenticationData: Buffer.from('hello') }
+  wire.send(connectPacket(5, { ...parts, properties }))
+  world.settle()
+  return wire
+}
+
+function auth(
+  world: World,
+  wire: Wire,
+  data: string | undefined,
+  parts: { reasonCode?: AuthPacket['reasonCode']; method?: string | undefined } = {},
+): void {
+  const { reasonCode = reasonCodes.continueAuthentication } = parts
+  const named = 'method' in parts ? parts.method : method
+  wire.send({
+    type: 'auth',
+    reasonCode,
+    properties: {
+      ...(named === undefined ? {} : { authenticationMethod: named }),
+      ...(data === undefined ? {} : { authenticationData: Buffer.from(data) }),
+    },
+  })
+  world.settle()
+}
+
+function inside(world: World, parts: Partial<ConnectPacket> = {}): Wire {
+  const wire = begin(world, parts)
+  auth(world, wire, 'rune')
+  assert.equal(wire.of('connack')[0]?.reasonCode, 0)
+  return wire
+}
+
+const endOf = (wire: Wire): unknown => ({
+  codes: wire.of('disconnect').map(({ reasonCode }) => reasonCode),
+  isOpen: wire.isOpen,
+})
+
+describe('authentication before CONNACK', () => {
+  test('[MQTT5-4.12.0-2] [MQTT5-4.12.0-5] [MQTT5-3.15.2-1] the broker asks by AUTH with 0x18 and the method, and CONNACK repeats the method', () => {
+    const world = runicWorld()
+    const wire = begin(world)
+    assert.deepEqual(wire.received, [
+      {
+        type: 'auth',
+        reasonCode: reasonCodes.continueAuthentication,
+        properties: { authenticationMethod: method, authenticationData: Buffer.from('riddle') },
+      },
+    ])
+    auth(world, wire, 'rune')
+    const [connack] = wire.of('connack')
+    assert.equal(connack?.reasonCode, 0)
+    assert.equal(connack?.properties?.authenticationMethod, method)
+    assert.deepEqual(connack?.properties?.authenticationData, Buffer.from('welcome'))
+  })
+
+  test('[MQTT5-3.2.0-1] nothing but AUTH comes before CONNACK, and the session is there from CONNACK on', () => {
+    const world = runicWorld()
+    const wire = begin(world, { clientId: 'me' })
+    assert.deepEqual(typesOf(wire.received), ['auth'])
+    assert.equal(world.view.client('me'), undefined)
+    auth(world, wire, 'rune')
+    assert.deepEqual(typesOf(wire.received), ['auth', 'connack'])
+    assert.equal(world.view.client('me')?.isConnected, true)
+  })
+
+  test('[MQTT5-4.12.0-4] a wrong answer is refused in CONNACK, then the end', () => {
+    const world = runicWorld()
+    const wire = begin(world)
+    auth(world, wire, 'rhubarb')
+    assert.deepEqual(
+      wire.of('connack').map(({ reasonCode }) => reasonCode),
+      [reasonCodes.notAuthorized],
+    )
+    assert.equal(wire.isOpen, false)
+  })
+
+  const breaches: [string, (world: World, wire: Wire) => void][] = [
+    ['another method than that of CONNECT', (world, wire) => auth(world, wire, 'rune', { method: 'SIGNS' })],
+    ['no method', (world, wire) => auth(world, wire, 'rune', { method: undefined })],
+    ['a reason to authenticate anew', (world, wire) => auth(world, wire, 'rune', { reasonCode: 0x19 })],
+    ['success, which is the word of a server', (world, wire) => auth(world, wire, 'rune', { reasonCode: 0 })],
+  ]
+  for (const [what, breach] of breaches) {
+    test(`[MQTT5-4.12.0-3] [MQTT5-4.12.0-5] AUTH with ${what} is a protocol error`, () => {
+      const world = runicWorld()
+      const wire = begin(world)
+      breach(world, wire)
+      assert.deepEqual(
+        wire.of('connack').map(({ reasonCode }) => reasonCode),
+        [reasonCodes.protocolError],
+      )
+      assert.equal(wire.isOpen, false)
+    })
+  }
+
+  test('[MQTT5-3.1.2-30] whoever has named a method and says something else is not let in', () => {
+    for (const whileAsked of [true, false]) {
+      const world = runicWorld(whileAsked ? {} : { host: { verdict: () => ({ verdict: yes, afterMs: 1_000 }) } })
+      const wire = begin(world)
+      wire.send({ type: 'pingreq' })
+      world.settle()
+      assert.equal(wire.of('connack')[0]?.reasonCode ?? reasonCodes.protocolError, reasonCodes.protocolError)
+      assert.equal(wire.isOpen || wire.of('pingresp').length > 0, false)
+    }
+  })
+
+  test('[MQTT5-3.1.2-30] DISCONNECT in the middle is a good-bye', () => {
+    const world = runicWorld()
+    const wire = begin(world)
+    wire.send({ type: 'disconnect', reasonCode: 0, properties: undefined })
+    world.settle()
+    assert.deepEqual(typesOf(wire.received), ['auth'])
+    assert.equal(wire.isOpen, false)
+  })
+
+  test('[MQTT5-4.12.0-4] an exchange without end is ended, by its steps and by mqtt.idle_timeout', () => {
+    const world = runicWorld()
+    world.host.traits.authenticate = () => notYet
+    const wire = begin(world)
+    for (let step = 0; step < 40; step++) auth(world, wire, 'hm')
+    assert.equal(wire.isOpen, false)
+    assert.ok(wire.of('auth').length < 20)
+    const slow = begin(world)
+    world.passSeconds(16)
+    assert.equal(slow.isOpen, false)
+  })
+
+  test('[MQTT5-3.15.2-2] [MQTT5-3.15.2-3] AUTH has neither reason string nor user properties, and one too large is not sent', () => {
+    const world = runicWorld()
+    const wire = begin(world)
+    assert.deepEqual(Object.keys(wire.of('auth')[0]?.properties ?? {}), ['authenticationMethod', 'authenticationData'])
+    const narrow = begin(world, { properties: { maximumPacketSizeBytes: 20 } })
+    assert.deepEqual(typesOf(narrow.received), ['connack'])
+    assert.equal(narrow.of('connack')[0]?.reasonCode, reasonCodes.packetTooLarge)
+    assert.equal(narrow.isOpen, false)
+  })
+})
+
+describe('re-authentication', () => {
+  test('[MQTT5-4.12.1-1] [MQTT5-4.12.0-5] begins with 0x19, ends with AUTH 0x00 and the method, and traffic goes on meanwhile', () => {
+    const world = runicWorld()
+    const wire = inside(world)
+    wire.received.length = 0
+    auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
+    wire.send({ type: 'pingreq' })
+    world.settle()
+    auth(world, wire, 'rune')
+    assert.deepEqual(typesOf(wire.received), ['auth', 'pingresp', 'auth'])
+    assert.deepEqual(
+      wire.of('auth').map(({ reasonCode, properties }) => [reasonCode, properties?.authenticationMethod]),
+      [
+        [reasonCodes.continueAuthentication, method],
+        [reasonCodes.success, method],
+      ],
+    )
+    assert.equal(wire.isOpen, true)
+  })
+
+  test('[MQTT5-4.12.1-2] a wrong answer ends the connection with 0x87, and the will is published', () => {
+    const world = runicWorld()
+    const mourner = world.subscriber('w')
+    const will = { topic: 'w', payload: Buffer.from('gone'), qos: 0, retain: false, properties: undefined } as const
+    const wire = inside(world, { will: will as never })
+    auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
+    auth(world, wire, 'rhubarb')
+    assert.deepEqual(endOf(wire), { codes: [reasonCodes.notAuthorized], isOpen: false })
+    assert.deepEqual(mourner.payloads, ['gone'])
+  })
+
+  test('[MQTT5-4.12.1-2] so does one that does not come within mqtt.idle_timeout', () => {
+    const world = runicWorld()
+    const wire = inside(world)
+    auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
+    world.passSeconds(16)
+    assert.deepEqual(endOf(wire), { codes: [reasonCodes.notAuthorized], isOpen: false })
+  })
+
+  test('[MQTT5-4.12.1-2] who has shown in time who it is stays', () => {
+    const world = runicWorld()
+    const wire = inside(world)
+    auth(world, wire, 'rune', { reasonCode: reasonCodes.reAuthenticate })
+    world.passSeconds(60)
+    assert.equal(wire.isOpen, true)
+  })
+
+  test('[MQTT5-4.12.1-1] from then on the client is who it has shown to be, for as long as that holds', () => {
+    const world = runicWorld()
+    const wire = inside(world, { clientId: 'me' })
+    const identity = {
+      clientId: 'me',
+      username: 'renewed',
+      peerAddress: '127.0.0.1',
+      isSuperuser: false,
+      expiresAtMs: world.nowMs + 60_000,
+      grants: undefined,
+    }
+    world.host.traits.authenticate = () => ({ allowed: true, identity })
+    auth(world, wire, 'rune', { reasonCode: reasonCodes.reAuthenticate })
+    assert.equal(world.view.client('me')?.username, 'renewed')
+    world.passSeconds(61)
+    assert.deepEqual(endOf(wire), { codes: [reasonCodes.maximumConnectTime], isOpen: false })
+  })
+
+  const breaches: [string, (world: World, wire: Wire) => void][] = [
+    ['another method', (world, wire) => auth(world, wire, 'x', { reasonCode: 0x19, method: 'SIGNS' })],
+    ['no method', (world, wire) => auth(world, wire, 'x', { reasonCode: 0x19, method: undefined })],
+    ['0x18 that nobody asked for', (world, wire) => auth(world, wire, 'x')],
+    ['0x00, which is the word of a server', (world, wire) => auth(world, wire, 'x', { reasonCode: 0 })],
+    [
+      'a second beginning in the middle',
+      (world, wire) => {
+        auth(world, wire, undefined, { reasonCode: 0x19 })
+        auth(world, wire, undefined, { reasonCode: 0x19 })
+      },
+    ],
+  ]
+  for (const [what, breach] of breaches) {
+    test(`[MQTT5-4.12.1-1] AUTH with ${what} is a protocol error`, () => {
+      const world = runicWorld()
+      const wire = inside(world)
+      breach(world, wire)
+      assert.deepEqual(endOf(wire), { codes: [reasonCodes.protocolError], isOpen: false })
+    })
+  }
+
+  test('[MQTT5-4.12.0-7] AUTH of a client that has named no method is a protocol error', () => {
+    const world = runicWorld()
+    const wire = connectedWire(world, 5)
+    auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
+    assert.deepEqual(endOf(wire), { codes: [reasonCodes.protocolError], isOpen: false })
+  })
+
+  test('[MQTT-2.2.2-2] [MQTT5-4.12.0-7] a client of 3.1.1 knows no AUTH: its connection ends', () => {
+    const raw = connectedRaw(runicWorld(), 4)
+    assert.equal(raw.send(bytes`f0 00`), '')
+    assert.equal(raw.isOpen, false)
+  })
+})
