@@ -4,12 +4,12 @@ import { reasonCodes, type AckPacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { pump } from '../delivery/pump.ts'
-import { releaseElsewhere, releaseOfEarlierLife } from '../delivery/exactly-once.ts'
+import { releaseElsewhere } from '../delivery/exactly-once.ts'
 import { answerWhenKept } from '../delivery/held-answers.ts'
 import { sendAck } from '../delivery/send-to-client.ts'
 import { forgetDelivery, put, remove } from '../delivery/stored-queue.ts'
 import type { Ack } from '../held-answer.ts'
-import type { Vow } from '../vow.ts'
+import { Vow } from '../vow.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
 import { endConnection } from './close-connection.ts'
 
@@ -99,9 +99,9 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
   const { packetId } = packet
   const isKnown = session.incoming?.delete(packetId) === true
   if (!isKnown) {
-    const earlier = releaseOfEarlierLife(state, session, packetId)
     const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false } as const
-    if (earlier !== undefined) return answerAfter(state, connection, what, earlier)
+    const released = releaseElsewhere(state, session, packetId)
+    if (released !== undefined) return answerWhenKept(state, connection, { what, vow: released, waits: false })
     // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients are answered all the same, or they would ask for ever.
     sendAck(state, connection, what)
     return
@@ -117,8 +117,11 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
 
 /** [MQTT5-4.3.3] The packet id is the client's again when no shard has any use for it. */
 function answerAfter(state: BrokerState, connection: Connection, what: Ack, vow: Vow): void {
-  answerWhenKept(state, connection, { what, vow, waits: what.waits })
-  vow.mark()
+  const both = new Vow()
+  both.await()
+  vow.whenKept(() => both.mark())
+  answerWhenKept(state, connection, { what, vow: both, waits: what.waits })
+  both.mark()
 }
 
 function breach(state: BrokerState, connection: Connection, text: string): void {

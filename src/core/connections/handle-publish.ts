@@ -225,6 +225,9 @@ function mayPass(
   if (passage === 'refuse' && connection.version === 5) {
     refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
   } else {
+    // It comes a second time.
+    state.counts.publishesReceived--
+    open.session.receivedMessages--
     neighbours.waitingForPeers.add(connection)
     stop(state, connection, open, { packet, reason: holdReasons.peers })
   }

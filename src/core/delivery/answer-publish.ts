@@ -50,7 +50,6 @@ function vowOfExchange(
     if (connection.unansweredPublishes > 0) connection.unansweredPublishes--
     released?.whenKept(() => vow.mark(forwarded.refusal))
     if (released === undefined) vow.mark(forwarded.refusal)
-    else released.mark()
   })
   return vow
 }

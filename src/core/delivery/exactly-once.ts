@@ -28,23 +28,20 @@ export function noteForwarded(session: Session, packetId: PacketId, peer: Peer):
   session.forwarded.of(packetId).peers.add(peer.number)
 }
 
-/** Tells all who have heard of the packet id that it is over. Undefined: nobody has to confirm it. */
+/**
+ * Tells all who have heard of the packet id that it is over. The vow is kept when they have it on disk; undefined: nobody
+ * has heard of it, and it may be used again at once.
+ */
 export function releaseElsewhere(state: BrokerState, session: Session, packetId: PacketId): Vow | undefined {
   const { neighbours } = state
+  if (neighbours === undefined) return undefined
   const known = session.forwarded?.get(packetId)
-  if (neighbours === undefined || known === undefined) return undefined
-  session.forwarded?.delete(packetId)
-  return tellReleased(state, session, { packetId, peers: [...known.peers].map((one) => neighbours.peer(one)) })
-}
-
-/**
- * PUBREL for an id that this shard knows nothing of, though it may have known it in an earlier life: then its release may
- * not have reached the others, and is sent again.
- */
-export function releaseOfEarlierLife(state: BrokerState, session: Session, packetId: PacketId): Vow | undefined {
-  const { neighbours } = state
-  if (neighbours === undefined || !session.isRestored) return undefined
-  return tellReleased(state, session, { packetId, peers: neighbours.peers })
+  if (known !== undefined) {
+    if (known.isBeingReleased) return known.vow
+    return tellReleased(state, session, { packetId, peers: [...known.peers].map((one) => neighbours.peer(one)) })
+  }
+  // It may be of an earlier life of this shard, in which its release may not have reached everybody.
+  return session.isRestored ? tellReleased(state, session, { packetId, peers: neighbours.peers }) : undefined
 }
 
 function tellReleased(
@@ -52,18 +49,25 @@ function tellReleased(
   session: Session,
   { packetId, peers }: { packetId: PacketId; peers: readonly Peer[] },
 ): Vow | undefined {
-  if (peers.length === 0) return undefined
+  if (peers.length === 0) {
+    session.forwarded?.delete(packetId)
+    return undefined
+  }
   const vow = new Vow()
+  session.forwarded ??= new ForwardedIds()
+  session.forwarded.release(packetId, vow)
   const message: PeerRelease = { kind: 'release', publisher: nameOf(state, session), packetId }
   for (const peer of peers) {
     vow.await()
     peer.outbox.push(message, vow)
     sendNext(state, peer)
   }
+  vow.whenKept(() => session.forwarded?.delete(packetId))
+  vow.mark()
   return vow
 }
 
 /** The session is over: nothing of it is to be remembered anywhere. */
 export function releaseAllElsewhere(state: BrokerState, session: Session): void {
-  for (const packetId of session.forwarded?.packetIds() ?? []) releaseElsewhere(state, session, packetId)?.mark()
+  for (const packetId of session.forwarded?.packetIds() ?? []) releaseElsewhere(state, session, packetId)
 }

@@ -1,7 +1,7 @@
 // What sessions here subscribe to is news for the other shards: a SUBACK says that the subscription holds wherever
 // somebody publishes, so it waits until all of them have seen it.
 
-import type { SubackPacket, TopicFilter } from '../../protocol/index.ts'
+import { splitExclusiveFilter, type SubackPacket, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
@@ -26,7 +26,10 @@ export function answerSubscribe(
 
 /** Undefined where everybody has seen these filters already. */
 function seenEverywhere(neighbours: Neighbours, filters: readonly TopicFilter[]): Vow | undefined {
-  const version = Math.max(0, ...filters.map((filter) => neighbours.interest.versionOf(filter)))
+  const version = Math.max(
+    0,
+    ...filters.map((filter) => neighbours.interest.versionOf(splitExclusiveFilter(filter) ?? filter)),
+  )
   return seenBy(neighbours, version)
 }
 
@@ -57,8 +60,10 @@ export function noteSubscription(
   const isPresent = session.connection !== undefined
   const isStored = session.stored !== undefined
   const { before, after } = change
-  if (after !== undefined) interest.change(filter, { qos: after.qos, isStored, isPresent }, 1)
-  if (before !== undefined) interest.change(filter, { qos: before.qos, isStored, isPresent }, -1)
+  // Who else may hold it is another question: what is published reaches it as any other.
+  const bare = splitExclusiveFilter(filter) ?? filter
+  if (after !== undefined) interest.change(bare, { qos: after.qos, isStored, isPresent }, 1)
+  if (before !== undefined) interest.change(bare, { qos: before.qos, isStored, isPresent }, -1)
 }
 
 /** The client of a session has come (1) or gone (-1): shared subscriptions are dealt out by that. */

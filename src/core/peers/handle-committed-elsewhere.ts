@@ -7,9 +7,12 @@ import type { Peer } from '../neighbours/peer.ts'
 import type { PeerCommitted } from '../peer-messages.ts'
 
 export function handleCommittedElsewhere(state: BrokerState, peer: Peer, { upTo, refused }: PeerCommitted): void {
-  for (const { number, vow } of peer.outbox.takeConfirmed(upTo)) {
+  let hasReleased = false
+  for (const { number, vow, message } of peer.outbox.takeConfirmed(upTo)) {
     const refusal = refused?.find((one) => one.number === number)
     vow?.mark(refusal?.reason)
+    hasReleased ||= message.kind === 'release'
   }
-  if (hasRoomAgain(state, peer)) resumeWaiting(state)
+  // A publisher may wait for room, or for its packet id.
+  if (hasRoomAgain(state, peer) || hasReleased) resumeWaiting(state)
 }

@@ -7,15 +7,15 @@ import type { Vow } from '../vow.ts'
 export interface ForwardedId {
   /** Who has heard of it, and is to hear that it is over. */
   readonly peers: Set<PeerNumber>
-  /** What its PUBREC waits for; undefined: for nothing any more. */
+  /** What its PUBREC, or while it is being released its PUBCOMP, waits for; undefined: for nothing any more. */
   vow: Vow | undefined
   /**
    * It was in store when the broker started: nobody knows what the others have of it. The same PUBLISH again is sent to
    * them again, and they know whether they had it.
    */
   readonly isOfEarlierLife: boolean
-  /** It is over, though the client has not said so; the others have not all confirmed that they heard. */
-  isBeingReleased: boolean
+  /** It is over, but the others have not all confirmed that they heard so: it is not free yet. */
+  readonly isBeingReleased: boolean
 }
 
 export class ForwardedIds {
@@ -43,6 +43,10 @@ export class ForwardedIds {
   confirm(packetId: PacketId): void {
     const known = this.#ids.get(packetId)
     if (known !== undefined) this.#ids.set(packetId, { ...known, vow: undefined, isOfEarlierLife: false })
+  }
+
+  release(packetId: PacketId, vow: Vow): void {
+    this.#ids.set(packetId, { peers: new Set(), vow, isOfEarlierLife: false, isBeingReleased: true })
   }
 
   delete(packetId: PacketId): void {

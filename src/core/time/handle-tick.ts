@@ -1,12 +1,11 @@
 // What becomes due by itself. Entries of the heap are looked at again when their time comes: most find that nothing
 // is to be done, because something has happened meanwhile.
 
-import { reasonCodes, type PacketId } from '../../protocol/index.ts'
+import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { endConnection } from '../connections/close-connection.ts'
 import { endReauthentication } from '../connections/handle-auth.ts'
-import { resumeWaiting } from '../connections/handle-packet.ts'
 import { continueStayChecks } from '../connections/handle-permissions.ts'
 import type { Deadline } from '../deadlines.ts'
 import { releaseElsewhere } from '../delivery/exactly-once.ts'
@@ -119,19 +118,6 @@ function retry(state: BrokerState, session: Session): void {
   if (!session.isRetryScheduled) scheduleRetry(state, session)
 }
 
-/** Until all shards have heard it the client may not use the id anew: what it publishes under it waits. */
-function giveUpElsewhere(state: BrokerState, session: Session, packetId: PacketId): void {
-  const vow = releaseElsewhere(state, session, packetId)
-  if (vow === undefined || session.forwarded === undefined) return
-  const given = session.forwarded.of(packetId)
-  given.isBeingReleased = true
-  vow.whenKept(() => {
-    session.forwarded?.delete(packetId)
-    resumeWaiting(state)
-  })
-  vow.mark()
-}
-
 function releaseOld(state: BrokerState, session: Session): void {
   session.isReleaseScheduled = false
   const { awaitReleaseTimeoutMs } = state.settings
@@ -143,7 +129,7 @@ function releaseOld(state: BrokerState, session: Session): void {
     }
     session.incoming?.delete(packetId)
     if (session.stored !== undefined) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
-    giveUpElsewhere(state, session, packetId)
+    releaseElsewhere(state, session, packetId)
     const { connection } = session
     if (connection !== undefined && connection.version === 5 && connection.unansweredPublishes > 0)
       connection.unansweredPublishes--

@@ -1,0 +1,126 @@
+// One core of several, driven by hand: what it wants done is gathered and done when the stage says so. Whoever builds a
+// larger world around several cores needs from here `handle`, which is told what happens and gives out what goes to
+// peers, and `commit`, which is the disk.
+
+import {
+  BrokerCore,
+  Connection,
+  type Batch,
+  type CoreSettings,
+  type Input,
+  type PeerMessage,
+  type PeerNumber,
+  type SendList,
+  type StoredChange,
+} from '../../../src/core/index.ts'
+import { TopicTable } from '../../../src/protocol/index.ts'
+import { frozenChanges, type MemoryKeeper } from '../../simulator/keeper.ts'
+
+export interface CoreSurroundings {
+  /** What leaves for clients, in order. */
+  readonly sent: (sends: SendList) => void
+  readonly toPeer: (to: PeerNumber, message: PeerMessage) => void
+  readonly closed: (connection: Connection) => void
+  readonly nowMs: () => number
+}
+
+/** Steps of a batch: taken, then written (a crash may come behind it), then told to the core. */
+interface Writing {
+  readonly batch: Batch
+  readonly changes: StoredChange[]
+  isWritten: boolean
+}
+
+export class DrivenCore {
+  readonly number: PeerNumber
+  readonly core: BrokerCore
+  readonly topics = new TopicTable(1_024)
+  readonly #keeper: MemoryKeeper
+  readonly #around: CoreSurroundings
+  readonly #loads: { question: number; clientId: string; fromSequence: number; limit: number; afterBatch: number }[] =
+    []
+  #writing: Writing | undefined = undefined
+  #committedBatch = 0
+
+  constructor(
+    place: { own: PeerNumber; count: number },
+    from: { keeper: MemoryKeeper; settings: CoreSettings; identity: string; around: CoreSurroundings },
+  ) {
+    this.number = place.own
+    this.#keeper = from.keeper
+    this.#around = from.around
+    this.core = new BrokerCore(from.settings, { identity: from.identity, topics: this.topics, place })
+    const { records, queues, bodies } = from.keeper.readStart()
+    this.handle({ kind: 'restore', records })
+    for (const queue of queues) this.handle({ kind: 'restore-queue', ...queue })
+    this.handle({ kind: 'bodies-counted', counts: bodies, isEnd: true })
+  }
+
+  /** A turn of one input. */
+  handle(input: Input): void {
+    this.core.handle(input, this.#around.nowMs())
+    this.#drain()
+  }
+
+  /** The disk has something to do. */
+  get isWriting(): boolean {
+    return this.#writing !== undefined
+  }
+
+  /** One step of the disk. */
+  commit(): void {
+    const writing = this.#writing
+    if (writing === undefined) return
+    if (!writing.isWritten) {
+      writing.isWritten = true
+      this.#keeper.apply(writing.changes)
+      return
+    }
+    this.#writing = undefined
+    this.#committedBatch = writing.batch.number
+    this.#around.sent(writing.batch.sendsAfterCommit)
+    this.handle({ kind: 'committed', batch: writing.batch.number })
+    this.#load()
+  }
+
+  /** There is work that no input stands for. */
+  get hasMoreWork(): boolean {
+    return this.core.view.hasMoreWork
+  }
+
+  #drain(): void {
+    const outputs = this.core.takeOutputs()
+    this.#around.sent(outputs.sends)
+    for (const { to, message } of outputs.peerSends) this.#around.toPeer(to, message)
+    const { questions, closes } = outputs
+    const asked = [...questions]
+    const closing = [...closes]
+    this.core.clearOutputs()
+    this.#feedDisk()
+    for (const question of asked) {
+      if (question.kind === 'load-queue') this.#loads.push(question)
+      else if (question.kind === 'may-connect')
+        this.handle({ kind: 'connect-verdict', question: question.question, verdict: { allowed: true } })
+      else throw new Error(`nobody answers ${question.kind} here`)
+    }
+    this.#load()
+    for (const { connection } of closing) this.#around.closed(connection)
+  }
+
+  #feedDisk(): void {
+    if (this.#writing !== undefined) return
+    const batch = this.core.takeBatch()
+    if (batch !== undefined) this.#writing = { batch, changes: frozenChanges(batch.changes), isWritten: false }
+  }
+
+  #load(): void {
+    const due = this.#loads.findIndex(({ afterBatch }) => afterBatch <= this.#committedBatch)
+    if (due === -1) return
+    const [load] = this.#loads.splice(due, 1)
+    const { records, isEnd } = this.#keeper.readQueue(load.clientId, load.fromSequence, load.limit)
+    this.handle({ kind: 'queue-loaded', question: load.question, records, isEnd })
+  }
+}
+
+export const newConnection = (outlet: object): Connection =>
+  new Connection(outlet, { name: 'tcp:default', isLoopback: true }, '127.0.0.1')

@@ -1,0 +1,230 @@
+// What one shard publishes reaches the subscribers of all, once each.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../../src/protocol/index.ts'
+import { SeveralCores } from './several-cores.ts'
+
+const stored = { expirySeconds: 3_600 } as const
+
+/** All sets of the numbers below `count`. */
+function subsets(count: number): number[][] {
+  return Array.from({ length: 2 ** count }, (_, bits) =>
+    Array.from({ length: count }, (_unused, number) => number).filter((number) => (bits & (1 << number)) !== 0),
+  )
+}
+
+describe('a publication on one of three shards', () => {
+  for (const qos of [0, 1, 2] as const) {
+    for (const kind of ['clean', 'stored'] as const) {
+      test(`with QoS ${qos} reaches every set of ${kind} subscribers, each once`, () => {
+        for (const publisher of [0, 1, 2]) {
+          for (const places of subsets(3)) {
+            const cores = new SeveralCores({ seed: publisher * 8 + places.length })
+            const subscribers = places.map((place) => cores.client(place, `s${place}`, kind === 'stored' ? stored : {}))
+            const author = cores.client(publisher, 'author')
+            cores.settle()
+            for (const subscriber of subscribers) for (const filter of ['a/b', 'a/+', '#']) subscriber.subscribe(filter)
+            cores.settle()
+            author.publish('a/b', 'x', { qos })
+            author.publish('a/b', 'y', { qos })
+            cores.settle()
+            for (const subscriber of subscribers) assert.deepEqual(subscriber.payloads, ['x', 'y'])
+            if (qos === 0) continue
+            const expected = places.length === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
+            assert.deepEqual([...author.answered.values()], [expected, expected])
+            assert.equal(author.unfinishedCount, 0)
+          }
+        }
+      })
+    }
+  }
+
+  test('goes to nobody who has unsubscribed, or whose session is over', () => {
+    const cores = new SeveralCores()
+    const [unsubscribing, leaving] = [cores.client(1, 'one'), cores.client(2, 'two')]
+    const author = cores.client(0, 'author')
+    cores.settle()
+    for (const client of [unsubscribing, leaving]) client.subscribe('a')
+    cores.settle()
+    unsubscribing.unsubscribe('a')
+    leaving.disconnect()
+    cores.settle()
+    author.publish('a', 'x', { qos: 1 })
+    cores.settle()
+    assert.deepEqual([unsubscribing.payloads, leaving.payloads], [[], []])
+    assert.equal(author.answered.get('x'), reasonCodes.noMatchingSubscribers)
+  })
+
+  test('with no-local does not come back to its publisher, and reaches others with no-local', () => {
+    const cores = new SeveralCores()
+    const [self, other] = [cores.client(0, 'self'), cores.client(1, 'other')]
+    cores.settle()
+    for (const client of [self, other]) client.subscribe('a', { noLocal: true })
+    cores.settle()
+    self.publish('a', 'x')
+    cores.settle()
+    assert.deepEqual([self.payloads, other.payloads], [[], ['x']])
+  })
+
+  test('waits in a stored session of another shard until its client comes, and with it the body is shared', () => {
+    const cores = new SeveralCores()
+    const sleepers = [cores.client(1, 'one', stored), cores.client(1, 'two', stored), cores.client(2, 'three', stored)]
+    const author = cores.client(0, 'author')
+    cores.settle()
+    for (const client of sleepers) client.subscribe('a')
+    cores.settle()
+    for (const client of sleepers) cores.cut(client)
+    for (let count = 0; count < 20; count++) author.publish('a', `${count}`, { qos: 1 })
+    cores.settle()
+    assert.equal(author.unfinishedCount, 0)
+    for (const client of sleepers) cores.connect(client)
+    cores.settle()
+    const expected = Array.from({ length: 20 }, (_, count) => `${count}`)
+    for (const client of sleepers) assert.deepEqual(client.payloads, expected)
+  })
+})
+
+describe('an answer', () => {
+  test('to QoS 1 and 2 waits for the disks of all shards that must keep the message', () => {
+    const cores = new SeveralCores()
+    const [one, two] = [cores.client(1, 'one', stored), cores.client(2, 'two', stored)]
+    const author = cores.client(0, 'author')
+    cores.settle()
+    for (const client of [one, two]) client.subscribe('a')
+    cores.settle()
+    cores.hold(2, 0)
+    author.publish('a', 'x', { qos: 1 })
+    author.publish('a', 'y', { qos: 2 })
+    cores.settle()
+    assert.deepEqual(
+      [one.payloads, two.payloads],
+      [
+        ['x', 'y'],
+        ['x', 'y'],
+      ],
+    )
+    assert.equal(author.answered.size, 0, 'one of the shards has not said that it is safe')
+    cores.letGo(2, 0)
+    cores.settle()
+    assert.deepEqual(
+      [...author.answered],
+      [
+        ['x', 0],
+        ['y', 0],
+      ],
+    )
+    assert.equal(author.unfinishedCount, 0)
+  })
+
+  test('waits for nobody where only clean sessions hear the message', () => {
+    const cores = new SeveralCores()
+    const one = cores.client(1, 'one')
+    const author = cores.client(0, 'author')
+    cores.settle()
+    one.subscribe('a')
+    cores.settle()
+    cores.hold(1, 0)
+    author.publish('a', 'x', { qos: 1 })
+    cores.settle()
+    assert.equal(author.answered.get('x'), 0)
+  })
+
+  test('leaves in the order in which the messages came, whoever they wait for', () => {
+    const cores = new SeveralCores()
+    const one = cores.client(1, 'one', stored)
+    const author = cores.client(0, 'author')
+    cores.settle()
+    one.subscribe('far')
+    cores.settle()
+    cores.hold(1, 0)
+    author.publish('far', 'first', { qos: 1 })
+    author.publish('nowhere', 'second', { qos: 1 })
+    cores.settle()
+    assert.equal(author.answered.size, 0)
+    cores.letGo(1, 0)
+    cores.settle()
+    assert.deepEqual([...author.answered.keys()], ['first', 'second'])
+  })
+
+  test('to SUBSCRIBE waits until every shard knows the filter, and for none where all know it', () => {
+    const cores = new SeveralCores()
+    const [first, second] = [cores.client(1, 'first'), cores.client(1, 'second')]
+    cores.settle()
+    cores.hold(2, 1)
+    first.subscribe('a')
+    cores.settle()
+    assert.equal(first.subscribed.size, 0)
+    second.subscribe('a')
+    cores.settle()
+    assert.equal(second.subscribed.size, 0, 'what the first waits for the second has to wait for too')
+    cores.letGo(2, 1)
+    cores.settle()
+    assert.deepEqual([first.subscribed.get('a'), second.subscribed.get('a')], [2, 2])
+    cores.hold(2, 1)
+    cores.hold(0, 1)
+    const third = cores.client(1, 'third')
+    cores.settle()
+    third.subscribe('a')
+    cores.settle()
+    assert.equal(third.subscribed.get('a'), 2)
+  })
+
+  test('of a full stored session elsewhere is 0x97 for a 5.0 client, whose packet id is free then', () => {
+    for (const qos of [1, 2] as const) {
+      const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
+      const sleeper = cores.client(1, 'sleeper', stored)
+      const author = cores.client(0, 'author')
+      cores.settle()
+      sleeper.subscribe('a')
+      cores.settle()
+      cores.cut(sleeper)
+      for (const payload of ['1', '2', '3', '4']) {
+        author.publish('a', payload, { qos })
+        cores.settle()
+      }
+      assert.deepEqual([...author.answered.values()], [0, 0, reasonCodes.quotaExceeded, reasonCodes.quotaExceeded])
+      assert.equal(author.unfinishedCount, 0)
+      cores.connect(sleeper)
+      cores.settle()
+      author.publish('a', '5', { qos })
+      cores.settle()
+      assert.deepEqual(sleeper.payloads, ['1', '2', '5'])
+    }
+  })
+})
+
+describe('a shard', () => {
+  test('takes no clients before it and the others know all of each other', () => {
+    const cores = new SeveralCores()
+    cores.kill(1)
+    cores.hold(2, 1)
+    cores.start(1)
+    const early = cores.client(1, 'early')
+    cores.settle()
+    assert.equal(early.isIn, false)
+    assert.equal(cores.cores[1]?.core.view.isReadyForClients, false)
+    cores.letGo(2, 1)
+    cores.settle()
+    assert.equal(cores.cores[1]?.core.view.isReadyForClients, true)
+    cores.connect(early)
+    cores.settle()
+    assert.equal(early.isIn, true)
+  })
+
+  test('tells thousands of filters in slices to one that joins', () => {
+    const cores = new SeveralCores()
+    const reader = cores.client(0, 'reader', stored)
+    cores.settle()
+    for (let number = 0; number < 2_500; number++) reader.subscribe(`a/${number}`)
+    cores.settle()
+    cores.kill(1)
+    cores.start(1)
+    cores.settle()
+    const author = cores.client(1, 'author')
+    cores.settle()
+    for (const number of [0, 1_300, 2_499]) author.publish(`a/${number}`, `${number}`, { qos: 1 })
+    cores.settle()
+    assert.deepEqual(reader.payloads, ['0', '1300', '2499'])
+  })
+})

@@ -1,0 +1,246 @@
+// Several cores in one thread, with links between them that are FIFO and nothing else: what arrives first from whom is
+// up to the seed. Cores die and come back from what was written.
+//
+//   client ══ core 0 ──► link 0→1 [ publish, interest ] ──► core 1 ══ client
+//                 ╲                                          ╱
+//                  ╲──► link 0→2 [ ... ] ──► core 2 ◄───────╱          one step: one of all that may happen next
+
+import {
+  defaultCoreSettings,
+  fromStored,
+  shardOf,
+  toStored,
+  type Connection,
+  type CoreSettings,
+  type Input,
+  type PeerMessage,
+  type PeerNumber,
+  type SendList,
+} from '../../../src/core/index.ts'
+import type { TopicTable } from '../../../src/protocol/index.ts'
+import { MemoryKeeper } from '../../simulator/keeper.ts'
+import { Random } from '../../simulator/random.ts'
+import { DrivenCore } from './driven-core.ts'
+import { PacketClient, type ClientTraits } from './packet-client.ts'
+
+interface Link {
+  readonly from: PeerNumber
+  readonly to: PeerNumber
+  queue: PeerMessage[]
+  /** Nothing arrives until it is let go. */
+  isHeld: boolean
+}
+
+export interface SeveralCoresOptions {
+  shards?: number
+  seed?: number
+  settings?: Partial<CoreSettings>
+}
+
+/** So many steps and no end: the cores talk in circles. */
+const maxSteps = 200_000
+
+export class SeveralCores {
+  readonly random: Random
+  readonly settings: CoreSettings
+  readonly count: number
+  readonly keeper = new MemoryKeeper()
+  readonly clients: PacketClient[] = []
+  nowMs = 1_767_225_600_000
+  /** By shard; undefined while it is dead. */
+  readonly cores: (DrivenCore | undefined)[]
+  readonly #links: Link[] = []
+  #lives = 0
+
+  constructor(options: SeveralCoresOptions = {}) {
+    this.random = new Random(options.seed ?? 1)
+    this.settings = { ...defaultCoreSettings, ...options.settings }
+    this.count = options.shards ?? 3
+    for (let from = 0; from < this.count; from++) {
+      for (let to = 0; to < this.count; to++) if (from !== to) this.#links.push({ from, to, queue: [], isHeld: false })
+    }
+    this.cores = Array.from({ length: this.count }, () => undefined)
+    for (let own = 0; own < this.count; own++) this.start(own)
+    this.settle()
+  }
+
+  /** A client id that lives on the shard. */
+  idOn(shard: PeerNumber, name: string): string {
+    for (let attempt = 0; ; attempt++) {
+      const id = attempt === 0 ? name : `${name}-${attempt}`
+      if (shardOf(id, this.count) === shard) return id
+    }
+  }
+
+  /** A client on the shard, connected when everything has settled. */
+  client(shard: PeerNumber, name: string, traits: Partial<ClientTraits> = {}): PacketClient {
+    const client = new PacketClient(this.idOn(shard, name), traits)
+    this.clients.push(client)
+    this.connect(client)
+    return client
+  }
+
+  shardOf(client: PacketClient): PeerNumber {
+    return shardOf(client.id, this.count)
+  }
+
+  /** Fails where its shard is dead. */
+  connect(client: PacketClient): void {
+    const core = this.cores[this.shardOf(client)]
+    if (core === undefined) return
+    this.#drop(client)
+    const connection = client.open()
+    core.handle({ kind: 'connection-opened', connection })
+  }
+
+  /** Its connection breaks. */
+  cut(client: PacketClient): void {
+    const { connection } = client
+    if (connection === undefined) return
+    this.#drop(client)
+    this.cores[this.shardOf(client)]?.handle({ kind: 'connection-closed', connection })
+  }
+
+  /** Begins on what is on the disk, and has links to all that live. */
+  start(own: PeerNumber): void {
+    const core: DrivenCore = new DrivenCore(
+      { own, count: this.count },
+      {
+        keeper: this.keeper,
+        settings: this.settings,
+        identity: `life${++this.#lives}`,
+        around: {
+          sent: (sends) => this.#sent(sends),
+          toPeer: (to, message) => this.#link(own, to).queue.push(message),
+          closed: (connection) => this.#closed(own, connection),
+          nowMs: () => this.nowMs,
+        },
+      },
+    )
+    this.cores[own] = core
+    for (const other of this.cores) {
+      if (other === undefined || other === core) continue
+      for (const link of [this.#link(own, other.number), this.#link(other.number, own)]) link.queue = []
+      core.handle({ kind: 'peer-joined', peer: other.number })
+      other.handle({ kind: 'peer-joined', peer: own })
+    }
+  }
+
+  /** Dies at once: what was not written is gone, and so is what is on its links. */
+  kill(own: PeerNumber): void {
+    if (this.cores[own] === undefined) return
+    this.cores[own] = undefined
+    for (const link of this.#links) if (link.from === own || link.to === own) link.queue = []
+    for (const client of this.clients) if (this.shardOf(client) === own) this.#drop(client)
+    for (const core of this.cores) core?.handle({ kind: 'peer-left', peer: own })
+  }
+
+  /** The whole node: nobody hears of anybody's death. */
+  killAll(): void {
+    for (let own = 0; own < this.count; own++) this.cores[own] = undefined
+    for (const link of this.#links) link.queue = []
+    for (const client of this.clients) this.#drop(client)
+  }
+
+  startAll(): void {
+    for (let own = 0; own < this.count; own++) this.start(own)
+  }
+
+  hold(from: PeerNumber, to: PeerNumber): void {
+    this.#link(from, to).isHeld = true
+  }
+
+  letGo(from: PeerNumber, to: PeerNumber): void {
+    this.#link(from, to).isHeld = false
+  }
+
+  handle(shard: PeerNumber, input: Input): void {
+    this.cores[shard]?.handle(input)
+  }
+
+  /** Lets one thing happen, of all that may; false where there is none. */
+  step(): boolean {
+    const choices: (() => void)[] = []
+    for (const link of this.#links) {
+      if (link.queue.length > 0 && !link.isHeld) choices.push(() => this.#carry(link))
+    }
+    for (const core of this.cores) {
+      if (core?.isWriting === true) choices.push(() => core.commit())
+      if (core?.hasMoreWork === true) choices.push(() => core.handle({ kind: 'tick' }))
+    }
+    for (const client of this.clients) {
+      if (client.hasToSay) choices.push(() => this.#say(client))
+      if (client.hasToHear) choices.push(() => client.hear())
+    }
+    if (choices.length === 0) return false
+    this.random.pick(choices)()
+    return true
+  }
+
+  /** Until nothing more happens by itself. */
+  settle(): void {
+    for (let steps = 0; this.step(); steps++) if (steps > maxSteps) throw new Error('the cores talk in circles')
+  }
+
+  steps(count: number): void {
+    for (let step = 0; step < count && this.step(); step++);
+  }
+
+  pass(ms: number): void {
+    this.nowMs += ms
+    for (const core of this.cores)
+      if (core !== undefined && core.core.nextDeadlineMs() <= this.nowMs) core.handle({ kind: 'tick' })
+    this.settle()
+  }
+
+  #carry(link: Link): void {
+    const message = link.queue.shift()
+    const core = this.cores[link.to]
+    if (message === undefined || core === undefined) return
+    core.handle({ kind: 'peer-message', peer: link.from, message: carried(message, core.topics) })
+  }
+
+  #say(client: PacketClient): void {
+    const core = this.cores[this.shardOf(client)]
+    const { connection } = client
+    if (core === undefined || connection === undefined) return
+    const packet = client.say(core.topics)
+    if (packet !== undefined) core.handle({ kind: 'packet', connection, packet })
+  }
+
+  #sent(sends: SendList): void {
+    for (let index = 0; index < sends.length; index++) {
+      const client = sends.connectionAt(index).outlet as PacketClient
+      if (client.connection === sends.connectionAt(index)) client.receive(sends, index)
+    }
+  }
+
+  #closed(own: PeerNumber, connection: Connection): void {
+    const client = connection.outlet as PacketClient
+    if (client.connection === connection) this.#drop(client)
+    this.cores[own]?.handle({ kind: 'connection-closed', connection })
+  }
+
+  #drop(client: PacketClient): void {
+    client.lose()
+  }
+
+  #link(from: PeerNumber, to: PeerNumber): Link {
+    const link = this.#links.find((one) => one.from === from && one.to === to)
+    if (link === undefined) throw new Error(`there is no link from ${from} to ${to}`)
+    return link
+  }
+}
+
+/** As it comes out of a link: nothing of it is the sender's any more. */
+function carried(message: PeerMessage, topics: TopicTable): PeerMessage {
+  if (message.kind === 'publish') return { ...message, message: copied(message.message, topics) }
+  if (message.kind === 'retained-found')
+    return { ...message, messages: message.messages.map((one) => copied(one, topics)) }
+  return message
+}
+
+function copied(message: Parameters<typeof toStored>[0], topics: TopicTable): ReturnType<typeof fromStored> {
+  const stored = toStored(message)
+  return fromStored({ ...stored, payload: Buffer.from(stored.payload) }, topics.named(message.topic.name))
+}
