@@ -136,6 +136,8 @@ export class Link implements RelayHome, RelaySocketSide {
     if (this.#reader.isAtEnd && !this.#openNext()) return false
     const kind = this.#reader.begin()
     this.#take(kind)
+    // Of what is for a socket that is gone by now nobody has read more than the number.
+    if (!this.#isInRun) this.#reader.endRecord()
     return true
   }
 

@@ -52,6 +52,11 @@ export class PostReader {
     return chunk[at]
   }
 
+  /** The next record begins behind this one, whether all of it was read or not. */
+  endRecord(): void {
+    this.at = this.recordEnd
+  }
+
   uint8(): number {
     return this.chunk[this.#advance(1)]
   }

@@ -164,6 +164,20 @@ test('a socket that fails says why, and its writes are done', async () => {
   )
 })
 
+test('what crosses the news that its socket is gone is passed over, and what comes behind it is heard', async () => {
+  const pair = new LinkedPair()
+  const [leaving, staying] = [new Relay(pair), new Relay(pair)]
+  leaving.socket.arrive(Buffer.from('taken in'))
+  await leaving.settle()
+  leaving.socket.break()
+  leaving.home.write(Buffer.from('too late'), ignore)
+  leaving.home.end()
+  staying.home.write(Buffer.from('in time'), ignore)
+  await staying.settle()
+  assert.deepEqual(leaving.closings, [undefined])
+  assert.equal(Buffer.concat(staying.socket.taken).toString(), 'in time')
+})
+
 test('what was written before the end still leaves', async () => {
   const relay = new Relay()
   relay.home.write(Buffer.from('first'), ignore)
