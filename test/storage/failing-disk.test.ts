@@ -26,3 +26,18 @@ test('a commit that the disk does not take fails, reads go on, and after reopeni
   assert.equal(found, committed)
   assert.deepEqual(alarms, [])
 })
+
+test('of several stores on a disk that takes nothing more each commits on after all have left and come back', (context) => {
+  const stage = new LevelStage(context)
+  const writer = join(import.meta.dirname, 'failing-disk-company.ts')
+  const output = execFileSync(
+    'sh',
+    ['-c', `ulimit -f ${limitBlocks}; exec "$@"`, 'sh', process.execPath, writer, stage.directory],
+    { encoding: 'utf8' },
+  )
+  const { failures, found, whoLeft, alarms } = JSON.parse(output) as Record<string, unknown>
+  assert.ok(Number(failures) > 0, 'nothing failed')
+  assert.deepEqual(found, [3_000, 3_000, 3_000])
+  assert.deepEqual(whoLeft, ['0 left', '1 left', '2 left'])
+  assert.deepEqual(alarms, [])
+})

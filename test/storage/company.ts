@@ -1,0 +1,63 @@
+// Several stores on one database, and the keeper that lets them in, without the threads.
+
+import assert from 'node:assert/strict'
+import {
+  type KeptSeat,
+  openLevelStore,
+  openStoreKeeper,
+  type StorageAlarm,
+  type Store,
+  type StoreKeeper,
+  StoreSeat,
+} from '../../src/storage/index.ts'
+
+/** As many shards as a test wants. */
+export class Company {
+  readonly directory: string
+  readonly alarms: StorageAlarm[] = []
+  /** What shards have asked of the keeper: `1 renew`. */
+  readonly said: string[] = []
+  readonly stores: Store[] = []
+  readonly released: number[] = []
+  readonly #kept: KeptSeat[] = []
+  #keeper: StoreKeeper | undefined
+
+  constructor(directory: string) {
+    this.directory = directory
+  }
+
+  /** Whatever was open is closed first. */
+  async begin(shards: number): Promise<void> {
+    await this.end()
+    this.#keeper = await openStoreKeeper({
+      directory: this.directory,
+      shards,
+      onAlarm: (alarm) => this.alarms.push(alarm),
+    })
+    for (let own = 0; own < shards; own++) this.stores[own] = await this.#join(own, shards)
+  }
+
+  async end(): Promise<void> {
+    for (const store of this.stores.splice(0)) await store.close()
+    await this.#keeper?.close()
+    this.#keeper = undefined
+  }
+
+  #join(own: number, count: number): Promise<Store> {
+    assert.ok(this.#keeper !== undefined)
+    const seat = new StoreSeat((request) => {
+      this.said.push(`${own} ${request.ask}`)
+      this.#kept[own].note(request)
+    })
+    this.#kept[own] = this.#keeper.seat((notice) => seat.note(notice))
+    return openLevelStore({
+      directory: this.directory,
+      sync: 'commit',
+      syncIntervalMs: 1_000,
+      onAlarm: (alarm) => this.alarms.push(alarm),
+      onReleased: (bodyIds) => this.released.push(...bodyIds),
+      place: { own, count },
+      seat,
+    })
+  }
+}

@@ -1,0 +1,16 @@
+// A thread that joins a database which its process has open, and writes until it is ended.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { openLevelStore, StoreSeat } from '../../src/storage/index.ts'
+import { put } from './read-all.ts'
+import { queued } from './sample-records.ts'
+
+const { directory, shard } = workerData as { directory: string; shard: number }
+const seat = new StoreSeat((request) => {
+  if (request.ask === 'enter') seat.note({ tell: 'granted', sharedBodiesUpTo: 0 })
+})
+const store = await openLevelStore({ directory, sync: 'commit', syncIntervalMs: 0, onAlarm: () => {}, shard, seat })
+for (let sequence = 0; ; sequence++) {
+  await store.commit(put(queued('endless', sequence, 'x'.repeat(10_000))))
+  if (sequence === 20) parentPort?.postMessage('is at it')
+}

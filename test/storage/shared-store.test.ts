@@ -1,0 +1,170 @@
+// Several stores of one process on one database, as the shards of a node have it.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { ownerOf, shardOf, type StoredRecord } from '../../src/core/index.ts'
+import { readAllQueueBounds, type Store } from '../../src/storage/index.ts'
+import { rangeOfKind } from '../../src/storage/record-keys.ts'
+import { Company } from './company.ts'
+import { rawEntries } from './raw-entries.ts'
+import { gather, put, readAll } from './read-all.ts'
+import { message, queued, session } from './sample-records.ts'
+
+async function companyOf(t: TestContext, shards: number): Promise<Company> {
+  const company = new Company(join(mkdtempSync(join(tmpdir(), 'godwit-storage-')), 'messages'))
+  t.after(async () => {
+    await company.end()
+    rmSync(dirname(company.directory), { recursive: true, force: true })
+  })
+  await company.begin(shards)
+  return company
+}
+
+const clientIds = Array.from({ length: 40 }, (_, number) => `client-${number}`)
+const ofShard = (own: number, count: number): string[] => clientIds.filter((id) => shardOf(id, count) === own)
+const namesOf = (records: readonly StoredRecord[]): string[] =>
+  sorted(records.flatMap((record) => ('clientId' in record ? [record.clientId] : [])))
+const sorted = (names: readonly string[]): string[] => names.toSorted((a, b) => (a < b ? -1 : 1))
+const body = (id: number): StoredRecord => ({ kind: 'body', id, message: message('shared', `body ${id}`) })
+const storeOf = (company: Company, clientId: string): Store => company.stores[shardOf(clientId, company.stores.length)]
+
+async function bodiesIn(company: Company): Promise<number[]> {
+  const entries = await rawEntries(company.directory, rangeOfKind('body'))
+  return entries.map(([key]) => Number(key.readBigUInt64BE(1)))
+}
+
+/** Waits until nothing is left of ended sessions. The runner ends a wait without an end. */
+async function untilSwept(company: Company): Promise<void> {
+  while ((await rawEntries(company.directory, rangeOfKind('grave'))).length > 0);
+}
+
+describe('stores of several shards', () => {
+  test('each finds the sessions, queues and retained topics that are its own, and together they find all', async (t) => {
+    const { stores } = await companyOf(t, 3)
+    for (const [own, store] of stores.entries()) {
+      await store.commit(put(...ofShard(own, 3).flatMap((id) => [session(id), queued(id, 1)])))
+    }
+    const topics = clientIds.map((id) => `state/${id}`)
+    await stores[0].commit(put(...topics.map((topic) => ({ kind: 'retained', message: message(topic, 'x') }) as const)))
+    for (const [own, store] of stores.entries()) {
+      const mine = sorted(ofShard(own, 3))
+      assert.deepEqual(namesOf(await readAll(store, { kind: 'session' })), mine)
+      assert.deepEqual(namesOf(await readAll(store, { kind: 'queued' })), mine)
+      assert.deepEqual(sorted((await gather(readAllQueueBounds(store))).map(({ clientId }) => clientId)), mine)
+      const retained = await readAll(store, { kind: 'retained' })
+      const found = retained.map((record) => (record.kind === 'retained' ? record.message.topic : ''))
+      assert.deepEqual(sorted(found), sorted(topics.filter((topic) => ownerOf(topic, 3) === own)))
+    }
+  })
+
+  test('what all of them commit at the same time is kept, and no batch is missed at the next start', async (t) => {
+    const company = await companyOf(t, 3)
+    for (let round = 0; round < 50; round++) {
+      await Promise.all(company.stores.map((store, own) => store.commit(put(queued(ofShard(own, 3)[0], round)))))
+    }
+    await company.begin(3)
+    for (const [own, store] of company.stores.entries()) {
+      assert.equal((await readAll(store, { kind: 'queued', clientId: ofShard(own, 3)[0] })).length, 50)
+    }
+    assert.deepEqual(company.alarms, [])
+  })
+
+  test('when the number of shards changes, each session is found by the shard that it belongs to now', async (t) => {
+    const company = await companyOf(t, 1)
+    await company.stores[0].commit(put(...clientIds.flatMap((id) => [session(id), queued(id, 1)])))
+    for (const shards of [3, 2, 1]) {
+      await company.begin(shards)
+      for (const [own, store] of company.stores.entries()) {
+        assert.deepEqual(namesOf(await readAll(store, { kind: 'session' })), sorted(ofShard(own, shards)))
+        assert.deepEqual(namesOf(await readAll(store, { kind: 'queued' })), sorted(ofShard(own, shards)))
+      }
+    }
+  })
+
+  test('a session that ends on another shard than it began on is swept, also after a restart with fewer shards', async (t) => {
+    const company = await companyOf(t, 3)
+    const [moving] = ofShard(2, 3)
+    await storeOf(company, moving).commit(put(session(moving), queued(moving, 1)))
+    await company.begin(1)
+    await company.stores[0].commit([{ change: 'delete-session', clientId: moving }])
+    await company.begin(1)
+    await untilSwept(company)
+    assert.deepEqual(await rawEntries(company.directory, rangeOfKind('queued')), [])
+  })
+})
+
+describe('a body that several sessions share', () => {
+  test('is counted by the shard that made it', async (t) => {
+    const company = await companyOf(t, 3)
+    const [one, two] = ofShard(1, 3)
+    await company.stores[1].commit(put(body(4), queued(one, 1, 4), queued(two, 1, 4), body(7)))
+    const counts = await Promise.all(company.stores.map((store) => gather(store.countBodyReferences())))
+    assert.deepEqual(
+      counts.map((slices) => slices.flat()),
+      [
+        [],
+        [
+          [4, 2],
+          [7, 0],
+        ],
+        [],
+      ],
+    )
+  })
+
+  test('is deleted by no shard once sessions were dealt anew, but at the next start when nobody needs it', async (t) => {
+    const company = await companyOf(t, 1)
+    const here = ofShard(0, 2)[0]
+    const there = ofShard(1, 2)[0]
+    const both = [here, there]
+    await company.stores[0].commit(
+      put(...both.map((id) => session(id)), body(1), ...both.map((id) => queued(id, 1, 1))),
+    )
+    await company.begin(2)
+    // The first of both has its message, and its shard, which knows nothing of the other one, gives the body up.
+    await storeOf(company, here).commit([
+      { change: 'delete', key: { kind: 'queued', clientId: here, sequence: 1 } },
+      { change: 'delete', key: { kind: 'body', id: 1 } },
+    ])
+    assert.deepEqual(await bodiesIn(company), [1])
+    await company.begin(2)
+    assert.deepEqual(await bodiesIn(company), [1], 'the other one needs it still')
+    await storeOf(company, there).commit([{ change: 'delete-session', clientId: there }])
+    await company.begin(2)
+    assert.deepEqual(await bodiesIn(company), [])
+  })
+
+  test("of before a dealing keeps its id from being given out again, and is nobody's to count", async (t) => {
+    const company = await companyOf(t, 1)
+    await company.stores[0].commit(put(session('client-1'), body(9), queued('client-1', 1, 9)))
+    await company.begin(3)
+    for (const store of company.stores) assert.deepEqual((await gather(store.countBodyReferences())).flat(), [[9, 1]])
+    await company.begin(3)
+    for (const store of company.stores) assert.deepEqual((await gather(store.countBodyReferences())).flat(), [[9, 1]])
+  })
+})
+
+test('a thread that is ended while it writes leaves the database to the others, and open to the next process', async (t) => {
+  const company = await companyOf(t, 2)
+  const writer = new URL('./endless-writer.ts', import.meta.url)
+  for (let life = 0; life < 5; life++) {
+    const thread = new Worker(writer, { workerData: { directory: company.directory, shard: 7 } })
+    await once(thread, 'message')
+    await company.stores[0].commit(put(queued(ofShard(0, 2)[0], life)))
+    await thread.terminate()
+  }
+  const mine = { kind: 'queued', clientId: ofShard(0, 2)[0] } as const
+  assert.equal((await readAll(company.stores[0], mine)).length, 5)
+  await company.begin(2)
+  assert.equal((await readAll(company.stores[0], mine)).length, 5)
+  assert.deepEqual(company.alarms, [])
+  assert.deepEqual(
+    readdirSync(dirname(company.directory)).filter((name) => name.includes('damaged')),
+    [],
+  )
+})
