@@ -20,12 +20,14 @@ export interface AskOptions extends Partial<Omit<Ask, 'kind' | 'question' | 'pas
 
 export class AccessStage {
   readonly access: AccessControl
+  readonly settings: AccessSettings
   readonly lines: { level: string; event: string; fields: unknown }[] = []
   nowMs = 1_800_000_000_000
   #questions = 0
 
   constructor(settings: Partial<AccessSettings> = {}) {
-    this.access = new AccessControl(settingsWith(settings), {
+    this.settings = settingsWith(settings)
+    this.access = new AccessControl(this.settings, {
       log: this.#log(),
       nowMs: () => this.nowMs,
       permissionsChanged: () => undefined,

@@ -1,0 +1,85 @@
+// A service of an operator that is asked over HTTP: real sockets on this machine, and answers as a test wants them.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+
+export interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly query: Record<string, string>
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+export type Answer = (asked: Asked, response: ServerResponse) => void
+
+export class HttpService {
+  readonly asked: Asked[] = []
+  answer: Answer = (_, response) => response.end()
+  connections = 0
+  mostAtOnce = 0
+  readonly #server: Server
+  #underWay = 0
+
+  constructor() {
+    this.#server = createServer((request, response) => void this.#take(request, response))
+    this.#server.on('connection', () => this.connections++)
+  }
+
+  static async start(context: TestContext): Promise<HttpService> {
+    const service = new HttpService()
+    await new Promise<void>((resolve) => service.#server.listen(0, '127.0.0.1', resolve))
+    context.after(() => service.stop())
+    return service
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  url(path = '/auth'): string {
+    return `http://127.0.0.1:${this.port}${path}`
+  }
+
+  /** Answers nothing until the first question has come; then that one waits for the function that this gives, to be answered. */
+  holdFirst(): Promise<() => void> {
+    return new Promise((resolve) => {
+      this.answer = (_, response) => {
+        this.answer = status(200)
+        resolve(() => response.end())
+      }
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#underWay)
+    response.on('finish', () => this.#underWay--)
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    const url = new URL(request.url ?? '', 'http://service')
+    const asked = {
+      method: request.method ?? '',
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      headers: request.headers,
+      body,
+    }
+    this.asked.push(asked)
+    this.answer(asked, response)
+  }
+}
+
+export const status =
+  (code: number, body = '', headers: Record<string, string> = {}): Answer =>
+  (_, response) => {
+    response.writeHead(code, headers).end(body)
+  }
+
+export const json = (value: unknown, code = 200): Answer =>
+  status(code, JSON.stringify(value), { 'content-type': 'application/json' })

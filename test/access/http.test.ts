@@ -1,0 +1,353 @@
+// A service that is asked over HTTP: what it is asked, what its answers mean, and what holds when it gives none.
+
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import type { AccessSettings } from '../../src/access/index.ts'
+import { isForbiddenAddress } from '../../src/access/http/address-guard.ts'
+import { HttpAuthority, type HttpAuthoritySettings } from '../../src/access/http/http-authority.ts'
+import type { ConnectVerdict } from '../../src/core/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { HttpService, json, status, type Answer } from './http-service.ts'
+import { AccessStage, connectionFrom, credential, outcomeOf, type AskOptions } from './stage.ts'
+
+const { badUserNameOrPassword, serverUnavailable } = reasonCodes
+
+type Request = NonNullable<HttpAuthoritySettings['authRequest']>
+
+const requestTo = (url: string, more: Partial<Request> = {}): Request => ({
+  url,
+  method: 'POST',
+  headers: [],
+  params: [
+    ['username', '%u'],
+    ['password', '%P'],
+  ],
+  ...more,
+})
+
+function settingsFor(http: Partial<HttpAuthoritySettings>): HttpAuthoritySettings {
+  return {
+    authRequest: undefined,
+    superRequest: undefined,
+    aclRequest: undefined,
+    timeoutMs: 5_000,
+    connectTimeoutMs: 5_000,
+    poolSize: 8,
+    maxWaiting: 100,
+    cacheTtlMs: 0,
+    ...http,
+  }
+}
+
+function stageFor(
+  context: TestContext,
+  http: Partial<HttpAuthoritySettings>,
+  more: Partial<AccessSettings> = {},
+): AccessStage {
+  const stage = new AccessStage({ chain: ['http', 'password'], http: settingsFor(http), ...more })
+  context.after(() => stage.access.close())
+  return stage
+}
+
+async function ask(stage: AccessStage, options: AskOptions = {}): Promise<ConnectVerdict> {
+  return stage.ask({ username: 'alice', password: 'secret', ...options })
+}
+
+const outcome = async (stage: AccessStage, options: AskOptions = {}) => outcomeOf(await ask(stage, options))
+
+const cases: readonly [name: string, answer: Answer, outcome: unknown][] = [
+  ['200 is yes', status(200), 'in'],
+  ['200 with any words is yes', status(200, 'fine'), 'in'],
+  ['204 is yes', status(204), 'in'],
+  ['200 with ignore is passed on', status(200, 'ignore'), badUserNameOrPassword],
+  ['JSON that allows is yes', json({ result: 'allow' }), 'in'],
+  ['JSON that says no more is yes', json({ is_superuser: false }), 'in'],
+  ['JSON that denies is no', json({ result: 'deny' }), badUserNameOrPassword],
+  ['JSON that ignores is passed on', json({ result: 'ignore' }), badUserNameOrPassword],
+  ['400 is no', status(400), badUserNameOrPassword],
+  ['401 is no', status(401), badUserNameOrPassword],
+  ['403 is no', status(403), badUserNameOrPassword],
+  ['404 is no', status(404), badUserNameOrPassword],
+  ['500 is a failure', status(500), serverUnavailable],
+  ['503 is a failure', status(503), serverUnavailable],
+  ['201 is nothing that we know', status(201), serverUnavailable],
+  [
+    'JSON that is none is a failure',
+    status(200, '{', { 'content-type': 'application/json; charset=utf-8' }),
+    serverUnavailable,
+  ],
+  ['JSON of another kind is a failure', json(['allow']), serverUnavailable],
+  ['JSON that says something else is a failure', json({ result: 'perhaps' }), serverUnavailable],
+  [
+    'a superuser that is neither yes nor no is a failure',
+    json({ result: 'allow', is_superuser: 'yes' }),
+    serverUnavailable,
+  ],
+  ['an answer without end is a failure', (_, response) => response.end('x'.repeat(100_000)), serverUnavailable],
+  [
+    'an answer that breaks off is a failure',
+    (_, response) => void response.writeHead(200, { 'content-length': '10' }).write('x', () => response.destroy()),
+    serverUnavailable,
+  ],
+  ['a connection that breaks is a failure', (_, response) => response.destroy(), serverUnavailable],
+]
+
+for (const [name, answer, expected] of cases) {
+  test(name, async (context) => {
+    const service = await HttpService.start(context)
+    service.answer = answer
+    const stage = stageFor(context, { authRequest: requestTo(service.url()) })
+    assert.equal(await outcome(stage), expected)
+    assert.ok(!stage.told.includes('secret'), 'no password is told')
+  })
+}
+
+test('a redirect is not followed', async (context) => {
+  const service = await HttpService.start(context)
+  service.answer = ({ path }, response) =>
+    response.writeHead(path === '/auth' ? 302 : 200, { location: service.url('/elsewhere') }).end()
+  assert.equal(await outcome(stageFor(context, { authRequest: requestTo(service.url()) })), serverUnavailable)
+  assert.deepEqual(
+    service.asked.map(({ path }) => path),
+    ['/auth'],
+  )
+})
+
+test('what is not HTTP, a service that is not there and one that never answers are failures', async (context) => {
+  const babbler = createServer((socket) => void socket.on('error', () => undefined).end('SSH-2.0-hello\r\n'))
+  const silent = createServer((socket) => void socket.on('error', () => undefined).resume())
+  for (const server of [babbler, silent]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const gone = await HttpService.start(context)
+  const urls = [babbler, silent].map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  const goneUrl = gone.url()
+  await gone.stop()
+  for (const url of [...urls, goneUrl]) {
+    const stage = stageFor(context, { authRequest: requestTo(url), timeoutMs: 200 })
+    assert.equal(await outcome(stage), serverUnavailable)
+    const legacy = stageFor(context, { authRequest: requestTo(url), timeoutMs: 200 }, { profile: 'legacy' })
+    assert.equal(await outcome(legacy), 'in', 'the legacy profile passes it over')
+    legacy.access.applyRecords({ put: [credential('username', 'alice', 'other')], delete: [] })
+    assert.equal(await outcome(legacy), badUserNameOrPassword, 'and asks the next')
+  }
+  babbler.close()
+  silent.close()
+})
+
+test('a form, JSON and an address carry what was filled in, and nothing of it can add a parameter', async (context) => {
+  const service = await HttpService.start(context)
+  const odd = { username: 'a&password=x%P', password: 'p=&+ ü', clientId: '%u#/?' }
+  const params = [
+    ['u', '%u'],
+    ['p', '%P'],
+    ['c', '${clientid}/x'],
+  ] as const
+  const expected = { u: odd.username, p: odd.password, c: `${odd.clientId}/x` }
+  for (const [more, read] of [
+    [{}, () => Object.fromEntries(new URLSearchParams(service.asked.at(-1)!.body))],
+    [{ headers: [['Content-Type', 'application/json']] }, () => JSON.parse(service.asked.at(-1)!.body) as unknown],
+    [{ method: 'GET' }, () => service.asked.at(-1)!.query],
+  ] as const) {
+    assert.equal(
+      await outcome(stageFor(context, { authRequest: requestTo(service.url(), { params, ...more }) }), odd),
+      'in',
+    )
+    assert.deepEqual(read(), expected)
+  }
+  assert.equal(service.asked[2].body, '')
+})
+
+test('every placeholder has its value, and what there is nothing for is empty', async (context) => {
+  const service = await HttpService.start(context)
+  const params = Array.from('ucarPpCdmtA', (letter) => [letter, `%${letter}`] as const)
+  const stage = stageFor(context, {
+    authRequest: requestTo(service.url(), { method: 'GET', params: [...params, ['x', '%x ${y}']] }),
+  })
+  const certificate = {
+    commonName: 'CN',
+    subject: 'CN=CN,O=X',
+    serialNumber: '1',
+    fingerprint: 'f',
+    der: new Uint8Array(),
+  }
+  await ask(stage, { clientId: 'id', arrival: { certificate } })
+  const full = {
+    u: 'alice',
+    c: 'id',
+    a: '192.0.2.7',
+    r: 'mqtt',
+    P: 'secret',
+    p: '',
+    C: 'CN',
+    d: 'CN=CN,O=X',
+    m: '',
+    t: '',
+    A: '',
+  }
+  assert.deepEqual(service.asked[0].query, { ...full, x: '%x ${y}' })
+  await ask(stage, { clientId: 'id', username: undefined, password: undefined })
+  assert.deepEqual(service.asked[1].query, { ...full, u: '', P: '', C: '', d: '', x: '%x ${y}' })
+})
+
+test('headers of the configuration are sent, but those that are not its business', async (context) => {
+  const service = await HttpService.start(context)
+  const headers = [
+    ['Authorization', 'Bearer abc'],
+    ['Content-Length', '9999'],
+    ['Transfer-Encoding', 'chunked'],
+  ] as const
+  await ask(stageFor(context, { authRequest: requestTo(service.url(), { headers }) }))
+  const sent = service.asked[0].headers
+  assert.equal(sent.authorization, 'Bearer abc')
+  assert.equal(sent['content-length'], String(service.asked[0].body.length))
+})
+
+const isSuperuser = async (stage: AccessStage): Promise<unknown> => {
+  const verdict = await ask(stage)
+  return verdict.allowed === true && verdict.identity?.isSuperuser
+}
+
+test('a superuser is one by the answer, or by a question of its own', async (context) => {
+  const service = await HttpService.start(context)
+  service.answer = ({ path }, response) =>
+    (path === '/auth' ? json({ is_superuser: true }) : status(path === '/super' ? 200 : 403))({} as never, response)
+  assert.equal(await isSuperuser(stageFor(context, { authRequest: requestTo(service.url('/auth')) })), true)
+  const open = { allowAnonymous: true }
+  assert.equal(await isSuperuser(stageFor(context, { superRequest: requestTo(service.url('/super')) }, open)), true)
+  assert.equal(await isSuperuser(stageFor(context, { superRequest: requestTo(service.url('/no')) }, open)), false)
+  assert.equal(await isSuperuser(stageFor(context, { superRequest: requestTo('http://127.0.0.1:1/') }, open)), false)
+})
+
+test('an answer holds as long as it is said, for the same client with the same password', async (context) => {
+  const service = await HttpService.start(context)
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 1_000 })
+  assert.equal(await outcome(stage), 'in')
+  assert.equal(outcomeOf(stage.verdict({ username: 'alice', password: 'secret' })), 'in', 'at hand')
+  assert.equal(service.asked.length, 1)
+  service.answer = status(403)
+  assert.equal(await outcome(stage, { password: 'other' }), badUserNameOrPassword)
+  assert.equal(await outcome(stage), 'in')
+  stage.nowMs += 1_001
+  assert.equal(await outcome(stage), badUserNameOrPassword)
+})
+
+test('a failure is not remembered', async (context) => {
+  const service = await HttpService.start(context)
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 60_000 })
+  service.answer = status(500)
+  assert.equal(await outcome(stage), serverUnavailable)
+  service.answer = status(200)
+  assert.equal(await outcome(stage), 'in')
+})
+
+test('no more requests are under way than the pool has, and all of them are answered over few connections', async (context) => {
+  const service = await HttpService.start(context)
+  service.answer = (_, response) => void setImmediate(() => response.end())
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 3 })
+  const outcomes = await Promise.all(Array.from({ length: 50 }, () => outcome(stage)))
+  assert.ok(outcomes.every((found) => found === 'in'))
+  assert.ok(service.mostAtOnce <= 3)
+  assert.equal(service.connections, 3)
+})
+
+test('when too many wait, further ones fail at once', async (context) => {
+  const service = await HttpService.start(context)
+  const held = service.holdFirst()
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, maxWaiting: 2 })
+  const first = [1, 2, 3].map(() => outcome(stage))
+  assert.equal(await outcome(stage), serverUnavailable)
+  const letGo = await held
+  letGo()
+  assert.deepEqual(await Promise.all(first), ['in', 'in', 'in'])
+})
+
+test('who has left is not asked about any more', async (context) => {
+  const service = await HttpService.start(context)
+  const held = service.holdFirst()
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1 })
+  const connections = [1, 2, 3].map(() => connectionFrom(false))
+  const answers = connections.map((connection) => outcome(stage, { connection }))
+  connections[1].now = { state: 'closed' }
+  const letGo = await held
+  letGo()
+  assert.deepEqual(await Promise.all(answers), ['in', serverUnavailable, 'in'])
+  assert.equal(service.asked.length, 2)
+})
+
+test('a connection that the service has closed meanwhile costs nobody an answer', async (context) => {
+  const service = await HttpService.start(context)
+  const stage = stageFor(context, { authRequest: requestTo(service.url()) })
+  service.answer = (_, response) => {
+    response.writeHead(200).end()
+    // After the answer, and without telling: the next request finds out when it is sent.
+    response.socket?.resetAndDestroy()
+  }
+  for (let round = 0; round < 5; round++) await ask(stage)
+  service.answer = status(200)
+  assert.equal(await outcome(stage), 'in')
+})
+
+test('what a client may do is asked with topic and action', async (context) => {
+  const service = await HttpService.start(context)
+  const aclRequest = requestTo(service.url('/acl'), {
+    method: 'GET',
+    params: [
+      ['t', '%t'],
+      ['A', '%A'],
+      ['u', '%u'],
+    ],
+  })
+  const authority = new HttpAuthority(settingsFor({ aclRequest }))
+  context.after(() => authority.close())
+  const deed = {
+    connection: connectionFrom(false),
+    clientId: 'c',
+    username: undefined,
+    action: 'publish',
+    topic: 'a/b',
+  } as const
+  assert.deepEqual(await authority.mayDo(deed), { says: 'allow', isSuperuser: false })
+  assert.deepEqual(service.asked[0].query, { t: 'a/b', A: '2', u: '' })
+  service.answer = status(403)
+  assert.deepEqual(await authority.mayDo({ ...deed, action: 'subscribe', topic: 'a/#' }), { says: 'deny' })
+  assert.deepEqual(service.asked[1].query, { t: 'a/#', A: '1', u: '' })
+  service.answer = status(500)
+  assert.equal((await authority.mayDo(deed)).says, 'nothing')
+})
+
+test('addresses of the link, among them where clouds keep credentials, are not asked, by whatever name', async (context) => {
+  for (const host of [
+    '169.254.169.254',
+    '[fe80::1]',
+    '[::ffff:169.254.169.254]',
+    '0.0.0.0',
+    '[::]',
+    '224.0.0.1',
+    '[fd00:ec2::254]',
+  ]) {
+    assert.ok(isForbiddenAddress(new URL(`http://${host}/`).hostname), host)
+  }
+  for (const host of ['127.0.0.1', '10.0.0.1', '[::1]', 'auth.example', '192.0.2.1']) {
+    assert.ok(!isForbiddenAddress(new URL(`http://${host}/`).hostname), host)
+  }
+  // Written as a number an address is the same.
+  const stage = stageFor(context, { authRequest: requestTo('http://2852039166/latest') })
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.match(stage.told, /an address that is not asked/)
+})
+
+test('a service that stays the same keeps its connections when other settings change', async (context) => {
+  const service = await HttpService.start(context)
+  const http = settingsFor({ authRequest: requestTo(service.url()) })
+  const stage = new AccessStage({ chain: ['http'], http })
+  context.after(() => stage.access.close())
+  await ask(stage)
+  const { settings } = new AccessStage({ chain: ['http'], http: structuredClone(http), allowAnonymous: false })
+  stage.access.changeSettings(settings)
+  await ask(stage)
+  assert.equal(service.connections, 1)
+  stage.access.changeSettings({ ...settings, http: { ...http, poolSize: 2 } })
+  assert.equal(await outcome(stage), 'in')
+  assert.equal(service.connections, 2)
+})

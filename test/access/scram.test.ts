@@ -1,0 +1,246 @@
+// SCRAM, as an exchange of messages (RFC 5802, RFC 7677) and as MQTT 5.0 carries it (section 4.12).
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeScramRecord, saltFor, type NewScramUser } from '../../src/access/index.ts'
+import { ScramExchange } from '../../src/access/scram/scram-exchange.ts'
+import type { ConnectVerdict, Connection } from '../../src/core/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { ScramClient, type ScramClientOptions } from './scram-client.ts'
+import { AccessStage, connectionFrom, outcomeOf } from './stage.ts'
+
+const secret = Buffer.alloc(32, 1)
+const iterations = 4_096
+const { notAuthorized, badAuthenticationMethod } = reasonCodes
+
+const user = (more: Partial<NewScramUser> = {}) =>
+  makeScramRecord({
+    username: 'alice',
+    password: 'secret',
+    algorithm: 'SCRAM-SHA-256',
+    iterations,
+    isSuperuser: false,
+    createdAtMs: 0,
+    ...more,
+  })
+
+const alice: ScramClientOptions = { hash: 'sha256', username: 'alice', password: 'secret' }
+
+function stage(...records: ReturnType<typeof user>[]): AccessStage {
+  const made = new AccessStage({ scram: { users: [], secret, iterations } })
+  made.access.applyRecords({ put: records, delete: [] })
+  return made
+}
+
+/** One client on one connection, with the steps of a method in their order. */
+class Talk {
+  readonly connection: Connection = connectionFrom(false)
+  readonly #stage: AccessStage
+  readonly #method: string
+
+  constructor(stage: AccessStage, method = 'SCRAM-SHA-256') {
+    this.#stage = stage
+    this.#method = method
+  }
+
+  connect(data: string | undefined): ConnectVerdict {
+    return this.#stage.verdict({
+      connection: this.connection,
+      authenticationMethod: this.#method,
+      authenticationData: data === undefined ? undefined : Buffer.from(data),
+    })
+  }
+
+  auth(data: string | undefined, isReauthentication = false, method = this.#method): ConnectVerdict {
+    const verdict = this.#stage.access.answer({
+      kind: 'authenticate',
+      question: 1,
+      connection: this.connection,
+      clientId: 'client',
+      method,
+      data: data === undefined ? undefined : Buffer.from(data),
+      isReauthentication,
+    })
+    assert.ok(!(verdict instanceof Promise))
+    return verdict
+  }
+
+  /** The whole of it: the outcome of the last step, and whether the server showed that it knows the password too. */
+  run(options: ScramClientOptions, isReauthentication = false): { outcome: unknown; isServerRight: boolean } {
+    const client = new ScramClient(options)
+    const first = isReauthentication ? this.auth(client.first, true) : this.connect(client.first)
+    if (first.allowed !== 'not-yet') return { outcome: outcomeOf(first), isServerRight: false }
+    const { message, verifier } = client.final(textOf(first))
+    const last = this.auth(message)
+    return { outcome: outcomeOf(last), isServerRight: last.allowed === true && textOf(last) === verifier }
+  }
+}
+
+function textOf(verdict: ConnectVerdict): string {
+  return verdict.allowed === false ? '' : (verdict.authenticationData?.toString() ?? '')
+}
+
+test('the exchange that RFC 7677 prints comes out as it is printed there, but for the nonce', () => {
+  const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64')
+  const record = user({ username: 'user', password: 'pencil', salt })
+  const exchange = new ScramExchange('SCRAM-SHA-256', { find: () => record, secret, iterations })
+  const client = new ScramClient({
+    hash: 'sha256',
+    username: 'user',
+    password: 'pencil',
+    nonce: 'rOprNGfwEbeRWgbNEkqO',
+  })
+  const first = exchange.take(Buffer.from(client.first))
+  assert.ok(first.step === 'goes-on')
+  assert.match(first.data!.toString(), /^r=rOprNGfwEbeRWgbNEkqO[^,]{20,},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096$/)
+  const { message, verifier } = client.final(first.data!.toString())
+  const last = exchange.take(Buffer.from(message))
+  assert.ok(last.step === 'done' && last.data.toString() === verifier)
+})
+
+test('the keys that RFC 7677 comes to are those that are kept', () => {
+  const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64')
+  const { storedKey, serverKey } = user({ username: 'user', password: 'pencil', salt })
+  assert.equal(Buffer.from(storedKey).toString('base64'), 'WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=')
+  assert.equal(Buffer.from(serverKey).toString('base64'), 'wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=')
+})
+
+test('who knows the password is let in by either hash, and is shown that the broker knows it too', () => {
+  for (const [hash, algorithm] of [
+    ['sha256', 'SCRAM-SHA-256'],
+    ['sha512', 'SCRAM-SHA-512'],
+  ] as const) {
+    const talk = new Talk(stage(user({ algorithm })), algorithm)
+    assert.deepEqual(talk.run({ ...alice, hash }), { outcome: 'in', isServerRight: true })
+  }
+})
+
+test('names with commas and equals signs, and passwords beyond ASCII, are understood', () => {
+  const odd = { username: 'a=b,c', password: 'ﬁ\u00AD\u2003пароль' }
+  const talk = new Talk(stage(user(odd)))
+  const typed = { ...alice, username: odd.username, password: 'fi пароль' }
+  assert.deepEqual(talk.run(typed), { outcome: 'in', isServerRight: true })
+})
+
+test('who is let in is called as the method says, and may be a superuser', () => {
+  const talk = new Talk(stage(user({ isSuperuser: true })))
+  const client = new ScramClient(alice)
+  const verdict = talk.auth(client.final(textOf(talk.connect(client.first))).message)
+  assert.ok(verdict.allowed === true && verdict.identity?.username === 'alice' && verdict.identity.isSuperuser)
+})
+
+test('a wrong password and an unknown user fail at the same step with the same answer', () => {
+  const access = stage(user())
+  const wrong = new Talk(access).run({ ...alice, password: 'Secret' })
+  const unknown = new Talk(access).run({ ...alice, username: 'bob' })
+  assert.deepEqual(wrong, { outcome: notAuthorized, isServerRight: false })
+  assert.deepEqual(unknown, wrong)
+})
+
+const saltOf = (access: AccessStage, username: string): string =>
+  /s=([^,]+),i=4096$/.exec(textOf(new Talk(access).connect(new ScramClient({ ...alice, username }).first)))![1]
+
+test('a name that nobody has is always given the same salt, with as many iterations as others have', () => {
+  assert.equal(saltOf(stage(user()), 'bob'), saltOf(stage(user()), 'bob'), 'over restarts as well')
+  assert.notEqual(saltOf(stage(user()), 'bob'), saltOf(stage(user()), 'carol'))
+  assert.equal(Buffer.from(saltOf(stage(user()), 'bob'), 'base64').length, user().salt.length)
+})
+
+test('a user of the configuration keeps its salt over restarts', () => {
+  assert.deepEqual(saltFor('alice', 'SCRAM-SHA-256', secret), saltFor('alice', 'SCRAM-SHA-256', secret))
+  assert.notDeepEqual(saltFor('alice', 'SCRAM-SHA-256', secret), saltFor('alice', 'SCRAM-SHA-256', Buffer.alloc(32, 2)))
+})
+
+test('a nonce that is not the one of this conversation ends it', () => {
+  const talk = new Talk(stage(user()))
+  const client = new ScramClient(alice)
+  const { message } = client.final(textOf(talk.connect(client.first)))
+  assert.equal(outcomeOf(talk.auth(message.replace(/r=./, 'r=X'))), notAuthorized)
+  assert.equal(outcomeOf(talk.auth(message)), notAuthorized, 'there is no second try')
+})
+
+test('what one conversation has shown is no good for another one', () => {
+  const access = stage(user())
+  const client = new ScramClient(alice)
+  const { message } = client.final(textOf(new Talk(access).connect(client.first)))
+  const replay = new Talk(access)
+  replay.connect(client.first)
+  assert.equal(outcomeOf(replay.auth(message)), notAuthorized)
+})
+
+test('a client that could bind the channel comes in without, one that wants to does not, and nobody changes that midway', () => {
+  const access = stage(user())
+  assert.equal(new Talk(access).run({ ...alice, header: 'y,,' }).outcome, 'in')
+  assert.equal(new Talk(access).run({ ...alice, header: 'p=tls-unique,,' }).outcome, notAuthorized)
+  const talk = new Talk(access)
+  const client = new ScramClient({ ...alice, header: 'y,,' })
+  const { message } = client.final(textOf(talk.connect(client.first)), 'n,,')
+  assert.equal(outcomeOf(talk.auth(message)), notAuthorized)
+})
+
+test('nobody acts in the name of another', () => {
+  const access = stage(user())
+  assert.equal(new Talk(access).run({ ...alice, header: 'n,a=admin,' }).outcome, notAuthorized)
+  assert.equal(new Talk(access).run({ ...alice, header: 'n,a=alice,' }).outcome, 'in')
+})
+
+test('messages that are none end the conversation', () => {
+  for (const first of [
+    '',
+    'n,,',
+    'n,,n=alice',
+    'n,,r=x,n=alice',
+    'n,,n=al=ice,r=x',
+    'n,,n=,r=x',
+    'n,,m=x,n=alice,r=x',
+    'n,,n=alice,r=x'.repeat(1_000),
+    'n,,n=a\0b,r=x',
+  ]) {
+    const verdict = new Talk(stage(user())).connect(first)
+    assert.ok(first === '' ? verdict.allowed === 'not-yet' : outcomeOf(verdict) === notAuthorized, first.slice(0, 40))
+  }
+  for (const last of [undefined, '', 'c=biws', 'c=biws,r=x', 'c=biws,r=x,p=', 'c=biws,r=x,p=!!']) {
+    const talk = new Talk(stage(user()))
+    talk.connect(new ScramClient(alice).first)
+    assert.equal(outcomeOf(talk.auth(last)), notAuthorized)
+  }
+})
+
+test('a client that sends nothing with CONNECT is asked to begin', () => {
+  const talk = new Talk(stage(user()))
+  assert.deepEqual(talk.connect(undefined), { allowed: 'not-yet', authenticationData: undefined })
+  const client = new ScramClient(alice)
+  const { message } = client.final(textOf(talk.auth(client.first)))
+  assert.equal(outcomeOf(talk.auth(message)), 'in')
+})
+
+test('[MQTT5-4.12.0-1] the method is not offered where nobody could come in by it, nor where the chain is without it', () => {
+  assert.equal(outcomeOf(new Talk(stage()).connect('n,,n=alice,r=x')), badAuthenticationMethod)
+  assert.equal(outcomeOf(new Talk(stage(user()), 'SCRAM-SHA-1').connect('n,,n=alice,r=x')), badAuthenticationMethod)
+  const without = new AccessStage({ chain: ['password'], scram: { users: [user()], secret, iterations } })
+  assert.equal(outcomeOf(new Talk(without).connect('n,,n=alice,r=x')), badAuthenticationMethod)
+})
+
+test('[MQTT5-4.12.1-1] who is in shows again who it is, and can not become another', () => {
+  const access = stage(user(), user({ username: 'bob' }))
+  const talk = new Talk(access)
+  assert.equal(talk.run(alice).outcome, 'in')
+  assert.deepEqual(talk.run(alice, true), { outcome: 'in', isServerRight: true })
+  assert.equal(talk.run({ ...alice, username: 'bob' }, true).outcome, notAuthorized)
+})
+
+test('a step of a conversation that was never begun is refused', () => {
+  assert.equal(outcomeOf(new Talk(stage(user())).auth('c=biws,r=x,p=AAAA')), notAuthorized)
+})
+
+test('a password that is changed or taken away holds no longer', () => {
+  const access = stage(user())
+  access.access.applyRecords({ put: [user({ password: 'new', algorithm: 'SCRAM-SHA-512' })], delete: [] })
+  assert.equal(new Talk(access).run(alice).outcome, notAuthorized)
+  assert.equal(new Talk(access, 'SCRAM-SHA-512').run({ ...alice, hash: 'sha512', password: 'new' }).outcome, 'in')
+  access.access.applyRecords({ put: [user({ username: 'bob' })], delete: [{ kind: 'scram', username: 'alice' }] })
+  assert.equal(
+    new Talk(access, 'SCRAM-SHA-512').run({ ...alice, hash: 'sha512', password: 'new' }).outcome,
+    notAuthorized,
+  )
+})

@@ -1,0 +1,263 @@
+// Tokens: which are taken, what they say of a client, and every way in which a false one could look right.
+
+import assert from 'node:assert/strict'
+import { createHmac, generateKeyPairSync, sign as signWith, type KeyObject } from 'node:crypto'
+import { test } from 'node:test'
+import { readTokenKeys, type TokenKeySource, type TokenSettings } from '../../src/access/index.ts'
+import type { ConnectVerdict } from '../../src/core/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { AccessStage, credential, outcomeOf, type AskOptions } from './stage.ts'
+
+const { badUserNameOrPassword } = reasonCodes
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const ed = generateKeyPairSync('ed25519')
+const secret = Buffer.alloc(32, 7)
+
+const pemOf = ({ publicKey }: { publicKey: KeyObject }): string =>
+  publicKey.export({ type: 'spki', format: 'pem' }).toString()
+const pem = (pair: { publicKey: KeyObject }): TokenKeySource => ({ kind: 'public-key', text: pemOf(pair) })
+
+const nowSeconds = 1_800_000_000
+const fresh = { exp: nowSeconds + 60 }
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+type Signer = (input: string) => Buffer
+const signers: Record<string, Signer> = {
+  RS256: (input) => signWith('sha256', Buffer.from(input), rsa.privateKey),
+  ES256: (input) => signWith('sha256', Buffer.from(input), { key: ec.privateKey, dsaEncoding: 'ieee-p1363' }),
+  EdDSA: (input) => signWith(null, Buffer.from(input), ed.privateKey),
+  HS256: (input) => createHmac('sha256', secret).update(input).digest(),
+}
+
+function token(
+  alg: string,
+  claims: object,
+  { header = {}, signer = signers[alg] }: { header?: object; signer?: Signer } = {},
+) {
+  const input = `${part({ alg, ...header })}.${part(claims)}`
+  return `${input}.${signer(input).toString('base64url')}`
+}
+
+function stageFor(key: TokenKeySource, more: Partial<TokenSettings> = {}): AccessStage {
+  return new AccessStage({
+    chain: ['jwt', 'password'],
+    token: {
+      from: 'password',
+      key,
+      leewayMs: 5_000,
+      claims: [],
+      usernameClaim: undefined,
+      aclClaim: 'acl',
+      endsWithToken: true,
+      ...more,
+    },
+  })
+}
+
+async function ask(stage: AccessStage, password: string, options: AskOptions = {}): Promise<ConnectVerdict> {
+  return stage.ask({ username: 'alice', password, ...options })
+}
+
+async function outcome(stage: AccessStage, password: string, options: AskOptions = {}): Promise<unknown> {
+  return outcomeOf(await ask(stage, password, options))
+}
+
+test('tokens signed with RS256, ES256, EdDSA and HS256 are taken by whoever has the key for them', async () => {
+  for (const [alg, key] of [
+    ['RS256', pem(rsa)],
+    ['ES256', pem(ec)],
+    ['EdDSA', pem(ed)],
+    ['HS256', { kind: 'secret', secret }],
+  ] as const) {
+    const stage = stageFor(key)
+    assert.equal(await outcome(stage, token(alg, fresh)), 'in', alg)
+    const other = token(alg, fresh).slice(0, -6)
+    assert.equal(await outcome(stage, `${other}AAAAAA`), badUserNameOrPassword, alg)
+  }
+})
+
+test('a token that is not signed at all is refused', async () => {
+  for (const alg of ['none', 'None', 'NONE', 'nOnE']) {
+    const unsigned = `${part({ alg })}.${part(fresh)}.`
+    assert.equal(await outcome(stageFor(pem(rsa)), unsigned), badUserNameOrPassword)
+    assert.equal(await outcome(stageFor({ kind: 'secret', secret }), unsigned), badUserNameOrPassword)
+  }
+})
+
+test('the public key, which everybody knows, is not taken for a secret', async () => {
+  for (const text of [pemOf(rsa), pemOf(rsa).trim()]) {
+    const signer: Signer = (input) => createHmac('sha256', text).update(input).digest()
+    const forged = token('HS256', fresh, { signer })
+    assert.equal(await outcome(stageFor(pem(rsa)), forged), badUserNameOrPassword)
+  }
+})
+
+test('a key serves no algorithm but that of its kind', async () => {
+  const signer: Signer = (input) => signWith('sha512', Buffer.from(input), rsa.privateKey)
+  assert.equal(await outcome(stageFor(pem(rsa)), token('RS512', fresh, { signer })), badUserNameOrPassword)
+})
+
+test('a token without an end is refused, and so is one whose end is no number', async () => {
+  for (const claims of [{}, { exp: 'never' }, { exp: null }, { exp: String(nowSeconds + 60) }]) {
+    assert.equal(await outcome(stageFor(pem(ec)), token('ES256', claims)), badUserNameOrPassword)
+  }
+})
+
+test('a token that has ended or has not begun is refused, with some leeway for clocks', async () => {
+  for (const [claims, expected] of [
+    [{ exp: nowSeconds - 4 }, 'in'],
+    [{ exp: nowSeconds - 6 }, badUserNameOrPassword],
+    [{ ...fresh, nbf: nowSeconds + 4 }, 'in'],
+    [{ ...fresh, nbf: nowSeconds + 3_600 }, badUserNameOrPassword],
+  ] as const) {
+    assert.equal(await outcome(stageFor(pem(ec)), token('ES256', claims)), expected, JSON.stringify(claims))
+  }
+})
+
+test('a token that names a place to fetch a key from is not followed there', async () => {
+  const header = { jku: 'http://127.0.0.1:1/keys', x5u: 'http://127.0.0.1:1/cert', kid: "../../etc/passwd' OR 1=1 --" }
+  const forged = token('ES256', fresh, {
+    header,
+    signer: (input) =>
+      signWith('sha256', Buffer.from(input), generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey),
+  })
+  assert.equal(await outcome(stageFor(pem(ec)), forged), badUserNameOrPassword)
+})
+
+test('a token that brings its own key is not checked with it', async () => {
+  const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const header = { jwk: stranger.publicKey.export({ format: 'jwk' }) }
+  const signer: Signer = (input) =>
+    signWith('sha256', Buffer.from(input), { key: stranger.privateKey, dsaEncoding: 'ieee-p1363' })
+  assert.equal(await outcome(stageFor(pem(ec)), token('ES256', fresh, { header, signer })), badUserNameOrPassword)
+})
+
+test('a token with an extension that must be understood is refused', async () => {
+  const header = { crit: ['house'], house: true }
+  assert.equal(await outcome(stageFor(pem(ec)), token('ES256', fresh, { header })), badUserNameOrPassword)
+})
+
+test('a huge token is refused before it is decoded', async () => {
+  const stage = stageFor(pem(ec))
+  const verdict = stage.ask({ password: `${part({ alg: 'ES256' })}.${'A'.repeat(1_048_576)}.AAAA` })
+  assert.ok(!(verdict instanceof Promise), 'nothing is worked out')
+  assert.equal(outcomeOf(verdict), badUserNameOrPassword)
+})
+
+test('what does not look like a token is a password for the next in the chain', async () => {
+  const stage = stageFor(pem(ec))
+  for (const password of ['secret', 'a.b.c', 'eyJ', '...', 'x'.repeat(40_000)]) {
+    stage.access.applyRecords({ put: [credential('username', 'alice', password)], delete: [] })
+    assert.equal(await outcome(stage, password), 'in')
+  }
+})
+
+const jwk = (pair: { publicKey: KeyObject }, more: object) => ({
+  ...pair.publicKey.export({ format: 'jwk' }),
+  ...more,
+})
+
+test('in a set of keys the one of the key id is taken, or any of its kind where a token names none', async () => {
+  const text = JSON.stringify({
+    keys: [jwk(rsa, { kid: 'one' }), jwk(ec, { kid: 'two' }), jwk(ed, { kid: 'three', use: 'sig' })],
+  })
+  const stage = stageFor({ kind: 'jwks', text })
+  assert.equal(await outcome(stage, token('ES256', fresh, { header: { kid: 'two' } })), 'in')
+  assert.equal(await outcome(stage, token('EdDSA', fresh)), 'in')
+  assert.equal(await outcome(stage, token('ES256', fresh, { header: { kid: 'one' } })), badUserNameOrPassword)
+  assert.equal(await outcome(stage, token('ES256', fresh, { header: { kid: 'four' } })), badUserNameOrPassword)
+})
+
+const problemOf = (source: TokenKeySource): string => {
+  const read = readTokenKeys(source)
+  return 'problem' in read ? read.problem : ''
+}
+const set = (...keys: object[]): TokenKeySource => ({ kind: 'jwks', text: JSON.stringify({ keys }) })
+
+test('a file that holds no key that can be used says why', () => {
+  const small = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+  const curve = generateKeyPairSync('ec', { namedCurve: 'secp256k1' })
+  assert.match(problemOf({ kind: 'public-key', text: 'hello' }), /no public key/)
+  assert.match(
+    problemOf({ kind: 'public-key', text: rsa.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() }),
+    /private/,
+  )
+  assert.match(problemOf(pem(small)), /2048 bits/)
+  assert.match(problemOf(pem(curve)), /P-256/)
+  assert.match(problemOf({ kind: 'jwks', text: '{' }), /not a JSON Web Key Set/)
+  assert.match(problemOf(set()), /no key/)
+  assert.match(problemOf(set({ kty: 'oct', k: 'AAAA' })), /secret/)
+  assert.match(problemOf(set(rsa.privateKey.export({ format: 'jwk' }))), /private/)
+  assert.match(problemOf(set({ kty: 'RSA' })), /key 1: it is not a public key/)
+  assert.match(problemOf(set(...Array.from({ length: 17 }, () => ({ kty: 'RSA' })))), /more than 16/)
+})
+
+test('claims that must be there are compared with what the client calls itself', async () => {
+  const stage = stageFor(pem(ec), {
+    claims: [
+      ['sub', '${username}'],
+      ['device', 'dev-%c'],
+      ['aud', 'broker'],
+    ],
+  })
+  const good = { ...fresh, sub: 'alice', device: 'dev-client', aud: ['other', 'broker'] }
+  assert.equal(await outcome(stage, token('ES256', good)), 'in')
+  for (const wrong of [
+    { sub: 'bob' },
+    { sub: undefined },
+    { device: 'dev-x' },
+    { aud: 'other' },
+    { aud: [] },
+    { sub: { x: 1 } },
+  ]) {
+    assert.equal(
+      await outcome(stage, token('ES256', { ...good, ...wrong })),
+      badUserNameOrPassword,
+      JSON.stringify(wrong),
+    )
+  }
+  assert.equal(
+    await outcome(stage, token('ES256', { ...good, sub: '' }), { username: undefined }),
+    badUserNameOrPassword,
+    'no name fits nothing',
+  )
+})
+
+test("a token in the place of the user name is nobody's name", async () => {
+  const stage = stageFor(pem(ec), { from: 'username' })
+  const verdict = await stage.ask({ username: token('ES256', fresh) })
+  assert.ok(verdict.allowed === true && verdict.identity !== undefined)
+  assert.equal(verdict.identity.username, undefined)
+})
+
+test('the user name is that of the token where a claim is named for it', async () => {
+  const stage = stageFor(pem(ec), { from: 'username', usernameClaim: 'name' })
+  const verdict = await stage.ask({ username: token('ES256', { ...fresh, name: 'pump' }) })
+  assert.equal(verdict.allowed === true && verdict.identity?.username, 'pump')
+  assert.equal(outcomeOf(await stage.ask({ username: token('ES256', fresh) })), badUserNameOrPassword)
+})
+
+test('a client may stay until its token ends, unless it is said otherwise', async () => {
+  const ending = await ask(stageFor(pem(ec)), token('ES256', fresh))
+  assert.equal(ending.allowed === true && ending.identity?.expiresAtMs, (fresh.exp + 5) * 1_000)
+  const staying = await ask(stageFor(pem(ec), { endsWithToken: false }), token('ES256', fresh))
+  assert.equal(staying.allowed === true && staying.identity?.expiresAtMs, undefined)
+})
+
+test('what a token says about topics goes to those who decide about topics, and nonsense about them refuses it', async () => {
+  const stage = stageFor(pem(ec))
+  const verdict = await ask(stage, token('ES256', { ...fresh, acl: { pub: ['a/#'], sub: [], all: [] } }))
+  assert.ok(verdict.allowed === true && verdict.identity?.grants !== undefined)
+  assert.equal(await outcome(stage, token('ES256', { ...fresh, acl: { publish: 'a' } })), badUserNameOrPassword)
+})
+
+test('neither the operator nor the client is told anything of a token but that it is wrong', async () => {
+  const stage = stageFor(pem(ec))
+  const wrong = token('ES256', { exp: nowSeconds - 100, secretClaim: 'hunter2' })
+  const verdict = await ask(stage, wrong)
+  assert.match(stage.told, /jwt: the token has ended/)
+  assert.ok(!stage.told.includes(wrong.slice(0, 20)) && !JSON.stringify(verdict).includes('ended'))
+})
