@@ -39,7 +39,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile: file }))
   signals.onReload = () => {
     node.reloadFiles()
-    reportChanges(node, config, readConfiguration(options, program))
+    void applyChanges(node, config, readConfiguration(options, program))
   }
   return runUntilStopped(node, signals, terminal)
 }
@@ -83,14 +83,23 @@ function ownConfigFile(installation: Installation): string | undefined {
   return existsSync(file) ? file : undefined
 }
 
-/** SIGHUP: says what the file would change. Nothing is applied; the running configuration stays whatever the file holds. */
-function reportChanges(node: RunningNode, running: GodwitConfig, configured: Configured): void {
+/**
+ * SIGHUP: who may come in and what they may do is from now on as the files say; of the rest it is said what they would
+ * change. Files with a fault change nothing.
+ */
+async function applyChanges(node: RunningNode, running: GodwitConfig, configured: Configured): Promise<void> {
   if ('problems' in configured) {
     for (const problem of configured.problems) node.log.error('the configuration cannot be loaded', { problem })
     return
   }
   const changes = differences(running, configured.config)
-  node.log.warn('the configuration was read again; changes hold from the next start', { changes: changes.length })
+  const refused = await node.changeAccess(configured.config)
+  if (refused !== undefined) {
+    node.log.error('the configuration cannot be loaded', refused)
+    return
+  }
+  const event = 'the configuration was read again; auth and flapping_detect hold now, the rest from the next start'
+  node.log.warn(event, { changes: changes.length })
   for (const change of changes) {
     const { key, takes } = change
     node.log.warn('setting changed in the file', { key, old: String(change.old), new: String(change.new), takes })

@@ -203,7 +203,7 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
   const { acl, cache, http_auth: service } = auth
   const asksService = service.enable && service.acl_req.url !== undefined
   // Whoever has begun to say what is allowed has not allowed the rest by leaving it out.
-  const isAnythingSaid = acl.rules.length > 0 || acl.file !== undefined || asksService
+  const isAnythingSaid = acl.rules.length > 0 || acl.file !== undefined || service.acl_req.url !== undefined
   const unsaid = node.security_profile === 'hardened' && isAnythingSaid ? 'deny' : 'allow'
   return {
     rules: [...acl.rules, ...fileRules],

@@ -7,7 +7,7 @@
 // meanwhile reads the disk when it is started again, and the disk is ahead of what is told.
 
 import type { AccessRecord, AccessRecordKey, StoredChange } from '../core/index.ts'
-import { StorageFailure, type Store } from '../storage/index.ts'
+import { accessKinds, StorageFailure, type Store } from '../storage/index.ts'
 
 export interface AccessChange {
   readonly put: readonly AccessRecord[]
@@ -19,8 +19,6 @@ export interface AccessRecordsWorld {
   /** Resolves when every shard that runs has the change in force. */
   tell(change: AccessChange): Promise<void>
 }
-
-export const accessKinds = ['credential', 'scram', 'psk', 'rule', 'ban'] as const
 
 /** Reads what is stored. Throws StorageFailure. */
 export async function openAccessRecords(world: AccessRecordsWorld): Promise<AccessRecords> {

@@ -10,6 +10,7 @@ import { StorageFailure } from '../storage/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
 import { settleAccessSecret } from './access-secret.ts'
+import { type AccessRecords, openAccessRecords } from './access-records.ts'
 import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
@@ -43,6 +44,13 @@ export interface RunningNode {
   readonly broken: Promise<string>
   /** Certificates, keys and revocations are looked at now and not only at the next interval. */
   reloadFiles(): void
+  /** What is stored of who may come in and what they may do; here it is changed, for all shards. */
+  readonly accessRecords: AccessRecords
+  /**
+   * Who may come in and what they may do is from now on as `config` says; everything else of it waits for the next start.
+   * A sentence where it cannot be: then all is as it was.
+   */
+  changeAccess(config: GodwitConfig): Promise<{ readonly problem: string } | undefined>
   /** Clients get DISCONNECT 0x8B, the store is closed, the data directory is free. At most 10 seconds. */
   stop(): Promise<void>
 }
@@ -95,10 +103,13 @@ async function startOnLog(
 ): Promise<NodeStart> {
   const { config } = options
   const name = await settleNodeName(ground.directory, config.node.name)
-  const admission = accessSettingsOf(config, await settleAccessSecret(ground.directory))
+  const accessSecret = await settleAccessSecret(ground.directory)
+  const admission = accessSettingsOf(config, accessSecret)
   if ('problem' in admission) return admission
   const resolved = await resolveListeners(config)
-  return 'problem' in resolved ? resolved : startOnStore(options, { ...ground, name, ...admission, ...resolved })
+  return 'problem' in resolved
+    ? resolved
+    : startOnStore(options, { ...ground, name, accessSecret, ...admission, ...resolved })
 }
 
 type Logging = { readonly log: Logger } | { readonly problem: string }
@@ -122,6 +133,7 @@ interface Foundation {
   readonly log: Logger
   readonly name: string
   readonly access: AccessSettings
+  readonly accessSecret: Uint8Array
   readonly listeners: readonly ListenerAddress[]
 }
 
@@ -152,6 +164,17 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     maxHeapMb,
     onGivenUp: giveUp,
   })
+  const accessRecords = await openAccessRecords({
+    store: store.own,
+    tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
+  })
+  const changeAccess = async (changed: GodwitConfig): Promise<{ problem: string } | undefined> => {
+    const admission = accessSettingsOf(changed, foundation.accessSecret)
+    if ('problem' in admission) return admission
+    const { core } = config
+    await crew.change((change) => ({ kind: 'settings', change, core, ...admission }), admission)
+    return undefined
+  }
   const outcome = await crew.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
@@ -166,5 +189,6 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     await stop()
     return { problem: outcome.message }
   }
-  return { node: { name, dataDirectory: directory, listeners, log, counters, broken, reloadFiles, stop } }
+  const parts = { name, dataDirectory: directory, listeners, log, counters, broken, accessRecords }
+  return { node: { ...parts, changeAccess, reloadFiles, stop } }
 }

@@ -1,7 +1,7 @@
 // What the main thread and a shard say to each other. Everything here survives a structured clone: it crosses threads.
 
 import type { MessagePort } from 'node:worker_threads'
-import type { AccessSettings } from '../access/index.ts'
+import type { AccessSettings, RecordChange } from '../access/index.ts'
 import type { AccessRule, CertificateField, ProxyProtocolConfig } from '../config/index.ts'
 import type { CoreSettings, ListenerTraits, PeerNumber } from '../core/index.ts'
 import type { SeatNotice, SeatRequest } from '../storage/index.ts'
@@ -99,6 +99,8 @@ export type NodeToShard =
       readonly core: CoreSettings
       readonly access: AccessSettings
     }
+  /** What is stored of who may come in has changed. Answered by `changed` when it holds. */
+  | { readonly kind: 'access'; readonly change: number; readonly records: RecordChange }
   /**
    * A shard has been started anew: a link in place of the one that broke with it. A port closes by itself when the
    * thread at its other end is gone, so nobody has to say that a link is over.

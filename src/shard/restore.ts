@@ -1,7 +1,8 @@
 // Reads what was kept and gives it to the core, before any client is let in.
 
-import type { BrokerCore, RecordKind, StoredRecord } from '../core/index.ts'
-import { readAllQueueBounds, type Store } from '../storage/index.ts'
+import type { AccessControl } from '../access/index.ts'
+import type { AccessRecord, BrokerCore, RecordKind, StoredRecord } from '../core/index.ts'
+import { accessKinds, readAllQueueBounds, type Store } from '../storage/index.ts'
 
 /** Sessions come first: everything else belongs to one. */
 const restoredKinds: readonly RecordKind[] = [
@@ -33,6 +34,15 @@ async function restoreKind(store: Store, core: BrokerCore, what: { kind: RecordK
     slice = []
   }
   core.handle({ kind: 'restore', records: slice }, what.nowMs)
+}
+
+/** Before anything rests on it: who may come in is known before anybody is let in. */
+export async function restoreAccess(store: Store, access: Pick<AccessControl, 'applyRecords'>): Promise<void> {
+  for (const kind of accessKinds) {
+    const put: AccessRecord[] = []
+    for await (const record of store.read({ kind })) if (record.kind === kind) put.push(record)
+    access.applyRecords({ put, delete: [] })
+  }
 }
 
 /** The last time that is known from before, 0 where none is. */

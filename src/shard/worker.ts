@@ -10,7 +10,7 @@ import { ConnectionBudget, ConnectionRate, type Listener } from '../transports/i
 import { Clock } from './clock.ts'
 import { openListeners } from './listening.ts'
 import type { NodeToShard, ShardStart, ShardToNode } from './messages.ts'
-import { restoreBroker } from './restore.ts'
+import { restoreAccess, restoreBroker } from './restore.ts'
 import { Shard } from './shard.ts'
 
 /** Streams that do not end by themselves when the broker stops are cut off after this. */
@@ -57,6 +57,7 @@ async function run(): Promise<void> {
   const identity = randomBytes(identityBytes).toString('hex')
   const running = new Shard({ start, store, clock, counters, log, identity, alarm, fail })
   shard = running
+  await restoreAccess(store, running.access)
   await restoreBroker(store, running.core, clock.nowMs())
   running.input({ kind: 'tick' })
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
@@ -68,6 +69,9 @@ async function run(): Promise<void> {
 function obey(message: NodeToShard, shard: Shard, store: Store): void {
   if (message.kind === 'settings') {
     shard.changeSettings(message.core, message.access)
+    post({ kind: 'changed', change: message.change })
+  } else if (message.kind === 'access') {
+    shard.applyAccess(message.records)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') reloadFiles()

@@ -158,3 +158,42 @@ describe('with an acl.conf', () => {
     assert.match(await start(), /acl\.conf:2:\d+: auth\.acl\.file: /)
   })
 })
+
+describe('SIGHUP', () => {
+  test('[bad-input 24] brings changed rules to those who are connected and subscribed already', async (t) => {
+    const folder = await temporaryFolder(t)
+    const file = join(folder, 'acl.conf')
+    await writeFile(file, '{allow, all, pubsub, ["news/#", "done"]}.')
+    const broker = await startBroker(t, { set: [`auth.acl.file=${JSON.stringify(file)}`, 'log.level=warn'] })
+    const reader = await connected(t, broker, { clientId: 'reader' })
+    const writer = await connected(t, broker, { clientId: 'writer' })
+    const { payloads, end } = heard(reader)
+    await subscribed(reader, 'news/#', 'done')
+    await published(writer, 'news/a', 'retained', true)
+    await published(writer, 'news/b', 'first')
+    await writeFile(
+      file,
+      '{deny, {client, "reader"}, subscribe, ["news/#"]}. {allow, all, pubsub, ["news/#", "done"]}.',
+    )
+    broker.process.child.kill('SIGHUP')
+    await broker.process.until(/the configuration was read again/)
+    await published(writer, 'news/b', 'second')
+    assert.deepEqual(await subscribed(reader, 'news/a'), [notAuthorized])
+    await published(writer, 'done', 'end')
+    await end
+    assert.deepEqual(payloads, ['retained', 'first'])
+  })
+
+  test('[bad-input 27] with a file of rules that has a fault changes nothing', async (t) => {
+    const folder = await temporaryFolder(t)
+    const file = join(folder, 'acl.conf')
+    await writeFile(file, '{allow, all, publish, ["a"]}.')
+    const broker = await startBroker(t, { set: [`auth.acl.file=${JSON.stringify(file)}`, 'log.level=warn'] })
+    const client = await connected(t, broker, { clientId: 'c' })
+    await writeFile(file, '{allow, all}.\n{deny, all')
+    broker.process.child.kill('SIGHUP')
+    await broker.process.until(/the configuration cannot be loaded.*acl\.conf:2/)
+    assert.equal((await published(client, 'a', 'x')) & 0x80, 0)
+    assert.equal(await published(client, 'b', 'x'), notAuthorized)
+  })
+})

@@ -11,7 +11,7 @@ export const takesWords: Readonly<Record<Takes, string>> = {
 
 /** Until a changed file is applied while the broker runs, this must stand beside what each setting says of itself. */
 export const reloadWords =
-  'This version reads its configuration when it starts: until it can do more, every change takes hold at the next start.'
+  'This version takes up changes of auth and flapping_detect when it gets SIGHUP. Until it can do more, every other change takes hold at the next start.'
 
 export const noEngineWords = 'Accepted, but nothing works on it yet.'
 

@@ -1,0 +1,128 @@
+// What is stored of who may come in and what they may do holds on every shard of a real node, at once and after a restart.
+
+import assert from 'node:assert/strict'
+import { type EventEmitter, once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import mqtt, { type ErrorWithReasonCode, type MqttClient } from 'mqtt'
+import { hashPassword } from '../../src/access/index.ts'
+import { loadConfig } from '../../src/config/index.ts'
+import { shardOf, type BanRecord, type CredentialRecord, type RuleRecord } from '../../src/core/index.ts'
+import { type RunningNode, startNode } from '../../src/node/index.ts'
+
+const shards = 2
+/** One on each shard. */
+const clientIds = Array.from({ length: shards }, (_, shard) => {
+  let number = 0
+  while (shardOf(`client-${number}`, shards) !== shard) number++
+  return `client-${number}`
+})
+
+async function start(t: TestContext, dataDir: string): Promise<RunningNode> {
+  const settings = [`node.shards=${shards}`, 'listeners.tcp.bind="127.0.0.1:0"', 'log.to=[file]', 'log.level=error']
+  const loaded = loadConfig({ overrides: settings })
+  assert.ok('config' in loaded, JSON.stringify(loaded))
+  const config = { ...loaded.config, node: { ...loaded.config.node, dataDir } }
+  const started = await startNode({ config, warnings: [], installation: { root: dataDir, isCheckout: true } })
+  assert.ok('node' in started, JSON.stringify(started))
+  t.after(() => started.node.stop())
+  return started.node
+}
+
+async function connect(t: TestContext, node: RunningNode, clientId: string, password?: string): Promise<MqttClient> {
+  const { port } = node.listeners[0]
+  const signIn = password === undefined ? {} : { username: 'somebody', password }
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, {
+    clientId,
+    protocolVersion: 5,
+    reconnectPeriod: 0,
+    ...signIn,
+  })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+async function refusal(t: TestContext, node: RunningNode, clientId: string, password?: string): Promise<number> {
+  try {
+    await connect(t, node, clientId, password)
+  } catch (error) {
+    return (error as ErrorWithReasonCode).code
+  }
+  return assert.fail(`${clientId} was let in`)
+}
+
+async function publishes(client: MqttClient, topic: string): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  client.publish(topic, 'x', { qos: 1 }, (error, packet) => {
+    const { code } = (error ?? {}) as { code?: number }
+    resolve(code ?? (packet as { reasonCode?: number } | undefined)?.reasonCode ?? 0)
+  })
+  return promise
+}
+
+const banned = 0x8a
+const badUserNameOrPassword = 0x86
+const notAuthorized = 0x87
+
+const ban = (who: string): BanRecord => ({
+  kind: 'ban',
+  as: 'clientid',
+  who,
+  reason: 'a test',
+  by: 'user',
+  atMs: 0,
+  untilMs: undefined,
+})
+const denial: RuleRecord = {
+  kind: 'rule',
+  about: 'all',
+  who: '',
+  topic: 'shut/#',
+  action: 'publish',
+  permit: 'deny',
+  createdAtMs: 1,
+}
+const credential: CredentialRecord = {
+  kind: 'credential',
+  by: 'username',
+  id: 'somebody',
+  isSuperuser: false,
+  createdAtMs: 1,
+  ...hashPassword('secret'),
+}
+
+test('a change of what is stored holds on every shard when it resolves, and after a restart', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-access-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const node = await start(t, folder)
+  const clients = await Promise.all(clientIds.map((clientId) => connect(t, node, clientId)))
+  for (const client of clients) assert.equal((await publishes(client, 'shut/a')) & 0x80, 0)
+
+  await node.accessRecords.change({ put: [denial, credential], delete: [] })
+  for (const client of clients) assert.equal(await publishes(client, 'shut/a'), notAuthorized)
+  for (const client of clients) assert.equal((await publishes(client, 'open/a')) & 0x80, 0)
+  for (const clientId of clientIds) {
+    assert.equal(await refusal(t, node, `${clientId}-x`, 'wrong'), badUserNameOrPassword)
+    await connect(t, node, `${clientId}-y`, 'secret')
+  }
+
+  const closed = clients.map((client) => once(client as unknown as EventEmitter, 'close'))
+  await node.accessRecords.change({ put: clientIds.map(ban), delete: [] })
+  await Promise.all(closed)
+  for (const clientId of clientIds) assert.equal(await refusal(t, node, clientId), banned)
+  await node.stop()
+
+  const again = await start(t, folder)
+  for (const clientId of clientIds) assert.equal(await refusal(t, again, clientId), banned)
+  await again.accessRecords.change({
+    put: [],
+    delete: clientIds.map((who) => ({ kind: 'ban', as: 'clientid', who })),
+  })
+  for (const clientId of clientIds) {
+    const client = await connect(t, again, clientId)
+    assert.equal(await publishes(client, 'shut/a'), notAuthorized)
+  }
+})
