@@ -80,13 +80,13 @@ export function otherBroker(text: string): BrokerKind {
   }
 }
 
-/** Throws an Error with the last lines that the broker wrote when it does not come up. */
-export async function startBroker(kind: BrokerKind): Promise<RunningBroker> {
+/** `processors`: where it may run. Throws an Error with the last lines that the broker wrote when it does not come up. */
+export async function startBroker(kind: BrokerKind, processors: number | string = 0): Promise<RunningBroker> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'bench-'))
   const log = join(folder, 'output.log')
   const output = openSync(log, 'w')
-  const [program, ...pinned] = [...pinnedTo(0), 'bash', '-c', `exec ${kind.command(port, folder)}`]
+  const [program, ...pinned] = [...pinnedTo(processors), 'bash', '-c', `exec ${kind.command(port, folder)}`]
   const child = spawn(program, pinned, { stdio: ['ignore', output, output], detached: true })
   const deadlineMs = performance.now() + startLimitMs
   while (!(await accepts(port))) {
@@ -102,8 +102,8 @@ export async function startBroker(kind: BrokerKind): Promise<RunningBroker> {
   return { port, pid: listenerPid(port), folder, stop: () => stopBroker(child, folder) }
 }
 
-/** The command in front of another that keeps it on one processor; nothing where that is not to be had. */
-export function pinnedTo(processor: number): string[] {
+/** The command in front of another that keeps it on one processor, or on some (`0-3`); nothing where that is not to be had. */
+export function pinnedTo(processor: number | string): string[] {
   return spawnSync('taskset', ['-c', String(processor), 'true']).status === 0
     ? ['taskset', '-c', String(processor)]
     : []
