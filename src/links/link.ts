@@ -162,8 +162,8 @@ export class Link implements RelayHome, RelaySocketSide {
     return !this.isCongested
   }
 
-  relaySent(relay: number): void {
-    if (this.#doors.has(relay)) this.#writeNumber(recordKinds.relaySent, relay)
+  relaySent(relay: number, bytes: number): void {
+    if (this.#doors.has(relay)) this.#writeNumbers(recordKinds.relaySent, relay, bytes)
   }
 
   relayClosed(relay: number, error: Error | undefined): void {
@@ -184,11 +184,7 @@ export class Link implements RelayHome, RelaySocketSide {
   }
 
   relayTaken(relay: number, bytes: number): void {
-    this.#beginRecord()
-    const target = this.#writer.begin(recordKinds.relayTaken, idBytes + uint32Bytes)
-    this.#putUint32(target, relay)
-    this.#putUint32(target, bytes)
-    this.#writer.end()
+    this.#writeNumbers(recordKinds.relayTaken, relay, bytes)
   }
 
   relayEnd(relay: number): void {
@@ -238,7 +234,7 @@ export class Link implements RelayHome, RelaySocketSide {
       case recordKinds.relayData:
         return this.#streamOf(reader.uint32()).receive(reader.rest())
       case recordKinds.relaySent:
-        return this.#streamOf(reader.uint32()).noteSent()
+        return this.#streamOf(reader.uint32()).noteSent(reader.uint32())
       // The socket may be gone, and that on its way to the peer.
       case recordKinds.relayWrite:
         return this.#doors.get(reader.uint32())?.write(reader.rest())
@@ -347,6 +343,14 @@ export class Link implements RelayHome, RelaySocketSide {
     this.#beginRecord()
     const target = this.#writer.begin(kind, uint32Bytes)
     this.#putUint32(target, value)
+    this.#writer.end()
+  }
+
+  #writeNumbers(kind: number, relay: number, bytes: number): void {
+    this.#beginRecord()
+    const target = this.#writer.begin(kind, idBytes + uint32Bytes)
+    this.#putUint32(target, relay)
+    this.#putUint32(target, bytes)
     this.#writer.end()
   }
 

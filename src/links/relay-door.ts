@@ -2,17 +2,20 @@
 // relayed-stream.ts for the play.
 
 import type { ByteStream } from '../transports/index.ts'
-import { relayWindowBytes } from './relayed-stream.ts'
+import { relayWindowBytes, unconfirmedBytes } from './relayed-stream.ts'
 
 /** The link's part in a relay, at the end where the socket is. */
 export interface RelaySocketSide {
   /** False: enough waits on the link for now. */
   relayData(relay: number, chunk: Buffer): boolean
-  relaySent(relay: number): void
+  relaySent(relay: number, bytes: number): void
   relayClosed(relay: number, error: Error | undefined): void
   /** Says `letGoOn` when the link has room again. */
   waitForRoom(door: RelayDoor): void
 }
+
+/** So much has left before it is told. */
+const tellSentFromBytes = unconfirmedBytes / 2
 
 export class RelayDoor {
   readonly #side: RelaySocketSide
@@ -21,6 +24,10 @@ export class RelayDoor {
   #untakenBytes: number
   #isPaused: boolean
   #waitsForRoom: boolean
+  /** Writes that the socket has not done. */
+  #underWay: number
+  /** Bytes that it was given and that have not been told. */
+  #untoldBytes: number
   readonly #sent: () => void
 
   /** `untakenBytes`: how much of the client's has gone to the other end already. */
@@ -31,13 +38,19 @@ export class RelayDoor {
     this.#untakenBytes = untakenBytes
     this.#isPaused = false
     this.#waitsForRoom = false
-    this.#sent = () => side.relaySent(relay)
+    this.#underWay = 0
+    this.#untoldBytes = 0
+    this.#sent = () => this.#noteSent()
     stream.onData = (chunk) => this.#pass(chunk)
     stream.onClose = (error) => side.relayClosed(relay, error)
   }
 
   write(bytes: Buffer): void {
-    this.#stream.write(bytes, this.#sent)
+    // A socket that takes nothing keeps one post alive and not one for each write.
+    const own = this.#underWay === 0 ? bytes : Buffer.from(bytes)
+    this.#underWay++
+    this.#untoldBytes += bytes.length
+    this.#stream.write(own, this.#sent)
   }
 
   noteTaken(bytes: number): void {
@@ -56,6 +69,13 @@ export class RelayDoor {
 
   destroy(): void {
     this.#stream.destroy()
+  }
+
+  #noteSent(): void {
+    this.#underWay--
+    if (this.#underWay > 0 || this.#untoldBytes < tellSentFromBytes) return
+    this.#side.relaySent(this.#relay, this.#untoldBytes)
+    this.#untoldBytes = 0
   }
 
   #pass(chunk: Buffer): void {

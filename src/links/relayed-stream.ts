@@ -4,8 +4,8 @@
 //   shard with the socket (RelayDoor)            shard with the session (RelayedStream)
 //        |----- open, data, data ... --------------->|   at most `relayWindowBytes` that were not taken
 //        |<---- taken n ------------------------------|
-//        |<---- write --------------------------------|   one at a time, as every stream has it
-//        |----- sent -------------------------------->|
+//        |<---- write --------------------------------|   done at once, up to `unconfirmedBytes` of them
+//        |----- sent n ------------------------------>|   not for each: told when it is much
 //        |<---- end or destroy -----------------------|
 //        |----- closed: the last word -------------->|
 
@@ -15,6 +15,11 @@ import type { ByteStream, StreamCredentials } from '../transports/index.ts'
 export const relayWindowBytes = 131_072
 /** So much is taken before it is told. */
 const tellTakenFromBytes = relayWindowBytes / 2
+/**
+ * Bytes for one client that the other shard need not have confirmed: a write beyond them is done when it has. So what a
+ * client that does not read may cost there is known, and a small message costs no way back.
+ */
+export const unconfirmedBytes = 32_768
 
 /** The link's part in a relay, at the end where the session is. */
 export interface RelayHome {
@@ -43,8 +48,9 @@ export class RelayedStream implements ByteStream {
   onClose: (error?: Error) => void
   readonly #home: RelayHome
   readonly #relay: number
-  /** Of writes that the other end has not confirmed, in order. */
-  readonly #done: (() => void)[]
+  /** Of writes that wait for the other end to confirm what it was given. */
+  #done: (() => void)[]
+  #unsentBytes: number
   #isPaused: boolean
   /** What came while the reader stood still, copied: a post is not kept for a part of it. */
   #held: Buffer[]
@@ -62,6 +68,7 @@ export class RelayedStream implements ByteStream {
     this.#home = home
     this.#relay = relay
     this.#done = []
+    this.#unsentBytes = 0
     this.#isPaused = false
     this.#held = []
     this.#handingIsPlanned = false
@@ -72,8 +79,10 @@ export class RelayedStream implements ByteStream {
   write(buffer: Buffer, done: () => void): void {
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
     if (this.#state !== 'open') return process.nextTick(done)
-    this.#done.push(done)
     this.#home.relayWrite(this.#relay, buffer)
+    this.#unsentBytes += buffer.length
+    if (this.#unsentBytes <= unconfirmedBytes) process.nextTick(done)
+    else this.#done.push(done)
   }
 
   pause(): void {
@@ -103,9 +112,10 @@ export class RelayedStream implements ByteStream {
     else this.#hand(chunk)
   }
 
-  /** The first write that was not confirmed is done. */
-  noteSent(): void {
-    this.#done.shift()?.()
+  /** So many bytes of what was written have left. */
+  noteSent(bytes: number): void {
+    this.#unsentBytes -= bytes
+    if (this.#unsentBytes <= unconfirmedBytes) this.#endWrites()
   }
 
   /** The other end is gone: the socket has closed, or the shard has died that had it. */
@@ -113,10 +123,17 @@ export class RelayedStream implements ByteStream {
     if (this.#state === 'closed' || this.#state === 'gone') return
     const isOpen = this.#state === 'open'
     if (isOpen) this.#state = 'gone'
-    for (const done of this.#done.splice(0)) done()
+    this.#endWrites()
     // What the client said before it left is still to be heard, as it would be from a socket.
     if (isOpen && error === undefined && this.#held.length > 0) return
     this.#close(error)
+  }
+
+  #endWrites(): void {
+    if (this.#done.length === 0) return
+    const ended = this.#done
+    this.#done = []
+    for (const done of ended) done()
   }
 
   #hand(chunk: Buffer): void {

@@ -89,16 +89,29 @@ test('bytes pass in both directions, however they are divided and whenever turns
   )
 })
 
-test('a write is done when the socket has taken it, and not before', async () => {
+test('small writes are done at once, and a client that reads nothing is owed no more than a bound', async () => {
   const relay = new Relay()
   relay.socket.isStalled = true
-  let isDone = false
-  relay.home.write(Buffer.from('hello'), () => (isDone = true))
-  await relay.settle()
-  assert.equal(isDone, false)
+  let done = 0
+  let written = 0
+  for (; done === written && written < 1_000; written++) {
+    relay.home.write(Buffer.alloc(1_000), () => done++)
+    await relay.settle()
+  }
+  assert.equal(written * 1_000, 33_000)
   relay.socket.take()
   await relay.settle()
-  assert.equal(isDone, true)
+  assert.equal(done, written)
+})
+
+test('what a socket takes is confirmed, so that writing goes on', async () => {
+  const relay = new Relay()
+  let done = 0
+  for (let write = 1; write <= 200; write++) {
+    relay.home.write(Buffer.alloc(3_000), () => done++)
+    await relay.settle()
+    assert.equal(done, write)
+  }
 })
 
 test('a reader that stands still stops its own client and nobody else', async () => {
@@ -153,8 +166,9 @@ test('a socket that fails says why, and its writes are done', async () => {
   const relay = new Relay()
   relay.socket.isStalled = true
   let done = 0
-  relay.home.write(Buffer.from('hello'), () => done++)
+  relay.home.write(Buffer.alloc(100_000), () => done++)
   await relay.settle()
+  assert.equal(done, 0)
   relay.socket.break(new Error('ECONNRESET'))
   await relay.settle()
   assert.equal(done, 1)

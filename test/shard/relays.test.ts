@@ -169,7 +169,7 @@ test('a relayed client that does not read costs its own shard what an own one co
     await row.turns(8)
   }
   assert.equal(quick.payloads.length, 2_500)
-  assert.equal(slow.stream.mostAtOnce, 1)
+  assert.ok(slow.stream.waitingBytes < 2 << 20)
   assert.ok(row.stages[1].counter('unsentBytes') < 3 << 20)
   assert.ok(row.stages[1].counter('messagesDropped') > 0)
 })
