@@ -1,0 +1,141 @@
+// The whole program with three shards and a real client: the kernel deals connections to any of them, and nobody notices.
+
+import assert from 'node:assert/strict'
+import { type EventEmitter, once } from 'node:events'
+import { test, type TestContext } from 'node:test'
+import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
+import { type Broker, startBroker, temporaryFolder } from './godwit-process.ts'
+
+const threeShards = { set: ['node.shards=3'] }
+/** So often that not all of them come in by the same shard. */
+const manyTimes = 12
+
+async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+    reconnectPeriod: 0,
+    protocolVersion: 5,
+    ...options,
+  })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+/** The client's own type of its events is too narrow for `once`. */
+const happening = (client: MqttClient, event: string): Promise<unknown[]> =>
+  once(client as unknown as EventEmitter, event)
+
+test('two hundred clients reach each other, wherever they came in and wherever their sessions are', async (t) => {
+  const broker = await startBroker(t, threeShards)
+  const clients = await Promise.all(
+    Array.from({ length: 200 }, (_, number) =>
+      connected(t, broker, { clientId: `device-${number}`, protocolVersion: number % 2 === 0 ? 5 : 4 }),
+    ),
+  )
+  const heard = clients.map(() => [] as string[])
+  const all = new Promise<void>((resolve) => {
+    let left = clients.length * 3
+    for (const [number, client] of clients.entries()) {
+      client.on('message', (topic, payload) => {
+        heard[number]?.push(`${topic} ${String(payload)}`)
+        if (--left === 0) resolve()
+      })
+    }
+  })
+  await Promise.all(clients.map((client, number) => client.subscribeAsync(`to/${number}/+`, { qos: 2 })))
+  await Promise.all(
+    [0, 1, 2].flatMap((qos) =>
+      clients.map((client, number) => {
+        const to = (number * 7 + 13) % clients.length
+        return client.publishAsync(`to/${to}/${qos}`, 'hello', { qos: qos as 0 | 1 | 2 })
+      }),
+    ),
+  )
+  await all
+  for (const [number, messages] of heard.entries()) {
+    assert.deepEqual(
+      messages.toSorted(),
+      [0, 1, 2].map((qos) => `to/${number}/${qos} hello`),
+    )
+  }
+})
+
+test('the messages of one publisher arrive in their order on every shard, each once', async (t) => {
+  const broker = await startBroker(t, threeShards)
+  const subscribers = await Promise.all(
+    Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `subscriber-${number}` })),
+  )
+  const expected = Array.from({ length: 500 }, (_, number) => String(number))
+  const lists = subscribers.map((subscriber) => {
+    const list: string[] = []
+    const whole = new Promise<string[]>((resolve) => {
+      subscriber.on('message', (_, payload) => {
+        if (list.push(String(payload)) === expected.length) resolve(list)
+      })
+    })
+    return whole
+  })
+  await Promise.all(subscribers.map((subscriber) => subscriber.subscribeAsync('count/#', { qos: 1 })))
+  const publisher = await connected(t, broker, { clientId: 'publisher' })
+  await Promise.all(expected.map((number) => publisher.publishAsync('count/up', number, { qos: 1 })))
+  for (const list of await Promise.all(lists)) assert.deepEqual(list, expected)
+})
+
+test('[MQTT5-3.1.4-3] who connects again with the same id takes over, by whichever shard they come in', async (t) => {
+  const broker = await startBroker(t, threeShards)
+  let present = await connected(t, broker, { clientId: 'the-only-one' })
+  for (let time = 0; time < manyTimes; time++) {
+    const [[told], next] = await Promise.all([
+      happening(present, 'disconnect') as Promise<[IDisconnectPacket]>,
+      connected(t, broker, { clientId: 'the-only-one' }),
+    ])
+    assert.equal(told.reasonCode, 0x8e)
+    present = next
+  }
+})
+
+test('a stored session is found by whichever shard its client comes back, with what came meanwhile', async (t) => {
+  const broker = await startBroker(t, threeShards)
+  const options = { clientId: 'sleeper', clean: false, properties: { sessionExpiryInterval: 1_000 } }
+  const publisher = await connected(t, broker, { clientId: 'publisher' })
+  const sleeper = await connected(t, broker, options)
+  await sleeper.subscribeAsync('post/#', { qos: 2 })
+  await sleeper.endAsync()
+  for (let time = 0; time < manyTimes; time++) {
+    await publisher.publishAsync('post/letter', `letter ${time}`, { qos: time % 2 === 0 ? 1 : 2 })
+    const awake = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
+      reconnectPeriod: 0,
+      protocolVersion: 5,
+      ...options,
+    })
+    t.after(() => awake.end(true))
+    const letter = happening(awake, 'message')
+    const [connack] = (await happening(awake, 'connect')) as [IConnackPacket]
+    assert.equal(connack.sessionPresent, true)
+    assert.equal(String((await letter)[1]), `letter ${time}`)
+    await awake.endAsync()
+  }
+})
+
+test('a broker that stops tells every client, and knows its stored sessions when it starts again', async (t) => {
+  const dataDirectory = await temporaryFolder(t)
+  const broker = await startBroker(t, { ...threeShards, dataDirectory })
+  const options = { clean: false, properties: { sessionExpiryInterval: 1_000 } }
+  const clientIds = Array.from({ length: 12 }, (_, number) => `stored-${number}`)
+  const clients = await Promise.all(clientIds.map((clientId) => connected(t, broker, { ...options, clientId })))
+  const told = Promise.all(clients.map((client) => happening(client, 'disconnect')))
+  assert.equal(await broker.process.stop(), 0)
+  for (const [packet] of (await told) as [IDisconnectPacket][]) assert.equal(packet.reasonCode, 0x8b)
+  const again = await startBroker(t, { ...threeShards, dataDirectory })
+  for (const clientId of clientIds) {
+    const client = mqtt.connect(`mqtt://127.0.0.1:${again.port}`, {
+      reconnectPeriod: 0,
+      protocolVersion: 5,
+      ...options,
+      clientId,
+    })
+    t.after(() => client.end(true))
+    const [connack] = (await happening(client, 'connect')) as [IConnackPacket]
+    assert.equal(connack.sessionPresent, true, clientId)
+  }
+})
