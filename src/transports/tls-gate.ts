@@ -46,6 +46,8 @@ const maxHandshakesUnderWay = 512
 /** So long a handshake may take while others wait for its place. */
 const patienceUnderPressureMs = 3_000
 const sweepMs = 1_000
+/** Node's own begins anew with each byte; ours is counted from the arrival. This one only must not come before. */
+const timeoutOfNodeMs = 3_600_000
 const filesLookedAtMs = 5_000
 
 const ignore = (): void => {}
@@ -130,8 +132,7 @@ export class TlsGate {
       requestCert: settings.verifyPeer,
       // With a key nobody needs a certificate, so who is believed is decided below.
       rejectUnauthorized: false,
-      // Ours is counted from the arrival and does not begin anew with each byte: this one only must not come before.
-      handshakeTimeout: settings.handshakeTimeoutMs * 2,
+      handshakeTimeout: timeoutOfNodeMs,
       ...(settings.byServerName.length === 0
         ? {}
         : { SNICallback: (name, done) => done(null, contextFor(this.#material.byServerName, name)) }),

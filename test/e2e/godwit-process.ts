@@ -87,6 +87,14 @@ export async function startBroker(t: TestContext, options: BrokerOptions = {}): 
   return { port: Number(port), dataDirectory, process: godwit }
 }
 
+/** The port of another listener than the plain one, as the broker tells it. */
+export function portOf(broker: Broker, kind: string, name = 'default'): number {
+  const [, port] =
+    new RegExp(`listening +\\S+://127\\.0\\.0\\.1:(\\d+)\\S* \\(${kind}, ${name}\\)`).exec(broker.process.output) ?? []
+  if (port === undefined) throw new Error(`no listener ${kind} ${name}:\n${broker.process.output}`)
+  return Number(port)
+}
+
 export async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-e2e-'))
   t.after(() => rm(folder, { recursive: true, force: true }))

@@ -1,92 +1,18 @@
 // The whole program with a real client: what people come for.
 
 import assert from 'node:assert/strict'
-import { type EventEmitter, once } from 'node:events'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import mqtt, {
-  type IClientOptions,
-  type IConnackPacket,
-  type IDisconnectPacket,
-  type IPublishPacket,
-  type MqttClient,
-} from 'mqtt'
+import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
 import { type Broker, startBroker } from './godwit-process.ts'
-
-const protocols = [
-  { name: '3.1', options: { protocolId: 'MQIsdp', protocolVersion: 3 } },
-  { name: '3.1.1', options: { protocolId: 'MQTT', protocolVersion: 4 } },
-  { name: '5.0', options: { protocolId: 'MQTT', protocolVersion: 5 } },
-] as const
-const levels = [0, 1, 2] as const
+import { happening } from './promises.ts'
 
 async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, ...options })
   client.on('error', () => {})
   t.after(() => client.end(true))
   return client
-}
-
-/** The client's own type of its events is too narrow for `once`. */
-const happening = (client: MqttClient, event: string): Promise<unknown[]> =>
-  once(client as unknown as EventEmitter, event)
-
-async function nextMessage(client: MqttClient): Promise<{ topic: string; payload: string; packet: IPublishPacket }> {
-  const [topic, payload, packet] = await happening(client, 'message')
-  return { topic: String(topic), payload: String(payload), packet: packet as IPublishPacket }
-}
-
-for (const protocol of protocols) {
-  test(`MQTT ${protocol.name}: messages arrive at every quality of service, in order`, async (t) => {
-    const broker = await startBroker(t)
-    for (const qos of levels) {
-      const subscriber = await connected(t, broker, { ...protocol.options, clientId: `subscriber-${qos}` })
-      const publisher = await connected(t, broker, { ...protocol.options, clientId: `publisher-${qos}` })
-      await subscriber.subscribeAsync(`house/+/level-${qos}`, { qos })
-      const seen: string[] = []
-      const all = new Promise<void>((resolve) => {
-        subscriber.on('message', (topic, payload, packet) => {
-          assert.equal(packet.qos, qos)
-          seen.push(`${topic} ${String(payload)}`)
-          if (seen.length === 20) resolve()
-        })
-      })
-      const topic = `house/kitchen/level-${qos}`
-      await Promise.all(Array.from({ length: 20 }, (_, number) => publisher.publishAsync(topic, `${number}`, { qos })))
-      await all
-      assert.deepEqual(
-        seen,
-        Array.from({ length: 20 }, (_, number) => `${topic} ${number}`),
-      )
-    }
-  })
-
-  test(`MQTT ${protocol.name}: a retained message meets who comes later`, async (t) => {
-    const broker = await startBroker(t)
-    const publisher = await connected(t, broker, { ...protocol.options, clientId: 'publisher' })
-    await publisher.publishAsync('state/door', 'open', { qos: 1, retain: true })
-    const subscriber = await connected(t, broker, { ...protocol.options, clientId: 'subscriber' })
-    const arrived = nextMessage(subscriber)
-    await subscriber.subscribeAsync('state/#', { qos: 1 })
-    const { topic, payload, packet } = await arrived
-    assert.deepEqual({ topic, payload, retain: packet.retain }, { topic: 'state/door', payload: 'open', retain: true })
-  })
-
-  test(`MQTT ${protocol.name}: the will of a client that breaks off is published`, async (t) => {
-    const broker = await startBroker(t)
-    const mourner = await connected(t, broker, { ...protocol.options, clientId: 'mourner' })
-    await mourner.subscribeAsync('wills/#', { qos: 1 })
-    const arrived = nextMessage(mourner)
-    const sensor = await connected(t, broker, {
-      ...protocol.options,
-      clientId: 'sensor',
-      will: { topic: 'wills/sensor', payload: Buffer.from('gone'), qos: 1, retain: false },
-    })
-    sensor.stream.destroy()
-    const { topic, payload } = await arrived
-    assert.deepEqual({ topic, payload }, { topic: 'wills/sensor', payload: 'gone' })
-  })
 }
 
 const durable = {

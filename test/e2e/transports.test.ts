@@ -1,0 +1,78 @@
+// The same promises over each transport. A transport is one entry of the table.
+
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import mqtt, { type IClientOptions } from 'mqtt'
+import { Authority } from '../transports/certificates.ts'
+import { type Broker, portOf, startBroker, temporaryFolder } from './godwit-process.ts'
+import { promises, protocols } from './promises.ts'
+
+interface Transport {
+  readonly name: string
+  /** `--set` each; certificates lie in the folder. */
+  settings(folder: string): readonly string[]
+  url(broker: Broker): string
+  options(folder: string): IClientOptions
+}
+
+const authority = new Authority('The test authority')
+const server = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
+const client = authority.issue('device-7')
+const trusting = { ca: authority.certificate }
+
+const transports: readonly Transport[] = [
+  {
+    name: 'TCP',
+    settings: () => [],
+    url: (broker) => `mqtt://127.0.0.1:${broker.port}`,
+    options: () => ({}),
+  },
+  {
+    name: 'TLS 1.3',
+    settings: (folder) => ['bind="127.0.0.1:0"', ...certificateIn(folder)].map((line) => `listeners.ssl.${line}`),
+    url: (broker) => `mqtts://127.0.0.1:${portOf(broker, 'ssl')}`,
+    options: () => ({ ...trusting, minVersion: 'TLSv1.3' }),
+  },
+  {
+    name: 'TLS 1.2 with a client certificate',
+    settings: (folder) =>
+      [
+        'bind="127.0.0.1:0"',
+        'verify_peer=true',
+        'fail_if_no_peer_cert=true',
+        'tls_versions=["tlsv1.2"]',
+        `cacertfile="${join(folder, 'ca.pem')}"`,
+        ...certificateIn(folder),
+      ].map((line) => `listeners.ssl.${line}`),
+    url: (broker) => `mqtts://127.0.0.1:${portOf(broker, 'ssl')}`,
+    options: () => ({ ...trusting, cert: client.certificate, key: client.key }),
+  },
+]
+
+function certificateIn(folder: string): readonly string[] {
+  return [`certfile="${join(folder, 'cert.pem')}"`, `keyfile="${join(folder, 'key.pem')}"`]
+}
+
+for (const transport of transports) {
+  test(`over ${transport.name}`, async (t) => {
+    const folder = await temporaryFolder(t)
+    await writeFile(join(folder, 'ca.pem'), authority.certificate)
+    await writeFile(join(folder, 'cert.pem'), server.certificate)
+    await writeFile(join(folder, 'key.pem'), server.key)
+    const broker = await startBroker(t, { set: transport.settings(folder) })
+    for (const protocol of protocols) {
+      for (const { name, isKept } of promises) {
+        await t.test(`MQTT ${protocol.name}: ${name}`, (t) =>
+          isKept(protocol, async (options) => {
+            const ways = { reconnectPeriod: 0, ...transport.options(folder), ...options }
+            const made = await mqtt.connectAsync(transport.url(broker), ways)
+            made.on('error', () => {})
+            t.after(() => made.end(true))
+            return made
+          }),
+        )
+      }
+    }
+  })
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import type { ConnectionOptions } from 'node:tls'
+import { authority, TlsStage, type TlsStageOptions } from './tls-stage.ts'
+
+const hex = '00112233445566778899aabbccddeeff'
+const psk = `plant-7:${hex}\n`
+
+/** What a client with a key, and nothing else, brings. */
+function withKey(version: 'TLSv1.2' | 'TLSv1.3', identity = 'plant-7', key = hex): ConnectionOptions {
+  return {
+    minVersion: version,
+    maxVersion: version,
+    ca: [],
+    ciphers: 'TLS_AES_128_GCM_SHA256:PSK+HIGH:ECDHE-PSK-CHACHA20-POLY1305',
+    pskCallback: () => ({ psk: Buffer.from(key, 'hex'), identity }),
+    checkServerIdentity: () => undefined,
+  }
+}
+
+const keyOnly: TlsStageOptions = { identity: undefined, psk }
+
+for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+  describe(`a pre-shared key over ${version}`, () => {
+    test('opens a listener that has no certificate, and says who the client is', async (t) => {
+      const stage = await new TlsStage(t, keyOnly).listen()
+      const { client, stream } = await stage.pairUp(withKey(version))
+      assert.deepEqual(stream.credentials, { certificate: undefined, pskIdentity: 'plant-7' })
+      stream.write(Buffer.from('hello'), () => {})
+      const [chunk] = await once(client, 'data')
+      assert.equal(String(chunk), 'hello')
+    })
+
+    test('opens a listener beside certificates, and counts as one where one must be shown', async (t) => {
+      const settings = { psk, verifyPeer: true, failIfNoPeerCertificate: true }
+      const stage = await new TlsStage(t, settings).listen()
+      const { stream } = await stage.pairUp(withKey(version))
+      assert.equal(stream.credentials?.pskIdentity, 'plant-7')
+      assert.match(await stage.refusalOf({ maxVersion: version }), /no certificate/)
+      const { certificate: cert, key } = authority.issue('device-7')
+      const other = await stage.pairUp({ cert, key, maxVersion: version })
+      assert.equal(other.stream.credentials?.certificate?.commonName, 'device-7')
+      assert.equal(other.stream.credentials?.pskIdentity, undefined)
+    })
+
+    test('that is wrong, or of nobody, is refused', async (t) => {
+      const stage = await new TlsStage(t, keyOnly).listen()
+      assert.notEqual(await stage.refusalOf(withKey(version, 'plant-7', hex.replace('00', '01'))), '')
+      assert.notEqual(await stage.refusalOf(withKey(version, 'plant-8')), '')
+      assert.notEqual(await stage.refusalOf({ maxVersion: version }), '')
+    })
+
+    test('that is taken out of the file is refused from then on', async (t) => {
+      const stage = await new TlsStage(t, keyOnly).listen()
+      await stage.pairUp(withKey(version))
+      stage.write('psk.txt', `plant-8:${hex}\n`)
+      await stage.gate.reload()
+      assert.notEqual(await stage.refusalOf(withKey(version)), '')
+      await stage.pairUp(withKey(version, 'plant-8'))
+    })
+  })
+}
+
+test('a session that began with a key is not resumed without it', async (t) => {
+  const stage = await new TlsStage(t, keyOnly).listen()
+  const sessions: Buffer[] = []
+  const client = stage.client(withKey('TLSv1.3'))
+  client.on('session', (session) => sessions.push(session))
+  const stream = await stage.streams.next()
+  stream.write(Buffer.from('hello'), () => {})
+  await once(client, 'data')
+  const [session] = sessions
+  const { pskCallback: _, ...withoutKey } = withKey('TLSv1.3')
+  assert.notEqual(await stage.refusalOf({ ...withoutKey, session }), '')
+})

@@ -1,0 +1,137 @@
+// A TLS listener on a port of its own, with certificates in a folder that goes with the test, and clients for it.
+
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { type ByteStream, type Listener, listenTls, TlsGate, type TlsSettings } from '../../src/transports/index.ts'
+import { Authority, type Named } from './certificates.ts'
+import { Happenings } from './happenings.ts'
+
+export const authority = new Authority('The test authority')
+export const serverName = 'broker.example.org'
+export const server = authority.issue(serverName, { hostNames: [serverName, '127.0.0.1'] })
+
+export interface TlsStageOptions extends Partial<TlsSettings> {
+  /** Undefined: only clients with a pre-shared key. */
+  readonly identity?: Named | undefined
+  /** Contents, not names. */
+  readonly crl?: string
+  readonly psk?: string
+  readonly name?: string
+  readonly ticketSecret?: Uint8Array
+}
+
+export class TlsStage {
+  readonly streams = new Happenings<ByteStream>()
+  readonly refusals = new Happenings<string>()
+  readonly problems = new Happenings<string>()
+  readonly folder: string
+  readonly gate: TlsGate
+  #listener: Listener | undefined
+  readonly #opened: { destroy(): void }[] = []
+
+  constructor(t: TestContext, options: TlsStageOptions = {}) {
+    this.folder = mkdtempSync(join(tmpdir(), 'godwit-tls-'))
+    const { identity = server, crl, psk, name = 'default', ticketSecret = new Uint8Array(32), ...settings } = options
+    this.write('ca.pem', authority.certificate)
+    this.writeIdentity(identity)
+    const opening = TlsGate.open({
+      settings: {
+        certificate: 'identity' in options && options.identity === undefined ? undefined : this.pair(),
+        byServerName: [],
+        caFile: this.path('ca.pem'),
+        crlFile: crl === undefined ? undefined : this.write('crl.pem', crl),
+        verifyPeer: false,
+        failIfNoPeerCertificate: false,
+        minVersion: 'TLSv1.2',
+        maxVersion: 'TLSv1.3',
+        ciphers: undefined,
+        pskFile: psk === undefined ? undefined : this.write('psk.txt', psk),
+        handshakeTimeoutMs: 60_000,
+        ...settings,
+      },
+      name,
+      ticketSecret,
+      onProblem: (problem) => this.problems.add(problem?.message ?? 'in order again'),
+      onRefused: (_, why) => this.refusals.add(why),
+    })
+    if ('problem' in opening) throw new Error(opening.problem.message)
+    this.gate = opening.gate
+    t.after(async () => {
+      for (const each of this.#opened) each.destroy()
+      await this.#listener?.close()
+      rmSync(this.folder, { recursive: true })
+    })
+  }
+
+  async listen(): Promise<this> {
+    this.#listener = await listenTls({
+      gate: this.gate,
+      host: '127.0.0.1',
+      port: 0,
+      onStream: (stream) => {
+        this.#opened.push(stream)
+        this.streams.add(stream)
+      },
+    })
+    return this
+  }
+
+  path(file: string): string {
+    return join(this.folder, file)
+  }
+
+  pair(): { certFile: string; keyFile: string; keyPassword: undefined } {
+    return { certFile: this.path('cert.pem'), keyFile: this.path('key.pem'), keyPassword: undefined }
+  }
+
+  write(file: string, content: string): string {
+    writeFileSync(this.path(file), content)
+    return this.path(file)
+  }
+
+  writeIdentity({ certificate, key }: Named): void {
+    this.write('cert.pem', certificate)
+    this.write('key.pem', key)
+  }
+
+  /** A client that has not said anything. */
+  async knock(): Promise<Socket> {
+    const socket = connectTcp(this.port, '127.0.0.1')
+    socket.on('error', () => {})
+    this.#opened.push(socket)
+    await once(socket, 'connect')
+    return socket
+  }
+
+  /** A client under way. */
+  client(options: ConnectionOptions = {}): TLSSocket {
+    const ways = { port: this.port, host: '127.0.0.1', servername: serverName, ca: authority.certificate }
+    const socket = connect({ ...ways, ...options })
+    socket.on('error', () => {})
+    this.#opened.push(socket)
+    return socket
+  }
+
+  /** A client that is through, and the broker's end of it. */
+  async pairUp(options: ConnectionOptions = {}): Promise<{ client: TLSSocket; stream: ByteStream }> {
+    const client = this.client(options)
+    return { client, stream: await this.streams.next() }
+  }
+
+  /** What the gate says of a client that it turns away. */
+  async refusalOf(options: ConnectionOptions = {}): Promise<string> {
+    const client = this.client(options)
+    client.resume()
+    const [why] = await Promise.all([this.refusals.next(), new Promise((resolve) => client.on('close', resolve))])
+    return why
+  }
+
+  get port(): number {
+    return this.#listener?.port ?? 0
+  }
+}

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { createHash, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import type { ByteStream } from '../../src/transports/index.ts'
+import { Authority, type Named } from './certificates.ts'
+import { authority, serverName, TlsStage, type TlsStageOptions } from './tls-stage.ts'
+
+const withCertificate = ({ certificate, key }: { certificate: string; key: string }): ConnectionOptions => ({
+  cert: certificate,
+  key,
+})
+const device = authority.issue('device-7', {
+  subject: [
+    ['C', 'DE'],
+    ['O', 'Plant, "North" + South'],
+    ['CN', 'device-7'],
+  ],
+})
+const verifying = { verifyPeer: true, failIfNoPeerCertificate: true }
+
+async function echoes(client: TLSSocket, stream: ByteStream): Promise<void> {
+  stream.onData = (chunk) => stream.write(chunk, () => {})
+  client.write('there and back')
+  const [answer] = await once(client, 'data')
+  assert.equal(String(answer), 'there and back')
+}
+
+const namesOf = (client: TLSSocket): unknown => client.getPeerCertificate().subject.CN
+
+describe('a TLS listener', () => {
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    test(`speaks ${version}, and bytes go both ways`, async (t) => {
+      const stage = await new TlsStage(t).listen()
+      const { client, stream } = await stage.pairUp({ minVersion: version, maxVersion: version })
+      await echoes(client, stream)
+      assert.equal(client.getProtocol(), version)
+      assert.deepEqual(stream.credentials, { certificate: undefined, pskIdentity: undefined })
+    })
+  }
+
+  test('refuses a version that is not among its own', async (t) => {
+    const stage = await new TlsStage(t, { minVersion: 'TLSv1.3' }).listen()
+    assert.match(await stage.refusalOf({ maxVersion: 'TLSv1.2' }), /unsupported protocol/)
+  })
+
+  test('ends a stream after its last bytes, even while the peer goes on sending', async (t) => {
+    const stage = await new TlsStage(t).listen()
+    const { client, stream } = await stage.pairUp()
+    const closed = new Promise<Error | undefined>((resolve) => {
+      stream.onClose = resolve
+    })
+    const chunks: Buffer[] = []
+    client.on('data', (chunk) => chunks.push(chunk))
+    stream.write(Buffer.alloc(300_000, 'x'), () => {})
+    stream.end()
+    client.write('talks on')
+    await once(client, 'end')
+    assert.equal(Buffer.concat(chunks).length, 300_000)
+    assert.equal(await closed, undefined)
+  })
+
+  test('tells of a stream whose peer vanishes', async (t) => {
+    const stage = await new TlsStage(t).listen()
+    const { client, stream } = await stage.pairUp()
+    const closed = new Promise<Error | undefined>((resolve) => {
+      stream.onClose = resolve
+    })
+    client.destroy()
+    await closed
+  })
+
+  test('turns away who does not speak TLS', async (t) => {
+    const stage = await new TlsStage(t).listen()
+    const plain = await stage.knock()
+    plain.write('\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00')
+    plain.resume()
+    const [why] = await Promise.all([stage.refusals.next(), once(plain, 'close')])
+    assert.match(why, /wrong version number/)
+  })
+
+  test('[bad-input 20] turns away a handshake that drips in, however often a byte comes', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const stage = await new TlsStage(t, { handshakeTimeoutMs: 1 }).listen()
+    const slow = await stage.knock()
+    slow.resume()
+    slow.write('\x16')
+    // The gate has it once another client, who came later, is through or refused.
+    const other = await stage.knock()
+    other.write('not TLS at all')
+    await stage.refusals.next()
+    const gone = once(slow, 'close')
+    t.mock.timers.tick(1_000)
+    assert.match(await stage.refusals.next(), /too long/)
+    await gone
+  })
+
+  test('does not renegotiate', async (t) => {
+    const stage = await new TlsStage(t).listen()
+    const { client, stream } = await stage.pairUp({ maxVersion: 'TLSv1.2' })
+    await echoes(client, stream)
+    const answered = new Promise<string>((resolve) => client.renegotiate({}, () => resolve('renegotiated')))
+    const failed = new Promise<string>((resolve) => client.on('error', ({ message }) => resolve(message)))
+    client.write('goes on')
+    assert.match(await Promise.race([answered, failed]), /no renegotiation/)
+  })
+})
+
+describe('a client certificate', () => {
+  test('says who the client is', async (t) => {
+    const stage = await new TlsStage(t, verifying).listen()
+    const { stream } = await stage.pairUp(withCertificate(device))
+    const { raw } = new X509Certificate(device.certificate)
+    const certificate = stream.credentials?.certificate
+    assert.equal(certificate?.commonName, 'device-7')
+    assert.equal(certificate.subject, String.raw`CN=device-7,O=Plant\, \"North\" \+ South,C=DE`)
+    assert.equal(certificate.fingerprint, createHash('sha256').update(raw).digest('hex'))
+    assert.deepEqual(Buffer.from(certificate.der), raw)
+  })
+
+  test('that is missing is refused where one must be shown, and missed nowhere else', async (t) => {
+    const strict = await new TlsStage(t, verifying).listen()
+    assert.match(await strict.refusalOf(), /no certificate/)
+    const lenient = await new TlsStage(t, { verifyPeer: true }).listen()
+    const { stream } = await lenient.pairUp()
+    assert.equal(stream.credentials?.certificate, undefined)
+  })
+
+  const strangers = new Authority('Another authority')
+  const past = new Date(Date.now() - 1_000)
+  const future = new Date(Date.now() + 86_400_000)
+  const forged = new Authority('The test authority')
+  const unbelieved: readonly (readonly [string, { certificate: string; key: string }, RegExp])[] = [
+    ['of an authority that nobody knows', strangers.issue('device-7'), /UNABLE_TO_VERIFY_LEAF|UNABLE_TO_GET_ISSUER/],
+    ['of an authority that has taken the name of ours', forged.issue('device-7'), /SIGNATURE|UNABLE/],
+    ['that has expired', authority.issue('device-7', { until: past }), /CERT_HAS_EXPIRED/],
+    ['that is not valid yet', authority.issue('device-7', { from: future }), /CERT_NOT_YET_VALID/],
+  ]
+  for (const settings of [verifying, { verifyPeer: true }]) {
+    for (const [name, certificate, why] of unbelieved) {
+      test(`${name} is refused, failIfNoPeerCertificate ${'failIfNoPeerCertificate' in settings}`, async (t) => {
+        const stage = await new TlsStage(t, settings).listen()
+        assert.match(await stage.refusalOf(withCertificate(certificate)), why)
+      })
+    }
+  }
+
+  test('that was revoked is refused, and others of the same authority are not', async (t) => {
+    const stage = await new TlsStage(t, { ...verifying, crl: authority.revoke(device.certificate) }).listen()
+    assert.match(await stage.refusalOf(withCertificate(device)), /CERT_REVOKED/)
+    await stage.pairUp(withCertificate(authority.issue('device-8')))
+  })
+
+  test('that is revoked later is refused from then on, also from clients that resume a session', async (t) => {
+    const stage = await new TlsStage(t, { ...verifying, crl: authority.revoke() }).listen()
+    const session = await sessionOf(stage, withCertificate(device))
+    const again = await stage.pairUp({ ...withCertificate(device), session })
+    assert.ok(again.client.isSessionReused(), 'a session is resumed while nothing has changed')
+    stage.write('crl.pem', authority.revoke(device.certificate))
+    await stage.gate.reload()
+    assert.match(await stage.refusalOf({ ...withCertificate(device), session }), /CERT_REVOKED/)
+  })
+})
+
+async function sessionOf(stage: TlsStage, options: ConnectionOptions = {}): Promise<Buffer> {
+  const { client, stream } = await stage.pairUp(options)
+  const session = once(client, 'session')
+  // The client takes tickets in when it reads.
+  stream.write(Buffer.from('hello'), () => {})
+  client.resume()
+  const [ticket] = await session
+  return ticket
+}
+
+describe('a session', () => {
+  test('is resumed at another shard of the same listener', async (t) => {
+    const one = await new TlsStage(t, verifying).listen()
+    const other = await new TlsStage(t, verifying).listen()
+    const session = await sessionOf(one, withCertificate(device))
+    const { client, stream } = await other.pairUp({ ...withCertificate(device), session })
+    assert.ok(client.isSessionReused())
+    assert.equal(stream.credentials?.certificate?.commonName, 'device-7')
+  })
+
+  const others: readonly (readonly [string, TlsStageOptions])[] = [
+    ['another listener', { ...verifying, name: 'other' }],
+    ['a node that was started again', { ...verifying, ticketSecret: new Uint8Array(32).fill(1) }],
+    ['a listener that verifies, when it began at one that does not', { verifyPeer: true }],
+  ]
+  for (const [name, settings] of others) {
+    test(`is not resumed at ${name}`, async (t) => {
+      const one = await new TlsStage(t).listen()
+      const session = await sessionOf(one, withCertificate(device))
+      const other = await new TlsStage(t, settings).listen()
+      const { client } = await other.pairUp({ ...withCertificate(device), session })
+      assert.ok(!client.isSessionReused())
+    })
+  }
+})
+
+describe('a host name', () => {
+  const shop = authority.issue('shop', { hostNames: ['shop.example.org'] })
+  const any = authority.issue('any', { hostNames: ['*.example.net'] })
+
+  test('gets its certificate, and any other the one of the listener', async (t) => {
+    const stage = await stageWithNames(t, {}, { shop, any })
+    const seen: unknown[] = []
+    for (const servername of ['shop.example.org', 'SHOP.example.org', 'a.example.net', 'a.b.example.net', serverName]) {
+      const { client } = await stage.pairUp({ servername, checkServerIdentity: () => undefined })
+      seen.push(namesOf(client))
+    }
+    assert.deepEqual(seen, ['shop', 'shop', 'any', serverName, serverName])
+  })
+
+  test('is no way around the verification of clients', async (t) => {
+    const stage = await stageWithNames(t, verifying, { shop, any })
+    const servername = 'shop.example.org'
+    assert.match(await stage.refusalOf({ servername }), /no certificate/)
+    const stranger = new Authority('Another authority').issue('device-7')
+    assert.match(await stage.refusalOf({ servername, ...withCertificate(stranger) }), /not believed/)
+    await stage.pairUp({ servername, ...withCertificate(device) })
+  })
+})
+
+function stageWithNames(
+  t: TestContext,
+  settings: TlsStageOptions,
+  names: { shop: Named; any: Named },
+): Promise<TlsStage> {
+  const folder = mkdtempSync(join(tmpdir(), 'godwit-sni-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const files = (name: string, serverName: string, { certificate, key }: Named) => {
+    const [certFile, keyFile] = [join(folder, `${name}.pem`), join(folder, `${name}-key.pem`)]
+    writeFileSync(certFile, certificate)
+    writeFileSync(keyFile, key)
+    return { name, serverName, certFile, keyFile, keyPassword: undefined }
+  }
+  const byServerName = [files('shop', 'shop.example.org', names.shop), files('any', '*.example.net', names.any)]
+  return new TlsStage(t, { ...settings, byServerName }).listen()
+}
