@@ -33,20 +33,39 @@ const networkLines = [
 ]
 
 function listenerLines(listener: ListenerAddress): string[] {
-  const { kind, name, host, port } = listener
-  const shownHost = host.includes(':') ? `[${host}]` : host
-  const scheme = kind === 'ssl' ? 'mqtts' : 'mqtt'
+  const { kind, name } = listener
+  const trial = tryIt(listener)
   return [
-    `  listening       ${scheme}://${shownHost}:${port} (${kind}, ${name})`,
-    `  try it          ${tryIt(listener)}`,
+    `  listening       ${urlOf(listener)} (${kind}, ${name})`,
+    ...(trial === undefined ? [] : [`  try it          ${trial}`]),
   ]
 }
 
-function tryIt(listener: ListenerAddress): string {
-  const { host, port } = listener
-  const everywhere = host === '0.0.0.0' || host === '::'
-  const reach = `mosquitto_sub -h ${everywhere ? 'localhost' : host} -p ${port}`
-  return `${reach}${listener.kind === 'ssl' ? tlsWords(listener.tls) : ''} -t '#' -v`
+const schemes = { tcp: 'mqtt', ssl: 'mqtts', ws: 'ws', wss: 'wss', quic: 'mqtt-quic' } as const
+
+function urlOf(listener: ListenerAddress): string {
+  const { kind, host, port } = listener
+  const path = 'webSocket' in listener ? listener.webSocket.path : ''
+  return `${schemes[kind]}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`
+}
+
+/** Undefined where no client that many people have can do it. */
+function tryIt(listener: ListenerAddress): string | undefined {
+  const { kind, host, port } = listener
+  const reached = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  switch (kind) {
+    case 'tcp':
+      return `mosquitto_sub -h ${reached} -p ${port} -t '#' -v`
+    case 'ssl':
+      return `mosquitto_sub -h ${reached} -p ${port}${tlsWords(listener.tls)} -t '#' -v`
+    case 'ws':
+    case 'wss':
+      return `npx mqtt sub -l ${kind} -h ${reached} -p ${port} --path ${listener.webSocket.path} -t '#' -v`
+    case 'quic':
+      return undefined
+    default:
+      return kind satisfies never
+  }
 }
 
 function tlsWords({ certificate, failIfNoPeerCertificate }: Extract<ListenerAddress, { kind: 'ssl' }>['tls']): string {

@@ -23,7 +23,14 @@ export type {
   SecurityProfile,
   StorageConfig,
 } from './godwit-config.ts'
-export type { CertificateField, ListenerConfig, ProxyProtocolConfig, TlsConfig } from './listener-config.ts'
+export type {
+  CertificateField,
+  ListenerConfig,
+  ProxyProtocolConfig,
+  QuicConfig,
+  TlsConfig,
+  WebSocketConfig,
+} from './listener-config.ts'
 export type { AccessRule } from './schema/access-rule.ts'
 export { hoconLimits } from './hocon/limits.ts'
 export type { IncludeReader } from './hocon/parse-document.ts'

@@ -64,21 +64,52 @@ interface SecureListenerConfig extends CommonListenerConfig {
   readonly peerCertificateAsClientId: CertificateField | undefined
 }
 
+export interface WebSocketConfig {
+  readonly path: string
+  /** Empty: all, but pages of this machine alone where only this machine reaches the listener. */
+  readonly allowedOrigins: readonly string[]
+  readonly failsWithoutSubprotocol: boolean
+  /** Lower-case; undefined: there is no proxy that is believed. */
+  readonly addressHeader: string | undefined
+  readonly maxMessageBytes: number
+  readonly upgradeTimeoutMs: number
+}
+
+export interface QuicConfig {
+  /** 0: never. */
+  readonly idleTimeoutMs: number
+  /** 0: never. */
+  readonly keepAliveMs: number
+  readonly checksAddresses: boolean
+  /** Beside the first one. */
+  readonly maxDataStreams: number
+  readonly streamTimeoutMs: number
+  readonly maxPacketBytes: number
+}
+
 export type ListenerConfig =
   | (CommonListenerConfig & { readonly kind: 'tcp' })
   | (SecureListenerConfig & { readonly kind: 'ssl' })
+  | (CommonListenerConfig & { readonly kind: 'ws'; readonly webSocket: WebSocketConfig })
+  | (SecureListenerConfig & { readonly kind: 'wss'; readonly webSocket: WebSocketConfig })
+  | (SecureListenerConfig & { readonly kind: 'quic'; readonly quic: QuicConfig })
 
 type Listeners = SettingValues['listeners']
 type TcpValues = Omit<Listeners['tcp'], 'named' | 'isSet' | 'isSetItself'>
 type SslValues = Omit<Listeners['ssl'], 'named' | 'isSet' | 'isSetItself'>
+type WsValues = Omit<Listeners['ws'], 'named' | 'isSet' | 'isSetItself'>
+type WssValues = Omit<Listeners['wss'], 'named' | 'isSet' | 'isSetItself'>
+type QuicValues = Omit<Listeners['quic'], 'named' | 'isSet' | 'isSetItself'>
 type CommonValues = Omit<TcpValues, 'bind'> & { readonly bind: Pick<TcpValues['bind'], 'host' | 'port'> }
+type TlsValues = CommonValues &
+  Omit<SslValues, 'bind' | 'sni'> & { readonly sni: { readonly named: SslValues['sni']['named'] } }
 
 /**
  * Listeners that are described and enabled, or, where none is described, the one that everybody expects.
  * `listeners.tcp.bind` and its neighbours describe the listener `default`.
  */
-export function toListeners({ listeners, limits }: SettingValues): ListenerConfig[] {
-  const { tcp, ssl } = listeners
+export function toListeners({ listeners, limits, mqtt }: SettingValues): ListenerConfig[] {
+  const { tcp, ssl, ws, wss, quic } = listeners
   return [
     ...described(isDefaultListenerThere(listeners) ? tcp : undefined, tcp.named).map(
       ([name, values]): ListenerConfig => ({ kind: 'tcp', ...commonConfig(name, values, limits) }),
@@ -86,6 +117,21 @@ export function toListeners({ listeners, limits }: SettingValues): ListenerConfi
     ...described(ssl.isSetItself ? ssl : undefined, ssl.named).map(([name, values]): ListenerConfig => ({
       kind: 'ssl',
       ...secureConfig(name, values, limits),
+    })),
+    ...described(ws.isSetItself ? ws : undefined, ws.named).map(([name, values]): ListenerConfig => ({
+      kind: 'ws',
+      ...commonConfig(name, values, limits),
+      webSocket: toWebSocketConfig(values, mqtt),
+    })),
+    ...described(wss.isSetItself ? wss : undefined, wss.named).map(([name, values]): ListenerConfig => ({
+      kind: 'wss',
+      ...secureConfig(name, withCertificateOf(ssl.named.get(name) ?? ssl, values), limits),
+      webSocket: toWebSocketConfig(values, mqtt),
+    })),
+    ...described(quic.isSetItself ? quic : undefined, quic.named).map(([name, values]): ListenerConfig => ({
+      kind: 'quic',
+      ...secureConfig(name, asTlsValues(values), limits),
+      quic: toQuicConfig(values, mqtt),
     })),
   ]
 }
@@ -127,7 +173,65 @@ function smallest(one: number | undefined, other: number | undefined): number | 
   return Math.min(one, other)
 }
 
-function secureConfig(name: string, values: SslValues, limits: SettingValues['limits']): SecureListenerConfig {
+/**
+ * A wss listener without a certificate has what stands at ssl. Whoever asks for client certificates there means it for
+ * every way in, so the stricter of the two counts.
+ */
+function withCertificateOf(ssl: SslValues, wss: WssValues): WssValues {
+  if (wss.certfile !== undefined || wss.keyfile !== undefined || wss.psk_file !== undefined) return wss
+  return {
+    ...wss,
+    certfile: ssl.certfile,
+    keyfile: ssl.keyfile,
+    key_password: ssl.key_password,
+    psk_file: ssl.psk_file,
+    sni: wss.sni.named.size > 0 ? wss.sni : ssl.sni,
+    cacertfile: wss.cacertfile ?? ssl.cacertfile,
+    crlfile: wss.crlfile ?? ssl.crlfile,
+    verify_peer: wss.verify_peer || ssl.verify_peer,
+    fail_if_no_peer_cert: wss.fail_if_no_peer_cert || ssl.fail_if_no_peer_cert,
+  }
+}
+
+/** QUIC is TLS 1.3 and nothing else. */
+function asTlsValues(values: QuicValues): TlsValues {
+  return {
+    ...values,
+    crlfile: undefined,
+    tls_versions: ['tlsv1.3'],
+    ciphers: undefined,
+    psk_file: undefined,
+    sni: { named: new Map() },
+  }
+}
+
+/** Clients put several packets into one message, so one of the largest is not all that there is room for. */
+const roomBesidePacketBytes = 65_536
+const leastMessageBytes = 1_048_576
+
+function toWebSocketConfig(values: WsValues, mqtt: SettingValues['mqtt']): WebSocketConfig {
+  return {
+    path: values.bind.path,
+    allowedOrigins: values.allow_origins,
+    failsWithoutSubprotocol: values.fail_if_no_subprotocol,
+    addressHeader: values.proxy_address_header?.toLowerCase(),
+    maxMessageBytes: values.max_frame_size ?? Math.max(mqtt.max_packet_size + roomBesidePacketBytes, leastMessageBytes),
+    upgradeTimeoutMs: values.upgrade_timeout,
+  }
+}
+
+function toQuicConfig(values: QuicValues, mqtt: SettingValues['mqtt']): QuicConfig {
+  return {
+    idleTimeoutMs: values.idle_timeout,
+    keepAliveMs: values.keepalive_interval,
+    checksAddresses: values.address_validation,
+    maxDataStreams: values.max_streams,
+    streamTimeoutMs: values.handshake_timeout,
+    maxPacketBytes: mqtt.max_packet_size,
+  }
+}
+
+function secureConfig(name: string, values: TlsValues, limits: SettingValues['limits']): SecureListenerConfig {
   return {
     ...commonConfig(name, values, limits),
     tls: toTlsConfig(values),
@@ -136,7 +240,7 @@ function secureConfig(name: string, values: SslValues, limits: SettingValues['li
   }
 }
 
-function toTlsConfig(values: SslValues): TlsConfig {
+function toTlsConfig(values: TlsValues): TlsConfig {
   const { tls_versions: versions } = values
   return {
     certificate: toCertificate(values),

@@ -1,7 +1,9 @@
 // From listeners as they are configured to addresses that shards can listen on: the profile decides for those that were
 // given as a port only, port 0 is resolved, and a port in use is noticed here, where it can be said in one line.
 
-import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createSocket, type Socket } from 'node:dgram'
+import { createServer, isIPv6, type AddressInfo, type Server } from 'node:net'
+import { lookup } from 'node:dns/promises'
 import { resolve } from 'node:path'
 import type { GodwitConfig, ListenerConfig, TlsConfig } from '../config/index.ts'
 import { problemOfTlsFiles, type TlsProblem } from '../transports/index.ts'
@@ -17,7 +19,7 @@ export type ResolvedListeners = { readonly listeners: readonly ListenerAddress[]
 
 /** Binds each port once, alone, and lets go of all of them when it knows them. */
 export async function resolveListeners(config: GodwitConfig): Promise<ResolvedListeners> {
-  const servers: Server[] = []
+  const servers: (Server | Socket)[] = []
   try {
     const listeners: ListenerAddress[] = []
     for (const listener of config.listeners) {
@@ -31,11 +33,11 @@ export async function resolveListeners(config: GodwitConfig): Promise<ResolvedLi
     }
     return { listeners }
   } finally {
-    await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))))
+    await Promise.all(servers.map((server) => new Promise<void>((closed) => server.close(() => closed()))))
   }
 }
 
-function addressOf(listener: ListenerConfig, server: Server): ListenerAddress {
+function addressOf(listener: ListenerConfig, server: Server | Socket): ListenerAddress {
   const { address, port } = server.address() as AddressInfo
   const resolved = { host: address, port, isLoopback: isLoopbackAddress(address) }
   return 'tls' in listener
@@ -77,12 +79,12 @@ function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly stri
   return securityProfile === 'legacy' ? ['::', '0.0.0.0'] : ['127.0.0.1']
 }
 
-type Bound = { readonly server: Server } | { readonly problem: string }
+type Bound = { readonly server: Server | Socket } | { readonly problem: string }
 
 async function bindFirst(listener: ListenerConfig, hosts: readonly string[]): Promise<Bound> {
   const [host = '', ...others] = hosts
   try {
-    return { server: await bind(host, listener.port) }
+    return { server: await (listener.kind === 'quic' ? bindUdp : bind)(host, listener.port) }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
@@ -96,6 +98,16 @@ function bind(host: string, port: number): Promise<Server> {
     const server = createServer()
     server.once('error', reject)
     server.listen({ host, port, exclusive: true }, () => resolve(server))
+  })
+}
+
+/** The first address of a name, as for TCP. */
+async function bindUdp(host: string, port: number): Promise<Socket> {
+  const { address } = await lookup(host)
+  const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.bind({ address, port, exclusive: true }, () => resolve(socket))
   })
 }
 

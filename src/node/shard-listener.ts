@@ -1,18 +1,28 @@
 import { randomBytes } from 'node:crypto'
+import { shardOf } from '../core/index.ts'
 import type { ShardListener } from '../shard/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 
 const ticketSecretBytes = 32
 
-/** Each shard's part of the listeners: the kernel deals connections out evenly, so each is given the same part of the rate. */
-export function shardListeners(listeners: readonly ListenerAddress[], shards: number): readonly ShardListener[] {
-  return listeners.map((listener) => {
-    const { maxConnectionRate } = listener
-    return {
-      ...listener,
-      sharesPort: shards > 1,
-      maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
-      ...('tls' in listener ? { ticketSecret: randomBytes(ticketSecretBytes) } : {}),
-    }
-  })
+/**
+ * Each shard's part of the listeners. The kernel deals connections out evenly, so each is given the same part of a rate. A
+ * QUIC listener is the exception: its socket sees the packets of all of its clients, so one shard has it, and all of it.
+ */
+export function shardListeners(listeners: readonly ListenerAddress[], shards: number): readonly ShardListener[][] {
+  const all = listeners.map((listener) => toShardListener(listener, shards))
+  return Array.from({ length: shards }, (_, shard) =>
+    all.filter(({ kind, name }) => kind !== 'quic' || shardOf(name, shards) === shard),
+  )
+}
+
+function toShardListener(listener: ListenerAddress, shards: number): ShardListener {
+  const sharing = listener.kind === 'quic' ? 1 : shards
+  const { maxConnectionRate } = listener
+  return {
+    ...listener,
+    sharesPort: sharing > 1,
+    maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / sharing,
+    ...('tls' in listener ? { ticketSecret: randomBytes(ticketSecretBytes) } : {}),
+  }
 }

@@ -47,7 +47,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     shardNumber,
     shards,
     dataDirectory: directory,
-    listeners: dealt,
+    listeners: dealt[shardNumber] ?? [],
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
     core: config.core,
     clockBaseMs,

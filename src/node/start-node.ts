@@ -8,6 +8,7 @@ import { formatFault, type GodwitConfig, type Warning } from '../config/index.ts
 import { clockBaseMs, readClock, shardEntry } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
+import { problemOfQuic } from '../transports/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
 import { settleAccessSecret } from './access-secret.ts'
 import { type AccessRecords, openAccessRecords } from './access-records.ts'
@@ -107,9 +108,23 @@ async function startOnLog(
   const admission = accessSettingsOf(config, accessSecret)
   if ('problem' in admission) return admission
   const resolved = await resolveListeners(config)
-  return 'problem' in resolved
-    ? resolved
-    : startOnStore(options, { ...ground, name, accessSecret, ...admission, ...resolved })
+  if ('problem' in resolved) return resolved
+  const listeners = await listenersThatCanBe(resolved.listeners, ground.log)
+  return startOnStore(options, { ...ground, name, accessSecret, ...admission, listeners })
+}
+
+/** QUIC comes with a library that not every machine has. Everybody else is served all the same. */
+async function listenersThatCanBe(
+  listeners: readonly ListenerAddress[],
+  log: Logger,
+): Promise<readonly ListenerAddress[]> {
+  const overQuic = listeners.filter(({ kind }) => kind === 'quic')
+  const problem = overQuic.length === 0 ? undefined : await problemOfQuic()
+  if (problem === undefined) return listeners
+  for (const { name, port } of overQuic) {
+    log.warn('a listener is not served', { listener: `quic:${name}`, port, why: problem })
+  }
+  return listeners.filter(({ kind }) => kind !== 'quic')
 }
 
 type Logging = { readonly log: Logger } | { readonly problem: string }

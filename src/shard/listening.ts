@@ -1,5 +1,7 @@
 // Where a shard's clients come in: each listener opened by the function of its kind, and what becomes known at the doors.
 
+import assert from 'node:assert/strict'
+import type { QuicConfig, WebSocketConfig } from '../config/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import {
   type ByteStream,
@@ -7,8 +9,12 @@ import {
   ConnectionRate,
   type DoorRefusal,
   type Listener,
+  listenQuic,
   listenTcp,
   listenTls,
+  listenWebSocket,
+  type QuicCredentials,
+  readQuicCredentials,
   TlsGate,
 } from '../transports/index.ts'
 import type { ShardListener } from './messages.ts'
@@ -68,9 +74,33 @@ function openListener(
       return listenTcp(options)
     case 'ssl':
       return listenTls({ ...options, gate: gateOf(listener, world, refuse) })
+    case 'ws':
+      return listenWebSocket({ ...options, ...webSocketOf(listener) })
+    case 'wss':
+      return listenWebSocket({ ...options, ...webSocketOf(listener), tls: gateOf(listener, world, refuse) })
+    case 'quic':
+      return listenQuic({ ...options, ...quicOf(listener) })
     default:
-      throw new Error(`listener ${kind} ${name}: this version cannot serve it`)
+      return kind satisfies never
   }
+}
+
+/** The listener's own name in logs and errors: `wss plant`. */
+function wordsOf({ kind, name }: ShardListener): string {
+  return `listener ${kind} ${name}`
+}
+
+function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLoopback: boolean } {
+  assert(listener.webSocket !== undefined, `${wordsOf(listener)} has WebSocket settings`)
+  return { ...listener.webSocket, isLoopback: listener.isLoopback }
+}
+
+function quicOf(listener: ShardListener): QuicConfig & { readonly credentials: QuicCredentials } {
+  assert(listener.quic !== undefined && listener.tls !== undefined, `${wordsOf(listener)} has QUIC settings`)
+  const reading = readQuicCredentials(listener.tls)
+  // The main thread has tried the same files just now, and said it by the name of the setting.
+  if ('problem' in reading) throw new Error(`${wordsOf(listener)}: ${reading.problem.message}`)
+  return { ...listener.quic, credentials: reading.credentials }
 }
 
 function gateOf(

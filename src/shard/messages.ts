@@ -2,7 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads'
 import type { AccessSettings, RecordChange } from '../access/index.ts'
-import type { AccessRule, CertificateField, ProxyProtocolConfig } from '../config/index.ts'
+import type { AccessRule, CertificateField, ProxyProtocolConfig, QuicConfig, WebSocketConfig } from '../config/index.ts'
 import type { CoreSettings, ListenerTraits, PeerNumber } from '../core/index.ts'
 import type { SeatNotice, SeatRequest } from '../storage/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
@@ -32,6 +32,9 @@ export interface ShardListener extends ListenerTraits {
   readonly tls?: TlsSettings
   /** Of this listener alone, the same on all shards: what session tickets are sealed with is made of it. 32 random bytes. */
   readonly ticketSecret?: Uint8Array
+  /** ws, wss. */
+  readonly webSocket?: WebSocketConfig
+  readonly quic?: QuicConfig
   readonly peerCertificateAsUsername?: CertificateField | undefined
   readonly peerCertificateAsClientId?: CertificateField | undefined
 }

@@ -7,9 +7,11 @@
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import type * as http3 from '@currentspace/http3'
+import { type AddressRule, AddressRules } from './address-rules.ts'
 import type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
 import type { ConnectionBudget } from './connection-budget.ts'
 import type { ConnectionRate } from './connection-rate.ts'
+import type { QuicCredentials } from './quic-credentials.ts'
 import { toPeerCertificate } from './peer-certificate.ts'
 import { type HeldTotal, QuicConnection, type QuicStreamEnd } from './quic-connection.ts'
 
@@ -23,6 +25,8 @@ export interface QuicListenOptions {
   /** What all listeners of this thread may hold together. Without it: no limit. */
   readonly budget?: ConnectionBudget
   readonly rates?: readonly ConnectionRate[]
+  /** Who may connect, by address; the first rule that fits decides. */
+  readonly accessRules?: readonly AddressRule[]
   /** A connection on which nothing was heard for so long is over; 0: never. */
   readonly idleTimeoutMs: number
   /** So often every peer is asked for a sign of life, so that those who live are not idle; 0: never. */
@@ -41,21 +45,8 @@ export interface QuicListenOptions {
   onFault?(error: Error): void
 }
 
-/** PEM. */
-export interface QuicCredentials {
-  readonly key: string
-  readonly certificate: string
-  /** Authorities whose client certificates are believed. Undefined: clients are not asked for any. */
-  readonly authorities: string | undefined
-  /** A client without a certificate is refused. */
-  readonly requiresCertificate: boolean
-}
-
-export type QuicOpening =
-  | { readonly listener: Listener }
-  /** Nothing is served. `message` says why, and what to do, without a full stop. */
-  | { readonly unavailable: string }
-
+/** Polling needs nothing of the system that a container might forbid. */
+const runtime = { runtimeMode: 'portable', fallbackPolicy: 'error' } as const
 /** ALPN of MQTT, registered by IANA. */
 const alpn = 'mqtt'
 /** Windows of flow control, of a connection and of each stream. The library does not bear smaller ones. */
@@ -70,21 +61,21 @@ const mostConnections = 100_000
 const sparePlaces = 64
 const streamCheckMs = 1_000
 
-/** Opens a listener. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
-export async function listenQuic(options: QuicListenOptions): Promise<QuicOpening> {
-  const library = await loadLibrary()
-  if (library === undefined) return { unavailable: 'the package @currentspace/http3 is not installed' }
+/**
+ * Opens a listener. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot, and where
+ * the library is not there: ask `problemOfQuic` first.
+ */
+export async function listenQuic(options: QuicListenOptions): Promise<Listener> {
+  const library = await import('@currentspace/http3')
   await expectFreeAddress(options)
   const { credentials, maxConnections, maxDataStreams } = options
+  const { authorities, requiresCertificate } = credentials
   const server = library.createQuicServer({
-    // Polling needs nothing that a container might forbid.
-    runtimeMode: 'portable',
-    fallbackPolicy: 'error',
+    ...runtime,
     key: credentials.key,
     cert: credentials.certificate,
-    ...(credentials.authorities === undefined ? {} : { ca: credentials.authorities }),
-    clientAuth:
-      credentials.authorities === undefined ? 'none' : credentials.requiresCertificate ? 'require' : 'request',
+    ...(authorities === undefined ? {} : { ca: authorities }),
+    clientAuth: authorities === undefined ? 'none' : requiresCertificate ? 'require' : 'request',
     alpn: [alpn],
     maxIdleTimeoutMs: options.idleTimeoutMs,
     initialMaxData: connectionWindowBytes,
@@ -93,15 +84,25 @@ export async function listenQuic(options: QuicListenOptions): Promise<QuicOpenin
     maxConnections: maxConnections === undefined ? mostConnections : maxConnections + sparePlaces,
     disableRetry: !options.checksAddresses,
   })
+  const { address, port } = await server.listen(options.port, options.host)
   const house = new QuicHouse(server, options)
+  return { host: address, port, close: () => house.close() }
+}
+
+/** Why this machine has no QUIC, and what to do about it, without a full stop; undefined: it has. */
+export async function problemOfQuic(): Promise<string | undefined> {
   try {
-    const { address, port } = await server.listen(options.port, options.host)
-    return { listener: { host: address, port, close: () => house.close() } }
+    const library = await import('@currentspace/http3')
+    // What is compiled of it is only loaded when a listener is opened. This one never is: its key is none.
+    await library.createQuicServer({ ...runtime, key: '', cert: '' }).listen(0, '127.0.0.1')
+    return undefined
   } catch (error) {
-    house.giveUp()
-    const why = reasonNotToLoad(error as Error)
-    if (why === undefined) throw error
-    return { unavailable: why }
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') {
+      return 'the package @currentspace/http3 is not installed; add it with npm install @currentspace/http3'
+    }
+    const isAboutLoading = /native binding|NativeQuicServer|dlopen|GLIBC/i.test(`${code} ${message}`)
+    return isAboutLoading ? `the package @currentspace/http3 does not run on this machine: ${message}` : undefined
   }
 }
 
@@ -117,27 +118,11 @@ function expectFreeAddress({ host, port }: QuicListenOptions): Promise<void> {
   })
 }
 
-/** Undefined: it is not there. */
-async function loadLibrary(): Promise<typeof http3 | undefined> {
-  try {
-    return await import('@currentspace/http3')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return undefined
-    throw error
-  }
-}
-
-/** The library is there, but what is compiled of it does not run on this machine. */
-function reasonNotToLoad({ message, name }: Error): string | undefined {
-  const isAboutLoading = /native binding|NativeQuicServer|Cannot find module|dlopen|GLIBC/i.test(`${name} ${message}`)
-  return isAboutLoading ? `the package @currentspace/http3 does not run on this machine: ${message}` : undefined
-}
-
 /** The connections of one listener. */
 class QuicHouse {
   readonly #server: http3.QuicServer
   readonly #options: QuicListenOptions
+  readonly #rules: AddressRules
   readonly #connections = new Map<http3.QuicServerSession, QuicConnection>()
   /** Those without a stream, with the checks that are left to them. */
   readonly #waiting = new Map<http3.QuicServerSession, number>()
@@ -149,6 +134,7 @@ class QuicHouse {
   constructor(server: http3.QuicServer, options: QuicListenOptions) {
     this.#server = server
     this.#options = options
+    this.#rules = new AddressRules(options.accessRules ?? [])
     server.on('session', (session) => this.#welcome(session))
     server.on('error', (error) => options.onFault?.(error))
     this.#timers = [setInterval(() => this.#cutOffLate(), streamCheckMs).unref()]
@@ -163,18 +149,14 @@ class QuicHouse {
     return Promise.resolve()
   }
 
-  giveUp(): void {
-    for (const timer of this.#timers) clearInterval(timer)
-  }
-
   #closeServer(): Promise<void> {
-    this.giveUp()
+    for (const timer of this.#timers) clearInterval(timer)
     return this.#server.close()
   }
 
   #welcome(session: http3.QuicServerSession): void {
     session.on('error', ignore)
-    const reason = this.#reasonToRefuse()
+    const reason = this.#reasonToRefuse(session)
     if (reason !== undefined) {
       session.close(0, reason)
       this.#options.onRefused?.(reason)
@@ -183,7 +165,8 @@ class QuicHouse {
     this.#letIn(session)
   }
 
-  #reasonToRefuse(): DoorRefusal | undefined {
+  #reasonToRefuse({ remoteAddress }: http3.QuicServerSession): DoorRefusal | undefined {
+    if (!this.#rules.allows(remoteAddress)) return 'address-denied'
     const { maxConnections = Infinity, budget, rates = [] } = this.#options
     if (this.#isClosing || this.#connections.size >= maxConnections) return 'listener-full'
     if (budget?.isSpent === true) return 'no-room'

@@ -1,5 +1,11 @@
 // One line for each key that files of NanoMQ and the settings of our own may hold, with a value that must be accepted.
 
+const quicKeys = [
+  'bind = "0.0.0.0:14567", max_connections = 10, access_rules = ["deny all"]',
+  'key_password = "p", cacertfile = "a", verify_peer = true, fail_if_no_peer_cert = true',
+  'peer_cert_as_username = cn, peer_cert_as_clientid = md5',
+  'handshake_timeout = 5s, idle_timeout = 0, keepalive_interval = 30s, address_validation = false, max_streams = 0',
+]
 const sslKeys = [
   'bind = "0.0.0.0:8883"',
   'enable = true',
@@ -79,6 +85,13 @@ export const keysThatWork: readonly string[] = [
   ...sslKeys.map((line) => `listeners.ssl { keyfile = "/etc/key.pem", certfile = "/etc/cert.pem", ${line} }`),
   ...sslKeys.map((line) => `listeners.ssl.plant { keyfile = "/etc/key.pem", certfile = "/etc/cert.pem", ${line} }`),
   'listeners.ssl { bind = 8883, psk_file = "/etc/psk.txt" }',
+  'listeners.ws.bind = "0.0.0.0:8083/mqtt"',
+  'listeners.ws { bind = "0.0.0.0:8083", enable = true, allow_origins = ["https://a.example"], max_frame_size = 2MB }',
+  'listeners.ws.a { fail_if_no_subprotocol = false, proxy_address_header = X-Forwarded-For, upgrade_timeout = 5s }',
+  'listeners.wss { bind = "0.0.0.0:8084/mqtt", keyfile = "k", certfile = "c", cacertfile = "a" }',
+  'listeners.wss.plant { bind = 8085, allow_origins = ["*"], psk_file = "p" }',
+  ...quicKeys.map((line) => `listeners.quic { keyfile = "k", certfile = "c", ${line} }`),
+  ...quicKeys.map((line) => `listeners.quic.plant { keyfile = "k", certfile = "c", ${line} }`),
   'log.to = [file, console]',
   'log.to = console',
   'log.level = trace',
@@ -171,10 +184,6 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
   ['sys_topics.interval = 60s', 'sys_topics'],
   ...idleListenerKeys.map((line) => [`listeners.tcp.${line}`, `listeners.tcp.${line.split(' ')[0]}`] as const),
   ...idleListenerKeys.map((line) => [`listeners.tcp.a.${line}`, `listeners.tcp.a.${line.split(' ')[0]}`] as const),
-  ['listeners.ws.bind = "0.0.0.0:8083/mqtt"', 'listeners.ws'],
-  ['listeners.ws { bind = "0.0.0.0:8083", enable = true }', 'listeners.ws'],
-  ['listeners.wss { bind = "0.0.0.0:8084/mqtt", keyfile = "k", certfile = "c", cacertfile = "a" }', 'listeners.wss'],
-  ['listeners.quic.bind = "0.0.0.0:14567"', 'listeners.quic'],
   ['http_server { port = 8081, ip_addr = 0.0.0.0, limit_conn = 2, max_body = 1MB }', 'http_server'],
   ['http_server { username = admin, password = public, auth_type = basic }', 'http_server'],
   [

@@ -119,6 +119,7 @@ describe('a file of NanoMQ', () => {
       [
         ['tcp', '0.0.0.0', 1_883],
         ['ssl', '0.0.0.0', 8_883],
+        ['ws', '0.0.0.0', 8_083],
       ],
     )
     assert.equal(config.auth.allowAnonymous, true)
@@ -130,7 +131,7 @@ describe('a file of NanoMQ', () => {
   test('is told what of it has no effect, by name and in the order of the file', () => {
     assert.deepEqual(
       warnings.map((warning) => warning.key),
-      ['system', 'mqtt.max_awaiting_rel', 'listeners.ws', 'http_server', 'bridges.mqtt'],
+      ['system', 'mqtt.max_awaiting_rel', 'http_server', 'bridges.mqtt'],
     )
   })
 })

@@ -33,7 +33,7 @@ async function openQuicStage(t: TestContext, options: Partial<QuicListenOptions>
   const chunksOf = new WeakMap<ByteStream, Happenings<string>>()
   const refusals = new Happenings<string>()
   const clients: QuicClient[] = []
-  const opening = await listenQuic({
+  const listener = await listenQuic({
     host: '127.0.0.1',
     port: 0,
     credentials: {
@@ -55,8 +55,6 @@ async function openQuicStage(t: TestContext, options: Partial<QuicListenOptions>
     onRefused: (reason, why) => refusals.add(why ?? reason),
     ...options,
   })
-  assert.ok('listener' in opening)
-  const { listener } = opening
   t.after(async () => {
     await Promise.all(clients.map((client) => client.session.close()))
     await listener.close()

@@ -17,6 +17,11 @@ export function checkListeners(
     const key = keyOf(listener, 'bind', places)
     const at = places.get(key) ?? nowhere
     if ('tls' in listener) faults.push(...checkTls(listener, listener.tls, places))
+    if (listener.kind === 'quic' && listener.proxyProtocol !== undefined) {
+      const key = keyOf(listener, 'proxy_protocol', places)
+      const message = 'there is no PROXY header over QUIC'
+      faults.push(faultAt(places.get(key) ?? nowhere, key, message, 'take the setting away'))
+    }
     if (names.has(`${listener.kind} ${listener.name}`)) {
       const message = `the listener default is described twice: beside listeners.${listener.kind} and under its name`
       faults.push(faultAt(at, key, message, 'keep one of the two'))
@@ -75,7 +80,8 @@ function checkTls(
   return faults
 }
 
-/** Port 0 is a free port each time it is asked for, so it is never the same place. */
+/** Port 0 is a free port each time it is asked for, so it is never the same place. UDP has ports of its own. */
 function areSamePlace(a: ListenerConfig, b: ListenerConfig): boolean {
-  return a.port !== 0 && a.port === b.port && a.host === b.host
+  const haveOneProtocol = (a.kind === 'quic') === (b.kind === 'quic')
+  return haveOneProtocol && a.port !== 0 && a.port === b.port && a.host === b.host
 }

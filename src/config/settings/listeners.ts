@@ -4,7 +4,7 @@
 import { accessRule, addressRange } from '../schema/access-rule.ts'
 import { bind, bindWithPath, type Bind, type BindWithPath } from '../schema/bind.ts'
 import { listOf } from '../schema/collections.ts'
-import { duration } from '../schema/quantities.ts'
+import { duration, size } from '../schema/quantities.ts'
 import { boolean, choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
 import { namedSection, section, setting, type Engine } from '../schema/setting.ts'
 import { maxCount } from './node.ts'
@@ -71,6 +71,11 @@ const serverName = text({
   },
 })
 
+const headerName = text({
+  maxBytes: 100,
+  form: { pattern: /^[A-Za-z0-9-]+$/, name: 'the name of a header such as X-Forwarded-For' },
+})
+
 const certificateFiles = {
   keyfile: setting(file, undefined, { description: 'File of the private key, PEM.' }),
   key_password: setting(file, undefined, { description: 'Password of the private key.', isSecret: true }),
@@ -122,6 +127,54 @@ const tlsSettings = {
   }),
 }
 
+/** WebSocket, over TLS or not. */
+const webSocketSettings = {
+  allow_origins: setting(listOf(text({ maxBytes: 300 })), [], {
+    description:
+      'Origins whose web pages may connect: "https://app.example.org"; "*" stands for all. With an empty list all may, but where only this machine reaches the listener only pages of this machine. Clients that are no web page name no origin and are not asked for one.',
+  }),
+  fail_if_no_subprotocol: setting(boolean, true, {
+    description: 'Whether a client that does not offer the WebSocket subprotocol mqtt is refused.',
+  }),
+  proxy_address_header: setting(optional(headerName, 'none'), undefined, {
+    description:
+      'Header in which a reverse proxy names the client, such as X-Forwarded-For; its last address counts. Whoever reaches the listener may write it, so that must be the proxy alone.',
+  }),
+  max_frame_size: setting(optional(size({ minBytes: 1_024, maxBytes: 268_435_456 }), 'unset'), undefined, {
+    description: 'Bytes of one WebSocket message, in all of its frames together. A longer one ends the connection.',
+    defaultWords: 'mqtt.max_packet_size and 64KB more, at least 1MB',
+  }),
+  upgrade_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 15_000, {
+    description: 'How long a client may take to ask for its WebSocket.',
+  }),
+}
+
+const quicSettings = {
+  ...certificateFiles,
+  cacertfile: tlsSettings.cacertfile,
+  verify_peer: tlsSettings.verify_peer,
+  fail_if_no_peer_cert: tlsSettings.fail_if_no_peer_cert,
+  peer_cert_as_username: tlsSettings.peer_cert_as_username,
+  peer_cert_as_clientid: tlsSettings.peer_cert_as_clientid,
+  handshake_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 15_000, {
+    description: 'How long a client may take to open its first stream.',
+  }),
+  idle_timeout: setting(duration({ minMs: 0, maxMs: 86_400_000 }), 120_000, {
+    description: 'A connection on which nothing is heard for so long, not even a sign of life, is over. 0: never.',
+  }),
+  keepalive_interval: setting(duration({ minMs: 0, maxMs: 86_400_000 }), 40_000, {
+    description:
+      'Time between two signs of life that every client is asked for, so that those who live are not taken for idle. 0: none is asked for.',
+  }),
+  address_validation: setting(boolean, true, {
+    description:
+      'Whether clients prove that they are where they say they are, before anything is kept for them. It costs them a round trip.',
+  }),
+  max_streams: setting(integer({ min: 0, max: 1_000 }), 16, {
+    description: 'Streams that a client may have open at one time beside its first one, for more of its packets.',
+  }),
+}
+
 function listenersOf<B extends Bind | BindWithPath, More extends object>(
   description: string,
   bindType: SettingType<B>,
@@ -143,16 +196,22 @@ export const listeners = section(
       'MQTT over WebSocket.',
       bindWithPath,
       { host: undefined, port: 8_083, path: '/mqtt' },
-      {},
-      'none yet',
+      webSocketSettings,
+      'present',
     ),
     wss: listenersOf(
-      'MQTT over WebSocket and TLS. Certificates that are not given are those of listeners.ssl.',
+      'MQTT over WebSocket and TLS. A listener without a certificate has that of listeners.ssl, and asks for client certificates where that one does.',
       bindWithPath,
       { host: undefined, port: 8_084, path: '/mqtt' },
-      tlsSettings,
-      'none yet',
+      { ...tlsSettings, ...webSocketSettings },
+      'present',
     ),
-    quic: listenersOf('MQTT over QUIC.', bind, { host: undefined, port: 14_567 }, tlsSettings, 'none yet'),
+    quic: listenersOf(
+      'MQTT over QUIC, on a UDP port. It needs the package @currentspace/http3; without it the broker starts and says so. Files are read once: a new certificate takes a restart.',
+      bind,
+      { host: undefined, port: 14_567 },
+      quicSettings,
+      'present',
+    ),
   },
 )

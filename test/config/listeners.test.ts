@@ -1,0 +1,120 @@
+// WebSocket and QUIC listeners: what they take from others, and what does not fit together.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { formatFault, type ListenerConfig, loadConfig } from '../../src/config/index.ts'
+
+function loaded(text: string): ReturnType<typeof loadConfig> {
+  return loadConfig({ text, file: 'test.conf', overrides: [] })
+}
+
+function listenersOf(text: string): readonly ListenerConfig[] {
+  const result = loaded(text)
+  if ('faults' in result) assert.fail(result.faults.map(formatFault).join('\n'))
+  return result.config.listeners
+}
+
+function listenerOf<Kind extends ListenerConfig['kind']>(kind: Kind, text: string) {
+  const found = listenersOf(text).find((listener) => listener.kind === kind)
+  assert.ok(found !== undefined)
+  return found as Extract<ListenerConfig, { kind: Kind }>
+}
+
+function faultsOf(text: string): readonly string[] {
+  const result = loaded(text)
+  return 'faults' in result ? result.faults.map(formatFault) : []
+}
+
+test('a WebSocket listener has the path of its bind, and /mqtt where there is none', () => {
+  assert.equal(listenerOf('ws', 'listeners.ws.bind = "1.2.3.4:8083/chat/mqtt"').webSocket.path, '/chat/mqtt')
+  const { host, port, webSocket } = listenerOf('ws', 'listeners.ws.bind = 8083')
+  assert.deepEqual([host, port, webSocket.path], [undefined, 8_083, '/mqtt'])
+})
+
+test('a WebSocket listener is strict where nothing else is said', () => {
+  assert.deepEqual(listenerOf('ws', 'listeners.ws {}').webSocket, {
+    path: '/mqtt',
+    allowedOrigins: [],
+    failsWithoutSubprotocol: true,
+    addressHeader: undefined,
+    maxMessageBytes: 10 * 1_048_576 + 65_536,
+    upgradeTimeoutMs: 15_000,
+  })
+})
+
+test('a WebSocket message may be as long as a packet and something beside it, unless a size is given', () => {
+  assert.equal(bytesOf('listeners.ws {}\nmqtt.max_packet_size = 20MB'), 20 * 1_048_576 + 65_536)
+  assert.equal(bytesOf('listeners.ws {}\nmqtt.max_packet_size = 1KB'), 1_048_576)
+  assert.equal(bytesOf('listeners.ws.max_frame_size = 64KB'), 65_536)
+})
+
+test('the header of a proxy is known in any case', () => {
+  const { webSocket } = listenerOf('ws', 'listeners.ws.proxy_address_header = X-Forwarded-For')
+  assert.equal(webSocket.addressHeader, 'x-forwarded-for')
+  assert.equal(faultsOf('listeners.ws.proxy_address_header = "a: b"').length, 1)
+})
+
+const bytesOf = (text: string): number => listenerOf('ws', text).webSocket.maxMessageBytes
+
+const ssl = 'listeners.ssl { certfile = c, keyfile = k, key_password = p'
+
+test('wss has the certificate of ssl where it has none of its own', () => {
+  const { tls } = listenerOf('wss', `${ssl} }\nlisteners.wss.bind = 8084`)
+  assert.deepEqual(tls.certificate, { certFile: 'c', keyFile: 'k', keyPassword: 'p' })
+  const own = listenerOf('wss', `${ssl} }\nlisteners.wss { certfile = c2, keyfile = k2 }`)
+  assert.deepEqual(own.tls.certificate, { certFile: 'c2', keyFile: 'k2', keyPassword: undefined })
+})
+
+test('a named wss listener has the certificate of the ssl listener of the same name', () => {
+  const text = `${ssl}, plant { bind = 8885, certfile = c3, keyfile = k3 } }\nlisteners.wss { plant { bind = 1 }, office { bind = 2 } }`
+  const files = listenersOf(text).map((each) => ('tls' in each ? `${each.name} ${each.tls.certificate?.certFile}` : ''))
+  assert.deepEqual(files.slice(2), ['plant c3', 'office c'])
+})
+
+test('who asks for client certificates at ssl asks for them at a wss listener that has its certificate', () => {
+  const verifying = `${ssl}, verify_peer = true, fail_if_no_peer_cert = true, cacertfile = a, crlfile = r }`
+  const { tls } = listenerOf('wss', `${verifying}\nlisteners.wss { bind = 8084, verify_peer = false }`)
+  assert.deepEqual([tls.verifyPeer, tls.failIfNoPeerCertificate, tls.caFile, tls.crlFile], [true, true, 'a', 'r'])
+  const stricter = listenerOf('wss', `${ssl} }\nlisteners.wss { verify_peer = true, cacertfile = b }`)
+  assert.deepEqual([stricter.tls.verifyPeer, stricter.tls.caFile], [true, 'b'])
+})
+
+test('wss and quic without any certificate are faults', () => {
+  assert.match(
+    faultsOf('listeners.wss.bind = 8084')[0] ?? '',
+    /listeners\.wss\.certfile: the listener has no certificate/,
+  )
+  assert.match(
+    faultsOf('listeners.quic.bind = 1')[0] ?? '',
+    /listeners\.quic\.certfile: the listener has no certificate/,
+  )
+})
+
+test('QUIC is on UDP, so a port of TCP is another one', () => {
+  const quic = 'listeners.quic { certfile = c, keyfile = k'
+  assert.deepEqual(faultsOf(`${quic}, bind = "h:1" }\nlisteners.tcp.bind = "h:1"`), [])
+  assert.equal(faultsOf(`${quic}, bind = "h:1", other { bind = "h:1", certfile = c, keyfile = k } }`).length, 1)
+})
+
+test('there is no PROXY header over QUIC', () => {
+  const [fault] = faultsOf('listeners.quic { certfile = c, keyfile = k, proxy_protocol = true }')
+  assert.match(fault ?? '', /test\.conf:1:\d+: listeners\.quic\.proxy_protocol: there is no PROXY header over QUIC/)
+})
+
+test('a QUIC listener has one version of TLS and the settings of its own', () => {
+  const text =
+    'listeners.quic { certfile = c, keyfile = k, idle_timeout = 0, max_streams = 3, address_validation = false }'
+  const { tls, quic } = listenerOf('quic', text)
+  assert.deepEqual(
+    [tls.minVersion, tls.maxVersion, tls.crlFile, tls.pskFile],
+    ['TLSv1.3', 'TLSv1.3', undefined, undefined],
+  )
+  assert.deepEqual(quic, {
+    idleTimeoutMs: 0,
+    keepAliveMs: 40_000,
+    checksAddresses: false,
+    maxDataStreams: 3,
+    streamTimeoutMs: 15_000,
+    maxPacketBytes: 10 * 1_048_576,
+  })
+})
