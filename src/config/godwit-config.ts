@@ -40,6 +40,8 @@ export interface CoreConfig {
   readonly retainAvailable: boolean
   readonly wildcardSubscriptionAvailable: boolean
   readonly sharedSubscriptionAvailable: boolean
+  readonly exclusiveSubscriptionAvailable: boolean
+  readonly validatesPayloadFormat: boolean
   readonly maxTopicLevels: number
   readonly maxClientIdBytes: number
   readonly maxTopicAlias: number
@@ -182,6 +184,8 @@ function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
     retainAvailable: mqtt.retain_available,
     wildcardSubscriptionAvailable: mqtt.wildcard_subscription,
     sharedSubscriptionAvailable: mqtt.shared_subscription,
+    exclusiveSubscriptionAvailable: mqtt.exclusive_subscription,
+    validatesPayloadFormat: mqtt.validate_payload_format,
     maxTopicLevels: mqtt.max_topic_levels,
     maxClientIdBytes: mqtt.max_clientid_len,
     maxTopicAlias: mqtt.max_topic_alias,

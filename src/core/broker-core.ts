@@ -18,6 +18,7 @@ import { handleReauthenticationVerdict } from './connections/handle-auth.ts'
 import { handleCommand } from './connections/handle-command.ts'
 import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
+import { countPacket } from './connections/rate-limit.ts'
 import { handleCommitted } from './delivery/committed.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
 import { tellPeers } from './delivery/tell-peers.ts'
@@ -26,6 +27,7 @@ import type { Input } from './inputs.ts'
 import type { Batch, Outputs } from './outputs.ts'
 import { handlePeer } from './peers/handle-peer.ts'
 import type { CoreSettings } from './settings.ts'
+import { meterFor } from './rate-meter.ts'
 import { handleTick } from './time/handle-tick.ts'
 import { restore, restoreQueue } from './time/restore.ts'
 import { BrokerView } from './views/broker-view.ts'
@@ -44,8 +46,11 @@ export class BrokerCore {
     const state = this.#state
     if (nowMs > state.nowMs) state.nowMs = nowMs
     // The way of nearly every input, looked at before the others.
-    if (input.kind === 'packet') handlePacket(state, input.connection, input.packet)
-    else handleRare(state, input)
+    if (input.kind === 'packet') {
+      const { connection, packet } = input
+      handlePacket(state, connection, packet)
+      if (connection.meter !== undefined) countPacket(state, connection, connection.meter, packet)
+    } else handleRare(state, input)
   }
 
   /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
@@ -75,12 +80,14 @@ export class BrokerCore {
 function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }>): void {
   switch (input.kind) {
     case 'connection-opened':
+      input.connection.meter = meterFor(input.connection.listener, state.nowMs)
       state.deadlines.set('idle-timeout', input.connection, state.nowMs + state.settings.idleTimeoutMs)
       return
     case 'protocol-fault':
       return handleFault(state, input.connection, input.error)
     case 'connection-closed':
       state.deadlines.cancel('idle-timeout', input.connection)
+      state.deadlines.cancel('rate', input.connection)
       return handleConnectionClosed(state, input.connection)
     case 'unsent-bytes':
       return handleUnsentBytes(state, input.connection, input.bytes)

@@ -1,7 +1,7 @@
 // All that the broker knows, and the lists into which handlers put what is to happen. Handlers are functions over
 // this; none of them keeps anything of its own.
 
-import type { TopicTable } from '../protocol/index.ts'
+import type { TopicFilter, TopicTable } from '../protocol/index.ts'
 import { everythingAllowed, type Permissions } from './access.ts'
 import { BodyCounts } from './body-counts.ts'
 import type { Connection } from './connection.ts'
@@ -73,6 +73,8 @@ export class BrokerState {
   readonly fullSessions = new Set<Session>()
   /** Who is being asked whether it may stay, since permissions changed; stale: they have changed once more meanwhile. */
   stayChecks: { readonly sessions: Iterator<Session>; isStale: boolean } | undefined = undefined
+  /** Who holds a filter exclusively: see `delivery/exclusive.ts`. */
+  readonly exclusive = new Map<TopicFilter, Session>()
   openConnections = 0
   storageIsHealthy = true
   isShuttingDown = false

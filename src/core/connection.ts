@@ -4,6 +4,7 @@
 
 import type { HeldAnswer } from './held-answer.ts'
 import type { ProtocolVersion, Topic } from '../protocol/index.ts'
+import type { RateMeter } from './rate-meter.ts'
 import type { VerdictCache } from './verdict-cache.ts'
 
 /** What a connection inherits from the listener that it came through. */
@@ -85,6 +86,8 @@ export class Connection {
   mountpoint: string
   /** Its messages go out with nothing added or changed: neither aliases nor a mount point are there. */
   isPlain: boolean
+  /** What its client may publish in a second; undefined: as much as it likes. */
+  meter: RateMeter | undefined
   /** What its client may publish, as far as that has been asked; undefined until the first time. */
   verdicts: VerdictCache | undefined
 
@@ -109,6 +112,7 @@ export class Connection {
     this.outgoingAliasMaximum = 0
     this.mountpoint = ''
     this.isPlain = true
+    this.meter = undefined
     this.verdicts = undefined
   }
 }

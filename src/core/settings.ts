@@ -38,6 +38,10 @@ export interface CoreSettings {
   wildcardSubscriptionAvailable: boolean
   /** mqtt.shared_subscription */
   sharedSubscriptionAvailable: boolean
+  /** mqtt.exclusive_subscription */
+  exclusiveSubscriptionAvailable: boolean
+  /** mqtt.validate_payload_format: a payload that says it is UTF-8 and is not is refused. */
+  validatesPayloadFormat: boolean
   /** mqtt.max_topic_levels */
   maxTopicLevels: number
   /** mqtt.max_clientid_len, in bytes of UTF-8. */
@@ -85,6 +89,8 @@ export const defaultCoreSettings: CoreSettings = {
   retainAvailable: true,
   wildcardSubscriptionAvailable: true,
   sharedSubscriptionAvailable: true,
+  exclusiveSubscriptionAvailable: false,
+  validatesPayloadFormat: false,
   maxTopicLevels: 128,
   maxClientIdBytes: 65_535,
   maxTopicAlias: 1_024,

@@ -19,6 +19,19 @@ export function decodeText(bytes: Buffer, start: number, end: number, field: str
   return bytes.toString('utf8', start, end)
 }
 
+/**
+ * Whether `bytes[start, end)` is UTF-8 by RFC 3629, as a payload may be said to be [MQTT5-3.3.2.3.2]. U+0000 may stand
+ * there, unlike in the texts of packets.
+ */
+export function isUtf8(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end;) {
+    const length = bytes[at] < 0x80 ? 1 : characterBytes(bytes, at, end)
+    if (length === 0) return false
+    at += length
+  }
+  return true
+}
+
 /** The first position in `[start, end)` whose byte is not a character of ASCII other than U+0000, or `end`. */
 function skipAscii(bytes: Buffer, start: number, end: number): number {
   for (let at = start; at < end; at++) {

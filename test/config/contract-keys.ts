@@ -63,6 +63,15 @@ export const keysThatWork: readonly string[] = [
   'mqtt.max_session_expiry_interval = 7d',
   'mqtt.max_session_expiry_interval = none',
   'mqtt.upgrade_qos = true',
+  'mqtt.exclusive_subscription = true',
+  'limits.messages_rate = 100',
+  'limits.bytes_rate = 100',
+  ...['tcp', 'tcp.a'].flatMap((listener) => [
+    `listeners.${listener}.messages_rate = 5`,
+    `listeners.${listener}.bytes_rate = 5`,
+    `listeners.${listener}.mountpoint = "p/"`,
+  ]),
+  'mqtt.validate_payload_format = true',
   'mqtt.max_unsent_bytes = 1MB',
   'mqtt.max_unsent_bytes_total = 512MB',
   'mqtt.max_stored_messages = 1000000',
@@ -168,7 +177,6 @@ const mqttBridge = [
 ]
 
 const databases = ['mysql', 'postgresql', 'timescaledb']
-const idleListenerKeys = ['messages_rate = 5', 'bytes_rate = 5', 'mountpoint = "p/"']
 
 /** Lines that must be accepted with a warning, and the setting or group that it must name. */
 export const keysWithoutEngine: readonly (readonly [line: string, warned: string])[] = [
@@ -177,13 +185,8 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
   ['system { parallel = 0, daemon = false, enable_ipc_internal = true }', 'system'],
   ['system { hook_ipc_url = "ipc:///tmp/hook.ipc", cmd_ipc_url = "ipc:///tmp/cmd.ipc" }', 'system'],
   ['mqtt.batch_resend = false', 'mqtt.batch_resend'],
-  ['mqtt.exclusive_subscription = true', 'mqtt.exclusive_subscription'],
   ['mqtt.max_awaiting_rel = 10s', 'mqtt.max_awaiting_rel'],
-  ['limits.messages_rate = 100', 'limits.messages_rate'],
-  ['limits.bytes_rate = 100', 'limits.bytes_rate'],
   ['sys_topics.interval = 60s', 'sys_topics'],
-  ...idleListenerKeys.map((line) => [`listeners.tcp.${line}`, `listeners.tcp.${line.split(' ')[0]}`] as const),
-  ...idleListenerKeys.map((line) => [`listeners.tcp.a.${line}`, `listeners.tcp.a.${line.split(' ')[0]}`] as const),
   ['http_server { port = 8081, ip_addr = 0.0.0.0, limit_conn = 2, max_body = 1MB }', 'http_server'],
   ['http_server { username = admin, password = public, auth_type = basic }', 'http_server'],
   [

@@ -58,6 +58,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
         idle_timeout = 130ms, max_qos_allowed = 1, retain_available = false, wildcard_subscription = off
         shared_subscription = no, max_topic_levels = 14, max_clientid_len = 24, max_topic_alias = 15
         session_expiry_interval = 16m, max_session_expiry_interval = 1h1s, upgrade_qos = yes
+        exclusive_subscription = on, validate_payload_format = yes
         max_subscriptions = 17, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB
       }
       retainer { max_retained_messages = 20, max_payload_size = 21KB, msg_expiry_interval = 22 }
@@ -96,6 +97,8 @@ test('each setting arrives under its name, in the unit of the name', () => {
     sessionExpirySeconds: 960,
     maxSessionExpirySeconds: 3_601,
     upgradeQoS: true,
+    exclusiveSubscriptionAvailable: true,
+    validatesPayloadFormat: true,
     maxSubscriptions: 17,
     maxUnsentBytes: 18_432,
     maxParkedPackets: 19,

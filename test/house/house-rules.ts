@@ -38,6 +38,7 @@ export const houseRules: HouseRules = {
         'vow',
         'mountpoint',
         'verdict-cache',
+        'rate-meter',
         'inputs',
         'outputs',
         'retained',

@@ -28,14 +28,14 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
         'New connections of this listener per second. Who comes too fast waits its turn; if that would take longer than 5 seconds it is closed at once.',
     }),
     messages_rate: setting(count, undefined, {
-      description: 'Messages per second that one client of this listener may publish.',
-      takes: 'at-once',
-      engine: 'none yet',
+      description:
+        'Messages per second that one client of this listener may publish. The lower of this and limits.messages_rate holds.',
+      takes: 'on-next-connect',
     }),
     bytes_rate: setting(count, undefined, {
-      description: 'Bytes per second that one client of this listener may send.',
-      takes: 'at-once',
-      engine: 'none yet',
+      description:
+        'Bytes per second that one client of this listener may publish. The lower of this and limits.bytes_rate holds.',
+      takes: 'on-next-connect',
     }),
     proxy_protocol: setting(boolean, false, {
       description:
@@ -53,9 +53,9 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
         'Addresses that may connect: "allow 10.0.0.0/8", "deny all". The first rule that fits decides; where none fits, the opposite of the last one. Behind a proxy the real client counts.',
     }),
     mountpoint: setting(text({ isEmptyAllowed: true }), '', {
-      description: 'Put before every topic of the clients of this listener.',
+      description:
+        'Put before every topic of the clients of this listener. ${clientid} and ${username} stand for those of the client; one whose value holds + # or / is not let in.',
       takes: 'on-next-connect',
-      engine: 'none yet',
     }),
   }
 }

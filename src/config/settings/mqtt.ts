@@ -104,9 +104,14 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     takes: 'on-next-connect',
   }),
   exclusive_subscription: setting(boolean, false, {
-    description: 'Whether a client may keep a topic to itself by $exclusive.',
+    description:
+      'Whether a client may keep a filter to itself by $exclusive/: a second one is told that the quota is exceeded.',
     takes: 'on-next-connect',
-    engine: 'none yet',
+  }),
+  validate_payload_format: setting(boolean, false, {
+    description:
+      'Whether a message that calls its payload UTF-8 is looked at and refused with reason code 0x99 if it is not.',
+    takes: 'at-once',
   }),
   max_topic_levels: setting(integer({ min: 1, max: max16Bits }), 128, {
     description: 'Levels that a topic or a filter may have.',

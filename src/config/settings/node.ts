@@ -61,14 +61,13 @@ export const limits = section('Limits for the whole node. Listeners have the sam
       'New connections per second. Who comes too fast waits its turn; if that would take longer than 5 seconds it is closed at once.',
   }),
   messages_rate: setting(perSecond, undefined, {
-    description: 'Messages per second that one client may publish.',
-    takes: 'at-once',
-    engine: 'none yet',
+    description:
+      'Messages per second that one client may publish, a second of them at once. It is read from no faster.',
+    takes: 'on-next-connect',
   }),
   bytes_rate: setting(perSecond, undefined, {
-    description: 'Bytes per second that one client may send.',
-    takes: 'at-once',
-    engine: 'none yet',
+    description: 'Bytes per second that one client may publish, as messages_rate counts messages.',
+    takes: 'on-next-connect',
   }),
 })
 

@@ -94,7 +94,6 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   state.deadlines.cancel('keep-alive', connection)
   state.deadlines.cancel('identity-expiry', connection)
   state.deadlines.cancel('reauthentication', connection)
-  state.deadlines.cancel('rate', connection)
   forgetWait(state, now)
   if (now.reauthentication?.question !== undefined) state.asked.delete(now.reauthentication.question)
   detach(state, session, ending)

@@ -1,7 +1,7 @@
 // CONNECT, as a list of steps. Whether the client may connect is asked and not awaited: between the question and the
 // answer the connection has a named state, and what the client sends meanwhile is parked in order.
 
-import { reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
+import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { ConnectVerdict } from '../inputs.ts'
@@ -128,6 +128,10 @@ function refuseWill(state: BrokerState, connect: ConnectPacket): Refusal | undef
   if (will === undefined) return undefined
   if (will.qos > state.settings.maximumQoS)
     return { reason: reasonCodes.qosNotSupported, text: 'the QoS of the will is not supported' }
+  const { payload, properties } = will
+  const isText = properties?.payloadFormatIndicator === 1
+  if (state.settings.validatesPayloadFormat && isText && !isUtf8(payload, 0, payload.length))
+    return { reason: reasonCodes.payloadFormatInvalid, text: 'the payload of the will is not UTF-8' }
   if (will.retain && !state.settings.retainAvailable) {
     return { reason: reasonCodes.retainNotSupported, text: 'retained messages are not supported' }
   }

@@ -1,6 +1,6 @@
 // PUBLISH from a client. One function decides, step by step; what is refused is refused before anybody has heard it.
 
-import { reasonCodes, type PublishPacket, type ReasonCode, type Topic } from '../../protocol/index.ts'
+import { isUtf8, reasonCodes, type PublishPacket, type ReasonCode, type Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { answerAgain, answerPublish } from '../delivery/answer-publish.ts'
@@ -26,6 +26,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   const topic = resolveTopic(state, connection, open, packet)
   if (topic === undefined) return
   if (!isWithinLimits(state, connection, packet)) return
+  if (state.settings.validatesPayloadFormat && !isOfItsFormat(state, connection, packet)) return
   let isDenied = false
   if (!state.permissions.allowsEverything) {
     const permission = permissionFor(state, connection, open, packet, topic)
@@ -44,6 +45,17 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   if (!mayBeTaken(state, connection, open, packet, message)) return
   if (packet.qos === 1) acceptAtLeastOnce(state, connection, session, packet, message, isDenied)
   else acceptExactlyOnce(state, connection, session, packet, message, isDenied)
+}
+
+/** [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A PUBLISH of QoS 0 has no other answer than the end. */
+function isOfItsFormat(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
+  const { chunk, payloadStart, frameEnd, properties } = packet
+  if (properties?.payloadFormatIndicator !== 1 || isUtf8(chunk, payloadStart, frameEnd)) return true
+  const reason = reasonCodes.payloadFormatInvalid
+  if (packet.qos > 0) refuseOne(state, connection, packet, reason)
+  else
+    endConnection(state, connection, { reason, text: 'the payload is not the UTF-8 that it says', publishWill: true })
+  return false
 }
 
 function messageFrom(

@@ -4,6 +4,7 @@ import {
   hasWildcard,
   measurePacket,
   reasonCodes,
+  splitExclusiveFilter,
   splitSharedFilter,
   type SubscribePacket,
   type SubscriptionRequest,
@@ -17,6 +18,7 @@ import { deniedFilters } from './subscribe-permission.ts'
 import { mountedFilter } from '../mountpoint.ts'
 import { endConnection } from './close-connection.ts'
 import { startRetained } from '../delivery/retained-messages.ts'
+import { counterpart, giveBack, mayHold, noteHeld } from '../delivery/exclusive.ts'
 import { answerSubscribe, noteSubscription } from '../delivery/note-interest.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { put, remove } from '../delivery/stored-queue.ts'
@@ -79,6 +81,9 @@ function mayBeAnswered(
 
 function refusalOf(state: BrokerState, session: Session, filter: TopicFilter): number | undefined {
   const { settings } = state
+  if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
+    return reasonCodes.topicFilterInvalid
+  if (!mayHold(state, session, filter)) return reasonCodes.quotaExceeded
   const isShared = splitSharedFilter(filter) !== undefined
   if (isShared && !settings.sharedSubscriptionAvailable) return reasonCodes.sharedSubscriptionsNotSupported
   if (!settings.wildcardSubscriptionAvailable && hasWildcard(filter))
@@ -106,6 +111,7 @@ export function subscribe(
   filter: TopicFilter,
   options: SubscriptionOptions,
 ): { filter: TopicFilter; options: SubscriptionOptions; isNew: boolean } {
+  if (isExclusive(state, filter)) takeExclusively(state, session, filter)
   session.subscriptions ??= new Map()
   const before = session.subscriptions.get(filter)
   const isNew = before === undefined
@@ -115,6 +121,17 @@ export function subscribe(
   if (session.stored !== undefined) put(state, { kind: 'subscription', clientId: session.clientId, filter, ...options })
   state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
   return { filter, options, isNew }
+}
+
+/** It has to do with an exclusive subscription, or may. */
+function isExclusive(state: BrokerState, filter: TopicFilter): boolean {
+  return state.exclusive.size > 0 || splitExclusiveFilter(filter) !== undefined
+}
+
+function takeExclusively(state: BrokerState, session: Session, filter: TopicFilter): void {
+  const other = counterpart(session, filter)
+  if (other !== undefined) unsubscribe(state, session, other)
+  noteHeld(state, session, filter)
 }
 
 export function handleUnsubscribe(
@@ -148,6 +165,7 @@ export function unsubscribe(state: BrokerState, session: Session, filter: TopicF
   if (before === undefined) return false
   session.subscriptions?.delete(filter)
   state.routes.unsubscribe(filter, session)
+  giveBack(state, session, filter)
   if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: undefined })
   session.scans = session.scans?.filter((scan) => scan.filter !== filter)
   if (session.stored !== undefined) remove(state, { kind: 'subscription', clientId: session.clientId, filter })

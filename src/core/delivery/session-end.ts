@@ -5,6 +5,7 @@ import { Message, toStored } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
+import { giveBack } from './exclusive.ts'
 import { notePresence, noteSubscription } from './note-interest.ts'
 import { deliverToGroup } from './publish.ts'
 import { spread } from './spread.ts'
@@ -58,6 +59,7 @@ export function endSession(state: BrokerState, session: Session): void {
   const moving = sharedDeliveries(session)
   for (const [filter, before] of session.subscriptions ?? []) {
     state.routes.unsubscribe(filter, session)
+    giveBack(state, session, filter)
     noteSubscription(state, session, filter, { before, after: undefined })
   }
   session.subscriptions = undefined

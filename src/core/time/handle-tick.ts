@@ -7,6 +7,7 @@ import type { Connection } from '../connection.ts'
 import { endConnection } from '../connections/close-connection.ts'
 import { endReauthentication } from '../connections/handle-auth.ts'
 import { continueStayChecks } from '../connections/handle-permissions.ts'
+import { releaseRate } from '../connections/rate-limit.ts'
 import type { Deadline } from '../deadlines.ts'
 import { releaseElsewhere } from '../delivery/exactly-once.ts'
 import { scheduleRetry } from '../delivery/offer.ts'
@@ -36,6 +37,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (typeof subject !== 'string') {
     if (kind === 'idle-timeout') closeIdle(state, subject)
     if (kind === 'keep-alive') checkKeepAlive(state, subject)
+    if (kind === 'rate') releaseRate(state, subject)
     if (kind === 'identity-expiry') endExpired(state, subject)
     if (kind === 'reauthentication') endReauthentication(state, subject)
     return

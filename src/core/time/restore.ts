@@ -3,6 +3,7 @@
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import { plainIdentity, type Identity } from '../access.ts'
 import type { BrokerState } from '../broker-state.ts'
+import { noteHeld } from '../delivery/exclusive.ts'
 import { noteSubscription } from '../delivery/note-interest.ts'
 import { keepRetained } from '../delivery/retained-messages.ts'
 import { expiryMs } from '../delivery/stored-queue.ts'
@@ -121,6 +122,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   session.subscriptions ??= new Map()
   session.subscriptions.set(filter, options)
   state.routes.subscribe(filter, session, options)
+  noteHeld(state, session, filter)
   noteSubscription(state, session, filter, { before: undefined, after: options })
 }
 

@@ -1,0 +1,45 @@
+// mqtt.validate_payload_format: what calls itself UTF-8 is looked at, where that is asked for.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World } from '../simulator/world.ts'
+
+const broken = [
+  Buffer.from([0xff]),
+  Buffer.from([0x61, 0xc3]),
+  Buffer.from([0xed, 0xa0, 0x80]),
+  Buffer.from([0xc0, 0x80]),
+]
+const isText = { properties: { payloadFormatIndicator: 1 } } as const
+
+test('[MQTT5-4.13.1-1] a payload that is not the UTF-8 that it says is refused with 0x99, and nobody hears of it', () => {
+  const world = new World({ settings: { validatesPayloadFormat: true } })
+  const listener = world.subscriber('#', { qos: 2 })
+  const client = world.connect('author')
+  for (const payload of broken) {
+    for (const qos of [1, 2] as const) {
+      assert.equal(client.publish('a', payload, { qos, ...isText }).reasonCode, reasonCodes.payloadFormatInvalid)
+    }
+  }
+  for (const payload of ['plain', 'größer 🐦', 'with a \0', '']) client.publish('a', payload, { qos: 1, ...isText })
+  client.publish('a', Buffer.from([0xff]), { qos: 1 })
+  assert.equal(listener.messages.length, 5)
+  client.publish('a', Buffer.from([0xff]), { qos: 0, ...isText })
+  assert.equal(client.disconnected?.reasonCode, reasonCodes.payloadFormatInvalid)
+  assert.equal(listener.messages.length, 5)
+})
+
+test('[MQTT5-4.13.1-1] so is a will of that kind', () => {
+  const world = new World({ settings: { validatesPayloadFormat: true } })
+  const client = world.client('mortal', { will: { topic: 'w', payload: Buffer.from([0xff]), ...isText } })
+  client.connect()
+  assert.equal(client.connack?.reasonCode, reasonCodes.payloadFormatInvalid)
+})
+
+test('[MQTT5-3.3.2-4] where it is not asked for, payload and indicator go on as they came', () => {
+  const world = new World()
+  const listener = world.subscriber('#')
+  world.connect('author').publish('a', Buffer.from([0xff]), isText)
+  assert.equal(listener.messages[0]?.properties?.payloadFormatIndicator, 1)
+})

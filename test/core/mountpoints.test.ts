@@ -1,0 +1,149 @@
+// A mount point: the clients of a listener live in a part of the topic tree and take it for the whole.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World, type Client, type ConnectOptions, type WorldOptions } from '../simulator/world.ts'
+import { Rulebook } from './rulebook.ts'
+
+/** A client that comes through a listener with this mount point; '' for one without. */
+function through(world: World, mountpoint: string, id: string, options: ConnectOptions = {}): Client {
+  world.host.traits.listener = { mountpoint }
+  const client = world.client(id, options)
+  client.connect()
+  world.host.traits.listener = {}
+  return client
+}
+
+function inside(mountpoint: string, options: WorldOptions = {}): { world: World; client: Client; all: Client } {
+  const world = new World(options)
+  const client = through(world, mountpoint, 'inside')
+  const all = world.subscriber('#', { qos: 2 })
+  return { world, client, all }
+}
+
+const topicsOf = (client: Client): string[] => client.messages.map(({ topic }) => topic)
+
+describe('a mount point', () => {
+  for (const version of [4, 5] as const) {
+    test(`stands before what its clients publish, and those outside see it (version ${version})`, () => {
+      const world = new World()
+      const all = world.subscriber('#', { qos: 2, version })
+      const client = through(world, 'site/', 'inside', { version })
+      for (const qos of [0, 1, 2] as const) client.publish('lamp', `at ${qos}`, { qos })
+      assert.deepEqual(topicsOf(all), ['site/lamp', 'site/lamp', 'site/lamp'])
+      assert.deepEqual(all.payloads, ['at 0', 'at 1', 'at 2'])
+    })
+
+    test(`is taken off again where a client of it gets a message (version ${version})`, () => {
+      const world = new World()
+      const client = through(world, 'site/', 'inside', { version })
+      const other = through(world, 'site/', 'other', { version })
+      client.subscribe('#', { qos: 2 })
+      for (const qos of [0, 1, 2] as const) other.publish('lamp', `at ${qos}`, { qos })
+      world.publish('site/door', 'from outside', { version })
+      world.publish('elsewhere', 'not for it', { version })
+      assert.deepEqual(topicsOf(client), ['lamp', 'lamp', 'lamp', 'door'])
+      assert.deepEqual(client.payloads, ['at 0', 'at 1', 'at 2', 'from outside'])
+    })
+  }
+
+  test('UNSUBSCRIBE, shared subscriptions and topic aliases lie below it too', () => {
+    const { world, client } = inside('site/')
+    assert.equal(client.subscribe(['a', '$share/group/b'])?.reasonCodes.length, 2)
+    assert.deepEqual([...world.view.subscriptions('inside').keys()], ['site/a', '$share/group/site/b'])
+    world.publish('site/b', 'shared')
+    assert.deepEqual(topicsOf(client), ['b'])
+    assert.deepEqual(client.unsubscribe(['a', '$share/group/b', 'c'])?.reasonCodes, [0, 0, 0x11])
+    const aliased = through(world, 'site/', 'aliased', { topicAliasMaximum: 5 })
+    aliased.subscribe('x')
+    for (const payload of ['1', '2', '3']) world.publish('site/x', payload)
+    assert.deepEqual(topicsOf(aliased), ['x', 'x', 'x'])
+  })
+
+  test('retained messages are kept with it', () => {
+    const { world, client } = inside('site/')
+    client.publish('lamp', 'on', { retain: true, qos: 1 })
+    const outside = world.subscriber('site/+')
+    assert.deepEqual(topicsOf(outside), ['site/lamp'])
+    client.subscribe('#')
+    assert.deepEqual(topicsOf(client), ['lamp'])
+  })
+
+  test('wills lie below it', () => {
+    const world = new World()
+    const all = world.subscriber('#')
+    through(world, 'site/', 'inside', { will: { topic: 'w', payload: 'gone' } }).drop()
+    assert.deepEqual(topicsOf(all), ['site/w'])
+  })
+
+  test('response topics are the business of the clients: they stay as they are', () => {
+    const { client, all } = inside('site/')
+    client.publish('ask', '?', { properties: { responseTopic: 'answers/1' } })
+    assert.equal(all.messages[0]?.properties?.responseTopic, 'answers/1')
+  })
+
+  test('a stored session finds its subscriptions and its messages again, also after a restart', () => {
+    const world = new World()
+    const client = through(world, 'site/', 'inside', { cleanStart: false, sessionExpirySeconds: 3_600 })
+    client.subscribe('lamp', { qos: 1 })
+    client.disconnect()
+    world.publish('site/lamp', '1', { qos: 1 })
+    world.restart()
+    world.publish('site/lamp', '2', { qos: 1 })
+    world.host.traits.listener = { mountpoint: 'site/' }
+    client.connect()
+    assert.deepEqual(topicsOf(client), ['lamp', 'lamp'])
+    assert.deepEqual(client.payloads, ['1', '2'])
+  })
+
+  test('permissions are asked about topics as the client knows them', () => {
+    const rulebook = new Rulebook(
+      { action: 'publish', clientId: 'inside', topic: 'secret' },
+      { action: 'receive', clientId: 'inside', topic: 'hidden' },
+      { action: 'subscribe', clientId: 'inside', topic: 'closed' },
+    )
+    const { world, client, all } = inside('site/', { host: { permissions: rulebook } })
+    assert.equal(client.publish('secret', 'x', { qos: 1 }).reasonCode, reasonCodes.notAuthorized)
+    assert.equal(client.subscribe(['closed', '#'])?.reasonCodes[0], reasonCodes.notAuthorized)
+    world.publish('site/hidden', 'x')
+    world.publish('site/open', 'y')
+    assert.deepEqual(topicsOf(client), ['open'])
+    assert.deepEqual(topicsOf(all), ['site/hidden', 'site/open'])
+  })
+})
+
+describe('a mount point with placeholders', () => {
+  test('has the client id and the user name in it', () => {
+    const world = new World()
+    const all = world.subscriber('#')
+    through(world, '${username}/${clientid}/', 'device-7', { username: 'plant' }).publish('t', 'x')
+    assert.deepEqual(topicsOf(all), ['plant/device-7/t'])
+  })
+
+  for (const id of ['a/b', 'a+', '#', '+']) {
+    test(`a client id ${id} that would get it out of there is not let in`, () => {
+      for (const [version, code] of [
+        [5, reasonCodes.clientIdentifierNotValid],
+        [4, 2],
+      ] as const) {
+        const client = through(new World(), 'clients/${clientid}/', id, { version })
+        assert.equal(client.connack?.reasonCode, code)
+        assert.equal(client.isConnected, false)
+      }
+    })
+  }
+
+  test('nor one without the user name that it needs', () => {
+    const client = through(new World(), '${username}/', 'nameless')
+    assert.equal(client.connack?.reasonCode, reasonCodes.badUserNameOrPassword)
+  })
+
+  test('a topic or filter that is too long with it is refused, not cut', () => {
+    const { client } = inside('m'.repeat(1_000))
+    const long = 't'.repeat(65_000)
+    assert.equal(client.subscribe(long)?.reasonCodes[0], reasonCodes.topicFilterInvalid)
+    client.publish(long, 'x')
+    assert.equal(client.disconnected?.reasonCode, reasonCodes.topicNameInvalid)
+  })
+})

@@ -1,0 +1,80 @@
+// Limits on what one client may publish in a second: it is read from more slowly, loses nothing, and nobody else notices.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { ListenerTraits } from '../../src/core/index.ts'
+import { World } from '../simulator/world.ts'
+
+const limitedWorld = (listener: Partial<ListenerTraits>): World => new World({ host: { listener } })
+
+describe('listeners.*.messages_rate', () => {
+  for (const qos of [0, 1, 2] as const) {
+    test(`QoS ${qos}: a burst of one second comes at once, the rest evenly, and all of it in order`, () => {
+      const world = limitedWorld({ messagesPerSecond: 10 })
+      const listener = world.subscriber('a', { qos })
+      const client = world.connect('author', { version: 4 })
+      const sent = Array.from({ length: 45 }, (_, index) => String(index))
+      for (const payload of sent) client.publish('a', payload, { qos })
+      const atOnce = listener.payloads.length
+      assert.ok(atOnce >= 10 && atOnce <= 12, `${atOnce} came at once`)
+      world.passSeconds(1)
+      const afterOne = listener.payloads.length
+      assert.ok(afterOne >= 17 && afterOne <= 23, `${afterOne} came within a second`)
+      world.passSeconds(5)
+      assert.deepEqual(listener.payloads, sent)
+    })
+  }
+
+  test('who stays below it is never stopped', () => {
+    const world = limitedWorld({ messagesPerSecond: 10 })
+    const listener = world.subscriber('a')
+    const client = world.connect('author')
+    for (let count = 0; count < 100; count++) {
+      client.publish('a', String(count))
+      assert.equal(listener.payloads.length, count + 1)
+      world.passMs(100)
+    }
+  })
+
+  test('others are served as ever while one waits', () => {
+    const world = limitedWorld({ messagesPerSecond: 5 })
+    const listener = world.subscriber('fast')
+    const greedy = world.connect('greedy')
+    for (let count = 0; count < 1_000; count++) greedy.publish('a', 'x')
+    world.publish('fast', 'y', { qos: 1 })
+    assert.deepEqual(listener.payloads, ['y'])
+  })
+
+  test('whoever waits is not taken for silent, nor while it catches up', () => {
+    const world = limitedWorld({ messagesPerSecond: 1 })
+    const client = world.connect('author', { keepAliveSeconds: 5 })
+    for (let count = 0; count < 60; count++) client.publish('a', 'x')
+    world.passSeconds(55)
+    assert.equal(client.isConnected, true)
+  })
+
+  test('a client that leaves while it waits leaves nothing behind', () => {
+    const world = limitedWorld({ messagesPerSecond: 1 })
+    const client = world.connect('author')
+    for (let count = 0; count < 5; count++) client.publish('a', 'x')
+    client.drop()
+    world.passSeconds(60)
+    assert.equal(world.view.connections, 0)
+    assert.equal(world.host.shards[0]?.core.nextDeadlineMs(), Infinity)
+  })
+})
+
+describe('listeners.*.bytes_rate', () => {
+  test('counts whole packets; one that is larger than a second allows is taken, and made up for', () => {
+    const world = limitedWorld({ bytesPerSecond: 1_000 })
+    const listener = world.subscriber('a')
+    const client = world.connect('author')
+    client.publish('a', 'x'.repeat(4_000))
+    client.publish('a', 'second')
+    assert.equal(listener.payloads.length, 1)
+    world.passMs(2_900)
+    assert.equal(listener.payloads.length, 1)
+    world.passMs(300)
+    assert.deepEqual(listener.payloads.slice(1), ['second'])
+  })
+})
