@@ -183,8 +183,9 @@ export class AccessControl {
   #authenticateFurther(question: AuthenticateQuestion): ConnectVerdict | Promise<ConnectVerdict> {
     const { connection, clientId, method, data, isReauthentication } = question
     const attempt = { connection, clientId, username: undefined, password: undefined, nowMs: this.#world.nowMs() }
-    if (!isReauthentication) return this.#verdictOfStep(attempt, this.#scram.goOn(connection, method, data))
-    return this.#authenticateBy(method, data, attempt)
+    // The core keeps the order of steps: a first one comes only where nothing is under way.
+    if (isReauthentication && !this.#scram.isUnderWay(connection)) return this.#authenticateBy(method, data, attempt)
+    return this.#verdictOfStep(attempt, this.#scram.goOn(connection, method, data))
   }
 
   #verdictOfStep(attempt: Attempt, step: ScramStep): ConnectVerdict | Promise<ConnectVerdict> {

@@ -71,7 +71,7 @@ class Talk {
     const first = isReauthentication ? this.auth(client.first, true) : this.connect(client.first)
     if (first.allowed !== 'not-yet') return { outcome: outcomeOf(first), isServerRight: false }
     const { message, verifier } = client.final(textOf(first))
-    const last = this.auth(message)
+    const last = this.auth(message, isReauthentication)
     return { outcome: outcomeOf(last), isServerRight: last.allowed === true && textOf(last) === verifier }
   }
 }

@@ -53,6 +53,10 @@ export class ScramAuthority {
     return this.#noteEnd(connection, exchange.take(data))
   }
 
+  isUnderWay(connection: Connection): boolean {
+    return this.#exchanges.has(connection)
+  }
+
   goOn(connection: Connection, method: string, data: Uint8Array | undefined): ScramStep {
     const exchange = this.#exchanges.get(connection)
     if (exchange === undefined || exchange.algorithm !== method) {

@@ -1,0 +1,112 @@
+// Who may come in, as it is written: what it becomes, and what of it does not fit together.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { formatFault, loadConfig, type GodwitConfig } from '../../src/config/index.ts'
+
+const load = (text: string) =>
+  loadConfig({
+    text,
+    file: 'test.conf',
+    overrides: [],
+    readFile: (path) => (path === 'key' ? { text: 'KEY' } : { error: 'there is no such file' }),
+  })
+
+function configOf(text: string): GodwitConfig {
+  const loaded = load(text)
+  assert.ok('config' in loaded, 'faults' in loaded ? loaded.faults.map(formatFault).join('\n') : '')
+  assert.deepEqual(loaded.warnings.map(formatFault), [])
+  return loaded.config
+}
+
+function faultsOf(text: string): string[] {
+  const loaded = load(text)
+  return 'faults' in loaded ? loaded.faults.map(formatFault) : []
+}
+
+test('without a word about it there is a chain by default, nobody is preset, and nobody else is asked', () => {
+  const { auth } = configOf('')
+  assert.equal(auth.chain, undefined)
+  assert.deepEqual(auth.credentials, [])
+  assert.deepEqual([auth.jwt, auth.http, auth.certificate, auth.isPskEnough], [undefined, undefined, undefined, false])
+  assert.deepEqual(auth.scram, { iterations: 10_000, users: [] })
+})
+
+test('users and clients are taken from each of the places where they may stand', () => {
+  const { credentials } = configOf(`auth {
+    password { alice = one, "bob@home" = 2 }
+    user.1 { username = carol, password = three, is_superuser = true }
+    client.x { clientid = pump, password = four }
+  }`).auth
+  assert.deepEqual(
+    credentials.map(({ by, id, password, isSuperuser }) => [by, id, password, isSuperuser]),
+    [
+      ['username', 'alice', 'one', false],
+      ['username', 'bob@home', '2', false],
+      ['username', 'carol', 'three', true],
+      ['clientid', 'pump', 'four', false],
+    ],
+  )
+})
+
+test('a chain is kept in its order, and one with nothing in it is one', () => {
+  assert.deepEqual(configOf('auth.chain = [password, certificate]').auth.chain, ['password', 'certificate'])
+  assert.deepEqual(configOf('auth.chain = []').auth.chain, [])
+  assert.deepEqual(configOf('auth.chain = auto').auth.chain, undefined)
+})
+
+const keyOf = (text: string) => configOf(`auth.jwt { ${text} }`).auth.jwt?.key
+
+test('tokens are checked with a secret as text or base64, or with what a file holds', () => {
+  const secret = 'x'.repeat(32)
+  const base64 = Buffer.alloc(32, 1).toString('base64')
+  assert.deepEqual(keyOf(`secret = ${secret}`), { kind: 'secret', secret: Buffer.from(secret) })
+  assert.deepEqual(keyOf(`secret = "${base64}", secret_encoding = base64`), {
+    kind: 'secret',
+    secret: Buffer.alloc(32, 1),
+  })
+  assert.deepEqual(keyOf('public_key_file = key'), { kind: 'public-key', text: 'KEY' })
+  assert.deepEqual(keyOf('jwks_file = key'), { kind: 'jwks', text: 'KEY' })
+  assert.equal(keyOf('jwks_file = key, enable = false'), undefined)
+})
+
+test('what does not fit together is a fault with its line and key', () => {
+  for (const [text, fault] of [
+    ['user.1 { password = x }', /test\.conf:2:\d+: auth\.user\.1: it has no username; set auth\.user\.1\.username/],
+    ['user.1 { username = x }', /test\.conf:2:\d+: auth\.user\.1: it has no password/],
+    ['client.a { password = x }', /auth\.client\.a: it has no clientid/],
+    ['scram.user.a { username = x }', /auth\.scram\.user\.a: it has no password/],
+    [
+      'password.x = 1\nuser.1 { username = x, password = 2 }',
+      /test\.conf:3:\d+: auth\.user\.1: "x" has a password already, by auth\.password\.x/,
+    ],
+    [
+      'jwt { public_key_file = key, secret = "0123456789abcdef0123456789abcdef" }',
+      /test\.conf:2:\d+: auth\.jwt: .*more than one key/,
+    ],
+    ['jwt { public_key_file = key, jwks_file = key }', /more than one key/],
+    ['jwt { secret = short }', /test\.conf:2:\d+: auth\.jwt\.secret: .*fewer than 32 bytes/],
+    ['jwt { secret = "not base64 at all, but long enough", secret_encoding = base64 }', /is not base64/],
+    [
+      'jwt { public_key_file = gone }',
+      /test\.conf:2:\d+: auth\.jwt\.public_key_file: gone cannot be read: there is no such file/,
+    ],
+    ['chain = [jwt]', /test\.conf:2:\d+: auth\.chain: jwt has no key/],
+    ['chain = [http]', /auth\.chain: http has no address/],
+    ['chain = [password, password]', /password stands in it twice/],
+    ['chain = [ldap]', /is not .*one of certificate, psk, password, scram, jwt, http/],
+    ['http_auth.auth_req.url = "ftp://x"', /auth\.http_auth\.auth_req\.url: this is not an address of http or https/],
+    ['http_auth.auth_req.url = "http://"', /not an address/],
+    ['http_auth.auth_req { url = "http://a", headers { "a b" = c } }', /"a b" can not be sent as a header/],
+    ['http_auth.auth_req { url = "http://a", headers { a = "b\\r\\nc: d" } }', /can not be sent as a header/],
+  ] as const) {
+    const faults = faultsOf(`auth {\n${text}\n}`)
+    assert.match(faults.join('\n'), fault, text)
+  }
+})
+
+test('no fault tells a secret', () => {
+  const faults = faultsOf('auth { jwt { secret = hunter2 }, user.1 { password = hunter2 }, scram.iterations = 1 }')
+  assert.equal(faults.length, 3)
+  assert.doesNotMatch(faults.join('\n'), /hunter2/)
+})

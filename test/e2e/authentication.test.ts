@@ -1,0 +1,272 @@
+// Who is let in, by each way of showing who one is, with the whole program and real clients.
+
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import mqtt, { type IClientOptions } from 'mqtt'
+import {
+  PacketDecoder,
+  reasonCodes,
+  TopicTable,
+  type AuthPacket,
+  type ConnackPacket,
+  type ConnectPacket,
+  type ControlPacket,
+  type DisconnectPacket,
+  type Packet,
+} from '../../src/protocol/index.ts'
+import { HttpService } from '../access/http-service.ts'
+import { ScramClient } from '../access/scram-client.ts'
+import { encode } from '../simulator/wire.ts'
+import { type Broker, runGodwit, startBroker, temporaryFolder } from './godwit-process.ts'
+
+const { badUserNameOrPassword, serverUnavailable, notAuthorized } = reasonCodes
+
+/** `in`, or the code with which CONNACK refuses. */
+async function outcome(t: TestContext, broker: Broker, options: IClientOptions): Promise<unknown> {
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  try {
+    const client = await mqtt.connectAsync(url, { protocolVersion: 5, reconnectPeriod: 0, ...options })
+    t.after(() => client.end(true))
+    return 'in'
+  } catch (error) {
+    return (error as { code?: unknown }).code
+  }
+}
+
+const onlyKnown = 'auth.allow_anonymous=false'
+
+test('users and clients of the configuration come in with their passwords', async (t) => {
+  const broker = await startBroker(t, {
+    set: [
+      onlyKnown,
+      'auth.password.alice=secret',
+      'auth.user.1={ username = bob, password = hidden }',
+      'auth.client.1={ clientid = pump-7, password = deep }',
+    ],
+  })
+  for (const [options, expected] of [
+    [{ username: 'alice', password: 'secret' }, 'in'],
+    [{ username: 'alice', password: 'wrong' }, badUserNameOrPassword],
+    [{ username: 'alice', password: 'wrong', protocolVersion: 4 }, 4],
+    [{ username: 'bob', password: 'hidden', protocolVersion: 4 }, 'in'],
+    [{ clientId: 'pump-7', username: 'any', password: 'deep' }, 'in'],
+    [{ clientId: 'pump-7', username: 'any', password: 'secret' }, badUserNameOrPassword],
+    [{ username: 'nobody', password: 'secret' }, badUserNameOrPassword],
+    [{}, notAuthorized],
+    [{ protocolVersion: 4 }, 5],
+  ] as const) {
+    assert.equal(await outcome(t, broker, options as IClientOptions), expected, JSON.stringify(options))
+  }
+  assert.match(broker.process.errors, /client not authenticated/)
+  assert.doesNotMatch(broker.process.output + broker.process.errors, /hidden|secret/)
+})
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+test('a token of the issuer lets a client in, until it ends', async (t) => {
+  const folder = await temporaryFolder(t)
+  const keyFile = join(folder, 'issuer.pem')
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  await writeFile(keyFile, publicKey.export({ type: 'spki', format: 'pem' }))
+  const tokenUntil = (exp: number): string => {
+    const input = `${part({ alg: 'EdDSA' })}.${part({ exp, sub: 'pump-7' })}`
+    return `${input}.${sign(null, Buffer.from(input), privateKey).toString('base64url')}`
+  }
+  const broker = await startBroker(t, {
+    set: [onlyKnown, `auth.jwt={ public_key_file = "${keyFile}", verify_claims.sub = "\${clientid}", leeway = 0s }`],
+  })
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  const password = tokenUntil(nowSeconds + 600)
+  assert.equal(await outcome(t, broker, { clientId: 'pump-7', username: 'x', password }), 'in')
+  assert.equal(await outcome(t, broker, { clientId: 'pump-8', username: 'x', password }), badUserNameOrPassword)
+  const old = { clientId: 'pump-7', username: 'x', password: tokenUntil(nowSeconds - 60) }
+  assert.equal(await outcome(t, broker, old), badUserNameOrPassword)
+
+  const short = { clientId: 'pump-7', username: 'x', password: tokenUntil(nowSeconds + 2) }
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+    protocolVersion: 5,
+    reconnectPeriod: 0,
+    ...short,
+  })
+  client.on('error', () => undefined)
+  const [packet] = await once(client as unknown as NodeJS.EventEmitter, 'disconnect')
+  assert.ok((packet as { reasonCode: number }).reasonCode >= 0x80)
+})
+
+test('a key file that holds no key is named with its line, and so is one that is not there', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'godwit.conf')
+  await writeFile(join(folder, 'key.pem'), 'hello')
+  await writeFile(file, 'listeners.tcp.bind = "127.0.0.1:0"\nauth.jwt {\n  public_key_file = key.pem\n}\n')
+  const words = ['start', '--data', join(folder, 'data'), '--config', file]
+  const wrong = runGodwit(t, words)
+  assert.notEqual(await wrong.ended, 0)
+  assert.match(wrong.errors, /godwit\.conf:3:\d+: auth\.jwt\.public_key_file: .*no public key/)
+  await rm(join(folder, 'key.pem'))
+  const gone = runGodwit(t, words)
+  assert.notEqual(await gone.ended, 0)
+  assert.match(
+    gone.errors,
+    /godwit\.conf:3:\d+: auth\.jwt\.public_key_file: key\.pem cannot be read: there is no such file/,
+  )
+})
+
+test('a reload brings new passwords into force, and one with a key that is none changes nothing', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'godwit.conf')
+  const configured = (auth: string): Promise<void> =>
+    writeFile(file, `listeners.tcp.bind = "127.0.0.1:0"\nauth { allow_anonymous = false\n${auth} }\n`)
+  await configured('password.alice = old')
+  const process = runGodwit(t, ['start', '--data', join(folder, 'data'), '--config', file])
+  const [, port] = await process.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
+  const broker = { port: Number(port), dataDirectory: folder, process }
+  await writeFile(join(folder, 'key.pem'), 'hello')
+  await configured('password.alice = new\njwt.public_key_file = key.pem')
+  process.child.kill('SIGHUP')
+  await process.until(/no public key/)
+  assert.equal(await outcome(t, broker, { username: 'alice', password: 'new' }), badUserNameOrPassword)
+  assert.equal(await outcome(t, broker, { username: 'alice', password: 'old' }), 'in')
+  await configured('password.alice = new')
+  process.child.kill('SIGHUP')
+  await process.until(/was read again/)
+  assert.equal(await outcome(t, broker, { username: 'alice', password: 'old' }), badUserNameOrPassword)
+  assert.equal(await outcome(t, broker, { username: 'alice', password: 'new' }), 'in')
+})
+
+test('a service is asked over HTTP about clients and what they do; without it nobody comes in', async (t) => {
+  const service = await HttpService.start(t)
+  service.answer = ({ path, query }, response) => {
+    const isRight =
+      path === '/auth' ? query.u === 'alice' && query.p === 'secret' : (query.t ?? '').startsWith(`own/${query.c}/`)
+    response.writeHead(isRight ? 200 : 403).end()
+  }
+  const broker = await startBroker(t, {
+    set: [
+      onlyKnown,
+      `auth.http_auth.auth_req={ url = "${service.url('/auth')}", method = GET, params { u = "%u", p = "%P" } }`,
+      `auth.http_auth.acl_req={ url = "${service.url('/acl')}", method = GET, params { c = "%c", t = "%t", A = "%A" } }`,
+      'auth.http_auth.timeout=2s',
+    ],
+  })
+  assert.equal(await outcome(t, broker, { username: 'alice', password: 'wrong' }), badUserNameOrPassword)
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const alice = {
+    protocolVersion: 5,
+    reconnectPeriod: 0,
+    username: 'alice',
+    password: 'secret',
+    clientId: 'alice',
+  } as const
+  const client = await mqtt.connectAsync(url, alice)
+  t.after(() => client.end(true))
+  const heard = once(client as unknown as NodeJS.EventEmitter, 'message')
+  await client.subscribeAsync('own/alice/#', { qos: 1 })
+  await assert.rejects(client.publishAsync('own/bob/x', 'no', { qos: 1 }), { code: notAuthorized })
+  await client.publishAsync('own/alice/x', 'yes', { qos: 1 })
+  const [topic, payload] = await heard
+  assert.deepEqual([topic, String(payload)], ['own/alice/x', 'yes'])
+  assert.ok(service.asked.some(({ query }) => query.t === 'own/alice/#' && query.A === '1'))
+  await service.stop()
+  assert.equal(await outcome(t, broker, { username: 'alice', password: 'secret' }), serverUnavailable)
+})
+
+/** A client that says packets as they are given, for what no library says. */
+class RawClient {
+  readonly received: Packet[] = []
+  readonly #socket
+  #look: () => void = () => undefined
+
+  constructor(t: TestContext, port: number) {
+    this.#socket = connect({ host: '127.0.0.1', port })
+    t.after(() => this.#socket.destroy())
+    const decoder = new PacketDecoder({
+      role: 'client',
+      version: 5,
+      topics: new TopicTable(16),
+      maxPacketBytes: 65_536,
+      maxPropertyBytes: 65_536,
+      maxTopicLevels: 128,
+    })
+    this.#socket.on('data', (chunk: Buffer) => {
+      decoder.push(chunk)
+      for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) this.received.push(packet)
+      this.#look()
+    })
+  }
+
+  /** Says it, and gives the next packet that comes. */
+  async ask<P extends Packet>(packet: ControlPacket): Promise<P> {
+    const heard = this.received.length
+    this.#socket.write(encode(packet, 5))
+    while (this.received.length === heard) await new Promise<void>((resolve) => (this.#look = resolve))
+    return this.received[heard] as P
+  }
+}
+
+const method = 'SCRAM-SHA-512'
+const withData = (data: string) => ({ authenticationMethod: method, authenticationData: Buffer.from(data) })
+
+function connectWith(data: string): ConnectPacket {
+  return {
+    type: 'connect',
+    version: 5,
+    clientId: 'scram-client',
+    cleanStart: true,
+    keepAliveSeconds: 0,
+    username: undefined,
+    password: undefined,
+    will: undefined,
+    properties: withData(data),
+    isBridge: false,
+  }
+}
+
+const authWith = (data: string, reasonCode: AuthPacket['reasonCode']): AuthPacket => ({
+  type: 'auth',
+  reasonCode,
+  properties: withData(data),
+})
+
+test('[MQTT5-4.12] SCRAM lets a client in, and again while it is in; a wrong password does neither', async (t) => {
+  const broker = await startBroker(t, {
+    set: [
+      onlyKnown,
+      `auth.scram={ iterations = 4096, user.1 { username = alice, password = secret, algorithm = ${method} } }`,
+    ],
+  })
+  const alice = { hash: 'sha512', username: 'alice', password: 'secret' } as const
+  const { continueAuthentication, reAuthenticate, success } = reasonCodes
+
+  const raw = new RawClient(t, broker.port)
+  const first = new ScramClient(alice)
+  const challenge = await raw.ask<AuthPacket>(connectWith(first.first))
+  assert.equal(challenge.reasonCode, continueAuthentication)
+  const answer = first.final(String(challenge.properties?.authenticationData))
+  const connack = await raw.ask<ConnackPacket>(authWith(answer.message, continueAuthentication))
+  assert.equal(connack.reasonCode, success)
+  assert.equal(connack.properties?.authenticationMethod, method)
+  assert.equal(String(connack.properties?.authenticationData), answer.verifier)
+
+  const again = new ScramClient({ ...alice, nonce: 'another-nonce' })
+  const next = await raw.ask<AuthPacket>(authWith(again.first, reAuthenticate))
+  const last = again.final(String(next.properties?.authenticationData))
+  const done = await raw.ask<AuthPacket>(authWith(last.message, continueAuthentication))
+  assert.equal(done.type === 'auth' && done.reasonCode, success)
+  assert.equal(String(done.properties?.authenticationData), last.verifier)
+
+  const liar = new ScramClient({ ...alice, password: 'wrong' })
+  const lie = await raw.ask<AuthPacket>(authWith(liar.first, reAuthenticate))
+  const lied = authWith(liar.final(String(lie.properties?.authenticationData)).message, continueAuthentication)
+  const end = await raw.ask<DisconnectPacket>(lied)
+  assert.equal(end.type === 'disconnect' && end.reasonCode, notAuthorized)
+
+  const stranger = new RawClient(t, broker.port)
+  const question = await stranger.ask<AuthPacket>(connectWith(liar.first))
+  const refused = authWith(liar.final(String(question.properties?.authenticationData)).message, continueAuthentication)
+  assert.equal((await stranger.ask<ConnackPacket>(refused)).reasonCode, notAuthorized)
+})
