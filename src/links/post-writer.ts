@@ -15,8 +15,6 @@ export const postHeaderBytes = 4
 export const recordHeaderBytes = 5
 
 export class PostWriter {
-  /** Counts posts: what a record takes from the one before holds within one post only. */
-  number = 0
   /** Where the next byte goes. */
   at = postHeaderBytes
   /** Bytes of all posts so far. */
@@ -57,7 +55,6 @@ export class PostWriter {
     const used = this.at
     const buffer = this.#buffer
     writeUint32(buffer, 0, used)
-    this.number++
     this.postedBytes += used
     this.at = postHeaderBytes
     // `allocUnsafeSlow` has memory of its own: the buffer is all of it.

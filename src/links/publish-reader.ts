@@ -12,14 +12,14 @@ import {
   type TopicTable,
 } from '../protocol/index.ts'
 import type { PostReader } from './post-reader.ts'
-import { aloneFlags, publishFlags } from './publish-writer.ts'
+import { aloneFlags, publishFlags, type MoreOfMessage } from './publish-writer.ts'
 
 /** What the publisher's shard has let pass is not measured a second time. */
 const noLimits = { maxPacketBytes: Infinity, maxPropertyBytes: Infinity, maxTopicLevels: Infinity }
 
 export interface LoneMessage {
   readonly flags: number
-  readonly more: string | undefined
+  readonly more: MoreOfMessage | undefined
   readonly message: Message
 }
 
@@ -70,15 +70,14 @@ export class PublishReader implements PublishContext {
   /** The record that is one message. */
   alone(): PeerPublish {
     const { flags, more, message } = this.message()
-    const { groups, exactlyOnce } = (more === undefined ? {} : JSON.parse(more)) as Partial<PeerPublish>
     return {
       kind: 'publish',
       message,
       isForSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
       isToBeRetained: (flags & publishFlags.isToBeRetained) !== 0,
-      groups,
+      groups: more?.groups,
       isAwaited: (flags & publishFlags.isAwaited) !== 0,
-      exactlyOnce,
+      exactlyOnce: more?.exactlyOnce,
     }
   }
 
@@ -89,10 +88,19 @@ export class PublishReader implements PublishContext {
     this.version = (flags & publishFlags.hasProperties) === 0 ? 4 : 5
     const alone = reader.uint8()
     const expiresAtMs = (alone & aloneFlags.hasExpiry) === 0 ? never : reader.float64()
-    const more = (alone & aloneFlags.hasMore) === 0 ? undefined : reader.text()
-    if (expiresAtMs === never) return { flags, more, message: this.#readPlain() }
+    const more =
+      (alone & aloneFlags.hasMore) === 0 ? undefined : (JSON.parse(reader.text()) as MoreOfMessage | undefined)
+    const message = expiresAtMs === never ? this.#readPlain() : this.#readExpiring(expiresAtMs)
+    if (more !== undefined) {
+      message.publisherUsername = more.publisherUsername
+      message.isByOwnRight = more.isByOwnRight
+    }
+    return { flags, more, message }
+  }
+
+  #readExpiring(expiresAtMs: number): Message {
     const packet = this.#readPacket()
-    const message = new Message(topicOf(packet), {
+    return new Message(topicOf(packet), {
       qos: packet.qos,
       retain: packet.retain,
       properties: packet.properties,
@@ -103,7 +111,6 @@ export class PublishReader implements PublishContext {
       payloadStart: packet.payloadStart,
       payloadEnd: packet.frameEnd,
     })
-    return { flags, more, message }
   }
 
   #readPlain(): Message {

@@ -5,7 +5,7 @@
 //   run:    | flags | publisher, time | frame | frame | frame | ...
 //   alone:  | flags | publisher, time | more flags | expiry? | more? | frame |
 //
-// Publisher and time stand there only where they differ from those of the record before in the same post.
+// Publisher and time stand there only where they differ from those of the record before.
 
 import { never, type Message, type PeerPublish } from '../core/index.ts'
 import { measurePublish, writePublish, type PublishFields } from '../protocol/index.ts'
@@ -21,8 +21,17 @@ export const publishFlags = {
   sameSource: 16,
 } as const
 
-/** Of a message that travels alone. `more`: JSON that belongs to the kind of its record. */
+/** Of a message that travels alone. `more`: see `MoreOfMessage`. */
 export const aloneFlags = { hasExpiry: 1, hasMore: 2 } as const
+
+/** What few publications have. */
+export type MoreOfPublish = Pick<PeerPublish, 'groups' | 'exactlyOnce'>
+
+/** In a record of its own, as JSON. */
+export interface MoreOfMessage extends Partial<MoreOfPublish> {
+  readonly publisherUsername: string | undefined
+  readonly isByOwnRight: boolean
+}
 
 /** A run is cut here, so that posts are filled. */
 const longestRunBytes = postBytes / 2
@@ -39,8 +48,7 @@ export class PublishWriter {
   #flags = 0
   #publisher = ''
   #publishedAtMs = 0
-  /** What the last record of post `#sourcePost` said of its source. */
-  #sourcePost = -1
+  /** What the last record said of its source. */
   #lastPublisher = ''
   #lastPublishedAtMs = 0
 
@@ -54,6 +62,8 @@ export class PublishWriter {
     const isPlain =
       message.frameShape !== 0 &&
       message.expiresAtMs === never &&
+      message.publisherUsername === undefined &&
+      !message.isByOwnRight &&
       publish.groups === undefined &&
       publish.exactlyOnce === undefined
     if (!isPlain) return this.#publishAlone(publish)
@@ -108,14 +118,14 @@ export class PublishWriter {
   #publishAlone(publish: PeerPublish): void {
     this.endRun()
     const { exactlyOnce, groups } = publish
-    this.message(recordKinds.publishAlone, publish.message, {
-      flags: flagsOf(publish),
-      more: exactlyOnce === undefined && groups === undefined ? undefined : JSON.stringify({ exactlyOnce, groups }),
-    })
+    const more = exactlyOnce === undefined && groups === undefined ? undefined : { exactlyOnce, groups }
+    this.message(recordKinds.publishAlone, publish.message, { flags: flagsOf(publish), more })
   }
 
-  /** One message in a record of its own; `more` is read by who knows the kind. Say `endRun` first. */
-  message(kind: number, message: Message, { flags, more }: { flags: number; more: string | undefined }): void {
+  /** One message in a record of its own. Say `endRun` first. */
+  message(kind: number, message: Message, how: { flags: number; more: MoreOfPublish | undefined }): void {
+    const { flags } = how
+    const more = moreText(message, how.more)
     const isFrame = message.frameShape !== 0
     const fields = isFrame ? undefined : fieldsOf(message)
     const frameBytes = fields === undefined ? message.frameEnd - message.frameStart : measurePublish(fields, 5)
@@ -143,19 +153,22 @@ export class PublishWriter {
     const writer = this.#writer
     // Three bytes of UTF-8 for each code unit are the most that there can be.
     const target = writer.begin(kind, 1 + 4 + 3 * publisher.length + 8 + bytes)
-    const isSame =
-      writer.number === this.#sourcePost &&
-      publisher === this.#lastPublisher &&
-      publishedAtMs === this.#lastPublishedAtMs
+    const isSame = publisher === this.#lastPublisher && publishedAtMs === this.#lastPublishedAtMs
     target[writer.at++] = isSame ? flags | publishFlags.sameSource : flags
     if (isSame) return target
-    this.#sourcePost = writer.number
     this.#lastPublisher = publisher
     this.#lastPublishedAtMs = publishedAtMs
     writer.at = writeText(target, writer.at, publisher)
     writer.at = target.writeDoubleLE(publishedAtMs, writer.at)
     return target
   }
+}
+
+function moreText(message: Message, more: MoreOfPublish | undefined): string | undefined {
+  const { publisherUsername, isByOwnRight } = message
+  if (more === undefined && publisherUsername === undefined && !isByOwnRight) return undefined
+  const text: MoreOfMessage = { ...more, publisherUsername, isByOwnRight }
+  return JSON.stringify(text)
 }
 
 function flagsOf({ isForSubscribers, isToBeRetained, isAwaited }: PeerPublish): number {

@@ -148,6 +148,17 @@ test('while the other shard takes nothing in, sockets are not read beyond a boun
   for (const { heardBytes, socket } of relays) assert.deepEqual([heardBytes, socket.isPaused], [4 * 32_768, false])
 })
 
+test('what was held back comes before what came later', async () => {
+  const relay = new Relay()
+  relay.home.pause()
+  relay.socket.arrive(Buffer.from('first '))
+  relay.pair.settle()
+  relay.home.resume()
+  relay.socket.arrive(Buffer.from('second'))
+  await relay.settle()
+  assert.equal(Buffer.concat(relay.heard).toString(), 'first second')
+})
+
 test('a client that leaves is heard to the end', async () => {
   const relay = new Relay()
   relay.home.pause()
