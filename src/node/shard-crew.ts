@@ -7,6 +7,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { NodeToShard, ShardLink, ShardStart } from '../shard/index.ts'
 import type { StoreKeeper } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
+import { freePlacesOf } from './shared-places.ts'
 import { type RestartPolicy, type ShardStartOutcome, WatchedShard } from './watched-shard.ts'
 
 export interface ShardCrewOptions {
@@ -43,7 +44,10 @@ export class ShardCrew {
           maxHeapMb,
           onGivenUp: (message) => options.onGivenUp(message),
           links: () => this.#linksOf(number),
-          onThreadEnd: () => this.#forgetLinks(number),
+          onThreadEnd: () => {
+            freePlacesOf(start)
+            this.#forgetLinks(number)
+          },
         }),
     )
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { shardOf } from '../core/index.ts'
 import type { ShardListener } from '../shard/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
+import { placesFor } from './shared-places.ts'
 
 const ticketSecretBytes = 32
 
@@ -22,6 +23,7 @@ function toShardListener(listener: ListenerAddress, shards: number): ShardListen
   return {
     ...listener,
     sharesPort: sharing > 1,
+    places: placesFor(sharing),
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / sharing,
     ...('tls' in listener ? { ticketSecret: randomBytes(ticketSecretBytes) } : {}),
   }

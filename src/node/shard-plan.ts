@@ -4,6 +4,7 @@ import type { AccessSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
 import type { ShardStart } from '../shard/index.ts'
 import { createCounterTable } from '../telemetry/index.ts'
+import { placesFor } from './shared-places.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
 import { shardListeners } from './shard-listener.ts'
@@ -41,6 +42,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const counters = createCounterTable(shards)
   const room = Math.min(config.limits.maxConnections ?? Number.POSITIVE_INFINITY, await roomForConnections())
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
+  const places = placesFor(shards)
   const dealt = shardListeners(listeners, shards)
   const { maxConnectionRate } = config.limits
   const starts = Array.from({ length: shards }, (_, shardNumber) => ({
@@ -55,7 +57,8 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     access,
     maxPropertyBytes: config.maxPropertyBytes,
     maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shards),
-    maxConnections: Math.floor(room / shards),
+    maxConnections: room,
+    places,
     counters,
     logLevel: config.log.level,
   }))

@@ -5,7 +5,7 @@ import type { QuicConfig, WebSocketConfig } from '../config/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import {
   type ByteStream,
-  type ConnectionBudget,
+  ConnectionBudget,
   ConnectionRate,
   type DoorRefusal,
   type Listener,
@@ -21,6 +21,8 @@ import type { ShardListener } from './messages.ts'
 import { RefusalLog } from './refusal-log.ts'
 
 export interface ListeningWorld {
+  /** The number of the shard. */
+  readonly own: number
   /** Shared by all listeners of the shard. */
   readonly budget: ConnectionBudget
   /** New connections of all listeners of the shard together; undefined: no limit. */
@@ -48,7 +50,7 @@ function openListener(
   world: ListeningWorld,
   { refusals, full }: { readonly refusals: RefusalLog; readonly full: FullAlarm },
 ): Promise<Listener> {
-  const { kind, name, host, port, maxConnections, maxConnectionRate, accessRules, proxyProtocol } = listener
+  const { kind, name, host, port, maxConnectionRate, accessRules, proxyProtocol } = listener
   const refuse = (reason: DoorRefusal, why?: string): void => {
     world.noteRefused()
     refusals.note({ listener: `${kind}:${name}`, reason, why })
@@ -59,8 +61,7 @@ function openListener(
     host,
     port,
     reusePort: listener.sharesPort,
-    maxConnections,
-    budget: world.budget,
+    ...limitsOf(listener, world),
     rates: rates.filter((rate) => rate !== undefined),
     accessRules,
     proxyProtocol,
@@ -101,6 +102,16 @@ function quicOf(listener: ShardListener): QuicConfig & { readonly credentials: Q
   // The main thread has tried the same files just now, and said it by the name of the setting.
   if ('problem' in reading) throw new Error(`${wordsOf(listener)}: ${reading.problem.message}`)
   return { ...listener.quic, credentials: reading.credentials }
+}
+
+/** Where several shards listen on one port the listener's limit is counted by all of them together. */
+function limitsOf(
+  { maxConnections, places }: ShardListener,
+  { budget, own }: ListeningWorld,
+): { readonly maxConnections: number | undefined; readonly budget: ConnectionBudget } {
+  if (maxConnections === undefined || places === undefined) return { maxConnections, budget }
+  const ofListener = { places: { cells: places, own }, within: budget, refusal: 'listener-full' } as const
+  return { maxConnections: undefined, budget: new ConnectionBudget(maxConnections, ofListener) }
 }
 
 function gateOf(

@@ -18,8 +18,10 @@ export interface ShardListener extends ListenerTraits {
   readonly host: string
   /** Never 0: the main thread has resolved it. */
   readonly port: number
-  /** Connections on this shard through this listener; one more is accepted and closed at once. Undefined: no limit. */
+  /** Connections through this listener; one more is accepted and closed at once. Undefined: no limit. */
   readonly maxConnections: number | undefined
+  /** Made by `createSharedPlaces` where several shards count them together. */
+  readonly places?: SharedArrayBuffer | undefined
   /** Nobody but this machine can reach it: what is not configured otherwise may be generous here. */
   readonly isLoopback: boolean
   /** Other shards listen on the same port: SO_REUSEPORT is set. */
@@ -65,8 +67,10 @@ export interface ShardStart {
   readonly maxPropertyBytes: number
   /** mqtt.max_unsent_bytes_total, this shard's part. */
   readonly maxUnsentBytesTotal: number
-  /** Connections of this shard over all of its listeners: by limits.max_connections and by the open-file limit. */
+  /** Connections of all shards over all listeners: by limits.max_connections and by the open-file limit. */
   readonly maxConnections: number
+  /** Made by `createSharedPlaces`: who has how many of them. Undefined: this is the only shard. */
+  readonly places?: SharedArrayBuffer | undefined
   /** New connections of this shard in a second over all of its listeners; may be a fraction. Undefined: no limit. */
   readonly maxConnectionRate?: number | undefined
   /** Made by `createCounterTable`; the shard writes its own row. */

@@ -89,9 +89,13 @@ async function letClientsIn(shard: Shard): Promise<void> {
 }
 
 async function listen(shard: Shard): Promise<void> {
-  const { maxConnectionRate } = start
+  const { maxConnectionRate, places, shardNumber } = start
   listeners = await openListeners(start.listeners, {
-    budget: new ConnectionBudget(start.maxConnections),
+    own: shardNumber,
+    budget: new ConnectionBudget(
+      start.maxConnections,
+      places === undefined ? {} : { places: { cells: places, own: shardNumber } },
+    ),
     rate: maxConnectionRate === undefined ? undefined : new ConnectionRate(maxConnectionRate),
     log,
     accept: (stream, listener) => shard.accept(stream, listener),

@@ -101,11 +101,13 @@ class Door {
   welcome(socket: DoorSocket): void {
     // The last descriptors belong to the database and the log: a client that would take one is let in and out again,
     // so that it does not wait in the kernel's queue for ever.
-    if (this.#budget.isSpent) return this.#refuse(socket, 'no-room')
+    const { lack } = this.#budget
+    if (lack !== undefined) return this.#refuse(socket, lack)
     if (!this.#mayKnock(socket)) return this.#refuse(socket, 'address-denied')
     const waitMs = this.#rates.length === 0 ? 0 : this.#waitMs()
     if (waitMs === undefined) return this.#refuse(socket, 'too-fast')
-    this.#budget.taken += 1
+    const refusal = this.#budget.take()
+    if (refusal !== undefined) return this.#refuse(socket, refusal)
     socket.doorBudget = this.#budget
     socket.guest = undefined
     socket.on('error', passError)
@@ -191,7 +193,7 @@ function passError(this: Socket, error: Error): void {
 
 function passClose(this: Socket): void {
   const { guest, doorBudget } = this as DoorSocket
-  doorBudget.taken -= 1
+  doorBudget.giveBack()
   guest?.noteClosed()
 }
 

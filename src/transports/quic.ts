@@ -169,15 +169,16 @@ class QuicHouse {
     if (!this.#rules.allows(remoteAddress)) return 'address-denied'
     const { maxConnections = Infinity, budget, rates = [] } = this.#options
     if (this.#isClosing || this.#connections.size >= maxConnections) return 'listener-full'
-    if (budget?.isSpent === true) return 'no-room'
+    const lack = budget?.lack
+    if (lack !== undefined) return lack
     const nowMs = performance.now()
     // There is no line to wait in: the handshake, which is most of the work, is done.
     const waits = rates.map((rate) => rate.waitMsAt(nowMs))
-    return waits.includes(undefined) ? 'too-fast' : undefined
+    return waits.includes(undefined) ? 'too-fast' : budget?.take()
   }
 
   #letIn(session: http3.QuicServerSession): void {
-    const { budget, maxDataStreams, maxPacketBytes, streamTimeoutMs } = this.#options
+    const { maxDataStreams, maxPacketBytes, streamTimeoutMs } = this.#options
     const certificate = session.getPeerCertificate()
     const peer = {
       remoteAddress: session.remoteAddress,
@@ -191,7 +192,6 @@ class QuicHouse {
     const connection = new QuicConnection(peer, { maxDataStreams, maxPacketBytes, maxHeldBytes }, this.#held)
     this.#connections.set(session, connection)
     this.#waiting.set(session, Math.max(1, Math.ceil(streamTimeoutMs / streamCheckMs)))
-    if (budget !== undefined) budget.taken += 1
     session.on('stream', (stream: QuicStreamEnd) => this.#addStream(session, connection, stream))
     session.on('error', (error) => connection.noteError(error))
     session.on('close', () => this.#forget(session, connection))
@@ -205,8 +205,7 @@ class QuicHouse {
   #forget(session: http3.QuicServerSession, connection: QuicConnection): void {
     if (!this.#connections.delete(session)) return
     this.#waiting.delete(session)
-    const { budget } = this.#options
-    if (budget !== undefined) budget.taken -= 1
+    this.#options.budget?.giveBack()
     connection.noteClosed()
     if (this.#connections.size === 0) this.#whenEmpty?.()
   }

@@ -1,0 +1,130 @@
+// A node with several shards, from outside: nobody can tell that there are several.
+
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
+import { type Broker, startBroker } from './godwit-process.ts'
+
+async function connected(t: TestContext, { port }: Broker, options: IClientOptions): Promise<MqttClient> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, {
+    protocolVersion: 5,
+    reconnectPeriod: 0,
+    ...options,
+  })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
+const sleepers = Array.from({ length: 12 }, (_, number) => `sleeper-${number}`)
+
+/** Every payload that comes, as soon as there are `count`. */
+function payloads(client: MqttClient, count: number): Promise<string[]> {
+  const seen: string[] = []
+  return new Promise((resolve) => {
+    client.on('message', (_, payload) => {
+      seen.push(String(payload))
+      if (seen.length === count) resolve(seen)
+    })
+  })
+}
+
+async function nextLife(t: TestContext, broker: Broker, shards: number, signal: NodeJS.Signals): Promise<Broker> {
+  await broker.process.stop(signal)
+  return startBroker(t, { dataDirectory: broker.dataDirectory, set: [`node.shards=${shards}`] })
+}
+
+test('sessions and what waits for them come back whatever the number of shards is', async (t) => {
+  let broker = await startBroker(t, { set: ['node.shards=1'] })
+  for (const clientId of sleepers) {
+    const sleeper = await connected(t, broker, { clientId, ...durable })
+    await sleeper.subscribeAsync(['all/#', `own/${clientId}`], { qos: 1 })
+    await sleeper.endAsync()
+  }
+  const lives = [
+    { shards: 3, signal: 'SIGTERM' },
+    { shards: 2, signal: 'SIGKILL' },
+    { shards: 1, signal: 'SIGTERM' },
+    { shards: 3, signal: 'SIGKILL' },
+  ] as const
+  const waiting: string[] = []
+  for (const [round, { shards, signal }] of lives.entries()) {
+    const publisher = await connected(t, broker, { clientId: `publisher-${round}` })
+    await publisher.publishAsync('all/1', `to all ${round}`, { qos: 1 })
+    for (const id of sleepers) await publisher.publishAsync(`own/${id}`, `to one ${round}`, { qos: 1 })
+    waiting.push(`to all ${round}`, `to one ${round}`)
+    publisher.stream.destroy()
+    broker = await nextLife(t, broker, shards, signal)
+    // One of them comes each time; the others sleep on.
+    await comesForIts(t, broker, sleepers[round], waiting)
+  }
+  for (const id of sleepers.slice(lives.length)) await comesForIts(t, broker, id, waiting)
+})
+
+async function comesForIts(t: TestContext, { port }: Broker, clientId: string, expected: string[]): Promise<void> {
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, {
+    protocolVersion: 5,
+    reconnectPeriod: 0,
+    clientId,
+    ...durable,
+  })
+  t.after(() => client.end(true))
+  assert.deepEqual(await payloads(client, expected.length), expected, clientId)
+  await client.endAsync()
+}
+
+test('clients on all shards hear each other at every quality of service, in order and once', async (t) => {
+  const broker = await startBroker(t, { set: ['node.shards=3'] })
+  const clients = await Promise.all(
+    Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `client-${number}` })),
+  )
+  const perClient = 30
+  const heard = clients.map((client) => payloads(client, clients.length * perClient))
+  for (const client of clients) await client.subscribeAsync('talk/#', { qos: 2 })
+  for (let number = 0; number < perClient; number++) {
+    const qos = (number % 3) as 0 | 1 | 2
+    await Promise.all(clients.map((client, own) => client.publishAsync(`talk/${own}`, `${own} ${number}`, { qos })))
+  }
+  for (const seen of await Promise.all(heard)) {
+    assert.equal(new Set(seen).size, clients.length * perClient)
+    // A client shows a QoS 2 message when it is released, so those of other levels may come in between.
+    for (const own of clients.keys()) {
+      for (const qos of [0, 1, 2]) {
+        const told = seen
+          .map((payload) => payload.split(' ').map(Number))
+          .filter(([from, number]) => from === own && number % 3 === qos)
+        assert.deepEqual(
+          told,
+          Array.from({ length: perClient / 3 }, (_, index) => [own, index * 3 + qos]),
+        )
+      }
+    }
+  }
+})
+
+for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connections=6']) {
+  test(`${setting} holds for the node, wherever the connections come in`, async (t) => {
+    const broker = await startBroker(t, { set: ['node.shards=3', setting] })
+    const guests = await Promise.all(
+      Array.from({ length: 6 }, (_, number) => connected(t, broker, { clientId: `guest-${number}` })),
+    )
+    const surplus = Array.from({ length: 6 }, (_, number) => {
+      const client = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
+        clientId: `surplus-${number}`,
+        reconnectPeriod: 0,
+      })
+      client.on('error', () => {})
+      t.after(() => client.end(true))
+      return new Promise<string>((resolve) => {
+        client.once('connect', () => resolve('let in'))
+        client.once('close', () => resolve('turned away'))
+      })
+    })
+    assert.deepEqual(
+      await Promise.all(surplus),
+      Array.from({ length: 6 }, () => 'turned away'),
+    )
+    assert.ok(guests.every((guest) => guest.connected))
+  })
+}

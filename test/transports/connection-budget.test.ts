@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConnectionBudget, createSharedPlaces, freeSharedPlaces } from '../../src/transports/index.ts'
+
+test('threads that share a budget take no more places than it has, whoever takes them', () => {
+  const cells = createSharedPlaces(3)
+  const budgets = [0, 1, 2].map((own) => new ConnectionBudget(4, { places: { cells, own } }))
+  const taken = budgets.flatMap((budget) => [budget.take(), budget.take()])
+  assert.deepEqual(taken, [undefined, undefined, undefined, undefined, 'no-room', 'no-room'])
+  assert.equal(budgets[2].lack, 'no-room')
+  budgets[0].giveBack()
+  assert.equal(budgets[2].take(), undefined)
+  assert.equal(budgets[0].lack, 'no-room')
+})
+
+test('what a thread had that died is free again, and nothing of the others', () => {
+  const cells = createSharedPlaces(2)
+  const [one, two] = [0, 1].map((own) => new ConnectionBudget(3, { places: { cells, own } }))
+  for (const budget of [one, one, two]) assert.equal(budget.take(), undefined)
+  freeSharedPlaces({ cells, own: 0 })
+  freeSharedPlaces({ cells, own: 0 })
+  assert.deepEqual([two.take(), two.take(), two.take()], [undefined, undefined, 'no-room'])
+})
+
+test('a place of a listener is one of the node too, and is given back at both', () => {
+  const node = new ConnectionBudget(2)
+  const listener = new ConnectionBudget(1, { within: node, refusal: 'listener-full' })
+  const other = new ConnectionBudget(5, { within: node, refusal: 'listener-full' })
+  assert.equal(listener.take(), undefined)
+  assert.equal(listener.take(), 'listener-full')
+  assert.equal(other.take(), undefined)
+  assert.equal(other.take(), 'no-room')
+  assert.deepEqual([node.taken, listener.taken, other.taken], [2, 1, 1])
+  other.giveBack()
+  listener.giveBack()
+  assert.deepEqual([node.taken, listener.taken, other.taken], [0, 0, 0])
+  assert.equal(other.take(), undefined)
+})
