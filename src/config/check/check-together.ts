@@ -70,6 +70,7 @@ function checkTls(
   for (const { name, serverName } of tls.byServerName) {
     if (serverName === '') faults.push(fault(`sni.${name}.server_name`, 'nobody can ask for it', 'set server_name'))
   }
+  if (tls.minVersion > tls.maxVersion) faults.push(fault('tls_versions', 'no version is allowed', 'name one at least'))
   if (tls.failIfNoPeerCertificate && !tls.verifyPeer) {
     faults.push(fault('fail_if_no_peer_cert', 'nobody is asked for a certificate', 'set verify_peer = true'))
   }

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  formatFault,
+  type GodwitConfig,
+  loadConfig,
+  type ListenerConfig,
+  type TlsConfig,
+} from '../../src/config/index.ts'
+
+function load(text: string): GodwitConfig {
+  const loaded = loadConfig({ text, overrides: [] })
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  return loaded.config
+}
+
+function faultsOf(text: string): readonly string[] {
+  const loaded = loadConfig({ text, overrides: [] })
+  return 'faults' in loaded ? loaded.faults.map((fault) => formatFault(fault).replace(/^configuration:/, '')) : []
+}
+
+function tlsOf(text: string): TlsConfig {
+  const [listener] = load(`listeners.ssl { certfile = c, keyfile = k, ${text} }`).listeners
+  assert.ok(listener?.kind === 'ssl')
+  return listener.tls
+}
+
+const onlyListener = (text: string): ListenerConfig => {
+  const [listener, ...others] = load(text).listeners
+  assert.ok(listener !== undefined && others.length === 0)
+  return listener
+}
+
+const versionsOf = ({ minVersion, maxVersion }: TlsConfig): unknown => [minVersion, maxVersion]
+
+const rates = ({ maxConnectionRate, messagesPerSecond, bytesPerSecond }: ListenerConfig): unknown => [
+  maxConnectionRate,
+  messagesPerSecond,
+  bytesPerSecond,
+]
+
+describe('a TLS listener', () => {
+  test('has what is written, by the names of the house', () => {
+    const tls = tlsOf(`key_password = p, cacertfile = a, crlfile = r, verify_peer = true, fail_if_no_peer_cert = true
+      tls_versions = ["tlsv1.3"], ciphers = "A:B", psk_file = s, handshake_timeout = 4s
+      sni { shop { server_name = "*.example.org", certfile = sc, keyfile = sk } }`)
+    assert.deepEqual(tls, {
+      certificate: { certFile: 'c', keyFile: 'k', keyPassword: 'p' },
+      byServerName: [
+        { name: 'shop', serverName: '*.example.org', certFile: 'sc', keyFile: 'sk', keyPassword: undefined },
+      ],
+      caFile: 'a',
+      crlFile: 'r',
+      verifyPeer: true,
+      failIfNoPeerCertificate: true,
+      minVersion: 'TLSv1.3',
+      maxVersion: 'TLSv1.3',
+      ciphers: 'A:B',
+      pskFile: 's',
+      handshakeTimeoutMs: 4_000,
+    })
+  })
+
+  test('takes TLS 1.2 and 1.3 unless one of them is named', () => {
+    assert.deepEqual(versionsOf(tlsOf('')), ['TLSv1.2', 'TLSv1.3'])
+    assert.deepEqual(versionsOf(tlsOf('tls_versions = ["tlsv1.2"]')), ['TLSv1.2', 'TLSv1.2'])
+    assert.match(faultsOf('listeners.ssl { psk_file = k, tls_versions = ["tlsv1.1"] }')[0] ?? '', /tlsv1\.1/)
+    assert.match(faultsOf('listeners.ssl { psk_file = k, tls_versions = [] }')[0] ?? '', /tls_versions/)
+  })
+
+  const faulty: readonly (readonly [string, string])[] = [
+    ['listeners.ssl.bind = 8883', '1:22: listeners.ssl.bind: '],
+    ['listeners.ssl.plant.certfile = c', '1:32: listeners.ssl.plant.certfile: there is a certificate without its key'],
+    ['listeners.ssl.keyfile = c', 'listeners.ssl.certfile: there is a key without a certificate; set certfile'],
+    [
+      'listeners.ssl { certfile = c, keyfile = k, sni.shop { certfile = c, keyfile = k } }',
+      'listeners.ssl.sni.shop.server_name: nobody can ask for it; set server_name',
+    ],
+    [
+      'listeners.ssl { certfile = c, keyfile = k, sni.shop { server_name = a, certfile = c } }',
+      'listeners.ssl.sni.shop.keyfile: there is a certificate without its key; set keyfile',
+    ],
+    [
+      'listeners.ssl { certfile = c, keyfile = k, fail_if_no_peer_cert = true }',
+      'listeners.ssl.fail_if_no_peer_cert: nobody is asked for a certificate; set verify_peer = true',
+    ],
+    [
+      'listeners.ssl { certfile = c, keyfile = k, verify_peer = true }',
+      'listeners.ssl.verify_peer: client certificates are believed by nobody; set cacertfile to the authorities that sign for your clients',
+    ],
+  ]
+  for (const [text, message] of faulty) {
+    test(`[bad-input 28] that would be less safe than somebody meant is a fault: ${text}`, () => {
+      const faults = faultsOf(text)
+      const part = message.replace(/^\S*: listeners\.ssl\.(?:bind|plant\.certfile): /, '')
+      assert.ok(
+        faults.some((fault) => fault.includes(part)),
+        faults.join('\n'),
+      )
+    })
+  }
+
+  test('may have a pre-shared key in place of a certificate', () => {
+    const listener = onlyListener('listeners.ssl.psk_file = s')
+    assert.ok(listener.kind === 'ssl')
+    assert.equal(listener.tls.certificate, undefined)
+  })
+
+  test('may share its name with one of another kind, but not its port', () => {
+    assert.equal(load('listeners { tcp.a.bind = 1, ssl.a { bind = 2, psk_file = s } }').listeners.length, 2)
+    assert.match(
+      faultsOf('listeners { tcp.a.bind = 1, ssl.a { bind = 1, psk_file = s } }')[0] ?? '',
+      /same address and port/,
+    )
+    assert.match(
+      faultsOf('listeners.ssl { psk_file = s, default { bind = 2, psk_file = s } }')[0] ?? '',
+      /described twice: beside listeners\.ssl/,
+    )
+  })
+})
+
+describe('the door of a listener', () => {
+  test('has rules for addresses, in order', () => {
+    const { accessRules } = onlyListener(
+      'listeners.tcp.access_rules = ["allow 10.0.0.0/8", "DENY fd00::1", "deny all"]',
+    )
+    assert.deepEqual(accessRules, [
+      { isAllowed: true, range: '10.0.0.0/8' },
+      { isAllowed: false, range: 'fd00::1' },
+      { isAllowed: false, range: undefined },
+    ])
+  })
+
+  for (const text of [
+    '10.0.0.0/8',
+    'allow',
+    'permit all',
+    'allow 10.0.0.0/33',
+    'allow 256.0.0.1',
+    'deny ::1/129',
+    'deny host',
+  ]) {
+    test(`has no rule ${JSON.stringify(text)}`, () => {
+      assert.match(faultsOf(`listeners.tcp.access_rules = ["${text}"]`)[0] ?? '', /is not a rule such as/)
+    })
+  }
+
+  test('expects PROXY headers where it is told to', () => {
+    assert.equal(onlyListener('').proxyProtocol, undefined)
+    const text =
+      'listeners.tcp { proxy_protocol = true, proxy_protocol_timeout = 1s, proxy_protocol_trusted = "10.0.0.0/8" }'
+    assert.deepEqual(onlyListener(text).proxyProtocol, { timeoutMs: 1_000, trusted: ['10.0.0.0/8'] })
+  })
+
+  test('has rates of its own, and what one client may send is the less of its own and of the node', () => {
+    assert.deepEqual(rates(onlyListener('')), [undefined, undefined, undefined])
+    const node = 'limits { max_connection_rate = 9, messages_rate = 5, bytes_rate = 100 }'
+    assert.deepEqual(rates(onlyListener(node)), [undefined, 5, 100])
+    assert.deepEqual(
+      rates(onlyListener(`${node}\nlisteners.tcp { max_connection_rate = 3, messages_rate = 4, bytes_rate = 200 }`)),
+      [3, 4, 100],
+    )
+    assert.equal(load(node).limits.maxConnectionRate, 9)
+  })
+})

@@ -1,0 +1,239 @@
+// Who comes in by the door of a listener, and who does not.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, test, type TestContext } from 'node:test'
+import { AddressRules, type AddressRule } from '../../src/transports/address-rules.ts'
+import {
+  type ByteStream,
+  ConnectionBudget,
+  ConnectionRate,
+  listenTcp,
+  type TcpListenOptions,
+} from '../../src/transports/index.ts'
+import { Happenings } from './happenings.ts'
+
+interface Arrival {
+  readonly stream: ByteStream
+  /** Chunks, from the first on. */
+  readonly heard: Happenings<string>
+}
+
+interface Stage {
+  readonly arrivals: Happenings<Arrival>
+  readonly refusals: Happenings<string>
+  client(says?: string): Promise<Socket>
+  close(): Promise<void>
+}
+
+async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise<Stage> {
+  const arrivals = new Happenings<Arrival>()
+  const refusals = new Happenings<string>()
+  const opened: { destroy(): void }[] = []
+  const listener = await listenTcp({
+    host: '127.0.0.1',
+    port: 0,
+    onStream: (stream) => {
+      opened.push(stream)
+      const heard = new Happenings<string>()
+      stream.onData = (chunk) => heard.add(String(chunk))
+      arrivals.add({ stream, heard })
+    },
+    onRefused: (reason, why) => refusals.add(`${reason} ${why}`),
+    ...options,
+  })
+  t.after(async () => {
+    for (const each of opened) each.destroy()
+    await listener.close()
+  })
+  const client = async (says?: string): Promise<Socket> => {
+    const socket = connect(listener.port, '127.0.0.1')
+    socket.on('error', () => {})
+    opened.push(socket)
+    await once(socket, 'connect')
+    if (says !== undefined) socket.write(says, 'latin1')
+    return socket.resume()
+  }
+  return { arrivals, refusals, client, close: () => listener.close() }
+}
+
+/** With an error or without: data that nobody reads makes a reset of a close. */
+const closed = (socket: Socket): Promise<void> => new Promise((resolve) => socket.on('close', () => resolve()))
+
+const rule = (text: string): AddressRule => {
+  const [verb, range] = text.split(' ')
+  return { isAllowed: verb === 'allow', range: range === 'all' ? undefined : range }
+}
+
+describe('rules for addresses', () => {
+  const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
+    ['allow 10.0.0.0/8', ['10.0.0.1', '10.255.255.255'], ['11.0.0.1', '::1']],
+    ['deny 10.0.0.0/8', ['11.0.0.1', '::1'], ['10.0.0.1']],
+    ['deny 10.0.0.1, allow 10.0.0.0/8, deny all', ['10.0.0.2'], ['10.0.0.1', '1.2.3.4']],
+    ['allow 10.0.0.1, deny 10.0.0.0/8, allow all', ['10.0.0.1', '1.2.3.4'], ['10.0.0.2']],
+    ['allow fd00::/8', ['fd12::1'], ['fe80::1', '127.0.0.1']],
+    ['allow 0.0.0.0/0', ['1.2.3.4'], ['::1']],
+    ['deny all', [], ['127.0.0.1', '::1']],
+    ['allow all', ['127.0.0.1', '::1'], []],
+  ]
+  for (const [text, allowed, denied] of cases) {
+    test(text, () => {
+      const rules = new AddressRules(text.split(', ').map(rule))
+      for (const address of allowed) assert.ok(rules.allows(address), address)
+      for (const address of denied) assert.ok(!rules.allows(address), address)
+    })
+  }
+
+  test('turn a client away before it is heard', async (t) => {
+    const stage = await open(t, { accessRules: [rule('deny 127.0.0.0/8')] })
+    const client = await stage.client('hello')
+    await closed(client)
+    assert.equal(await stage.refusals.next(), 'address-denied 127.0.0.1')
+  })
+})
+
+const waits = (rate: ConnectionRate, nowMs: number, count: number): (number | undefined)[] =>
+  Array.from({ length: count }, () => rate.waitMsAt(nowMs)).map((wait) =>
+    wait === undefined ? wait : Math.round(wait),
+  )
+
+describe('a rate of connections', () => {
+  test('lets a second of them in at once, spreads those behind over the time that follows, and refuses the rest', () => {
+    const rate = new ConnectionRate(4)
+    const expected = [0, 0, 0, 0, ...Array.from({ length: 20 }, (_, index) => (index + 1) * 250), undefined, undefined]
+    assert.deepEqual(waits(rate, 1_000, 26), expected)
+    assert.deepEqual(waits(rate, 1_250, 2), [5_000, undefined], 'who was refused takes nobody a place')
+  })
+
+  test('forgets a storm when it is over', () => {
+    const rate = new ConnectionRate(4)
+    waits(rate, 1_000, 100)
+    assert.deepEqual(waits(rate, 60_000, 5), [0, 0, 0, 0, 250])
+  })
+
+  test('may be less than one a second', () => {
+    const rate = new ConnectionRate(0.5)
+    assert.deepEqual(waits(rate, 1_000, 4), [0, 2_000, 4_000, undefined])
+  })
+
+  test('makes who comes too fast wait, unread, in the order of coming', async (t) => {
+    const moments: number[] = [0, 20, 40]
+    const rate = new ConnectionRate(1_000)
+    rate.waitMsAt = () => moments.shift()
+    const stage = await open(t, { rates: [rate] })
+    const clients = [await stage.client('a'), await stage.client('b'), await stage.client('c')]
+    const order: string[] = []
+    for (const client of clients) {
+      const { stream, heard } = await stage.arrivals.next()
+      order.push(await heard.next())
+      assert.equal(stream.remotePort, client.localPort)
+    }
+    assert.deepEqual(order, ['a', 'b', 'c'])
+  })
+
+  test('refuses who would have to wait too long, and its place in the budget is free', async (t) => {
+    const rate = new ConnectionRate(1)
+    rate.waitMsAt = () => undefined
+    const budget = new ConnectionBudget(1)
+    const stage = await open(t, { rates: [rate], budget })
+    await closed(await stage.client())
+    assert.equal(await stage.refusals.next(), 'too-fast 127.0.0.1')
+    assert.equal(budget.taken, 0)
+  })
+
+  test('counts those who wait, so that there are not more of them than connections', async (t) => {
+    const rate = new ConnectionRate(1)
+    rate.waitMsAt = () => 60_000
+    const budget = new ConnectionBudget(1)
+    const stage = await open(t, { rates: [rate], budget })
+    const waiting = await stage.client()
+    await closed(await stage.client())
+    assert.equal(await stage.refusals.next(), 'no-room 127.0.0.1')
+    const gone = closed(waiting)
+    await stage.close()
+    await gone
+  })
+})
+
+describe('a listener behind a proxy', () => {
+  const header = 'PROXY TCP4 198.51.100.7 10.0.0.1 40120 1883\r\n'
+  const proxyProtocol = { timeoutMs: 60_000, trusted: [] }
+
+  test('knows the client by what the header says, and loses no byte behind it', async (t) => {
+    const stage = await open(t, { proxyProtocol })
+    const client = await stage.client(`${header}hello`)
+    const { stream, heard } = await stage.arrivals.next()
+    assert.deepEqual([stream.remoteAddress, stream.remotePort], ['198.51.100.7', 40_120])
+    assert.equal(await heard.next(), 'hello')
+    client.write(' again')
+    assert.equal(await heard.next(), ' again')
+  })
+
+  test('takes a header that comes byte by byte', async (t) => {
+    const stage = await open(t, { proxyProtocol })
+    const client = await stage.client()
+    client.setNoDelay(true)
+    for (const byte of `${header}x`)
+      await new Promise<void>((resolve) => client.write(byte, () => setImmediate(resolve)))
+    const { stream } = await stage.arrivals.next()
+    assert.equal(stream.remoteAddress, '198.51.100.7')
+  })
+
+  test('gives a connection of the proxy itself its own address', async (t) => {
+    const stage = await open(t, { proxyProtocol })
+    const client = await stage.client('PROXY UNKNOWN\r\n')
+    const { stream } = await stage.arrivals.next()
+    assert.deepEqual([stream.remoteAddress, stream.remotePort], ['127.0.0.1', client.localPort])
+  })
+
+  test('turns away who begins with something else, also a client that is in a hurry', async (t) => {
+    const budget = new ConnectionBudget(1)
+    const stage = await open(t, { proxyProtocol, budget })
+    await closed(await stage.client('\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00'))
+    assert.match(await stage.refusals.next(), /^bad-beginning 127\.0\.0\.1: it does not begin with a PROXY header/)
+    await closed(await stage.client('PROXY TCP4 nonsense\r\n'))
+    assert.match(await stage.refusals.next(), /^bad-beginning/)
+    assert.equal(budget.taken, 0)
+  })
+
+  test('turns away who says nothing for too long', async (t) => {
+    const stage = await open(t, { proxyProtocol: { ...proxyProtocol, timeoutMs: 1 } })
+    await closed(await stage.client('PROXY TCP4 1'))
+    assert.match(await stage.refusals.next(), /did not come in time/)
+  })
+
+  test('forgets who leaves before the header is there', async (t) => {
+    const budget = new ConnectionBudget(1)
+    const stage = await open(t, { proxyProtocol, budget })
+    const client = await stage.client('PROXY TCP4 1')
+    client.destroy()
+    while (budget.taken > 0) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  test('[bad-input 13] believes only the proxies that are named', async (t) => {
+    const distrusting = await open(t, { proxyProtocol: { ...proxyProtocol, trusted: ['10.0.0.0/8', '::1'] } })
+    await closed(await distrusting.client(`${header}hello`))
+    assert.equal(await distrusting.refusals.next(), 'address-denied 127.0.0.1')
+    const trusting = await open(t, { proxyProtocol: { ...proxyProtocol, trusted: ['127.0.0.1'] } })
+    await trusting.client(`${header}hello`)
+    assert.equal((await trusting.arrivals.next()).stream.remoteAddress, '198.51.100.7')
+  })
+
+  test('asks its rules about the client, not about the proxy', async (t) => {
+    const denying = await open(t, { proxyProtocol, accessRules: [rule('deny 198.51.100.0/24')] })
+    await closed(await denying.client(header))
+    assert.equal(await denying.refusals.next(), 'address-denied 198.51.100.7')
+    const allowing = await open(t, { proxyProtocol, accessRules: [rule('deny 127.0.0.1')] })
+    await allowing.client(header)
+    await allowing.arrivals.next()
+  })
+
+  test('[bad-input 13] a header at a listener that expects none is what the client says, and its address stays', async (t) => {
+    const stage = await open(t, {})
+    const client = await stage.client(header)
+    const { stream, heard } = await stage.arrivals.next()
+    assert.deepEqual([stream.remoteAddress, stream.remotePort], ['127.0.0.1', client.localPort])
+    assert.equal(await heard.next(), header)
+  })
+})
