@@ -22,6 +22,7 @@ export type DeadlineKind =
   | 'await-release'
   | 'retained-expiry'
   | 'forget-received'
+  | 'retained-wait'
 
 /** A connection, a client id or a topic, as the kind says. */
 export type DeadlineSubject = Connection | string

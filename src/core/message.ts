@@ -48,6 +48,8 @@ export class Message {
   isOwned: boolean
   /** The id of the stored body that several queues share, 0 where there is none. */
   bodyId: number
+  /** Of retained messages where the node has several shards. */
+  arrival: Arrival | undefined
 
   constructor(topic: Topic, from: MessageSource) {
     this.topic = topic
@@ -67,6 +69,7 @@ export class Message {
     this.frameEnd = from.payloadEnd
     this.isOwned = false
     this.bodyId = 0
+    this.arrival = undefined
   }
 
   get payloadBytes(): number {
@@ -76,6 +79,15 @@ export class Message {
   payload(): Buffer {
     return this.chunk.subarray(this.payloadStart, this.frameEnd)
   }
+}
+
+/** How it came to the shard that keeps it for its topic. */
+export interface Arrival {
+  /** The shard on which it was published. */
+  readonly shard: number
+  /** Which life of the link, if it is another one: numbers begin anew with each. */
+  readonly link: object
+  readonly number: number
 }
 
 export interface MessageSource {

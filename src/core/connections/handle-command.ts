@@ -2,7 +2,7 @@
 
 import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import { startRetained } from '../delivery/retained-messages.ts'
+import { startRetained } from '../delivery/retained-scans.ts'
 import { spread } from '../delivery/spread.ts'
 import type { Command } from '../inputs.ts'
 import { Message, never } from '../message.ts'

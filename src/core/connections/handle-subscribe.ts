@@ -17,8 +17,8 @@ import type { Open } from './connection-state.ts'
 import { deniedFilters } from './subscribe-permission.ts'
 import { mountedFilter } from '../mountpoint.ts'
 import { endConnection } from './close-connection.ts'
-import { startRetained } from '../delivery/retained-messages.ts'
 import { counterpart, giveBack, mayHold, noteHeld } from '../delivery/exclusive.ts'
+import { dropScans, startRetained } from '../delivery/retained-scans.ts'
 import { answerSubscribe, noteSubscription } from '../delivery/note-interest.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { put, remove } from '../delivery/stored-queue.ts'
@@ -167,7 +167,7 @@ export function unsubscribe(state: BrokerState, session: Session, filter: TopicF
   state.routes.unsubscribe(filter, session)
   giveBack(state, session, filter)
   if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: undefined })
-  session.scans = session.scans?.filter((scan) => scan.filter !== filter)
+  dropScans(state, session, filter)
   if (session.stored !== undefined) remove(state, { kind: 'subscription', clientId: session.clientId, filter })
   state.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })
   return true

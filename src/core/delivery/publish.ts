@@ -8,6 +8,7 @@ import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session } from '../sessions/session.ts'
 import type { DeliveryPlan, Recipient, SharedGroup } from '../topics/index.ts'
 import { effectiveQoS, hasRoom, offer, offerAtMostOnce } from './offer.ts'
+import { noteHeard } from './retained-elsewhere.ts'
 import { keepBody, releaseBody } from './stored-queue.ts'
 
 /** Gives the message to every session that matches; the number of them. */
@@ -22,6 +23,7 @@ export function publish(state: BrokerState, message: Message, publisher: Session
     if (deliverToGroup(state, group, message, undefined)) matched++
   }
   if (isShared) releaseBody(state, message.bodyId)
+  if (message.retain && state.neighbours !== undefined) noteHeard(state.neighbours, message)
   return matched
 }
 
@@ -31,6 +33,7 @@ export function publishFromPeer(state: BrokerState, message: Message): void {
   const isShared = plan.recipients.length > 1 && message.qos > 0 && shareBody(state, plan, message)
   for (const recipient of plan.recipients) deliver(state, recipient, message, undefined)
   if (isShared) releaseBody(state, message.bodyId)
+  if (message.retain && state.neighbours !== undefined) noteHeard(state.neighbours, message)
 }
 
 /** Whether somebody's stored queue would keep the message: then its acknowledgement waits for the disk. */

@@ -8,6 +8,7 @@ import { releaseAllElsewhere } from './exactly-once.ts'
 import { giveBack } from './exclusive.ts'
 import { notePresence, noteSubscription } from './note-interest.ts'
 import { deliverToGroup } from './publish.ts'
+import { dropScans } from './retained-scans.ts'
 import { spread } from './spread.ts'
 import { expiryMs, forgetDelivery, put, recordSession, remove } from './stored-queue.ts'
 
@@ -16,8 +17,7 @@ export function detach(state: BrokerState, session: Session, how: { publishWill:
   notePresence(state, session, -1)
   session.connection = undefined
   session.disconnectedAtMs = state.nowMs
-  session.scans = undefined
-  state.scanning.delete(session)
+  dropScans(state, session, undefined)
   state.openConnections--
   settleWill(state, session, how.publishWill)
   if (session.expirySeconds === 0) return endSession(state, session)

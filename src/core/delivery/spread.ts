@@ -3,7 +3,8 @@
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import type { Message } from '../message.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import type { Arrival, Message } from '../message.ts'
 import { ownerOf } from '../peer-messages.ts'
 import type { Session } from '../sessions/session.ts'
 import { forward } from './forward.ts'
@@ -23,7 +24,8 @@ export function spread(
   let matched = publish(state, message, publisher)
   const { neighbours } = state
   if (neighbours !== undefined) matched += forward(state, neighbours, message, { publisher, packetId, isAgain: false })
-  if (message.retain && isOwn(state, message)) keepForTopic(state, message)
+  if (message.retain && isOwn(state, message))
+    keepForTopic(state, message, neighbours === undefined ? undefined : arrivalHere(neighbours))
   return matched
 }
 
@@ -32,7 +34,11 @@ function isOwn(state: BrokerState, message: Message): boolean {
   return count === 1 || ownerOf(message.topic.name, count) === own
 }
 
+function arrivalHere(neighbours: Neighbours): Arrival {
+  return { shard: neighbours.place.own, link: neighbours, number: ++neighbours.retainedHere }
+}
+
 /** Where there is no room for it that is counted, and nothing else depends on it. */
-export function keepForTopic(state: BrokerState, message: Message): void {
-  if (retain(state, message) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
+export function keepForTopic(state: BrokerState, message: Message, arrival: Arrival | undefined): void {
+  if (retain(state, message, arrival) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
 }

@@ -2,13 +2,16 @@
 // the node has one shard.
 
 import { assert } from '../../protocol/index.ts'
+import type { RetainedScan, Session } from '../sessions/session.ts'
 import type { Connection } from '../connection.ts'
+import type { Arrival } from '../message.ts'
 import type { PeerNumber, ShardPlace } from '../peer-messages.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
 import type { Vow } from '../vow.ts'
 import { OwnInterest } from './own-interest.ts'
 import { ReceivedIds } from './received-ids.ts'
 import { Peer } from './peer.ts'
+import type { RetainedQuestion } from './retained-question.ts'
 
 export class Neighbours {
   readonly place: ShardPlace
@@ -22,6 +25,14 @@ export class Neighbours {
   readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
   /** What the publication that is being given out has to wait for; undefined: for no other shard. */
   spreading: Vow | undefined = undefined
+  /** Messages published here that topics of this shard were to remember: what counts for them as a link's number. */
+  retainedHere = 0
+  /** Sessions that wait for what topics of several shards remember. */
+  readonly scanners = new Set<Session>()
+  /** Who has asked another shard for it, by question. */
+  readonly asking = new Map<number, { readonly session: Session; readonly scan: RetainedScan }>()
+  /** What others have asked here, by shard and question. */
+  readonly questions = new Map<string, RetainedQuestion>()
   /** Connections that stand still until a peer takes what they publish. */
   readonly waitingForPeers = new Set<Connection>()
   /** How many messages were dealt out to shared subscriptions: whose turn it is. */
@@ -32,6 +43,21 @@ export class Neighbours {
     this.place = place
     const others = Array.from({ length: place.count }, (_, number) => number).filter((number) => number !== place.own)
     this.peers = others.map((number) => new Peer(number))
+  }
+
+  /** How many numbered messages have gone, or are to go first, to each shard; of this one what came to its topics. */
+  sentToEach(): number[] {
+    const sent = Array.from({ length: this.place.count }, () => 0)
+    for (const { number, link, outbox } of this.peers) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
+    sent[this.place.own] = this.retainedHere
+    return sent
+  }
+
+  /** It was published after its shard had sent so many: `after`, by shard. */
+  isNewerThan(arrival: Arrival | undefined, after: readonly number[]): boolean {
+    if (arrival === undefined) return false
+    const link = arrival.shard === this.place.own ? this : this.peer(arrival.shard).link
+    return arrival.link === link && arrival.number > (after[arrival.shard] ?? 0)
   }
 
   peer(number: PeerNumber): Peer {

@@ -3,6 +3,7 @@
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { Interest, PeerNumber } from '../peer-messages.ts'
+import type { RetainedMarks } from '../sessions/session.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
 import { WideMap, type WideMapWalk } from '../topics/index.ts'
 import type { Vow } from '../vow.ts'
@@ -20,6 +21,8 @@ export interface KnownInterest {
 interface Awaited {
   readonly version: number
   readonly vow: Vow
+  /** To be told how much it had sent to each shard by then. */
+  readonly marks?: RetainedMarks
 }
 
 /** What is said and heard on one link, from its beginning. */
@@ -33,9 +36,8 @@ export class LinkState {
   /** The version with which everything was said; undefined: not yet. */
   completeVersion: number | undefined = undefined
   hasBegunTelling = false
-  /** The highest version of ours that it has confirmed, and what it had sent to each shard when it did. */
+  /** The highest version of ours that it has confirmed. */
   seenVersion: number
-  sentWhenSeen: readonly number[] = []
   isTheirsComplete = false
   readonly awaited = new PendingQueue<Awaited>()
 

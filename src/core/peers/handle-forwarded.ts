@@ -10,9 +10,14 @@ import { put, remove } from '../delivery/stored-queue.ts'
 import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { LinkState } from '../neighbours/peer.ts'
-import type { PeerPublish, PeerRelease } from '../peer-messages.ts'
+import type { PeerNumber, PeerPublish, PeerRelease } from '../peer-messages.ts'
 
-export function handleForwarded(state: BrokerState, neighbours: Neighbours, link: LinkState, send: PeerPublish): void {
+export function handleForwarded(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { from, link }: { from: PeerNumber; link: LinkState },
+  send: PeerPublish,
+): void {
   const number = ++link.received
   const { isAwaited, exactlyOnce } = send
   if (exactlyOnce !== undefined && neighbours.received.has(exactlyOnce.publisher, exactlyOnce.packetId)) {
@@ -27,7 +32,7 @@ export function handleForwarded(state: BrokerState, neighbours: Neighbours, link
   for (const filter of send.groups ?? []) {
     if (!deal(state, send.message, filter)) link.confirmations.refuse(number, reasonCodes.noMatchingSubscribers)
   }
-  if (send.isToBeRetained) keepForTopic(state, send.message)
+  if (send.isToBeRetained) keepForTopic(state, send.message, { shard: from, link, number })
   const isStored = state.gathering.changes.length > changesBefore
   if (exactlyOnce !== undefined) remember(state, neighbours, exactlyOnce, isStored)
   link.confirmations.note(number, { batch: isStored ? state.gathering.number : 0, isAwaited })

@@ -19,8 +19,7 @@ export function handleInterest(
     forgetUntold(state, peer)
     link.isTheirsComplete = true
   }
-  const sent = Array.from({ length: neighbours.place.count }, () => 0)
-  for (const { number, link: other } of neighbours.peers) sent[number] = other?.sent ?? 0
+  const sent = neighbours.sentToEach()
   state.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
 }
 
@@ -61,12 +60,12 @@ function isShared({ filter }: Interest): boolean {
   return filter.startsWith('$share/')
 }
 
-export function handleInterestSeen(link: LinkState, message: PeerInterestSeen): void {
+export function handleInterestSeen(peer: Peer, link: LinkState, message: PeerInterestSeen): void {
   link.seenVersion = Math.max(link.seenVersion, message.version)
-  link.sentWhenSeen = message.sent
   for (let next = link.awaited.peek(); next !== undefined; next = link.awaited.peek()) {
     if (next.version > link.seenVersion) return
     link.awaited.shift()
+    if (next.marks !== undefined) next.marks.sentBy[peer.number] = message.sent
     next.vow.mark()
   }
 }

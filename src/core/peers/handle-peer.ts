@@ -3,6 +3,7 @@
 import type { BrokerState } from '../broker-state.ts'
 import { assert } from '../../protocol/index.ts'
 import { resumeWaiting } from '../connections/handle-packet.ts'
+import { askAnew } from '../delivery/retained-elsewhere.ts'
 import { tellOn } from '../delivery/tell-peers.ts'
 import type { Input } from '../inputs.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
@@ -10,6 +11,7 @@ import { LinkState, type Peer } from '../neighbours/peer.ts'
 import type { PeerMessage } from '../peer-messages.ts'
 import { handleCommittedElsewhere } from './handle-committed-elsewhere.ts'
 import { handleForwarded, handleReleased } from './handle-forwarded.ts'
+import { forgetQuestions, handleRetainedFound, handleRetainedWanted, questionKey } from './handle-retained.ts'
 import { forgetClean, handleInterest, handleInterestSeen } from './handle-interest.ts'
 
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
@@ -22,7 +24,7 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
     case 'peer-joined':
       return join(state, neighbours, peer)
     case 'peer-left':
-      return leave(state, peer)
+      return leave(state, neighbours, peer)
     case 'peer-congested':
       peer.isCongested = input.isCongested
       if (!input.isCongested) resumeWaiting(state)
@@ -36,19 +38,21 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
 
 /** Everything begins anew: what it is told, what both count, and what it has not confirmed. */
 function join(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
-  if (peer.link !== undefined) leave(state, peer)
+  if (peer.link !== undefined) leave(state, neighbours, peer)
   peer.link = new LinkState(neighbours.interest.walk(), neighbours.interest.version)
   tellOn(state, peer, peer.link)
   peer.outbox.startAnew()
+  askAnew(state, neighbours, peer)
 }
 
 /** What its stored sessions want stays, and is kept for them. */
-function leave(state: BrokerState, peer: Peer): void {
+function leave(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
   const { link } = peer
   if (link === undefined) return
   peer.link = undefined
   peer.isCongested = false
   forgetClean(state, peer)
+  forgetQuestions(neighbours, peer)
   // Before it has clients again it learns all of our interest.
   for (const { vow } of link.awaited.takeAll()) vow.mark()
   resumeWaiting(state)
@@ -59,18 +63,22 @@ function handleMessage(state: BrokerState, neighbours: Neighbours, peer: Peer, m
   assert(link !== undefined, `shard ${peer.number} speaks, and has not joined`)
   switch (message.kind) {
     case 'publish':
-      return handleForwarded(state, neighbours, link, message)
+      return handleForwarded(state, neighbours, { from: peer.number, link }, message)
     case 'release':
       return handleReleased(state, neighbours, link, message)
     case 'interest':
       return handleInterest(state, neighbours, { peer, link }, message)
     case 'interest-seen':
-      return handleInterestSeen(link, message)
+      return handleInterestSeen(peer, link, message)
     case 'committed':
       return handleCommittedElsewhere(state, peer, message)
     case 'retained-wanted':
+      return handleRetainedWanted(state, neighbours, peer, message)
     case 'retained-found':
+      return handleRetainedFound(state, neighbours, message)
     case 'retained-cancelled':
+      neighbours.questions.delete(questionKey(peer, message.question))
+      return
     case 'exclusive-wanted':
     case 'exclusive-given-back':
     case 'exclusive-verdict':

@@ -9,6 +9,7 @@
 import type { PacketId, ProtocolVersion, TopicFilter } from '../../protocol/index.ts'
 import type { Identity } from '../access.ts'
 import type { Connection } from '../connection.ts'
+import type { PeerNumber } from '../peer-messages.ts'
 import type { QuestionId } from '../inputs.ts'
 import type { Message } from '../message.ts'
 import type { RetainedCursor, SharedGroup, SubscriptionOptions } from '../topics/index.ts'
@@ -28,11 +29,23 @@ export interface SessionWill {
   readonly delaySeconds: number
 }
 
+/** Of several shards: how far each had come when it learned of the subscription. See retained-elsewhere.ts. */
+export interface RetainedMarks {
+  /** By shard: how many numbered messages it had sent to each; undefined: it has not said. */
+  readonly sentBy: (readonly number[] | undefined)[]
+  isComplete: boolean
+}
+
+/** Where retained messages are: here, or with another shard. */
+export type RetainedSource =
+  | { readonly cursor: RetainedCursor<Message>; readonly marks: RetainedMarks | undefined }
+  | { readonly owner: PeerNumber; marks: RetainedMarks; question: number; isAsked: boolean; hasBegun: boolean }
+
 /** Retained messages that a new subscription is still to be given. */
 export interface RetainedScan {
   readonly filter: TopicFilter
   readonly options: SubscriptionOptions
-  readonly cursor: RetainedCursor<Message>
+  readonly source: RetainedSource
   /** Found, and not yet taken by the session. */
   found: Message[]
   isAtEnd: boolean
@@ -89,6 +102,8 @@ export class Session {
   /** When the will of a client that is gone is due; Infinity where none is. */
   willDueAtMs: number
   scans: RetainedScan[] | undefined
+  /** Topics that it was given live messages of, which they remember, since it waits for what others remember. */
+  heardSinceAsked: Set<string> | undefined
   /** Undefined where nothing of this session is stored. */
   stored: StoredQueue | undefined
   /** What other shards have to do with the QoS 2 messages of the client; undefined: nothing. */
@@ -122,6 +137,7 @@ export class Session {
     this.will = undefined
     this.willDueAtMs = Infinity
     this.scans = undefined
+    this.heardSinceAsked = undefined
     this.stored = undefined
     this.forwarded = undefined
     this.nameElsewhere = undefined

@@ -12,7 +12,9 @@ import type { Deadline } from '../deadlines.ts'
 import { releaseElsewhere } from '../delivery/exactly-once.ts'
 import { scheduleRetry } from '../delivery/offer.ts'
 import { resend } from '../delivery/pump.ts'
-import { continueScans, expireRetained } from '../delivery/retained-messages.ts'
+import { expireRetained } from '../delivery/retained-messages.ts'
+import { continueScans } from '../delivery/retained-scans.ts'
+import { answerQuestions } from '../peers/handle-retained.ts'
 import { endSession, publishWill, publishWillMessage } from '../delivery/session-end.ts'
 import { expiryMs, remove } from '../delivery/stored-queue.ts'
 import { forgetReceived } from './forget-received.ts'
@@ -30,6 +32,7 @@ export function handleTick(state: BrokerState): void {
     handleDeadline(state, deadline)
   }
   continueScans(state)
+  if (state.neighbours !== undefined) answerQuestions(state, state.neighbours)
   continueStayChecks(state)
 }
 
@@ -43,6 +46,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
     return
   }
   if (kind === 'retained-expiry') return expireRetained(state, subject)
+  if (kind === 'retained-wait') return // What waited is answered in this tick.
   if (kind === 'forget-received') return forgetReceived(state)
   if (kind === 'will-due') publishOrphanWill(state, subject)
   const session = state.sessions.get(subject)

@@ -2,6 +2,8 @@
 
 import type { Topic, TopicFilter } from '../../protocol/index.ts'
 import type { BrokerCounts, BrokerState } from '../broker-state.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
 import type { Message } from '../message.ts'
 import type { Session } from '../sessions/session.ts'
@@ -32,7 +34,13 @@ export class BrokerView {
   /** Work is left that no deadline stands for: `tick` at the next turn. */
   get hasMoreWork(): boolean {
     const { neighbours, scanning, stayChecks } = this.#state
-    return scanning.size > 0 || stayChecks !== undefined || (neighbours !== undefined && hasMoreToTell(neighbours))
+    return (
+      scanning.size > 0 || stayChecks !== undefined || (neighbours !== undefined && this.#hasMoreForPeers(neighbours))
+    )
+  }
+
+  #hasMoreForPeers(neighbours: Neighbours): boolean {
+    return hasMoreToTell(neighbours) || (neighbours.isReady && canAnswer(this.#state, neighbours))
   }
 
   /** Whoever publishes now reaches everybody, on all shards: the listeners may open. */

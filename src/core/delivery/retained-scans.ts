@@ -1,0 +1,142 @@
+// Retained messages for who has subscribed. A filter may match a million topics, so they are looked up in slices, as
+// fast as the client takes them. Where the node has several shards each keeps the messages of its topics: what they
+// have is asked for in the same way (retained-elsewhere.ts).
+
+import { bareFilter, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Message } from '../message.ts'
+import { topicBelow } from '../mountpoint.ts'
+import { mayReceive } from '../sessions/may-receive.ts'
+import type { RetainedScan, RetainedSource, Session } from '../sessions/session.ts'
+import type { SubscriptionOptions } from '../topics/index.ts'
+import { hand } from './publish.ts'
+import { effectiveQoS } from './offer.ts'
+import { askForMore, cancelAsked, comesByItself, endWatch, hasMarks, sourcesOf } from './retained-elsewhere.ts'
+
+/** Topics that one slice looks at: about a millisecond. */
+const sliceTopics = 1_000
+
+/** [MQTT5-3.3.1-9 to -11] By retain handling; a shared subscription is given none [MQTT5-4.8.2]. */
+export function startRetained(
+  state: BrokerState,
+  session: Session,
+  filter: TopicFilter,
+  how: { options: SubscriptionOptions; isNew: boolean },
+): void {
+  const { retainHandling } = how.options
+  if (retainHandling === 2 || (retainHandling === 1 && !how.isNew)) return
+  if (splitSharedFilter(filter) !== undefined) return
+  const { neighbours } = state
+  if (neighbours === undefined && state.retained.count === 0) return
+  dropScans(state, session, filter)
+  const scan = (source: RetainedSource): RetainedScan => ({
+    filter,
+    options: how.options,
+    source,
+    found: [],
+    isAtEnd: false,
+  })
+  const cursor = state.retained.matching(bareFilter(filter))
+  const sources =
+    neighbours === undefined ? [{ cursor, marks: undefined }] : sourcesOf(state, neighbours, session, filter)
+  session.scans = [...(session.scans ?? []), ...sources.map(scan)]
+  state.scanning.add(session)
+}
+
+/** The subscription is gone, or begins anew; undefined: all of them, as the client has gone. */
+export function dropScans(state: BrokerState, session: Session, filter: TopicFilter | undefined): void {
+  if (session.scans === undefined) return
+  const isDropped = (scan: RetainedScan): boolean => filter === undefined || scan.filter === filter
+  if (state.neighbours !== undefined) {
+    for (const scan of session.scans) if (isDropped(scan)) cancelAsked(state, state.neighbours, scan)
+  }
+  setScans(
+    state,
+    session,
+    session.scans.filter((scan) => !isDropped(scan)),
+  )
+}
+
+function setScans(state: BrokerState, session: Session, scans: RetainedScan[]): void {
+  session.scans = scans.length === 0 ? undefined : scans
+  if (session.scans !== undefined) return
+  state.scanning.delete(session)
+  if (state.neighbours !== undefined) endWatch(state.neighbours, session)
+}
+
+/** One slice for each session that has room. */
+export function continueScans(state: BrokerState): void {
+  for (const session of state.scanning) {
+    if (!hasRoomForRetained(state, session)) {
+      state.scanning.delete(session) // `pump` puts it back when there is room.
+      continue
+    }
+    const scan = session.scans?.[0]
+    if (scan !== undefined) continueScan(state, session, scan)
+    const isOver = scan === undefined || (scan.isAtEnd && scan.found.length === 0)
+    setScans(state, session, (isOver ? session.scans?.slice(1) : session.scans) ?? [])
+  }
+}
+
+function continueScan(state: BrokerState, session: Session, scan: RetainedScan): void {
+  if (scan.found.length === 0 && !scan.isAtEnd && !findMore(state, session, scan)) return
+  let given = 0
+  for (const message of scan.found) {
+    if (!hasRoomForRetained(state, session)) break
+    give(state, session, scan, message)
+    given++
+  }
+  scan.found = given === scan.found.length ? [] : scan.found.slice(given)
+}
+
+/** False where others have to say something first: it is looked at again when they have. */
+function findMore(state: BrokerState, session: Session, scan: RetainedScan): boolean {
+  const { source } = scan
+  if (state.neighbours !== undefined && !hasMarks(source)) {
+    state.scanning.delete(session)
+    return false
+  }
+  if (!('cursor' in source)) {
+    if (state.neighbours !== undefined) askForMore(state, state.neighbours, session, { scan, source })
+    state.scanning.delete(session)
+    return false
+  }
+  const slice = source.cursor.next(sliceTopics)
+  scan.isAtEnd = slice.isEnd
+  scan.found = slice.messages
+  return true
+}
+
+function give(state: BrokerState, session: Session, scan: RetainedScan, message: Message): void {
+  if (message.expiresAtMs <= state.nowMs) return
+  // [MQTT5-3.8.3-3] Its own messages are its own when they come out of the topic's memory too.
+  if (scan.options.noLocal && message.publisher === session.clientId) return
+  // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
+  if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return
+  if (state.neighbours !== undefined && comesByItself(state.neighbours, session, { scan, message })) return
+  if (!mayBeGiven(state, session, message)) return
+  hand(state, session, message, {
+    qos: effectiveQoS(state, message.qos, scan.options.qos),
+    retain: true, // [MQTT-3.3.1-8] [MQTT5-3.3.1-9]
+    subscriptionIdentifiers: scan.options.identifier === undefined ? undefined : [scan.options.identifier],
+    group: undefined,
+  })
+}
+
+/** The receiver may have it, and its publisher may still be heard: both may have changed since it was kept. */
+function mayBeGiven(state: BrokerState, session: Session, message: Message): boolean {
+  const { permissions } = state
+  if (permissions.allowsEverything) return true
+  if (!mayReceive(state, session, message.topic)) return false
+  // The broker's own, the operator's, or of somebody whose right can not be looked up any more.
+  if (message.publisher === '' || message.isByOwnRight) return true
+  const publisher = { clientId: message.publisher, username: message.publisherUsername }
+  return permissions.mayRemain(publisher, topicBelow(state.topics, session.mountpoint, message.topic))
+}
+
+/** Retained messages fill at most half of what may wait, so that live ones still find room. */
+function hasRoomForRetained(state: BrokerState, session: Session): boolean {
+  const connection = session.connection
+  if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
+  return session.onDiskCount === 0 && session.pendingCount * 2 < state.settings.maxQueuedMessages
+}

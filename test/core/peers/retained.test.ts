@@ -1,0 +1,175 @@
+// What topics remember is kept by one shard for each topic, and given to whoever subscribes, on any shard: once.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { ownerOf } from '../../../src/core/index.ts'
+import { SeveralCores } from './several-cores.ts'
+
+const seeds = Number(process.env['PEER_SEEDS'] ?? 200)
+
+const stored = { expirySeconds: 3_600 } as const
+
+/** A topic that the shard keeps. */
+function topicOn(shard: number, name: string): string {
+  for (let attempt = 0; ; attempt++) if (ownerOf(`t/${name}${attempt}`, 3) === shard) return `t/${name}${attempt}`
+}
+
+describe('a retained message', () => {
+  for (const qos of [0, 1, 2] as const) {
+    test(`of QoS ${qos} is given on every shard, whichever published it and whichever keeps it`, () => {
+      for (const publisher of [0, 1, 2]) {
+        for (const owner of [0, 1, 2]) {
+          for (const reader of [0, 1, 2]) {
+            const cores = new SeveralCores({ seed: publisher * 9 + owner * 3 + reader })
+            const topic = topicOn(owner, 'a')
+            const author = cores.client(publisher, 'author')
+            cores.settle()
+            author.publish(topic, 'x', { qos, retain: true })
+            cores.settle()
+            const [exact, wild] = [cores.client(reader, 'exact'), cores.client(reader, 'wild')]
+            cores.settle()
+            exact.subscribe(topic)
+            wild.subscribe('t/#')
+            cores.settle()
+            for (const { heard } of [exact, wild]) {
+              assert.deepEqual(
+                heard.map(({ payload, retain }) => [payload, retain]),
+                [['x', true]],
+              )
+            }
+          }
+        }
+      }
+    })
+  }
+
+  test('is on disk with the shard that keeps it before QoS 1 is answered, and survives the node', () => {
+    const cores = new SeveralCores()
+    const author = cores.client(0, 'author')
+    cores.settle()
+    const topic = topicOn(1, 'a')
+    cores.hold(1, 0)
+    author.publish(topic, 'x', { qos: 1, retain: true })
+    cores.settle()
+    assert.equal(author.answered.size, 0)
+    cores.letGo(1, 0)
+    cores.settle()
+    assert.equal(author.answered.size, 1)
+    cores.killAll()
+    cores.startAll()
+    cores.settle()
+    const reader = cores.client(2, 'reader')
+    cores.settle()
+    reader.subscribe(topic)
+    cores.settle()
+    assert.deepEqual(reader.payloads, ['x'])
+  })
+
+  test('is taken away everywhere by an empty one', () => {
+    const cores = new SeveralCores()
+    const author = cores.client(0, 'author')
+    cores.settle()
+    for (const owner of [0, 1, 2]) author.publish(topicOn(owner, 'a'), 'x', { retain: true })
+    for (const owner of [0, 1]) author.publish(topicOn(owner, 'a'), '', { retain: true })
+    cores.settle()
+    const reader = cores.client(1, 'reader')
+    cores.settle()
+    reader.subscribe('t/+')
+    cores.settle()
+    assert.deepEqual(
+      reader.heard.map(({ topic }) => topic),
+      [topicOn(2, 'a')],
+    )
+  })
+
+  test('obeys retain handling and no-local as on one shard', () => {
+    const cores = new SeveralCores()
+    const topic = topicOn(1, 'a')
+    const self = cores.client(0, 'self')
+    cores.settle()
+    self.publish(topic, 'x', { retain: true })
+    cores.settle()
+    self.subscribe(topic, { noLocal: true })
+    cores.settle()
+    assert.deepEqual(self.payloads, [])
+    const reader = cores.client(2, 'reader')
+    cores.settle()
+    reader.subscribe(topic, { retainHandling: 2 })
+    cores.settle()
+    assert.deepEqual(reader.payloads, [])
+    reader.subscribe(topic, { retainHandling: 1 })
+    cores.settle()
+    assert.deepEqual(reader.payloads, [], 'the subscription was there')
+    reader.unsubscribe(topic)
+    cores.settle()
+    reader.subscribe(topic, { retainHandling: 1 })
+    cores.settle()
+    assert.deepEqual(reader.payloads, ['x'])
+  })
+
+  test('comes by the thousand as fast as the client takes them', () => {
+    const cores = new SeveralCores({ settings: { maxQueuedMessages: 20 } })
+    const author = cores.client(0, 'author')
+    cores.settle()
+    for (let number = 0; number < 1_000; number++) author.publish(`many/${number}`, `${number}`, { retain: true })
+    cores.settle()
+    const reader = cores.client(1, 'reader', { receiveMaximum: 5 })
+    cores.settle()
+    reader.subscribe('many/+', { qos: 1 })
+    cores.settle()
+    assert.equal(reader.payloads.length, 1_000)
+    assert.equal(new Set(reader.payloads).size, 1_000)
+  })
+
+  test('of a shard that is away is given when it is back', () => {
+    const cores = new SeveralCores()
+    const [author, reader] = [cores.client(0, 'author'), cores.client(2, 'reader')]
+    cores.settle()
+    author.publish(topicOn(1, 'a'), 'x', { qos: 1, retain: true })
+    cores.settle()
+    cores.kill(1)
+    author.publish(topicOn(1, 'b'), 'y', { qos: 0, retain: true })
+    cores.settle()
+    reader.subscribe('t/#')
+    cores.settle()
+    assert.equal(reader.subscribed.get('t/#'), 2)
+    assert.deepEqual(reader.payloads, [])
+    cores.start(1)
+    cores.settle()
+    assert.deepEqual(new Set(reader.payloads), new Set(['x', 'y']))
+  })
+})
+
+describe('somebody who subscribes while others publish to a topic that remembers', () => {
+  test('hears the last message, none twice, and none behind a newer one', () => {
+    for (let seed = 1; seed <= seeds; seed++) {
+      const cores = new SeveralCores({ seed })
+      const { random } = cores
+      const topic = topicOn(random.between(0, 2), 'a')
+      const authors = [0, 1, 2].map((shard) => cores.client(shard, `author${shard}`))
+      const reader = cores.client(random.between(0, 2), 'reader', stored)
+      cores.settle()
+      const author = random.pick(authors)
+      let last = ''
+      const publishSome = (): void => {
+        for (let count = random.between(0, 3); count > 0; count--) {
+          last = `${Number(last) + 1}`
+          author.publish(topic, last, { qos: random.pick([0, 1, 2] as const), retain: true })
+          cores.steps(random.between(0, 4))
+        }
+      }
+      publishSome()
+      cores.steps(random.between(0, 10))
+      reader.subscribe(random.pick([topic, 't/+']), { qos: 0 })
+      cores.steps(random.between(0, 30))
+      publishSome()
+      cores.steps(random.between(0, 30))
+      publishSome()
+      cores.settle()
+      const numbers = reader.payloads.map(Number)
+      const what = `seed ${seed}: heard ${numbers.join(' ')}, last ${last}`
+      if (last !== '') assert.equal(numbers.at(-1), Number(last), what)
+      for (let at = 1; at < numbers.length; at++) assert.ok(numbers[at - 1] < numbers[at], what)
+    }
+  })
+})
