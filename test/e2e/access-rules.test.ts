@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
@@ -129,6 +131,38 @@ describe('with an acl.conf', () => {
     ])
   })
 
+  test('[bad-input 27] every listener keeps to the rules, whatever stands first in the configuration', async (t) => {
+    const folder = await temporaryFolder(t)
+    await writeFile(join(folder, 'acl.conf'), '{allow, all, publish, ["a"]}.')
+    const listeners = 'listeners.tcp.other.bind = "127.0.0.1:0"\nlisteners.tcp.bind = "127.0.0.1:0"\n'
+    const access = 'auth.acl.file = acl.conf\nauth.allow_anonymous = true\n'
+    for (const text of [listeners + access, access + listeners]) {
+      const file = join(folder, 'godwit.conf')
+      await writeFile(file, text)
+      const godwit = runGodwit(t, ['start', '--config', file, '--data', join(folder, 'data')])
+      const { input } = await godwit.until(/listening +mqtt:[^]*listening +mqtt:.*\n|mqtt:[^]*mqtt:.*\n/)
+      const ports = [...input.matchAll(/mqtt:\/\/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port))
+      assert.equal(new Set(ports).size, 2)
+      for (const port of ports) {
+        const broker = { port, dataDirectory: folder, process: godwit }
+        const client = await connected(t, broker, { clientId: 'c' })
+        assert.equal(await published(client, 'b', 'x'), notAuthorized)
+        assert.equal((await published(client, 'a', 'x')) & 0x80, 0)
+      }
+      await godwit.stop()
+    }
+  })
+
+  test('[bad-input 31] who comes from this machine has no more right than others', async (t) => {
+    const broker = await brokerWith(t, '{allow, {ipaddr, "192.0.2.0/24"}, pubsub, ["#"]}.')
+    const client = await connected(t, broker, { clientId: 'admin', username: 'admin', password: 'public' }).catch(
+      () => undefined,
+    )
+    assert.ok(client !== undefined)
+    assert.equal(await published(client, 'a', 'x'), notAuthorized)
+    assert.deepEqual(await subscribed(client, '#', '$SYS/#'), [notAuthorized, notAuthorized])
+  })
+
   test('deny_action disconnect ends the connection of who does what it may not', async (t) => {
     const broker = await brokerWith(t, acl, 'auth.deny_action=disconnect')
     const client = await connected(t, broker, { clientId: 'c' })
@@ -156,6 +190,53 @@ describe('with an acl.conf', () => {
     assert.match(await start(), /auth\.acl\.file: .*acl\.conf cannot be read: there is no such file/)
     await writeFile(file, '{allow, all}.\n{allow, {user "x"}, publish, ["a"]}.\n')
     assert.match(await start(), /acl\.conf:2:\d+: auth\.acl\.file: /)
+  })
+})
+
+describe('with a service that is asked', () => {
+  const asking = (port: number): string[] => {
+    const url = `http://127.0.0.1:${port}/acl`
+    return [`auth.http_auth.acl_req={ url = "${url}", method = GET, params { t = "%t", a = "%A", c = "%c" } }`]
+  }
+
+  test('a client does what the service allows, and rules of the file come first', async (t) => {
+    const asked: string[] = []
+    const service = createServer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '', 'http://x')
+      asked.push(`${searchParams.get('a')} ${searchParams.get('t')}`)
+      response.statusCode = searchParams.get('t')?.startsWith('open/') === true ? 200 : 403
+      response.end()
+    })
+    service.listen(0, '127.0.0.1')
+    await once(service, 'listening')
+    t.after(() => service.close())
+    t.after(() => service.closeAllConnections())
+    const { port } = service.address() as AddressInfo
+    const broker = await brokerWith(t, '{deny, all, subscribe, ["open/secret"]}.', ...asking(port))
+    const client = await connected(t, broker, { clientId: 'c' })
+    const { payloads, end } = heard(client)
+    assert.deepEqual(await subscribed(client, 'open/#', 'shut/#', 'open/secret'), [1, notAuthorized, notAuthorized])
+    assert.equal((await published(client, 'open/a', 'first')) & 0x80, 0)
+    assert.equal((await published(client, 'open/a', 'second')) & 0x80, 0)
+    assert.equal(await published(client, 'shut/a', 'x'), notAuthorized)
+    await published(client, 'open/secret', 'secret')
+    await published(client, 'open/a', 'end')
+    await end
+    assert.deepEqual(payloads, ['first', 'second'])
+    assert.deepEqual(asked, ['1 open/#', '1 shut/#', '2 open/a', '2 shut/a', '2 open/secret'])
+  })
+
+  test('[bad-input 29] that is not there nothing is allowed but what rules allow', async (t) => {
+    const closed = createServer()
+    closed.listen(0, '127.0.0.1')
+    await once(closed, 'listening')
+    const { port } = closed.address() as AddressInfo
+    closed.close()
+    const broker = await brokerWith(t, '{allow, all, publish, ["known"]}.', ...asking(port))
+    const client = await connected(t, broker, { clientId: 'c' })
+    assert.equal(await published(client, 'other', 'x'), notAuthorized)
+    assert.deepEqual(await subscribed(client, 'other'), [notAuthorized])
+    assert.equal((await published(client, 'known', 'x')) & 0x80, 0)
   })
 })
 
