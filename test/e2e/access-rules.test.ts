@@ -193,12 +193,12 @@ describe('with an acl.conf', () => {
   })
 })
 
-describe('with a service that is asked', () => {
-  const asking = (port: number): string[] => {
-    const url = `http://127.0.0.1:${port}/acl`
-    return [`auth.http_auth.acl_req={ url = "${url}", method = GET, params { t = "%t", a = "%A", c = "%c" } }`]
-  }
+const asking = (port: number): string[] => {
+  const url = `http://127.0.0.1:${port}/acl`
+  return [`auth.http_auth.acl_req={ url = "${url}", method = GET, params { t = "%t", a = "%A", c = "%c" } }`]
+}
 
+describe('with a service that is asked', () => {
   test('a client does what the service allows, and rules of the file come first', async (t) => {
     const asked: string[] = []
     const service = createServer((request, response) => {
