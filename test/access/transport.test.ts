@@ -1,0 +1,73 @@
+// Clients whose transport has found out who they are: by a certificate, or by a key that both sides know.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { AccessSettings } from '../../src/access/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { AccessStage, credential, outcomeOf, type AskOptions } from './stage.ts'
+
+const { badUserNameOrPassword, notAuthorized } = reasonCodes
+
+const certificate = {
+  commonName: 'device-7',
+  subject: 'CN=device-7,O=Plant',
+  serialNumber: '0A',
+  fingerprint: 'ab'.repeat(32),
+  der: new Uint8Array(),
+}
+
+/** The user name that a client is let in with, or the code that it is refused with. */
+function nameOf(settings: Partial<AccessSettings>, options: AskOptions): unknown {
+  const stage = new AccessStage(settings)
+  stage.access.applyRecords({ put: [credential('username', 'alice', 'secret')], delete: [] })
+  const verdict = stage.verdict(options)
+  return verdict.allowed === true ? verdict.identity?.username : outcomeOf(verdict)
+}
+
+test('who came with a certificate is in under the name that the certificate has, whatever it calls itself', () => {
+  const chain = ['certificate', 'password'] as const
+  const arrival = { certificate }
+  for (const [certificateName, expected] of [
+    ['common_name', 'device-7'],
+    ['subject', 'CN=device-7,O=Plant'],
+    ['serial_number', '0A'],
+    ['fingerprint', certificate.fingerprint],
+  ] as const) {
+    assert.equal(nameOf({ chain, certificateName }, { arrival, username: 'admin' }), expected)
+  }
+})
+
+test('a certificate without the name that is asked for lets nobody in', () => {
+  for (const commonName of [undefined, '']) {
+    const arrival = { certificate: { ...certificate, commonName } }
+    assert.equal(
+      nameOf({ chain: ['certificate'], allowAnonymous: true }, { arrival, username: 'admin' }),
+      notAuthorized,
+    )
+  }
+})
+
+test('what the listener takes for the user name counts before what the chain would take', () => {
+  const arrival = { certificate, username: 'by-listener' }
+  assert.equal(nameOf({ chain: ['certificate'] }, { arrival, username: 'admin' }), 'by-listener')
+})
+
+test('who came with a key that both sides know is in under its identity', () => {
+  const arrival = { pskIdentity: 'meter-1' }
+  assert.equal(nameOf({ chain: ['psk'] }, { arrival, username: 'admin' }), 'meter-1')
+})
+
+test('without a certificate or key the next in the chain is asked', () => {
+  const chain = ['certificate', 'psk', 'password'] as const
+  assert.equal(nameOf({ chain }, { arrival: {}, username: 'alice', password: 'secret' }), 'alice')
+  assert.equal(nameOf({ chain }, { arrival: {}, username: 'alice', password: 'wrong' }), badUserNameOrPassword)
+})
+
+test('a certificate is not enough where the chain does not say so', () => {
+  const arrival = { certificate, pskIdentity: 'meter-1' }
+  assert.equal(
+    nameOf({ chain: ['password'] }, { arrival, username: 'alice', password: 'wrong' }),
+    badUserNameOrPassword,
+  )
+  assert.equal(nameOf({ chain: ['password'] }, { arrival }), notAuthorized)
+})
