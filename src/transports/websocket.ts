@@ -193,6 +193,7 @@ export async function listenWebSocket(options: WebSocketListenOptions): Promise<
       tls?.close()
       return door.close()
     },
+    ...(tls === undefined ? {} : { reload: () => tls.reload() }),
   }
 }
 

@@ -1,0 +1,129 @@
+// The doors of the real program: who is let in, who is not, and what the operator hears of it.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import type { TLSSocket } from 'node:tls'
+import mqtt, { type IClientOptions, type IDisconnectPacket, type MqttClient } from 'mqtt'
+import { Authority, type Named } from '../transports/certificates.ts'
+import {
+  type Broker,
+  godwitProgram,
+  portOf,
+  runGodwit,
+  startBroker,
+  temporaryFolder,
+  WatchedProcess,
+} from './godwit-process.ts'
+import { happening } from './promises.ts'
+
+const authority = new Authority('The test authority')
+const server = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
+const renewed = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
+const device = authority.issue('device-7')
+
+async function write(folder: string, { certificate, key }: Named): Promise<void> {
+  await writeFile(join(folder, 'ca.pem'), authority.certificate)
+  await writeFile(join(folder, 'cert.pem'), certificate)
+  await writeFile(join(folder, 'key.pem'), key)
+}
+
+const settingsIn = (folder: string, more: readonly string[] = []): string[] =>
+  [
+    'bind="127.0.0.1:0"',
+    `certfile="${join(folder, 'cert.pem')}"`,
+    `keyfile="${join(folder, 'key.pem')}"`,
+    `cacertfile="${join(folder, 'ca.pem')}"`,
+    ...more,
+  ].map((line) => `listeners.ssl.${line}`)
+
+async function secureClient(t: TestContext, broker: Broker, options: IClientOptions = {}): Promise<MqttClient> {
+  const client = await mqtt.connectAsync(`mqtts://127.0.0.1:${portOf(broker, 'ssl')}`, {
+    ca: authority.certificate,
+    reconnectPeriod: 0,
+    protocolVersion: 5,
+    ...options,
+  })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+const serialSeen = (client: MqttClient): string => (client.stream as TLSSocket).getPeerCertificate().serialNumber
+
+test('SIGHUP takes a renewed certificate, and those who are connected stay', async (t) => {
+  const folder = await temporaryFolder(t)
+  await write(folder, server)
+  const broker = await startBroker(t, { set: settingsIn(folder) })
+  const early = await secureClient(t, broker, { clientId: 'early' })
+  const serial = serialSeen(early)
+  await write(folder, renewed)
+  broker.process.child.kill('SIGHUP')
+  // The signal is on its way; who comes too soon is shown the old one and comes again.
+  let late = await secureClient(t, broker, { clientId: 'late' })
+  while (serialSeen(late) === serial) {
+    late.end(true)
+    late = await secureClient(t, broker, { clientId: 'late' })
+  }
+  await early.publishAsync('still/here', 'x', { qos: 1 })
+})
+
+test('a certificate that cannot be used is one line with key and file, and the exit code 1', async (t) => {
+  const folder = await temporaryFolder(t)
+  await write(folder, { certificate: server.certificate, key: renewed.key })
+  const words = settingsIn(folder).flatMap((setting) => ['--set', setting])
+  const godwit = runGodwit(t, ['start', '--data', await temporaryFolder(t), ...words])
+  assert.equal(await godwit.ended, 1)
+  assert.match(
+    godwit.errors,
+    /^godwit: listeners\.ssl\.keyfile: \S+key\.pem is not the key of the certificate in \S+cert\.pem[^\n]*\n$/,
+  )
+})
+
+test('[bad-input 28] verification that nobody could pass or everybody would is refused at the start', async (t) => {
+  const folder = await temporaryFolder(t)
+  await write(folder, server)
+  await writeFile(join(folder, 'ca.pem'), 'not an authority')
+  const words = settingsIn(folder, ['verify_peer=true']).flatMap((setting) => ['--set', setting])
+  const godwit = runGodwit(t, ['start', '--data', await temporaryFolder(t), ...words])
+  assert.equal(await godwit.ended, 1)
+  assert.match(godwit.errors, /^godwit: listeners\.ssl\.cacertfile: \S+ca\.pem holds no whole PEM block/)
+})
+
+test('a client id from the certificate counts, whatever CONNECT says', async (t) => {
+  const folder = await temporaryFolder(t)
+  await write(folder, server)
+  const verified = ['verify_peer=true', 'fail_if_no_peer_cert=true', 'peer_cert_as_clientid=cn']
+  const broker = await startBroker(t, { set: settingsIn(folder, verified) })
+  const shown = { cert: device.certificate, key: device.key }
+  const first = await secureClient(t, broker, { ...shown, clientId: 'one name' })
+  const told = happening(first, 'disconnect')
+  await secureClient(t, broker, { ...shown, clientId: 'another name' })
+  const [packet] = await told
+  assert.equal((packet as IDisconnectPacket).reasonCode, 0x8e, 'taken over: it is the same client')
+})
+
+test('more silent connections than there are descriptors: an alarm, then room again for who has something to say', async (t) => {
+  const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1', 'mqtt.idle_timeout=2s']
+  const words = ['start', '--data', await temporaryFolder(t), ...settings.flatMap((setting) => ['--set', setting])]
+  const command = `ulimit -n 700 && exec "$0" "$@"`
+  const godwit = new WatchedProcess('sh', ['-c', command, process.execPath, godwitProgram, ...words])
+  t.after(() => godwit.stop('SIGKILL'))
+  const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
+  const silent: Socket[] = []
+  t.after(() => silent.forEach((socket) => socket.destroy()))
+  const alarm = godwit.until(/"name":"connections","message":"all \d+ connections are taken/)
+  for (let number = 0; number < 800; number += 1) {
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.on('error', () => {})
+    silent.push(socket.resume())
+  }
+  await alarm
+  await Promise.all(silent.filter((socket) => !socket.closed).map((socket) => once(socket, 'close')))
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0 })
+  t.after(() => client.end(true))
+  await client.publishAsync('healthy', 'yes', { qos: 1 })
+})
