@@ -1,0 +1,154 @@
+// Rules that brokers in the field are known to get wrong, and that no other file here is about.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World } from '../simulator/world.ts'
+import {
+  assertBytesEnd,
+  assertClosed,
+  bytes,
+  publishBytes,
+  RawEnd,
+  sendBytes,
+  subscribeBytes,
+  versions,
+} from './raw.ts'
+
+describe('packets that only a server sends', () => {
+  const serverOnly = [
+    ['CONNACK', bytes`20 02 00 00`, bytes`20 03 00 00 00`],
+    ['SUBACK', bytes`90 03 00 01 00`, bytes`90 04 00 01 00 00`],
+    ['UNSUBACK', bytes`b0 02 00 01`, bytes`b0 04 00 01 00 00`],
+    ['PINGRESP', bytes`d0 00`, bytes`d0 00`],
+    ['type 0', bytes`00 00`, bytes`00 00`],
+  ] as const
+  for (const [name, before5, since5] of serverOnly) {
+    for (const version of versions) {
+      test(`[MQTT-4.8.0-1] [MQTT5-4.13.1-1] ${name} from a client of version ${version} ends its connection`, () => {
+        const world = new World()
+        const other = world.subscriber('a')
+        const client = world.connect('offender', { version })
+        sendBytes(world, client, version === 5 ? since5 : before5)
+        assert.equal(client.hasOpenConnection, false)
+        assert.equal(other.isConnected, true)
+      })
+    }
+  }
+})
+
+describe('topics of more levels than mqtt.max_topic_levels', () => {
+  for (const version of versions) {
+    test(`[MQTT-4.8.0-1] [MQTT5-4.13.1-1] are refused in PUBLISH and SUBSCRIBE, and others are served (version ${version})`, () => {
+      const world = new World({ settings: { maxTopicLevels: 3 } })
+      const listener = world.subscriber('#')
+      assertBytesEnd(version, publishBytes(version, 'a/b/c/d'), 'topicNameInvalid', world)
+      assertBytesEnd(version, subscribeBytes(version, 'a/b/c/#'), 'topicFilterInvalid', world)
+      world.publish('a/b/c', 'x')
+      assert.deepEqual(listener.payloads, ['x'])
+    })
+  }
+})
+
+describe('shared subscriptions with every option', () => {
+  test('[MQTT5-3.3.1-13] [MQTT5-3.3.4-3] retain as published and the identifier of the member hold for what it gets', () => {
+    const world = new World()
+    const member = world.connect('member')
+    member.subscribe('$share/group/a/#', { qos: 1, retainAsPublished: true, identifier: 77 })
+    world.publish('a/b', 'x', { retain: true, qos: 1 })
+    const [message] = member.messages
+    assert.equal(message?.retain, true)
+    assert.deepEqual(message?.properties?.subscriptionIdentifiers, [77])
+  })
+
+  test('[MQTT5-3.3.1-12] without retain as published the flag is off', () => {
+    const world = new World()
+    const member = world.connect('member')
+    member.subscribe('$share/group/a/#')
+    world.publish('a/b', 'x', { retain: true })
+    assert.equal(member.messages[0]?.retain, false)
+  })
+
+  for (const retainHandling of [0, 1, 2] as const) {
+    test(`[MQTT5-3.3.1-9] with retain handling ${retainHandling} nothing that is retained comes`, () => {
+      const world = new World()
+      world.publish('a', 'kept', { retain: true })
+      const member = world.connect('member')
+      member.subscribe('$share/group/a', { retainHandling })
+      assert.deepEqual(member.payloads, [])
+    })
+  }
+
+  test('[MQTT5-4.8.2-3] a wildcard in the filter and a subscription of the same client beside it', () => {
+    const world = new World()
+    const member = world.connect('member')
+    member.subscribe(['$share/group/+/b'], { qos: 0 })
+    member.subscribe(['a/b'], { qos: 1 })
+    world.publish('a/b', 'x', { qos: 2 })
+    assert.deepEqual(
+      member.messages.map(({ qos }) => qos).sort((one, other) => one - other),
+      [0, 1],
+    )
+  })
+})
+
+describe('client ids of MQTT 3.1', () => {
+  const cases: [string, string, string][] = [
+    ['23 characters', 'a'.repeat(23), '20020000'],
+    ['24 characters', 'a'.repeat(24), '20020002'],
+    ['none at all', '', '20020002'],
+  ]
+  for (const [what, clientId, answer] of cases) {
+    test(`[MQTT-3.1.3-5] ${what}: answered ${answer}`, () => {
+      const end = new RawEnd(new World())
+      assert.equal(end.send(connect31(clientId)), answer)
+      assert.equal(end.isOpen, answer === '20020000')
+    })
+  }
+})
+
+describe('reason codes of what is refused', () => {
+  test('[MQTT5-3.9.3-2] SUBSCRIBE: each filter has its own, and the others hold', () => {
+    const world = new World({
+      settings: { sharedSubscriptionAvailable: false, wildcardSubscriptionAvailable: false, maxSubscriptions: 2 },
+    })
+    const client = world.connect('client')
+    const filters = ['a', '$share/g/a', 'b/+', '$exclusive/a', 'c', 'd']
+    assert.deepEqual(client.subscribe(filters, { qos: 0 })?.reasonCodes, [
+      0,
+      reasonCodes.sharedSubscriptionsNotSupported,
+      reasonCodes.wildcardSubscriptionsNotSupported,
+      reasonCodes.topicFilterInvalid,
+      0,
+      reasonCodes.quotaExceeded,
+    ])
+  })
+
+  test('[MQTT5-3.14.4-1] a second CONNECT is told 0x82', () => {
+    const world = new World()
+    const client = world.connect('client')
+    client.wire?.send({
+      type: 'connect',
+      version: 5,
+      clientId: 'client',
+      cleanStart: true,
+      keepAliveSeconds: 0,
+      username: undefined,
+      password: undefined,
+      will: undefined,
+      properties: undefined,
+      isBridge: false,
+    })
+    world.settle()
+    assertClosed(client, 'protocolError')
+  })
+})
+
+function connect31(clientId: string): Buffer {
+  return Buffer.concat([
+    Buffer.from([0x10, 14 + clientId.length]),
+    bytes`00 06 4d 51 49 73 64 70 03 02 00 00`,
+    Buffer.from([0, clientId.length]),
+    Buffer.from(clientId),
+  ])
+}
