@@ -46,6 +46,8 @@ export interface PeerPublish {
   readonly isToBeRetained: boolean
   /** Shared filters (`$share/...`) of which the receiver is to give it to one member each. */
   readonly groups: readonly TopicFilter[] | undefined
+  /** Shards that found no member for it any more and passed it on, in that order: it does not come back to them. */
+  readonly tried?: readonly PeerNumber[] | undefined
   /** The sender waits for `committed`. */
   readonly isAwaited: boolean
   /**

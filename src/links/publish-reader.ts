@@ -76,6 +76,7 @@ export class PublishReader implements PublishContext {
       isForSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
       isToBeRetained: (flags & publishFlags.isToBeRetained) !== 0,
       groups: more?.groups,
+      tried: more?.tried,
       isAwaited: (flags & publishFlags.isAwaited) !== 0,
       exactlyOnce: more?.exactlyOnce,
     }

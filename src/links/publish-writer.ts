@@ -25,7 +25,7 @@ export const publishFlags = {
 export const aloneFlags = { hasExpiry: 1, hasMore: 2 } as const
 
 /** What few publications have. */
-export type MoreOfPublish = Pick<PeerPublish, 'groups' | 'exactlyOnce'>
+export type MoreOfPublish = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce'>
 
 /** In a record of its own, as JSON. */
 export interface MoreOfMessage extends Partial<MoreOfPublish> {
@@ -117,8 +117,8 @@ export class PublishWriter {
 
   #publishAlone(publish: PeerPublish): void {
     this.endRun()
-    const { exactlyOnce, groups } = publish
-    const more = exactlyOnce === undefined && groups === undefined ? undefined : { exactlyOnce, groups }
+    const { exactlyOnce, groups, tried } = publish
+    const more = exactlyOnce === undefined && groups === undefined ? undefined : { exactlyOnce, groups, tried }
     this.message(recordKinds.publishAlone, publish.message, { flags: flagsOf(publish), more })
   }
 

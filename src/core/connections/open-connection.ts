@@ -116,6 +116,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   const { settings } = state
   state.sessions.set(session.clientId, session)
   session.connection = connection
+  session.rest = undefined
   notePresence(state, session, 1)
   connection.lastPacketAtMs = state.nowMs
   session.version = connect.version

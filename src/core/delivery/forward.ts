@@ -9,7 +9,7 @@
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import { own, type Message } from '../message.ts'
+import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Peer } from '../neighbours/peer.ts'
 import { ownerOf, type Interest, type PeerPublish } from '../peer-messages.ts'
@@ -20,7 +20,7 @@ import { chooseShard } from './deal.ts'
 import { effectiveQoS } from './offer.ts'
 import { nameOf, noteForwarded } from './exactly-once.ts'
 import { deliverToGroup } from './publish.ts'
-import { sendNext, sendNumbered } from './send-to-peer.ts'
+import { keepAndSend, sendNumbered } from './send-to-peer.ts'
 
 export interface Origin {
   /** Undefined: not a client, or one whose session is over. */
@@ -84,9 +84,10 @@ function deal(
   { group, wanted, origin }: { group: SpanningGroup<Session, Peer>; wanted: Wanted[]; origin: Origin },
 ): boolean {
   const { filter, own, elsewhere } = group
-  // QoS 2 that comes again goes to the same shard again: the choice is made by what it can be known by.
-  const turn = origin.packetId === 0 ? neighbours.dealt++ : origin.packetId
-  const hand = { filter, elsewhere, turn, except: undefined, mayBeStored: message.qos > 0 }
+  // QoS 2 that may come again after a restart goes to the same shard then, which knows whether it has had it.
+  const isLasting = origin.packetId !== 0 && origin.publisher?.stored !== undefined
+  const turn = isLasting ? origin.packetId : neighbours.dealt++
+  const hand = { filter, elsewhere, turn, except: undefined, mayBeStored: message.qos > 0, isLasting }
   let chosen = chooseShard(neighbours, { ...hand, mayBeHere: own !== undefined })
   if (chosen === 'here') {
     if (origin.isAgain) return true
@@ -125,8 +126,10 @@ function sendWanted(
     exactlyOnce: exactlyOnceFor(state, part, origin),
   }
   // What a topic is to remember is kept for its owner while that is away, though nobody waits for QoS 0.
-  if (isKept || (isToBeRetained && peer.link === undefined)) keepAndSend(state, neighbours, peer, send)
-  else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+  if (isKept || (isToBeRetained && peer.link === undefined)) {
+    const vow = isKept ? (neighbours.spreading ??= new Vow()) : undefined
+    keepAndSend(state, peer, send, vow)
+  } else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
 }
 
 /** The publisher may send it again, or we may: where either outlives what has heard of it already. */
@@ -135,20 +138,4 @@ function exactlyOnceFor(state: BrokerState, { peer, isKept }: Wanted, origin: Or
   if (publisher === undefined || packetId === 0 || (!isKept && publisher.stored === undefined)) return undefined
   noteForwarded(publisher, packetId, peer)
   return { publisher: nameOf(state, publisher), packetId }
-}
-
-/** At once, or behind what still waits for the peer to come back. */
-function keepAndSend(state: BrokerState, neighbours: Neighbours, peer: Peer, send: PeerPublish): void {
-  const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
-  // Clients have been asked to wait before: this is a will, a command, or what a session had to pass on.
-  if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2)
-    return state.countDrop(undefined, send.message, 'peer-behind')
-  own(send.message, state.slabs)
-  let vow: Vow | undefined
-  if (send.isAwaited) {
-    vow = neighbours.spreading ??= new Vow()
-    vow.await()
-  }
-  peer.outbox.push(send, vow)
-  sendNext(state, peer)
 }

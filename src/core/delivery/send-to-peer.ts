@@ -1,8 +1,10 @@
 // The last step towards another shard: numbered, at once where that may be, else behind what waits in its outbox.
 
 import type { BrokerState } from '../broker-state.ts'
+import { own } from '../message.ts'
 import type { LinkState, Peer } from '../neighbours/peer.ts'
 import type { PeerPublish, PeerRelease } from '../peer-messages.ts'
+import type { Vow } from '../vow.ts'
 
 /** What nobody keeps: gone with the link if that breaks. */
 export function sendNumbered(
@@ -13,6 +15,21 @@ export function sendNumbered(
 ): void {
   link.sent++
   state.peerSends.push({ to: peer.number, message })
+}
+
+/**
+ * Kept until the peer has it on disk, and sent at once or behind what still waits for the peer to come back. The vow waits
+ * for it, where there is one.
+ */
+export function keepAndSend(state: BrokerState, peer: Peer, send: PeerPublish, vow: Vow | undefined): void {
+  const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
+  // Clients have been asked to wait before: this is a will, a command, or what a session had to pass on.
+  if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2)
+    return state.countDrop(undefined, send.message, 'peer-behind')
+  own(send.message, state.slabs)
+  vow?.await()
+  peer.outbox.push(send, vow)
+  sendNext(state, peer)
 }
 
 /** What was just put into the outbox leaves at once, if nothing is in front of it. */

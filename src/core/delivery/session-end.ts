@@ -3,10 +3,12 @@
 import type { BrokerState } from '../broker-state.ts'
 import { Message, toStored } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
+import type { Vow } from '../vow.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
 import { giveBack } from './exclusive.ts'
 import { notePresence, noteSubscription } from './note-interest.ts'
+import { passOn } from './pass-on.ts'
 import { deliverToGroup } from './publish.ts'
 import { dropScans } from './retained-scans.ts'
 import { spread } from './spread.ts'
@@ -54,6 +56,7 @@ const sessionDeadlines = ['session-expiry', 'will-due', 'retry', 'await-release'
 
 export function endSession(state: BrokerState, session: Session): void {
   state.sessions.delete(session.clientId)
+  session.rest = undefined
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
   state.fullSessions.delete(session)
   const moving = sharedDeliveries(session)
@@ -63,7 +66,7 @@ export function endSession(state: BrokerState, session: Session): void {
     noteSubscription(state, session, filter, { before, after: undefined })
   }
   session.subscriptions = undefined
-  for (const delivery of moving) moveToAnother(state, session, delivery)
+  for (const delivery of moving) if (!moveToAnother(state, session, delivery)) moveElsewhere(state, delivery, true)
   releaseBodies(state, session)
   releaseAllElsewhere(state, session)
   // [MQTT5-3.1.3.2.2] The end of the session ends the delay of its will.
@@ -94,9 +97,9 @@ function waiting(session: Session): SessionDelivery[] {
 
 /** Its client is gone: QoS 1 of a shared group goes to a member whose client is there, if one is. */
 function passOnShared(state: BrokerState, session: Session): void {
-  const moving = sharedDeliveries(session).filter(
-    (delivery) => delivery.group !== undefined && hasOpenMember(delivery, session),
-  )
+  const all = sharedDeliveries(session)
+  const moving = all.filter((delivery) => hasOpenMember(delivery, session))
+  if (state.neighbours !== undefined) copyElsewhere(state, session, all)
   if (moving.length === 0) return
   const moved = new Set(moving.filter((delivery) => moveToAnother(state, session, delivery)))
   const staying = session.pending?.takeAll().filter((delivery) => !moved.has(delivery)) ?? []
@@ -105,6 +108,35 @@ function passOnShared(state: BrokerState, session: Session): void {
     if (delivery.packetId !== 0) session.outgoing?.remove(delivery)
     forgetDelivery(state, session, delivery)
   }
+}
+
+/** Of no other member here the client is there: one on another shard gets it, and it is kept here until that has it. */
+function copyElsewhere(state: BrokerState, session: Session, deliveries: readonly SessionDelivery[]): void {
+  const rest = {}
+  session.rest = rest
+  for (const delivery of deliveries) {
+    if (hasOpenMember(delivery, session)) continue
+    const kept = moveElsewhere(state, delivery, false)
+    kept?.whenKept(() => {
+      // Its client was here meanwhile: then it may have had it as well, which QoS 1 allows.
+      if (session.rest === rest) settleMoved(state, session, delivery)
+    })
+  }
+}
+
+function settleMoved(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+  if (delivery.packetId !== 0) {
+    if (session.outgoing?.get(delivery.packetId) !== delivery) return
+    session.outgoing.remove(delivery)
+  }
+  forgetDelivery(state, session, delivery)
+}
+
+function moveElsewhere(state: BrokerState, delivery: SessionDelivery, mayBeStored: boolean): Vow | undefined {
+  const { group, message } = delivery
+  if (state.neighbours === undefined || group === undefined || message === undefined) return undefined
+  const passed = passOn(state, state.neighbours, { message, group, tried: [], mayBeStored, isAwaited: true })
+  return passed === false ? undefined : passed.kept
 }
 
 function hasOpenMember(delivery: SessionDelivery, except: Session): boolean {

@@ -3,13 +3,18 @@
 //   received:   1  2  3  4  5  6
 //   batch:      -  7  -  7  8  -        2 and 4 were stored with batch 7, 5 with batch 8; the others need no disk,
 //   marks:      [ upTo 4: 7 ][ upTo 6: 8 ]     but "all up to 3" includes 2
+//
+// What found no member of its shared subscription here any more was passed on: it waits for that other shard as well.
 
 import type { ReasonCode } from '../../protocol/index.ts'
 import type { PeerCommitted } from '../peer-messages.ts'
+import type { Vow } from '../vow.ts'
 
 interface Mark {
   upTo: number
   readonly batch: number
+  /** Undefined: it waits for the disk here alone. */
+  readonly vow: Vow | undefined
 }
 
 export class Confirmations {
@@ -17,15 +22,18 @@ export class Confirmations {
   #confirmed = 0
   #told = 0
   #awaited = 0
+  #committed = 0
   #refused: { number: number; reason: ReasonCode }[] = []
 
   /** Message `number` has had its effect, which is on disk with `batch`; 0: needs no disk. */
-  note(number: number, how: { batch: number; isAwaited: boolean }): void {
+  note(number: number, how: { batch: number; isAwaited: boolean; vow?: Vow | undefined }): void {
     if (how.isAwaited) this.#awaited = number
     const last = this.#marks.at(-1)
-    if (last !== undefined && (how.batch === 0 || how.batch <= last.batch)) last.upTo = number
-    else if (how.batch === 0) this.#confirmed = number
-    else this.#marks.push({ upTo: number, batch: how.batch })
+    if (how.vow !== undefined) this.#hold(number, { batch: how.batch, vow: how.vow })
+    else if (last !== undefined && last.vow === undefined && (how.batch === 0 || how.batch <= last.batch))
+      last.upTo = number
+    else if (last === undefined && how.batch === 0) this.#confirmed = number
+    else this.#marks.push({ upTo: number, batch: how.batch, vow: undefined })
   }
 
   /** It was not taken; to be said with its confirmation. */
@@ -34,9 +42,19 @@ export class Confirmations {
   }
 
   committed(batch: number): void {
+    this.#committed = batch
+    this.#advance()
+  }
+
+  #hold(number: number, { batch, vow }: { batch: number; vow: Vow }): void {
+    this.#marks.push({ upTo: number, batch, vow })
+    vow.whenKept(() => this.#advance())
+  }
+
+  #advance(): void {
     let count = 0
     for (const mark of this.#marks) {
-      if (mark.batch > batch) break
+      if (mark.batch > this.#committed || mark.vow?.isKept === false) break
       this.#confirmed = mark.upTo
       count++
     }

@@ -3,14 +3,15 @@
 
 import { reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
+import { passOn } from '../delivery/pass-on.ts'
 import { deliverToGroup, meetsFullSession, publishFromPeer } from '../delivery/publish.ts'
 import { scheduleForgetting } from '../time/forget-received.ts'
 import { keepForTopic } from '../delivery/spread.ts'
 import { put, remove } from '../delivery/stored-queue.ts'
-import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { LinkState } from '../neighbours/peer.ts'
 import type { PeerNumber, PeerPublish, PeerRelease } from '../peer-messages.ts'
+import { Vow } from '../vow.ts'
 
 export function handleForwarded(
   state: BrokerState,
@@ -29,20 +30,44 @@ export function handleForwarded(
   if (send.isForSubscribers && meetsFullSession(state, send.message))
     link.confirmations.refuse(number, reasonCodes.quotaExceeded)
   if (send.isForSubscribers) publishFromPeer(state, send.message)
-  for (const filter of send.groups ?? []) {
-    if (!deal(state, send.message, filter)) link.confirmations.refuse(number, reasonCodes.noMatchingSubscribers)
-  }
+  let vow: Vow | undefined
+  for (const filter of send.groups ?? []) vow = deal(state, neighbours, send, { filter, vow })
   if (send.isToBeRetained) keepForTopic(state, send.message, { shard: from, link, number })
   const isStored = state.gathering.changes.length > changesBefore
   if (exactlyOnce !== undefined) remember(state, neighbours, exactlyOnce, isStored)
-  link.confirmations.note(number, { batch: isStored ? state.gathering.number : 0, isAwaited })
+  link.confirmations.note(number, { batch: isStored ? state.gathering.number : 0, isAwaited, vow })
+  vow?.mark()
 }
 
-function deal(state: BrokerState, message: Message, groupFilter: TopicFilter): boolean {
-  const shared = splitSharedFilter(groupFilter)
-  const group = shared === undefined ? undefined : state.routes.group(shared.group, shared.filter)
+/** To a member here, or on; what that has to wait for is added to the vow. */
+function deal(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { message, isAwaited, tried = [] }: PeerPublish,
+  { filter, vow }: { filter: TopicFilter; vow: Vow | undefined },
+): Vow | undefined {
+  const group = splitSharedFilter(filter)
+  if (group === undefined) return vow
+  const here = state.routes.group(group.group, group.filter)
   if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
-  return group !== undefined && deliverToGroup(state, group, message, undefined)
+  if (here !== undefined && deliverToGroup(state, here, message, undefined)) return vow
+  const passed = passOn(state, neighbours, {
+    message,
+    group: { name: group.group, filter: group.filter },
+    tried,
+    mayBeStored: message.qos > 0,
+    isAwaited,
+  })
+  if (passed === false) {
+    state.countDrop(undefined, message, 'session-ended')
+    return vow
+  }
+  const { kept } = passed
+  if (kept === undefined || kept.isKept) return vow
+  const both = vow ?? new Vow()
+  both.await()
+  kept.whenKept(() => both.mark())
+  return both
 }
 
 /** The batch that holds whatever was stored so far: the one that gathers, if there is anything in it. */

@@ -110,6 +110,8 @@ export class Session {
   forwarded: ForwardedIds | undefined
   /** The name of a session that is not stored on other shards; undefined until one needs it. */
   nameElsewhere: string | undefined
+  /** Its present time without a client, if it has passed something on to other shards since that began. */
+  rest: object | undefined
   /** It has come back from the disk in this life of the broker. */
   isRestored: boolean
   isRetryScheduled: boolean
@@ -141,6 +143,7 @@ export class Session {
     this.stored = undefined
     this.forwarded = undefined
     this.nameElsewhere = undefined
+    this.rest = undefined
     this.isRestored = false
     this.isRetryScheduled = false
     this.isReleaseScheduled = false

@@ -1,0 +1,178 @@
+// A shared subscription has members on several shards: each message goes to one of them, wherever it is.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../../src/protocol/index.ts'
+import type { PacketClient } from './packet-client.ts'
+import { SeveralCores } from './several-cores.ts'
+
+const stored = { expirySeconds: 3_600 } as const
+const group = '$share/g/a'
+
+function member(cores: SeveralCores, shard: number, name: string, traits = {}): PacketClient {
+  const client = cores.client(shard, name, traits)
+  cores.settle()
+  client.subscribe(group)
+  cores.settle()
+  return client
+}
+
+function publishMany(
+  cores: SeveralCores,
+  shard: number,
+  count: number,
+  qos: 0 | 1 | 2,
+): { author: PacketClient; all: Set<string> } {
+  const author = cores.client(shard, 'author')
+  cores.settle()
+  const all = Array.from({ length: count }, (_, number) => `${number}`)
+  for (const payload of all) author.publish('a', payload, { qos })
+  cores.settle()
+  return { author, all: new Set(all) }
+}
+
+function heardByAll(clients: readonly PacketClient[]): string[] {
+  return clients.flatMap(({ payloads }) => payloads)
+}
+
+describe('a shared subscription with members on several shards', () => {
+  for (const qos of [0, 1, 2] as const) {
+    test(`gives each message of QoS ${qos} to one member, and every member its part`, () => {
+      for (const publisher of [0, 1, 2]) {
+        const cores = new SeveralCores({ seed: publisher + 1 })
+        const members = [0, 1, 1, 2].map((shard, number) => member(cores, shard, `m${number}-`))
+        const { author, all } = publishMany(cores, publisher, 40, qos)
+        const heard = heardByAll(members)
+        assert.equal(heard.length, 40)
+        assert.deepEqual(new Set(heard), all)
+        for (const { payloads } of members) assert.ok(payloads.length >= 5, `only ${payloads.length} of 40`)
+        assert.equal(author.unfinishedCount, 0)
+      }
+    })
+  }
+
+  test('prefers members whose client is there, and keeps messages for stored ones where none is', () => {
+    const cores = new SeveralCores()
+    const away = member(cores, 1, 'away', stored)
+    const there = member(cores, 2, 'there')
+    cores.cut(away)
+    cores.settle()
+    const { author } = publishMany(cores, 0, 10, 1)
+    assert.equal(there.payloads.length, 10)
+    cores.cut(there)
+    cores.settle()
+    for (let number = 10; number < 20; number++) author.publish('a', `${number}`, { qos: 1 })
+    cores.settle()
+    assert.equal(author.unfinishedCount, 0)
+    cores.killAll()
+    cores.startAll()
+    cores.settle()
+    cores.connect(away)
+    cores.settle()
+    assert.deepEqual(
+      away.payloads,
+      Array.from({ length: 10 }, (_, number) => `${number + 10}`),
+    )
+  })
+
+  for (const kind of ['clean', 'stored'] as const) {
+    test(`moves what a ${kind} member has not acknowledged to one on another shard when its client goes`, () => {
+      const cores = new SeveralCores()
+      const leaving = member(cores, 1, 'leaving', kind === 'stored' ? stored : {})
+      leaving.acknowledges = false
+      const { all } = publishMany(cores, 0, 10, 1)
+      assert.equal(leaving.payloads.length, 10)
+      const staying = member(cores, 2, 'staying')
+      cores.cut(leaving)
+      cores.settle()
+      assert.deepEqual(new Set(staying.payloads), all)
+      leaving.acknowledges = true
+      cores.connect(leaving)
+      cores.settle()
+      assert.equal(leaving.payloads.length, 10, 'it has nothing left to be given')
+    })
+  }
+
+  test('passes a message on where the member that was to have it has gone meanwhile', () => {
+    const cores = new SeveralCores()
+    const leaving = member(cores, 1, 'leaving', stored)
+    const staying = member(cores, 2, 'staying', stored)
+    cores.hold(1, 0)
+    leaving.unsubscribe(group)
+    cores.settle()
+    const { author, all } = publishMany(cores, 0, 10, 1)
+    cores.letGo(1, 0)
+    cores.settle()
+    assert.deepEqual(new Set(staying.payloads), all)
+    assert.deepEqual(leaving.payloads, [])
+    assert.equal(author.unfinishedCount, 0)
+  })
+
+  test('ends a message that nobody may have, and does not pass it round for ever', () => {
+    const cores = new SeveralCores()
+    const members = [1, 2].map((shard) => member(cores, shard, `m${shard}-`, stored))
+    cores.hold(1, 0)
+    cores.hold(2, 0)
+    cores.hold(1, 2)
+    cores.hold(2, 1)
+    for (const client of members) client.unsubscribe(group)
+    cores.settle()
+    const author = cores.client(0, 'author')
+    cores.settle()
+    author.publish('a', 'x', { qos: 1 })
+    cores.settle()
+    for (const from of [1, 2]) for (const to of [0, 1, 2]) if (from !== to) cores.letGo(from, to)
+    cores.settle()
+    assert.equal(author.unfinishedCount, 0)
+    assert.deepEqual(heardByAll(members), [])
+    author.publish('a', 'y', { qos: 1 })
+    cores.settle()
+    assert.equal(author.answered.get('y'), reasonCodes.noMatchingSubscribers)
+  })
+
+  test('and plain ones on the same shard: the message travels once and reaches both', () => {
+    const cores = new SeveralCores()
+    const shared = member(cores, 1, 'shared')
+    const plain = cores.client(1, 'plain')
+    cores.settle()
+    plain.subscribe('a')
+    cores.settle()
+    const { all } = publishMany(cores, 0, 5, 1)
+    for (const client of [shared, plain]) assert.deepEqual(new Set(client.payloads), all)
+    assert.equal(heardByAll([shared, plain]).length, 10)
+  })
+})
+
+describe('a shared subscription while clients and shards come and go', () => {
+  test('loses nothing that was acknowledged: some member has it', () => {
+    for (let seed = 1; seed <= Number(process.env['PEER_SEEDS'] ?? 60); seed++) {
+      const cores = new SeveralCores({ seed, settings: { awaitReleaseTimeoutMs: 0, retryIntervalMs: 0 } })
+      const { random } = cores
+      const members = [0, 0, 1, 1, 2].map((shard, number) => member(cores, shard, `m${number}-`, stored))
+      const author = cores.client(random.between(0, 2), 'author', stored)
+      cores.settle()
+      for (let act = 0; act < 80; act++) {
+        cores.steps(random.between(0, 20))
+        const dice = random.fraction()
+        const client = random.pick([...members, author])
+        if (dice < 0.5 && author.unfinishedCount < 20)
+          author.publish('a', `${act}`, { qos: random.pick([1, 2] as const) })
+        else if (dice < 0.65) cores.cut(client)
+        else if (dice < 0.9) {
+          if (!client.isIn) cores.connect(client)
+        } else if (dice < 0.94) cores.kill(random.between(0, 2))
+        else for (const shard of [0, 1, 2]) if (cores.cores[shard] === undefined) cores.start(shard)
+      }
+      for (const shard of [0, 1, 2]) if (cores.cores[shard] === undefined) cores.start(shard)
+      for (let round = 0; round < 3; round++) {
+        cores.settle()
+        for (const client of [...members, author]) if (!client.isIn) cores.connect(client)
+      }
+      cores.settle()
+      const heard = new Set(heardByAll(members))
+      assert.equal(author.unfinishedCount, 0, `seed ${seed}: not everything was answered`)
+      for (const [payload, reason] of author.answered)
+        if (reason === 0) assert.ok(heard.has(payload), `seed ${seed}: nobody has ${payload}`)
+    }
+  })
+})
