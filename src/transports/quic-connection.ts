@@ -164,14 +164,14 @@ export class QuicConnection implements ByteStream {
     // What was written goes first, then the end of each stream. The connection itself is closed when the peer has seen
     // that, for nothing that is on its way outlives it.
     for (const { stream } of this.#dataStreams.values()) stream.end()
-    if (this.#control === undefined || this.#control.destroyed) return this.#peer.close()
+    if (this.#control === undefined || this.#control.destroyed) return this.#closePeer()
     this.#control.end()
-    this.#closeTimer = setTimeout(() => this.#peer.close(), closeTimeoutMs).unref()
+    this.#closeTimer = setTimeout(() => this.#closePeer(), closeTimeoutMs).unref()
   }
 
   destroy(): void {
     this.#stop()
-    this.#peer.close()
+    this.#closePeer()
   }
 
   noteError(error: Error): void {
@@ -185,6 +185,11 @@ export class QuicConnection implements ByteStream {
     this.#stop()
     clearTimeout(this.#closeTimer)
     this.onClose(this.#error)
+  }
+
+  /** The library gives the number of a connection that is gone to another one: it must not be closed again. */
+  #closePeer(): void {
+    if (!this.#isClosed) this.#peer.close()
   }
 
   #stop(): void {
@@ -224,7 +229,7 @@ export class QuicConnection implements ByteStream {
   /** Both of its directions are over, or it was broken off: there is no MQTT connection without it. */
   #controlIsGone(): void {
     this.#stop()
-    this.#peer.close()
+    this.#closePeer()
   }
 
   #addDataStream(stream: QuicStreamEnd): void {

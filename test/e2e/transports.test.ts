@@ -3,10 +3,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import mqtt, { type IClientOptions } from 'mqtt'
+import { connectQuicAsync } from '@currentspace/http3'
+import mqtt, { type IClientOptions, MqttClient } from 'mqtt'
 import { Authority } from '../transports/certificates.ts'
 import { type Broker, portOf, startBroker, temporaryFolder } from './godwit-process.ts'
-import { promises, protocols } from './promises.ts'
+import { happening, promises, protocols } from './promises.ts'
 
 interface Transport {
   readonly name: string
@@ -14,6 +15,8 @@ interface Transport {
   settings(folder: string): readonly string[]
   url(broker: Broker): string
   options(folder: string): IClientOptions
+  /** Where the client library does not speak it itself. */
+  connect?(url: string, options: IClientOptions): Promise<MqttClient>
 }
 
 const authority = new Authority('The test authority')
@@ -48,7 +51,56 @@ const transports: readonly Transport[] = [
     url: (broker) => `mqtts://127.0.0.1:${portOf(broker, 'ssl')}`,
     options: () => ({ ...trusting, cert: client.certificate, key: client.key }),
   },
+  {
+    name: 'WebSocket',
+    settings: () => ['listeners.ws.bind="127.0.0.1:0/mqtt"'],
+    url: (broker) => `ws://127.0.0.1:${portOf(broker, 'ws')}/mqtt`,
+    options: () => ({}),
+  },
+  {
+    name: 'WebSocket and TLS with a client certificate',
+    settings: (folder) =>
+      [
+        'bind="127.0.0.1:0/chat"',
+        'verify_peer=true',
+        'fail_if_no_peer_cert=true',
+        `cacertfile="${join(folder, 'ca.pem')}"`,
+        ...certificateIn(folder),
+      ].map((line) => `listeners.wss.${line}`),
+    url: (broker) => `wss://127.0.0.1:${portOf(broker, 'wss')}/chat`,
+    options: () => ({ ...trusting, cert: client.certificate, key: client.key }),
+  },
+  {
+    name: 'QUIC',
+    settings: (folder) => ['bind="127.0.0.1:0"', ...certificateIn(folder)].map((line) => `listeners.quic.${line}`),
+    url: (broker) => `127.0.0.1:${portOf(broker, 'quic')}`,
+    options: () => ({}),
+    connect: connectOverQuic,
+  },
 ]
+
+async function connectOverQuic(address: string, options: IClientOptions): Promise<MqttClient> {
+  const session = await connectQuicAsync(address, {
+    alpn: ['mqtt'],
+    ca: authority.certificate,
+    servername: 'localhost',
+    runtimeMode: 'portable',
+  })
+  session.on('error', () => {})
+  const made = new MqttClient(() => {
+    const stream = session.openStream()
+    // Nobody else would tell the broker that it is gone.
+    stream.on('error', () => {})
+    stream.on('close', () => {
+      session.close().catch(() => {
+        // The broker was quicker.
+      })
+    })
+    return stream
+  }, options)
+  await happening(made, 'connect')
+  return made
+}
 
 function certificateIn(folder: string): readonly string[] {
   return [`certfile="${join(folder, 'cert.pem')}"`, `keyfile="${join(folder, 'key.pem')}"`]
@@ -66,7 +118,8 @@ for (const transport of transports) {
         await t.test(`MQTT ${protocol.name}: ${name}`, (t) =>
           isKept(protocol, async (options) => {
             const ways = { reconnectPeriod: 0, ...transport.options(folder), ...options }
-            const made = await mqtt.connectAsync(transport.url(broker), ways)
+            const url = transport.url(broker)
+            const made = await (transport.connect?.(url, ways) ?? mqtt.connectAsync(url, ways))
             made.on('error', () => {})
             t.after(() => made.end(true))
             return made

@@ -1,10 +1,13 @@
 // Packets of several streams in one, and answers dealt out again: whatever the cuts, nothing is lost, doubled or mixed.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { AckRoutes } from '../../src/transports/ack-routes.ts'
 import { PacketGatherer } from '../../src/transports/packet-gatherer.ts'
+import { QuicConnection } from '../../src/transports/quic-connection.ts'
 
 function packet(first: number, body: Uint8Array): Buffer {
   const size = body.length < 128 ? [body.length] : [(body.length % 128) | 128, body.length >> 7]
@@ -98,4 +101,26 @@ test('a malformed packet is left to whoever decodes it', () => {
     assert.ok(routes.note(bytes, 1))
   }
   assert.ok(routes.isIdle)
+})
+
+test('a connection that is gone is not closed again: its number may be that of another one by now', async () => {
+  let closes = 0
+  const peer = {
+    remoteAddress: '127.0.0.1',
+    remotePort: 1,
+    credentials: { certificate: undefined, pskIdentity: undefined },
+    close: () => {
+      closes += 1
+    },
+  }
+  const limits = { maxPacketBytes: 1_000, maxDataStreams: 1, maxHeldBytes: 1_000 }
+  const connection = new QuicConnection(peer, limits, { bytes: 0, limit: 1_000 })
+  const control = Object.assign(new PassThrough(), { id: 0 })
+  connection.addStream(control)
+  connection.noteClosed()
+  control.destroy()
+  await once(control, 'close')
+  connection.end()
+  connection.destroy()
+  assert.equal(closes, 0)
 })

@@ -1,0 +1,32 @@
+// QUIC comes with a library that not every machine has.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import mqtt from 'mqtt'
+import { Authority } from '../transports/certificates.ts'
+import { runGodwit, temporaryFolder } from './godwit-process.ts'
+
+test('a machine without the library starts, says which listener it does not serve, and serves the others', async (t) => {
+  const folder = await temporaryFolder(t)
+  const { certificate, key } = new Authority('plant').issue('localhost', { hostNames: ['localhost'] })
+  const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  await Promise.all([writeFile(certFile, certificate), writeFile(keyFile, key)])
+  const set = [
+    'listeners.tcp.bind="127.0.0.1:0"',
+    `listeners.quic.plant={ bind="127.0.0.1:0", certfile="${certFile}", keyfile="${keyFile}" }`,
+  ].flatMap((setting) => ['--set', setting])
+  const hook = pathToFileURL(join(import.meta.dirname, 'without-quic.ts')).href
+  const environment = { ...process.env, NODE_OPTIONS: `--import=${hook}` }
+  const godwit = runGodwit(t, ['start', '--data', join(folder, 'data'), ...set], environment)
+  const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
+  assert.match(
+    godwit.output + godwit.errors,
+    /a listener is not served.*quic:plant.*@currentspace\/http3 is not installed/,
+  )
+  assert.doesNotMatch(godwit.output, /mqtt-quic:/)
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0 })
+  client.end(true)
+})
