@@ -15,7 +15,7 @@ export {
   type AuthenticatorName,
 } from './access-settings.ts'
 export { hashPassword, isPassword, type HashedPassword, type HashManner } from './credentials/password-hash.ts'
-export { AccessRules, defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
+export type { RuleSettings } from './rules/access-rules.ts'
 export type { Action, Decision } from './rules/compiled-rule.ts'
 export { makeScramRecord, saltFor, type NewScramUser, type ScramAlgorithm } from './scram/scram-record.ts'
 export { readTokenKeys, type TokenKeySource } from './tokens/token-keys.ts'

@@ -37,9 +37,11 @@ export async function startCommand(options: StartOptions, program: Program, term
   const { node } = started
   const { config, file } = configured
   terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile: file }))
+  let running = config
   signals.onReload = () => {
     node.reloadFiles()
-    void applyChanges(node, config, readConfiguration(options, program))
+    const changed = readConfiguration(options, program)
+    void applyChanges(node, running, changed).then((now) => (running = now))
   }
   return runUntilStopped(node, signals, terminal)
 }
@@ -85,18 +87,18 @@ function ownConfigFile(installation: Installation): string | undefined {
 
 /**
  * SIGHUP: who may come in and what they may do is from now on as the files say; of the rest it is said what they would
- * change. Files with a fault change nothing.
+ * change. Files with a fault change nothing. Gives what holds then.
  */
-async function applyChanges(node: RunningNode, running: GodwitConfig, configured: Configured): Promise<void> {
+async function applyChanges(node: RunningNode, running: GodwitConfig, configured: Configured): Promise<GodwitConfig> {
   if ('problems' in configured) {
     for (const problem of configured.problems) node.log.error('the configuration cannot be loaded', { problem })
-    return
+    return running
   }
   const changes = differences(running, configured.config)
   const refused = await node.changeAccess(configured.config)
   if (refused !== undefined) {
     node.log.error('the configuration cannot be loaded', refused)
-    return
+    return running
   }
   const event = 'the configuration was read again; auth and flapping_detect hold now, the rest from the next start'
   node.log.warn(event, { changes: changes.length })
@@ -104,6 +106,16 @@ async function applyChanges(node: RunningNode, running: GodwitConfig, configured
     const { key, takes } = change
     node.log.warn('setting changed in the file', { key, old: String(change.old), new: String(change.new), takes })
   }
+  return withAccessOf(running, configured.config)
+}
+
+const isAboutAccess = (key: string): boolean => key.startsWith('auth.') || key.startsWith('flapping_detect.')
+
+/** So that what is in force already is not told as a change the next time. */
+function withAccessOf(running: GodwitConfig, changed: GodwitConfig): GodwitConfig {
+  const kept = [...running.held].filter(([key]) => !isAboutAccess(key))
+  const taken = [...changed.held].filter(([key]) => isAboutAccess(key))
+  return { ...running, auth: changed.auth, flapping: changed.flapping, held: new Map([...kept, ...taken]) }
 }
 
 /**

@@ -184,6 +184,10 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
   })
   const changeAccess = async (changed: GodwitConfig): Promise<{ problem: string } | undefined> => {
+    // What is not said about access depends on the profile, and half a profile is none.
+    if (changed.node.securityProfile !== config.node.securityProfile) {
+      return { problem: 'node.security_profile has another value: stop the broker and start it again for that' }
+    }
     const admission = accessSettingsOf(changed, foundation.accessSecret)
     if ('problem' in admission) return admission
     const { core } = config

@@ -240,6 +240,17 @@ describe('with a service that is asked', () => {
   })
 })
 
+test('a client that comes and goes too often is kept out for a while, and others are not', async (t) => {
+  const broker = await startBroker(t, { set: ['flapping_detect={enable = true, max_count = 3}', 'log.level=warn'] })
+  for (let time = 0; time < 3; time++) {
+    const restless = await connected(t, broker, { clientId: 'restless' })
+    await restless.endAsync()
+  }
+  await broker.process.until(/client banned.*restless/)
+  await assert.rejects(connected(t, broker, { clientId: 'restless' }), { code: 0x8a })
+  await connected(t, broker, { clientId: 'quiet' })
+})
+
 describe('SIGHUP', () => {
   test('[bad-input 24] brings changed rules to those who are connected and subscribed already', async (t) => {
     const folder = await temporaryFolder(t)
@@ -263,6 +274,20 @@ describe('SIGHUP', () => {
     await published(writer, 'done', 'end')
     await end
     assert.deepEqual(payloads, ['retained', 'first'])
+  })
+
+  test('with another security profile changes nothing before a restart', async (t) => {
+    const folder = await temporaryFolder(t)
+    const file = join(folder, 'godwit.conf')
+    await writeFile(file, 'listeners.tcp.bind = "127.0.0.1:0", auth.acl.rules = [{permit = allow, topics = [a]}]')
+    const godwit = runGodwit(t, ['start', '--config', file, '--data', join(folder, 'data')])
+    const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
+    const broker = { port: Number(port), dataDirectory: folder, process: godwit }
+    const client = await connected(t, broker, { clientId: 'c' })
+    await writeFile(file, 'node.security_profile = legacy')
+    godwit.child.kill('SIGHUP')
+    await godwit.until(/the configuration cannot be loaded.*node\.security_profile/)
+    assert.equal(await published(client, 'b', 'x'), notAuthorized)
   })
 
   test('[bad-input 27] with a file of rules that has a fault changes nothing', async (t) => {
