@@ -165,7 +165,7 @@ export class AccessControl {
 
   #attemptOf({ connection, clientId, username, password }: ConnectQuestion): Attempt {
     const nowMs = this.#world.nowMs()
-    return { connection, clientId, username: connection.arrival?.username ?? username, password, nowMs }
+    return { connection, clientId, username, password, nowMs }
   }
 
   /** [MQTT5-4.12.0-1] The client says by which method it wants to show who it is. */

@@ -24,10 +24,14 @@ export class ScramClient {
   }
 
   /** The last message, and what the server must answer to it. */
-  final(serverFirst: string, binding = this.#header): { message: string; verifier: string } {
+  final(
+    serverFirst: string,
+    { binding = this.#header, nonce: ownNonce }: { binding?: string; nonce?: string } = {},
+  ): { message: string; verifier: string } {
     const { hash, password } = this.#options
-    const [, nonce, salt, iterations] = /^r=([^,]+),s=([^,]+),i=(\d+)$/.exec(serverFirst)!
+    const [, sentNonce, salt, iterations] = /^r=([^,]+),s=([^,]+),i=(\d+)$/.exec(serverFirst)!
     const bytes = hash === 'sha256' ? 32 : 64
+    const nonce = ownNonce ?? sentNonce
     const salted = pbkdf2Sync(password.normalize('NFKC'), Buffer.from(salt, 'base64'), Number(iterations), bytes, hash)
     const hmac = (key: Uint8Array, text: string): Buffer => createHmac(hash, key).update(text).digest()
     const clientKey = hmac(salted, 'Client Key')

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { makeScramRecord, saltFor, type NewScramUser } from '../../src/access/index.ts'
 import { ScramExchange } from '../../src/access/scram/scram-exchange.ts'
 import type { ConnectVerdict, Connection } from '../../src/core/index.ts'
@@ -159,6 +160,37 @@ test('a nonce that is not the one of this conversation ends it', () => {
   assert.equal(outcomeOf(talk.auth(message)), notAuthorized, 'there is no second try')
 })
 
+test("a nonce that is not the broker's is refused even where everything is signed with it", () => {
+  const talk = new Talk(stage(user()))
+  const client = new ScramClient(alice)
+  const { message } = client.final(textOf(talk.connect(client.first)), { nonce: 'fyko+d2lbbFgONRv9qkxdawL' })
+  assert.equal(outcomeOf(talk.auth(message)), notAuthorized)
+})
+
+test('a conversation that is over takes nothing more, and any bytes at all end one', () => {
+  const world = { find: () => user(), secret, iterations }
+  const exchange = new ScramExchange('SCRAM-SHA-256', world)
+  const client = new ScramClient(alice)
+  const first = exchange.take(Buffer.from(client.first))
+  assert.ok(first.step === 'goes-on')
+  const last = Buffer.from(client.final(String(first.data)).message)
+  assert.equal(exchange.take(last).step, 'done')
+  assert.equal(exchange.take(last).step, 'failed')
+  const bytes = fc.oneof(
+    fc.uint8Array({ minLength: 1 }),
+    fc.string({ minLength: 1 }).map((text) => Buffer.from(text)),
+  )
+  fc.assert(
+    fc.property(bytes, bytes, (one, two) => {
+      const fresh = new ScramExchange('SCRAM-SHA-256', world)
+      assert.equal(fresh.take(one).step, 'failed')
+      const begun = new ScramExchange('SCRAM-SHA-256', world)
+      begun.take(Buffer.from(client.first))
+      assert.equal(begun.take(two).step, 'failed')
+    }),
+  )
+})
+
 test('what one conversation has shown is no good for another one', () => {
   const access = stage(user())
   const client = new ScramClient(alice)
@@ -174,7 +206,7 @@ test('a client that could bind the channel comes in without, one that wants to d
   assert.equal(new Talk(access).run({ ...alice, header: 'p=tls-unique,,' }).outcome, notAuthorized)
   const talk = new Talk(access)
   const client = new ScramClient({ ...alice, header: 'y,,' })
-  const { message } = client.final(textOf(talk.connect(client.first)), 'n,,')
+  const { message } = client.final(textOf(talk.connect(client.first)), { binding: 'n,,' })
   assert.equal(outcomeOf(talk.auth(message)), notAuthorized)
 })
 

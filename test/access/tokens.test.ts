@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign as signWith, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { readTokenKeys, type TokenKeySource, type TokenSettings } from '../../src/access/index.ts'
 import type { ConnectVerdict } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
@@ -158,6 +159,25 @@ test('what does not look like a token is a password for the next in the chain', 
 const jwk = (pair: { publicKey: KeyObject }, more: object) => ({
   ...pair.publicKey.export({ format: 'jwk' }),
   ...more,
+})
+
+test('any text is refused or passed on, and nothing falls over it', async () => {
+  const stage = stageFor(pem(ec))
+  const base64 = fc.string({ unit: fc.constantFrom('A', 'B', 'x', 'y', '0', '9', '-', '_'), maxLength: 30 })
+  const header = fc.oneof(
+    base64,
+    fc.json().map((text) => Buffer.from(text).toString('base64url')),
+    fc.constant(part({ alg: 'ES256' })),
+  )
+  const text = fc.oneof(
+    fc.string(),
+    fc.tuple(header, header, base64).map((parts) => parts.join('.')),
+  )
+  await fc.assert(
+    fc.asyncProperty(text, async (password) => {
+      assert.equal(await outcome(stage, password), badUserNameOrPassword)
+    }),
+  )
 })
 
 test('in a set of keys the one of the key id is taken, or any of its kind where a token names none', async () => {
