@@ -13,6 +13,7 @@ import { detach } from '../delivery/session-end.ts'
 import { dropHeldAnswers } from '../delivery/held-answers.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { forgetWait } from './permission-wait.ts'
+import { endExclusiveWait } from './exclusive-wait.ts'
 import { moveTo, stateOf } from './connection-state.ts'
 
 export interface Ending {
@@ -89,6 +90,7 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   if (now.state !== 'open') return
   state.waitingForStorage.delete(connection)
   state.neighbours?.waitingForPeers.delete(connection)
+  if (state.neighbours !== undefined) endExclusiveWait(state, connection)
   dropHeldAnswers(connection)
   const { session } = now
   state.deadlines.cancel('keep-alive', connection)

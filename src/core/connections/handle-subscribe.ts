@@ -1,6 +1,7 @@
 // SUBSCRIBE and UNSUBSCRIBE.
 
 import {
+  bareFilter,
   hasWildcard,
   measurePacket,
   reasonCodes,
@@ -16,6 +17,7 @@ import type { Connection } from '../connection.ts'
 import type { Open } from './connection-state.ts'
 import { deniedFilters } from './subscribe-permission.ts'
 import { mountedFilter } from '../mountpoint.ts'
+import { endExclusiveWait, heldElsewhere } from './exclusive-wait.ts'
 import { endConnection } from './close-connection.ts'
 import { counterpart, giveBack, mayHold, noteHeld } from '../delivery/exclusive.ts'
 import { dropScans, startRetained } from '../delivery/retained-scans.ts'
@@ -32,16 +34,21 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   if (!mayBeAnswered(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
   const denied = deniedFilters(state, connection, open, packet)
   if (denied === undefined) return
+  const held = heldElsewhere(state, connection, open, packet)
+  if (held === undefined) return
   const { session } = open
   const identifier = packet.properties?.subscriptionIdentifier
   // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] One after the other, as if each had come alone: the first may take the last place.
   const outcomes = packet.subscriptions.map((request, place) => {
     const filter = mountedFilter(connection.mountpoint, request.filter)
     if (filter === undefined) return failureFor(connection, request, reasonCodes.topicFilterInvalid)
-    const refusal = denied.has(place) ? reasonCodes.notAuthorized : refusalOf(state, session, filter)
+    const isHeld = held.size > 0 && held.has(bareFilter(filter)) && splitExclusiveFilter(filter) !== undefined
+    const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
+    const refusal = denied.has(place) ? reasonCodes.notAuthorized : found
     if (refusal !== undefined) return failureFor(connection, request, refusal)
     return subscribe(state, session, filter, optionsOf(state, request, identifier))
   })
+  if (state.neighbours !== undefined) endExclusiveWait(state, connection)
   const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
   const granted = outcomes.filter((outcome) => typeof outcome !== 'number').map(({ filter }) => filter)
   const suback = {

@@ -3,10 +3,13 @@
 //
 //   book:  filter without `$exclusive/` ──► the session that holds it
 //
-// The book is made of the subscriptions themselves: what is restored with a session is in it again.
+// The book is made of the subscriptions themselves: what is restored with a session is in it again. Where the node has
+// several shards this is what the sessions of one hold; the whole book is kept in parts by all (exclusive-book.ts).
 
 import { splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import { ownerOf } from '../peer-messages.ts'
 import type { Session } from '../sessions/session.ts'
 
 /** False: another session has it. True for every filter that is not exclusive. */
@@ -19,12 +22,31 @@ export function mayHold(state: BrokerState, session: Session, filter: TopicFilte
 
 export function noteHeld(state: BrokerState, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
-  if (bare !== undefined) state.exclusive.set(bare, session)
+  if (bare === undefined) return
+  state.exclusive.set(bare, session)
+  const { neighbours } = state
+  if (neighbours === undefined || ownerOf(bare, neighbours.place.count) !== neighbours.place.own) return
+  neighbours.exclusive.take(bare, neighbours.place.own, session.clientId)
 }
 
 export function giveBack(state: BrokerState, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
-  if (bare !== undefined && state.exclusive.get(bare) === session) state.exclusive.delete(bare)
+  if (bare === undefined || state.exclusive.get(bare) !== session) return
+  state.exclusive.delete(bare)
+  if (state.neighbours !== undefined) giveBackTo(state, state.neighbours, bare, session.clientId)
+}
+
+/** `question` of what nobody asks: a shard says what it holds. */
+export const announcement = 0
+
+/** To the shard that keeps this part of the book, on which all shards agree. One that is away hears it when it is back. */
+export function giveBackTo(state: BrokerState, neighbours: Neighbours, filter: TopicFilter, clientId: string): void {
+  const { own, count } = neighbours.place
+  const owner = ownerOf(filter, count)
+  if (owner === own) return neighbours.exclusive.giveBack(filter, own, clientId)
+  if (neighbours.peer(owner).link === undefined) return
+  const message = { kind: 'exclusive-given-back', question: announcement, filter, clientId } as const
+  state.peerSends.push({ to: owner, message })
 }
 
 /** The subscription of the other kind to the same filter, which goes when this one comes; undefined where there is none. */

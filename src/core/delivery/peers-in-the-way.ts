@@ -20,8 +20,8 @@ export function passageFor(
   for (const peer of neighbours.peers) {
     const trouble = troubleWith(state, peer, publish.qos)
     if (trouble === 'go' || !isConcerned(state, neighbours, peer, publish)) continue
-    if (trouble === 'refuse') return 'refuse'
     if (!peer.isCongested) peer.hasMadeWait = true
+    if (trouble === 'refuse') return 'refuse'
     passage = 'wait'
   }
   return passage

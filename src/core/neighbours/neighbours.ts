@@ -1,17 +1,28 @@
 // The other shards of the node, all that this one knows of them and has promised to them. There is none of this where
 // the node has one shard.
 
-import { assert } from '../../protocol/index.ts'
+import { assert, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
 import type { RetainedScan, Session } from '../sessions/session.ts'
 import type { Connection } from '../connection.ts'
 import type { Arrival } from '../message.ts'
-import type { PeerNumber, ShardPlace } from '../peer-messages.ts'
+import type { PeerExclusive, PeerNumber, ShardPlace } from '../peer-messages.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
 import type { Vow } from '../vow.ts'
+import { ExclusiveBook } from './exclusive-book.ts'
 import { OwnInterest } from './own-interest.ts'
 import { ReceivedIds } from './received-ids.ts'
 import { Peer } from './peer.ts'
 import type { RetainedQuestion } from './retained-question.ts'
+
+/** A SUBSCRIBE that waits for what other shards say of its exclusive filters. */
+export interface ExclusiveWait {
+  readonly packet: SubscribePacket
+  readonly clientId: string
+  /** Not answered yet, by question. */
+  readonly missing: Map<number, TopicFilter>
+  readonly given: Set<TopicFilter>
+  readonly refused: Set<TopicFilter>
+}
 
 export class Neighbours {
   readonly place: ShardPlace
@@ -33,6 +44,13 @@ export class Neighbours {
   readonly asking = new Map<number, { readonly session: Session; readonly scan: RetainedScan }>()
   /** What others have asked here, by shard and question. */
   readonly questions = new Map<string, RetainedQuestion>()
+  /** The part of the book of exclusive subscriptions that is kept here. */
+  readonly exclusive = new ExclusiveBook()
+  /** Who waits for other parts of it, and who for which question. */
+  readonly exclusiveWaits = new Map<Connection, ExclusiveWait>()
+  readonly exclusiveAsked = new Map<number, Connection>()
+  /** What was asked of it before it was known here. */
+  exclusiveDeferred: { readonly peer: PeerNumber; readonly message: PeerExclusive }[] = []
   /** Connections that stand still until a peer takes what they publish. */
   readonly waitingForPeers = new Set<Connection>()
   /** How many messages were dealt out to shared subscriptions: whose turn it is. */

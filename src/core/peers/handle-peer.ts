@@ -10,6 +10,13 @@ import type { Neighbours } from '../neighbours/neighbours.ts'
 import { LinkState, type Peer } from '../neighbours/peer.ts'
 import type { PeerMessage } from '../peer-messages.ts'
 import { handleCommittedElsewhere } from './handle-committed-elsewhere.ts'
+import {
+  announceHeld,
+  answerDeferred,
+  forgetExclusive,
+  handleExclusive,
+  handleExclusiveVerdict,
+} from './handle-exclusive.ts'
 import { handleForwarded, handleReleased } from './handle-forwarded.ts'
 import { forgetQuestions, handleRetainedFound, handleRetainedWanted, questionKey } from './handle-retained.ts'
 import { forgetClean, handleInterest, handleInterestSeen } from './handle-interest.ts'
@@ -40,6 +47,7 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
 function join(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
   if (peer.link !== undefined) leave(state, neighbours, peer)
   peer.link = new LinkState(neighbours.interest.walk(), neighbours.interest.version)
+  announceHeld(state, neighbours, peer)
   tellOn(state, peer, peer.link)
   peer.outbox.startAnew()
   askAnew(state, neighbours, peer)
@@ -53,6 +61,7 @@ function leave(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
   peer.isCongested = false
   forgetClean(state, peer)
   forgetQuestions(neighbours, peer)
+  forgetExclusive(state, neighbours, peer)
   // Before it has clients again it learns all of our interest.
   for (const { vow } of link.awaited.takeAll()) vow.mark()
   resumeWaiting(state)
@@ -67,9 +76,12 @@ function handleMessage(state: BrokerState, neighbours: Neighbours, peer: Peer, m
     case 'release':
       return handleReleased(state, neighbours, link, message)
     case 'interest':
-      return handleInterest(state, neighbours, { peer, link }, message)
+      handleInterest(state, neighbours, { peer, link }, message)
+      if (message.isComplete) neighbours.exclusive.forgetDoubtful(peer.number)
+      return answerDeferred(state, neighbours)
     case 'interest-seen':
-      return handleInterestSeen(peer, link, message)
+      handleInterestSeen(peer, link, message)
+      return answerDeferred(state, neighbours)
     case 'committed':
       return handleCommittedElsewhere(state, peer, message)
     case 'retained-wanted':
@@ -81,8 +93,9 @@ function handleMessage(state: BrokerState, neighbours: Neighbours, peer: Peer, m
       return
     case 'exclusive-wanted':
     case 'exclusive-given-back':
+      return handleExclusive(state, neighbours, peer, message)
     case 'exclusive-verdict':
-      return
+      return handleExclusiveVerdict(state, neighbours, message)
     default:
       message satisfies never
   }

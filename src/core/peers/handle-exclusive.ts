@@ -1,0 +1,67 @@
+// The book of exclusive subscriptions: asked by other shards, and answers for sessions here.
+
+import type { BrokerState } from '../broker-state.ts'
+import { resumeWaiting } from '../connections/handle-packet.ts'
+import { announcement } from '../delivery/exclusive.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import type { Peer } from '../neighbours/peer.ts'
+import { ownerOf, type PeerExclusive, type PeerExclusiveVerdict } from '../peer-messages.ts'
+
+export function handleExclusive(state: BrokerState, neighbours: Neighbours, peer: Peer, message: PeerExclusive): void {
+  const { question, filter, clientId } = message
+  if (message.kind === 'exclusive-given-back') return neighbours.exclusive.giveBack(filter, peer.number, clientId)
+  // Before all others have said what they hold, nobody can be told that something is free.
+  if (!neighbours.isReady && question !== announcement) {
+    neighbours.exclusiveDeferred.push({ peer: peer.number, message })
+    return
+  }
+  const isGiven = neighbours.exclusive.take(filter, peer.number, clientId)
+  if (question === announcement) return
+  state.peerSends.push({ to: peer.number, message: { kind: 'exclusive-verdict', question, isGiven } })
+}
+
+/** This shard knows what the others hold. */
+export function answerDeferred(state: BrokerState, neighbours: Neighbours): void {
+  if (neighbours.exclusiveDeferred.length === 0 || !neighbours.isReady) return
+  for (const { peer, message } of neighbours.exclusiveDeferred.splice(0)) {
+    handleExclusive(state, neighbours, neighbours.peer(peer), message)
+  }
+}
+
+export function handleExclusiveVerdict(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { question, isGiven }: PeerExclusiveVerdict,
+): void {
+  const connection = neighbours.exclusiveAsked.get(question)
+  const wait = connection === undefined ? undefined : neighbours.exclusiveWaits.get(connection)
+  const filter = wait?.missing.get(question)
+  neighbours.exclusiveAsked.delete(question)
+  if (wait === undefined || filter === undefined) return
+  wait.missing.delete(question)
+  if (isGiven) wait.given.add(filter)
+  else wait.refused.add(filter)
+  if (wait.missing.size === 0) resumeWaiting(state)
+}
+
+/** It keeps a part of the book, and is new: what sessions here hold of that is said first of all. */
+export function announceHeld(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+  for (const [filter, { clientId }] of state.exclusive) {
+    if (ownerOf(filter, neighbours.place.count) !== peer.number) continue
+    state.peerSends.push({
+      to: peer.number,
+      message: { kind: 'exclusive-wanted', question: announcement, filter, clientId },
+    })
+  }
+}
+
+/** What it was asked nobody answers any more. */
+export function forgetExclusive(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+  neighbours.exclusive.doubt(peer.number)
+  neighbours.exclusiveDeferred = neighbours.exclusiveDeferred.filter((one) => one.peer !== peer.number)
+  for (const [question, connection] of neighbours.exclusiveAsked) {
+    const filter = neighbours.exclusiveWaits.get(connection)?.missing.get(question)
+    if (filter === undefined || ownerOf(filter, neighbours.place.count) !== peer.number) continue
+    handleExclusiveVerdict(state, neighbours, { kind: 'exclusive-verdict', question, isGiven: false })
+  }
+}

@@ -1,0 +1,115 @@
+// `$exclusive/...` is held by one session of the whole node at a time.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes } from '../../../src/protocol/index.ts'
+import { SeveralCores, type SeveralCoresOptions } from './several-cores.ts'
+
+const stored = { expirySeconds: 3_600 } as const
+const filter = '$exclusive/door'
+const taken = reasonCodes.quotaExceeded
+
+function several(options: SeveralCoresOptions = {}): SeveralCores {
+  return new SeveralCores({ ...options, settings: { exclusiveSubscriptionAvailable: true } })
+}
+
+describe('an exclusive subscription', () => {
+  test('is given to one of those who ask for it at the same time, on whichever shards', () => {
+    for (let seed = 1; seed <= 60; seed++) {
+      const cores = several({ seed })
+      const clients = [0, 1, 2, 0].map((shard, number) => cores.client(shard, `c${number}-`))
+      cores.settle()
+      for (const client of clients) client.subscribe(filter)
+      cores.settle()
+      const codes = clients.map(({ subscribed }) => subscribed.get(filter))
+      assert.deepEqual(
+        codes.toSorted((one = 0, other = 0) => one - other),
+        [2, taken, taken, taken],
+        `seed ${seed}`,
+      )
+      clients[1].publish('door', 'open', { qos: 1 })
+      cores.settle()
+      assert.deepEqual(
+        clients.map(({ payloads }) => payloads.length),
+        codes.map((code) => (code === 2 ? 1 : 0)),
+      )
+    }
+  })
+
+  for (const how of ['unsubscribes', 'goes'] as const) {
+    test(`is free again when its holder ${how}`, () => {
+      for (const place of [0, 1, 2]) {
+        const cores = several()
+        const [first, second] = [cores.client(place, 'first'), cores.client((place + 1) % 3, 'second')]
+        cores.settle()
+        first.subscribe(filter)
+        cores.settle()
+        if (how === 'unsubscribes') first.unsubscribe(filter)
+        else first.disconnect()
+        cores.settle()
+        second.subscribe(filter)
+        cores.settle()
+        assert.equal(second.subscribed.get(filter), 2)
+      }
+    })
+  }
+
+  test('is held by a stored session while its shard is away, and when the whole node has been', () => {
+    for (const place of [0, 1, 2]) {
+      const cores = several()
+      const first = cores.client(place, 'first', stored)
+      const second = cores.client((place + 1) % 3, 'second', stored)
+      cores.settle()
+      first.subscribe(filter)
+      cores.settle()
+      cores.kill(place)
+      second.subscribe(filter)
+      cores.settle()
+      assert.equal(second.subscribed.get(filter), taken)
+      cores.start(place)
+      cores.settle()
+      second.subscribe(filter)
+      cores.settle()
+      assert.equal(second.subscribed.get(filter), taken)
+      cores.killAll()
+      cores.startAll()
+      cores.settle()
+      cores.connect(second)
+      cores.settle()
+      second.subscribe(filter)
+      cores.settle()
+      assert.equal(second.subscribed.get(filter), taken)
+    }
+  })
+
+  test('of a clean session is free when its shard has died and is back', () => {
+    for (const place of [0, 1, 2]) {
+      const cores = several()
+      const [first, second] = [cores.client(place, 'first'), cores.client((place + 1) % 3, 'second')]
+      cores.settle()
+      first.subscribe(filter)
+      cores.settle()
+      cores.kill(place)
+      cores.start(place)
+      cores.settle()
+      second.subscribe(filter)
+      cores.settle()
+      assert.equal(second.subscribed.get(filter), 2)
+    }
+  })
+
+  test('whose client goes while it is asked for is free', () => {
+    for (const place of [0, 1, 2]) {
+      const cores = several()
+      const [first, second] = [cores.client(place, 'first'), cores.client((place + 1) % 3, 'second')]
+      cores.settle()
+      first.subscribe(filter)
+      cores.steps(1)
+      cores.cut(first)
+      cores.settle()
+      second.subscribe(filter)
+      cores.settle()
+      assert.equal(second.subscribed.get(filter), 2)
+    }
+  })
+})
