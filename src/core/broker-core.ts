@@ -45,12 +45,13 @@ export class BrokerCore {
   handle(input: Input, nowMs: number): void {
     const state = this.#state
     if (nowMs > state.nowMs) state.nowMs = nowMs
-    // The way of nearly every input, looked at before the others.
+    // The ways of nearly every input, looked at before the others.
     if (input.kind === 'packet') {
       const { connection, packet } = input
       handlePacket(state, connection, packet)
       if (connection.meter !== undefined) countPacket(state, connection, connection.meter, packet)
-    } else handleRare(state, input)
+    } else if (input.kind === 'peer-message') handlePeer(state, input)
+    else handleRare(state, input)
   }
 
   /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
@@ -77,7 +78,7 @@ export class BrokerCore {
   }
 }
 
-function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }>): void {
+function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' | 'peer-message' }>): void {
   switch (input.kind) {
     case 'connection-opened':
       input.connection.meter = meterFor(input.connection.listener, state.nowMs)
@@ -115,7 +116,6 @@ function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' }
       return handlePermissionsChanged(state)
     case 'peer-joined':
     case 'peer-left':
-    case 'peer-message':
     case 'peer-congested':
       return handlePeer(state, input)
     case 'tick':

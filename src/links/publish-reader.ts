@@ -8,6 +8,7 @@ import {
   type ProtocolVersion,
   type PublishContext,
   type PublishPacket,
+  type QoS,
   type Topic,
   type TopicTable,
 } from '../protocol/index.ts'
@@ -62,6 +63,7 @@ export class PublishReader implements PublishContext {
       isForSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
       isToBeRetained: (flags & publishFlags.isToBeRetained) !== 0,
       groups: undefined,
+      tried: undefined,
       isAwaited: (flags & publishFlags.isAwaited) !== 0,
       exactlyOnce: undefined,
     }
@@ -100,7 +102,9 @@ export class PublishReader implements PublishContext {
   }
 
   #readExpiring(expiresAtMs: number): Message {
-    const packet = this.#readPacket()
+    const { chunk, at: frameStart } = this.#reader
+    const bodyStart = this.#beginFrame()
+    const packet = readPublish(this, chunk, frameStart, bodyStart, this.#reader.at)
     return new Message(topicOf(packet), {
       qos: packet.qos,
       retain: packet.retain,
@@ -115,7 +119,38 @@ export class PublishReader implements PublishContext {
   }
 
   #readPlain(): Message {
-    const packet = this.#readPacket()
+    const reader = this.#reader
+    const { chunk, at: frameStart } = reader
+    const bodyStart = this.#beginFrame()
+    const frameEnd = reader.at
+    const topicEnd = bodyStart + 2 + ((chunk[bodyStart] << 8) | chunk[bodyStart + 1])
+    const qos = ((chunk[frameStart] >> 1) & 3) as QoS
+    let payloadStart = qos === 0 ? topicEnd : topicEnd + 2
+    if (this.version === 5) {
+      if (chunk[payloadStart] !== 0) return this.#readWithProperties(frameStart, bodyStart)
+      payloadStart++
+    }
+    assert(payloadStart <= frameEnd, `the frame at ${frameStart} ends before its payload begins`)
+    const message = new Message(this.findTopic(chunk, bodyStart + 2, topicEnd), {
+      qos,
+      retain: (chunk[frameStart] & 1) !== 0,
+      properties: undefined,
+      publisher: this.#publisher,
+      publishedAtMs: this.#publishedAtMs,
+      expiresAtMs: never,
+      chunk,
+      payloadStart,
+      payloadEnd: frameEnd,
+    })
+    message.frameShape = this.version === 5 ? 5 : 4
+    message.frameStart = frameStart
+    message.packetIdAt = qos === 0 ? 0 : topicEnd
+    return message
+  }
+
+  #readWithProperties(frameStart: number, bodyStart: number): Message {
+    const { chunk, at: frameEnd } = this.#reader
+    const packet = readPublish(this, chunk, frameStart, bodyStart, frameEnd)
     return messageFromPublish(packet, topicOf(packet), {
       publisher: this.#publisher,
       version: this.version,
@@ -133,7 +168,8 @@ export class PublishReader implements PublishContext {
     return flags
   }
 
-  #readPacket(): PublishPacket {
+  /** Moves the reader behind the frame; returns where its body begins. */
+  #beginFrame(): number {
     const reader = this.#reader
     const { chunk, at, recordEnd } = reader
     let bodyStart = at + 1
@@ -148,7 +184,7 @@ export class PublishReader implements PublishContext {
     const frameEnd = bodyStart + bodyBytes
     assert(frameEnd <= recordEnd, `a frame at ${at} ends at ${frameEnd} in a record that ends at ${recordEnd}`)
     reader.at = frameEnd
-    return readPublish(this, chunk, at, bodyStart, frameEnd)
+    return bodyStart
   }
 }
 

@@ -41,6 +41,7 @@ interface Sample {
   isToBeRetained: boolean
   isAwaited: boolean
   groups: string[] | undefined
+  tried: number[] | undefined
   packetId: number | undefined
   username: string | undefined
   isByOwnRight: boolean
@@ -82,6 +83,7 @@ function publishOf(sample: Sample, chunk: Buffer, start: number, end: number): P
     isForSubscribers: sample.isForSubscribers,
     isToBeRetained: sample.isToBeRetained,
     groups: groups?.map((group) => parseTopicFilter(`$share/${group}/a`)!),
+    tried: groups === undefined ? undefined : sample.tried,
     isAwaited: sample.isAwaited,
     exactlyOnce: packetId === undefined ? undefined : { publisher, packetId },
   }
@@ -159,6 +161,7 @@ const samples = fc.record<Sample>({
   isToBeRetained: fc.boolean(),
   isAwaited: fc.boolean(),
   groups: seldom(fc.uniqueArray(fc.constantFrom('red', 'blue'), { minLength: 1 })),
+  tried: seldom(fc.uniqueArray(fc.integer({ min: 0, max: 7 }), { minLength: 1 })),
   packetId: seldom(fc.integer({ min: 1, max: 65_535 })),
   username: seldom(text),
   isByOwnRight: fc.constantFrom(false, false, false, false, true),
@@ -250,6 +253,7 @@ const plain: Sample = {
   isToBeRetained: false,
   isAwaited: false,
   groups: undefined,
+  tried: undefined,
   packetId: undefined,
   username: undefined,
   isByOwnRight: false,

@@ -45,7 +45,10 @@ interface Wanted {
 export function forward(state: BrokerState, neighbours: Neighbours, message: Message, origin: Origin): number {
   const plan = state.routes.planFor(message.topic)
   const owner = message.retain ? ownerOf(message.topic.name, neighbours.place.count) : neighbours.place.own
-  if (!plan.leadsElsewhere && owner === neighbours.place.own) return 0
+  if (owner === neighbours.place.own) {
+    if (!plan.leadsElsewhere) return 0
+    if (isKeptByNobody(state, plan, message, origin)) return forwardUnkept(state, plan, message)
+  }
   const wanted = wantedOf(state, plan, message)
   let matched = wanted.length
   for (const group of plan.spanning) if (deal(state, neighbours, message, { group, wanted, origin })) matched++
@@ -56,6 +59,34 @@ export function forward(state: BrokerState, neighbours: Neighbours, message: Mes
   }
   for (const part of wanted) sendWanted(state, neighbours, message, { part, origin })
   return matched
+}
+
+/** It goes to plain subscribers only, and nobody waits for it: the way of nearly every message that goes to others. */
+function isKeptByNobody(
+  state: BrokerState,
+  plan: DeliveryPlan<Session, Peer>,
+  { qos }: Message,
+  { packetId }: Origin,
+): boolean {
+  if (packetId !== 0 || plan.spanning.length > 0) return false
+  if (qos === 0) return true
+  for (const { storedQoS } of plan.peers) if (effectiveQoS(state, qos, storedQoS) > 0) return false
+  return true
+}
+
+/** As it is, with one object for all that want it. */
+function forwardUnkept(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): number {
+  const send: PeerPublish = {
+    kind: 'publish',
+    message,
+    isForSubscribers: true,
+    isToBeRetained: false,
+    groups: undefined,
+    isAwaited: false,
+    exactlyOnce: undefined,
+  }
+  for (const { peer } of plan.peers) if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+  return plan.peers.length
 }
 
 function wantedOf(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): Wanted[] {
