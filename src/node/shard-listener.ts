@@ -7,14 +7,11 @@ import { placesFor } from './shared-places.ts'
 const ticketSecretBytes = 32
 
 /**
- * Each shard's part of the listeners. The kernel deals connections out evenly, so each is given the same part of a rate. A
- * QUIC listener is the exception: its socket sees the packets of all of its clients, so one shard has it, and all of it.
+ * The listeners, the same for each shard. The kernel deals connections out evenly, so each is given the same part of a rate.
+ * A QUIC listener is the exception: its socket sees the packets of all of its clients, so one shard has it, and all of it.
  */
-export function shardListeners(listeners: readonly ListenerAddress[], shards: number): readonly ShardListener[][] {
-  const all = listeners.map((listener) => toShardListener(listener, shards))
-  return Array.from({ length: shards }, (_, shard) =>
-    all.filter(({ kind, name }) => kind !== 'quic' || shardOf(name, shards) === shard),
-  )
+export function shardListeners(listeners: readonly ListenerAddress[], shards: number): readonly ShardListener[] {
+  return listeners.map((listener) => toShardListener(listener, shards))
 }
 
 function toShardListener(listener: ListenerAddress, shards: number): ShardListener {
@@ -22,6 +19,7 @@ function toShardListener(listener: ListenerAddress, shards: number): ShardListen
   const { maxConnectionRate } = listener
   return {
     ...listener,
+    onlyOnShard: listener.kind === 'quic' ? shardOf(listener.name, shards) : undefined,
     sharesPort: sharing > 1,
     places: placesFor(sharing),
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / sharing,

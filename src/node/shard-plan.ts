@@ -49,7 +49,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     shardNumber,
     shards,
     dataDirectory: directory,
-    listeners: dealt[shardNumber] ?? [],
+    listeners: dealt,
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
     core: config.core,
     clockBaseMs,

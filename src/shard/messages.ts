@@ -24,6 +24,8 @@ export interface ShardListener extends ListenerTraits {
   readonly places?: SharedArrayBuffer | undefined
   /** Nobody but this machine can reach it: what is not configured otherwise may be generous here. */
   readonly isLoopback: boolean
+  /** The only shard that opens it; the others know it for the connections that are carried to them. Undefined: all do. */
+  readonly onlyOnShard?: PeerNumber | undefined
   /** Other shards listen on the same port: SO_REUSEPORT is set. */
   readonly sharesPort: boolean
   /** New connections in a second on this shard; may be a fraction. Undefined: no limit. */

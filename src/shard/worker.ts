@@ -90,7 +90,8 @@ async function letClientsIn(shard: Shard): Promise<void> {
 
 async function listen(shard: Shard): Promise<void> {
   const { maxConnectionRate, places, shardNumber } = start
-  listeners = await openListeners(start.listeners, {
+  const own = start.listeners.filter(({ onlyOnShard = shardNumber }) => onlyOnShard === shardNumber)
+  listeners = await openListeners(own, {
     own: shardNumber,
     budget: new ConnectionBudget(
       start.maxConnections,
@@ -103,7 +104,7 @@ async function listen(shard: Shard): Promise<void> {
     alarm,
   })
   if (isStopping) return closeListeners()
-  const open = start.listeners.map(({ name }, index) => ({
+  const open = own.map(({ name }, index) => ({
     name,
     host: listeners[index].host,
     port: listeners[index].port,

@@ -69,9 +69,22 @@ test('shards share the rate of a listener, and the secret of its tickets, which 
     `listeners.ssl { max_connection_rate = 6, bind = "127.0.0.1:0", ${files}, plant { bind = "127.0.0.1:0", ${files} } }`,
   )
   assert.ok('listeners' in resolved)
-  const [[one, other] = [], [again] = []] = shardListeners(resolved.listeners, 4)
+  const [one, other] = shardListeners(resolved.listeners, 4)
   assert.equal(one?.maxConnectionRate, 1.5)
   assert.equal(one.ticketSecret?.length, 32)
-  assert.deepEqual(again?.ticketSecret, one.ticketSecret)
   assert.notDeepEqual(one.ticketSecret, other?.ticketSecret)
+})
+
+test('a QUIC listener is opened by one shard, with all of its rate, and every shard knows it under the same number', async (t) => {
+  const folder = folderOf(t)
+  const files = `certfile = "${folder}/cert.pem", keyfile = "${folder}/key.pem"`
+  const resolved = await resolveWith(
+    `listeners.quic { max_connection_rate = 6, bind = "127.0.0.1:0", ${files} }\nlisteners.tcp.bind = "127.0.0.1:0"`,
+  )
+  assert.ok('listeners' in resolved)
+  const [tcp, quic] = shardListeners(resolved.listeners, 4)
+  assert.equal(tcp?.onlyOnShard, undefined)
+  assert.ok(quic?.onlyOnShard !== undefined && quic.onlyOnShard < 4)
+  assert.equal(quic.maxConnectionRate, 6)
+  assert.equal(quic.sharesPort, false)
 })
