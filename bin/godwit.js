@@ -3,7 +3,6 @@
 // which one is needed.
 
 import { existsSync } from 'fs'
-import os from 'os'
 
 const neededMajor = 24
 const major = Number(process.versions.node.split('.')[0])
@@ -18,8 +17,6 @@ if (major < neededMajor) {
   )
   process.exitCode = 1
 } else {
-  // LevelDB's synced writes block a thread of the pool each; Node reads this once, when the pool starts.
-  if (!process.env.UV_THREADPOOL_SIZE) process.env.UV_THREADPOOL_SIZE = String(os.cpus().length + 8)
   // A checkout runs its sources as they are; an installed package has only what was built from them.
   const isCheckout = existsSync(new URL('../src/cli/main.ts', import.meta.url))
   import(isCheckout ? '../src/cli/main.ts' : '../dist/cli/main.js').catch(function (error) {

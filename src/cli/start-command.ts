@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { differences, type Fault, formatFault, type GodwitConfig, loadConfig, type Warning } from '../config/index.ts'
-import { type Installation, type RunningNode, startNode } from '../node/index.ts'
+import { type Installation, type RunningNode, shardsOf, startNode } from '../node/index.ts'
 import { banner } from './banner.ts'
 import { includeReader, namedFileReader, readConfigFile } from './config-files.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
@@ -31,6 +31,7 @@ export async function startCommand(options: StartOptions, program: Program, term
     terminal.fail(...configured.problems)
     return configured.exitCode
   }
+  makeRoomForWrites(configured.config)
   const signals = new Signals()
   const started = await startNode({ ...configured, installation: program.installation })
   if ('problem' in started) return terminal.fail(started.problem)
@@ -44,6 +45,19 @@ export async function startCommand(options: StartOptions, program: Program, term
     void applyChanges(node, running, changed).then((now) => (running = now))
   }
   return runUntilStopped(node, signals, terminal)
+}
+
+/** Synced writes of LevelDB block a thread of the pool each; these are for everything else. */
+const otherPoolThreads = 8
+
+/**
+ * The pool has as many threads as the environment says when it is used first. Nothing has used it yet: modules and
+ * configuration are read without it.
+ */
+function makeRoomForWrites(config: GodwitConfig): void {
+  const told = Number(process.env['UV_THREADPOOL_SIZE'] ?? 0)
+  const needed = shardsOf(config) + otherPoolThreads
+  if (!(told >= needed)) process.env['UV_THREADPOOL_SIZE'] = String(needed)
 }
 
 async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Terminal): Promise<number> {

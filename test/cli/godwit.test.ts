@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { watch } from 'node:fs'
+import { readdirSync, readFileSync, watch } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -232,3 +232,20 @@ test('config example, docs and schema print, config check tells faults', async (
   assert.equal((await ended(t, ['config', 'check'])).code, 2)
   assert.match(await refusal(t, 2, ['config', 'exmaple']), /Did you mean example\?/)
 })
+
+test(
+  'the pool of threads has one for each shard that writes and eight for all else',
+  { skip: process.platform === 'linux' ? false : 'only Linux shows threads by name' },
+  async (t) => {
+    for (const shards of [1, 3]) {
+      const broker = await startBroker(t, { set: [`node.shards=${shards}`] })
+      assert.equal(poolThreadsOf(broker.process.child.pid), shards + 8)
+      await broker.process.stop()
+    }
+  },
+)
+
+function poolThreadsOf(pid: number | undefined): number {
+  const tasks = `/proc/${pid}/task`
+  return readdirSync(tasks).filter((task) => readFileSync(`${tasks}/${task}/comm`, 'utf8') === 'libuv-worker\n').length
+}

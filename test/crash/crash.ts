@@ -1,4 +1,4 @@
-// The story of kill.test.ts at any length: node test/crash/crash.ts [--rounds 200] [--seed 1] [--power-loss] [--set KEY=VALUE]...
+// The story of kill.test.ts at any length: node test/crash/crash.ts [--rounds 200] [--seed 1] [--shards 1] [--power-loss] [--set KEY=VALUE]...
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +11,7 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
+    shards: { type: 'string', default: '1' },
     'power-loss': { type: 'boolean', default: false },
     set: { type: 'string', multiple: true, default: [] },
   },
@@ -23,11 +24,11 @@ const end = await tellCrashStory({
   seed: Number(options.seed),
   rounds: Number(options.rounds),
   dataDirectory,
-  set: options.set,
+  set: [`node.shards=${options.shards}`, ...options.set],
   ...(power === undefined ? {} : { environment: power.environment, afterKill: () => power.strike() }),
 })
 console.log(
-  `${options.rounds} crashes, seed ${options.seed}: ${end.acknowledged} acknowledged, ${end.delivered} delivered to 8 subscribers`,
+  `${options.rounds} crashes, ${options.shards} shards, seed ${options.seed}: ${end.acknowledged} acknowledged, ${end.delivered} delivered to 8 subscribers`,
 )
 for (const fault of end.faults) console.log(`- ${fault}`)
 if (end.faults.length === 0) rmSync(folder, { recursive: true })
