@@ -1,5 +1,6 @@
 // What each shard is started with: the configuration, and its part of what the machine has.
 
+import { availableParallelism } from 'node:os'
 import type { AccessSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
 import type { ShardStart } from '../shard/index.ts'
@@ -26,14 +27,16 @@ export interface Surroundings {
   readonly clockBaseMs: number
 }
 
+/** Their numbers stand in one byte of the store's keys, with room for the main thread's. */
+const mostShards = 250
 /** So much of the machine's memory may be heaps of shards, and each has at least so much. */
 const heapShare = 0.75
 const leastHeapMb = 512
 const bytesPerMb = 1_048_576
 
-/** `node.shards`; one where it is left open, until links between shards carry everything. */
+/** `node.shards`, or one for each core that this process may use. */
 export function shardsOf(config: GodwitConfig): number {
-  return config.node.shards ?? 1
+  return config.node.shards ?? Math.min(availableParallelism(), mostShards)
 }
 
 export async function planShards(surroundings: Surroundings): Promise<ShardPlan> {

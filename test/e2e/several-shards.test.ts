@@ -35,7 +35,7 @@ async function nextLife(t: TestContext, broker: Broker, shards: number, signal: 
   return startBroker(t, { dataDirectory: broker.dataDirectory, set: [`node.shards=${shards}`] })
 }
 
-test('sessions and what waits for them come back whatever the number of shards is', async (t) => {
+test('sessions, what waits for them and retained messages come back whatever the number of shards is', async (t) => {
   let broker = await startBroker(t, { set: ['node.shards=1'] })
   for (const clientId of sleepers) {
     const sleeper = await connected(t, broker, { clientId, ...durable })
@@ -51,13 +51,18 @@ test('sessions and what waits for them come back whatever the number of shards i
   const waiting: string[] = []
   for (const [round, { shards, signal }] of lives.entries()) {
     const publisher = await connected(t, broker, { clientId: `publisher-${round}` })
-    await publisher.publishAsync('all/1', `to all ${round}`, { qos: 1 })
+    await publisher.publishAsync('all/1', `to all ${round}`, { qos: 1, retain: true })
     for (const id of sleepers) await publisher.publishAsync(`own/${id}`, `to one ${round}`, { qos: 1 })
     waiting.push(`to all ${round}`, `to one ${round}`)
     publisher.stream.destroy()
     broker = await nextLife(t, broker, shards, signal)
     // One of them comes each time; the others sleep on.
     await comesForIts(t, broker, sleepers[round], waiting)
+    const late = await connected(t, broker, { clientId: `late-${round}` })
+    const remembered = payloads(late, 1)
+    await late.subscribeAsync('all/+', { qos: 1 })
+    assert.deepEqual(await remembered, [`to all ${round}`])
+    await late.endAsync()
   }
   for (const id of sleepers.slice(lives.length)) await comesForIts(t, broker, id, waiting)
 })

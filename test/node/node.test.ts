@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { type GodwitConfig, loadConfig } from '../../src/config/index.ts'
@@ -20,7 +20,8 @@ async function temporaryFolder(t: TestContext): Promise<string> {
 
 function configOf(dataDir: string, overrides: readonly string[] = []): GodwitConfig {
   const quiet = ['log.to=[file]', 'log.level=warn']
-  const loaded = loadConfig({ overrides: ['listeners.tcp.bind="127.0.0.1:0"', ...quiet, ...overrides] })
+  const one = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1']
+  const loaded = loadConfig({ overrides: [...one, ...quiet, ...overrides] })
   assert.ok('config' in loaded, JSON.stringify(loaded))
   return { ...loaded.config, node: { ...loaded.config.node, dataDir } }
 }
@@ -312,6 +313,20 @@ test('what is said through a link arrives at its other end, also when one of bot
     await untilLogged(node, `${one} hears ${other}`)
     await untilLogged(node, `${other} hears ${one}`)
   }
+})
+
+test('there is a shard for each core where the configuration does not say how many', async (t) => {
+  const folder = await temporaryFolder(t)
+  const config = configOf(join(folder, 'data'))
+  const started = await startNode({
+    config: { ...config, node: { ...config.node, shards: undefined } },
+    warnings: [],
+    installation: { root: folder, isCheckout: true },
+    shardEntry: doubleShard,
+  })
+  assert.ok('node' in started)
+  t.after(() => started.node.stop())
+  assert.equal(readCounters(started.node.counters).connectionsOpen, availableParallelism())
 })
 
 test('one shard that cannot start ends the start, and the others are stopped', async (t) => {
