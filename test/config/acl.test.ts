@@ -114,6 +114,14 @@ describe('an acl.conf of EMQX', () => {
     }
   })
 
+  test('[bad-input 5] a file of nothing but line breaks, or of nothing but braces, takes no longer than it is', () => {
+    const blank = '\n'.repeat(1_000_000)
+    assert.deepEqual(rulesOf(blank), [])
+    assert.equal(rulesOf(`${blank}{allow, all}.`)[0]?.line, 1_000_001)
+    for (const piece of ['{', '[', '%', '{allow,', '"', "'", '<<"'])
+      assert.ok(faultsOf(piece.repeat(100_000) + '\n{').length > 0)
+  })
+
   test('a fault names file, line and what is wrong, each rule its own', () => {
     const faults = faultsOf(
       '{allow, all}.\n{alow, all}.\n{deny, {usr, "x"}, publish, ["a"]}.\n{allow, all, publish, []}.\n',
@@ -280,6 +288,22 @@ describe('auth.acl.file', () => {
 })
 
 const noMatchOf = (text: string): string => config(text, { f: '' }).auth.acl.noMatch
+
+describe('the users of the configuration', () => {
+  for (const line of [
+    'alice',
+    'alice =',
+    'alice = ""',
+    'alice = [one]',
+    'alice { password = one }',
+    'alice = "a',
+    '= one',
+  ]) {
+    test(`[bad-input 27] ${line} makes no user: it is a fault with its line`, () => {
+      assert.match(JSON.stringify(load(`auth.password {\nbob = one\n${line}\n}`)), /^\["godwit\.conf:[34]:/)
+    })
+  }
+})
 
 describe('auth.no_match', () => {
   test('unset and hardened, denies once somebody has begun to write rules, be the file empty', () => {

@@ -30,7 +30,8 @@ export function readAclFile(text: string, file: string): AclFile {
 
 /** A brace with a word and a comma behind it begins a term; where the other language has braces there is a key. */
 function isInTerms(text: string): boolean {
-  const bare = text.replaceAll(/^[\s\uFEFF]*%.*$/gm, '').trimStart()
+  // Line by line: what could run over line breaks would look at a file of blank lines again from each of them.
+  const bare = text.replaceAll(/^[^\S\n]*%.*$/gm, '').trimStart()
   if (bare === '') return true
   return /^\{\s*(?:'[^']*'|[A-Za-z_]+)\s*(?:[,}]|$)/.test(bare)
 }
