@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -20,12 +20,17 @@ const clientIds = Array.from({ length: shards }, (_, shard) => {
   return `client-${number}`
 })
 
-async function start(t: TestContext, dataDir: string): Promise<RunningNode> {
+async function start(t: TestContext, dataDir: string, shardEntry?: URL): Promise<RunningNode> {
   const settings = [`node.shards=${shards}`, 'listeners.tcp.bind="127.0.0.1:0"', 'log.to=[file]', 'log.level=error']
   const loaded = loadConfig({ overrides: settings })
   assert.ok('config' in loaded, JSON.stringify(loaded))
   const config = { ...loaded.config, node: { ...loaded.config.node, dataDir } }
-  const started = await startNode({ config, warnings: [], installation: { root: dataDir, isCheckout: true } })
+  const started = await startNode({
+    config,
+    warnings: [],
+    installation: { root: dataDir, isCheckout: true },
+    ...(shardEntry === undefined ? {} : { shardEntry }),
+  })
   assert.ok('node' in started, JSON.stringify(started))
   t.after(() => started.node.stop())
   return started.node
@@ -42,6 +47,19 @@ async function connect(t: TestContext, node: RunningNode, clientId: string, pass
   })
   client.on('error', () => {})
   t.after(() => client.end(true))
+  return client
+}
+
+/** Tries until the shards are there again. */
+async function backAgain(t: TestContext, node: RunningNode, clientId: string): Promise<MqttClient> {
+  const client = mqtt.connect(`mqtt://127.0.0.1:${node.listeners[0].port}`, {
+    clientId,
+    protocolVersion: 5,
+    reconnectPeriod: 20,
+  })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  await new Promise<void>((resolve) => client.once('connect', () => resolve()))
   return client
 }
 
@@ -125,4 +143,28 @@ test('a change of what is stored holds on every shard when it resolves, and afte
     const client = await connect(t, again, clientId)
     assert.equal(await publishes(client, 'shut/a'), notAuthorized)
   }
+})
+
+test('shards that break come back with what was stored and with the rules that the node was given last', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-access-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const node = await start(t, folder, new URL('../e2e/crashing-shard.ts', import.meta.url))
+  const [banished = '', heard = ''] = clientIds
+  await node.accessRecords.change({ put: [denial, ban(banished)], delete: [] })
+  const rules = 'auth.acl.rules=[{permit = deny, action = publish, topics = ["closed/#"]}, {permit = allow}]'
+  const loaded = loadConfig({ overrides: [rules] })
+  assert.ok('config' in loaded)
+  assert.equal(await node.changeAccess(loaded.config), undefined)
+  const client = await connect(t, node, heard)
+  const broken = once(client as unknown as EventEmitter, 'close')
+  await writeFile(join(folder, 'break-now'), '')
+  await broken
+  const again = await backAgain(t, node, heard)
+  assert.equal(await publishes(again, 'shut/a'), notAuthorized)
+  assert.equal(await publishes(again, 'closed/a'), notAuthorized)
+  assert.equal((await publishes(again, 'open/a')) & 0x80, 0)
+  // Its own shard may still be on its way: until it is there nobody is let in, and the client hears that.
+  let reason
+  do reason = await refusal(t, node, banished)
+  while (reason !== banned)
 })
