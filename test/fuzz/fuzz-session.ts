@@ -27,6 +27,9 @@ const topicNames = ['f/a', 'f/b', 'f/a/b', 'f', '/f', 'f//', '$SYS/x', '$share',
 const filters = ['f/a', 'f/#', '#', '+/+', 'f/+', '$share/g/f/#', '$share/h/f/a', '$SYS/#', '+', 'f/+/b', '$queue/f']
 const payloadSizes = [0, 1, 10, 10, 10, 200, 5_000, 70_000]
 const longestScript = 40
+/** Of one session; and pieces at most, or this side would be what is slow. */
+const mostBytes = 1_000_000
+export const mostPieces = 2_000
 
 /** The packets that `MQTT on the wire` is described with, good and bad, by version. */
 const corpora: Readonly<Record<ProtocolVersion, readonly Buffer[]>> = { 3: corpus(3), 4: corpus(4), 5: corpus(5) }
@@ -163,8 +166,10 @@ function shuffledSometimes(packets: Buffer[], random: Random): Buffer[] {
 
 /** Whole, in a few pieces, or (short ones) byte by byte; sometimes the end is missing. */
 function cut(bytes: Buffer, random: Random): Buffer[] {
-  const sent = random.oneIn(6) ? bytes.subarray(0, random.below(bytes.length + 1)) : bytes
-  const pieceBytes = random.pick([Infinity, Infinity, 1 + random.below(1_000), sent.length < 200 ? 1 : 50])
+  const all = bytes.subarray(0, mostBytes)
+  const sent = random.oneIn(6) ? all.subarray(0, random.below(all.length + 1)) : all
+  const wanted = random.pick([Infinity, Infinity, 1 + random.below(1_000), sent.length < 200 ? 1 : 50])
+  const pieceBytes = Math.max(wanted, Math.ceil(sent.length / mostPieces))
   const pieces: Buffer[] = []
   for (let at = 0; at < sent.length; at += pieceBytes)
     pieces.push(sent.subarray(at, Math.min(sent.length, at + pieceBytes)))

@@ -74,6 +74,7 @@ export class ShardHost {
   private committedBatch: number
   private readonly waitingCloses: Close[]
   private readonly links: Map<number, PeerLink>
+  private readonly following: Map<number, LinkPort>
   private readonly dirtyLinks: Set<PeerLink>
 
   constructor(around: ShardSurroundings, disk: Disk, place: ShardPlace) {
@@ -91,6 +92,7 @@ export class ShardHost {
     this.committedBatch = 0
     this.waitingCloses = []
     this.links = new Map()
+    this.following = new Map()
     this.dirtyLinks = new Set()
   }
 
@@ -139,8 +141,13 @@ export class ShardHost {
     this.handle({ kind: 'bodies-counted', counts: bodies.slice(half), isEnd: true })
   }
 
-  /** A way to another shard, new. */
+  /** A way to another shard, new: taken once the end of the last one has been heard. */
   join(peer: number, port: LinkPort): void {
+    if (this.links.has(peer)) this.following.set(peer, port)
+    else this.link(peer, port)
+  }
+
+  private link(peer: number, port: LinkPort): void {
     const core = this.running
     const owner: LinkOwner = {
       topics: this.topics,
@@ -163,6 +170,9 @@ export class ShardHost {
         this.dirtyLinks.delete(link)
         this.around.stage.tell(this.name, () => `has lost shard ${peer}`)
         this.handle({ kind: 'peer-left', peer })
+        const next = this.following.get(peer)
+        this.following.delete(peer)
+        if (next !== undefined) this.link(peer, next)
       },
     }
     this.links.set(peer, new PeerLink(peer, port, owner))
@@ -246,6 +256,7 @@ export class ShardHost {
     this.committedBatch = 0
     this.waitingCloses.length = 0
     this.links.clear()
+    this.following.clear()
     this.dirtyLinks.clear()
     for (const stream of this.streams) {
       stream.isClosed = true
