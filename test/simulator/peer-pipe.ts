@@ -16,6 +16,8 @@ class PipeEnd implements LinkPort {
   onClose: () => void = ignore
   readonly #send: (event: (to: PipeEnd) => void) => void
   #isClosed = false
+  /** What came before anybody listened here. */
+  #early: ((to: PipeEnd) => void)[] | undefined = []
 
   constructor(send: (event: (to: PipeEnd) => void) => void) {
     this.#send = send
@@ -36,12 +38,22 @@ class PipeEnd implements LinkPort {
     this.close()
   }
 
+  /** Somebody listens from now on. */
+  start(): void {
+    const early = this.#early ?? []
+    this.#early = undefined
+    for (const event of early) event(this)
+  }
+
   hear(post: ArrayBuffer): void {
-    if (!this.#isClosed) this.onPost(post)
+    if (this.#isClosed) return
+    if (this.#early === undefined) this.onPost(post)
+    else this.#early.push((to) => to.hear(post))
   }
 
   end(): void {
     if (this.#isClosed) return
+    if (this.#early !== undefined) return void this.#early.push((to) => to.end())
     this.#isClosed = true
     this.onClose()
   }

@@ -19,13 +19,14 @@ import {
   type SendList,
   type ShardPlace,
 } from '../../src/core/index.ts'
-import { Link as PeerLink, type LinkOwner, type LinkPort } from '../../src/links/index.ts'
+import { Link as PeerLink, type LinkOwner } from '../../src/links/index.ts'
 import { ProtocolError, reasonCodes, TopicTable, type ConnectPacket } from '../../src/protocol/index.ts'
 import type { HostTraits } from './broker-host.ts'
 import { writeSends, type BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
 import type { EdgeWatch } from './edge-watch.ts'
 import type { Eventually, StartRecords } from './keeper.ts'
+import type { PipeEnd } from './peer-pipe.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
 /** What the core has put out in this turn so far. */
@@ -74,7 +75,7 @@ export class ShardHost {
   private committedBatch: number
   private readonly waitingCloses: Close[]
   private readonly links: Map<number, PeerLink>
-  private readonly following: Map<number, LinkPort>
+  private readonly following: Map<number, PipeEnd>
   private readonly dirtyLinks: Set<PeerLink>
 
   constructor(around: ShardSurroundings, disk: Disk, place: ShardPlace) {
@@ -142,12 +143,12 @@ export class ShardHost {
   }
 
   /** A way to another shard, new: taken once the end of the last one has been heard. */
-  join(peer: number, port: LinkPort): void {
+  join(peer: number, port: PipeEnd): void {
     if (this.links.has(peer)) this.following.set(peer, port)
     else this.link(peer, port)
   }
 
-  private link(peer: number, port: LinkPort): void {
+  private link(peer: number, port: PipeEnd): void {
     const core = this.running
     const owner: LinkOwner = {
       topics: this.topics,
@@ -177,6 +178,7 @@ export class ShardHost {
     }
     this.links.set(peer, new PeerLink(peer, port, owner))
     this.handle({ kind: 'peer-joined', peer })
+    port.start()
   }
 
   /** The thread is gone, with all that it had not stored. Its streams break. */
