@@ -9,7 +9,7 @@ import { compileRule, Search, type Action } from '../../src/access/rules/compile
 import { RuleBook } from '../../src/access/rules/rule-book.ts'
 import { RuleIndex } from '../../src/access/rules/rule-index.ts'
 import { scanRules } from '../../src/access/rules/rule-list.ts'
-import { isAbout, speakerOf } from '../../src/access/rules/speaker.ts'
+import { addressOf, isAbout, speakerOf } from '../../src/access/rules/speaker.ts'
 import { coversFilter, matchesTopic, patternOf, type FilterPattern } from '../../src/access/rules/topic-patterns.ts'
 
 const letters = ['a', 'b', '', '$x']
@@ -141,7 +141,7 @@ describe('the index of rules', () => {
         )
         const plain = new Search(speakerOf(from), asked.action, topicOf(asked))
         scanRules(
-          compiled.filter((_, index) => isAbout(rules[index].who, from)),
+          compiled.filter((_, index) => isAbout(rules[index].who, from, addressOf(from))),
           plain,
         )
         const booked = new Search(speakerOf(from), asked.action, topicOf(asked))

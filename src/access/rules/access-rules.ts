@@ -75,7 +75,9 @@ export class AccessRules implements Permissions {
   readonly #verdicts: ServiceVerdicts
   #settings: RuleSettings
   #configured: RuleBook
-  #standings = new WeakMap<Caller, Standing>()
+  #standings = new WeakMap<Identity, Standing>()
+  /** Lists of the configuration by client: a change of what is stored leaves them as they are. */
+  #configuredFor = new WeakMap<Identity, readonly RuleList[]>()
 
   constructor(settings: RuleSettings, world: RuleWorld) {
     this.#world = world
@@ -109,7 +111,8 @@ export class AccessRules implements Permissions {
   mayRemain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean {
     if (publisher.clientId === '' || this.allowsEverything) return true
     const caller = { clientId: publisher.clientId, username: publisher.username, peerAddress: '' }
-    const decision = this.#ruleFor(this.#makeStanding(caller), 'publish', topic.name)
+    const standing = this.#makeStanding(caller, this.#configured.listsFor(caller))
+    const decision = this.#ruleFor(standing, 'publish', topic.name)
     return decision?.allows ?? (this.#settings.asksService || this.#settings.noMatch === 'allow')
   }
 
@@ -125,6 +128,7 @@ export class AccessRules implements Permissions {
   changeSettings(settings: RuleSettings): void {
     this.#settings = settings
     this.#configured = new RuleBook(settings.rules)
+    this.#configuredFor = new WeakMap()
     this.#verdicts.changeLimits(limitsOf(settings))
     this.noteChange()
   }
@@ -212,17 +216,15 @@ export class AccessRules implements Permissions {
   #standingOf(who: Identity): Standing {
     const known = this.#standings.get(who)
     if (known !== undefined) return known
-    const standing = this.#makeStanding(who)
+    const configured = this.#configuredFor.get(who) ?? this.#configured.listsFor(who)
+    this.#configuredFor.set(who, configured)
+    const standing = this.#makeStanding(who, configured)
     this.#standings.set(who, standing)
     return standing
   }
 
-  #makeStanding(caller: Caller): Standing {
-    return {
-      speaker: speakerOf(caller),
-      stored: this.#stored.listsFor(caller),
-      configured: this.#configured.listsFor(caller),
-    }
+  #makeStanding(caller: Caller, configured: readonly RuleList[]): Standing {
+    return { speaker: speakerOf(caller), stored: this.#stored.listsFor(caller), configured }
   }
 }
 

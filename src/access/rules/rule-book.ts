@@ -9,7 +9,7 @@
 import type { AclRule, AclWhom } from '../../config/index.ts'
 import { compileRule, type CompiledRule } from './compiled-rule.ts'
 import { RuleList } from './rule-list.ts'
-import { isAbout, type Caller } from './speaker.ts'
+import { addressOf, isAbout, type Caller } from './speaker.ts'
 
 interface Group {
   readonly who: AclWhom
@@ -53,7 +53,8 @@ export class RuleBook {
       ...(clientid.get(caller.clientId) ?? []),
       ...this.#others,
     ]
-    return candidates.filter(({ who }) => isAbout(who, caller)).map(({ list }) => list)
+    const address = addressOf(caller)
+    return candidates.filter(({ who }) => isAbout(who, caller, address)).map(({ list }) => list)
   }
 
   #file(group: Group): void {

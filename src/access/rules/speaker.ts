@@ -29,12 +29,13 @@ function placeholderValue(value: string | undefined): string | undefined {
   return value === undefined || value === '' || /[+#/\0]/.test(value) || value.startsWith('$') ? undefined : value
 }
 
-/** Whether a rule for `who` is about this client. Of an address that is not known nothing holds. */
-export function isAbout(who: AclWhom, caller: Caller): boolean {
-  return holdsFor(who, caller, parseAddress(caller.peerAddress))
+/** The address in numbers; undefined where it is not known. */
+export function addressOf({ peerAddress }: Caller): Address | undefined {
+  return parseAddress(peerAddress)
 }
 
-function holdsFor(who: AclWhom, caller: Caller, address: Address | undefined): boolean {
+/** Whether a rule for `who` is about this client. Of an address that is not known nothing holds. */
+export function isAbout(who: AclWhom, caller: Caller, address: Address | undefined): boolean {
   switch (who.is) {
     case 'anybody':
       return true
@@ -45,9 +46,9 @@ function holdsFor(who: AclWhom, caller: Caller, address: Address | undefined): b
     case 'address':
       return address !== undefined && who.ranges.some((range) => isInRange(address, range))
     case 'all-of':
-      return who.parts.every((part) => holdsFor(part, caller, address))
+      return who.parts.every((part) => isAbout(part, caller, address))
     case 'any-of':
-      return who.parts.some((part) => holdsFor(part, caller, address))
+      return who.parts.some((part) => isAbout(part, caller, address))
     default:
       return who satisfies never
   }
