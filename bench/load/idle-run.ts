@@ -7,6 +7,8 @@ import { residentKib } from './process-facts.ts'
 
 export interface IdleOptions {
   readonly port: number
+  /** Over TLS: the authority that is believed, PEM. */
+  readonly ca?: string
   readonly brokerPid: number | undefined
   readonly version: ProtocolVersion
   readonly connections: number
@@ -21,7 +23,7 @@ const mostHandshakesUnderWay = 200
 const settleMs = 1_000
 
 /** Throws an Error with a sentence when a connection is refused or lost. */
-export async function runIdle({ port, brokerPid, version, connections }: IdleOptions): Promise<IdleResult> {
+export async function runIdle({ port, ca, brokerPid, version, connections }: IdleOptions): Promise<IdleResult> {
   const memoryBefore = residentKib(brokerPid)
   const clients: LoadClient[] = []
   const startedMs = performance.now()
@@ -41,7 +43,7 @@ export async function runIdle({ port, brokerPid, version, connections }: IdleOpt
     }
     const openMore = (): void => {
       while (clients.length < connections && clients.length - connected < mostHandshakesUnderWay) {
-        const client = new LoadClient(clients.length, version, { host: '127.0.0.1', port }, owner)
+        const client = new LoadClient(clients.length, version, { host: '127.0.0.1', port, ca }, owner)
         client.write(connectFrame({ version, clientId: `idle-${client.id}`, persistent: false }))
         clients.push(client)
       }

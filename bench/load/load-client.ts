@@ -2,6 +2,7 @@
 // messages came; it does nothing per message that could be done once.
 
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { packetType, type ProtocolVersion } from './frames.ts'
 
 /** What the owner of a connection hears. Counts are of one chunk of bytes. */
@@ -39,7 +40,13 @@ export class LoadClient {
   #held: Buffer
   #closing: boolean
 
-  constructor(id: number, version: ProtocolVersion, address: { host: string; port: number }, owner: LoadClientOwner) {
+  /** `ca`: over TLS, and the authority that is believed, PEM. */
+  constructor(
+    id: number,
+    version: ProtocolVersion,
+    { ca, ...address }: { host: string; port: number; ca?: string | undefined },
+    owner: LoadClientOwner,
+  ) {
     this.id = id
     this.version = version
     this.owner = owner
@@ -47,18 +54,19 @@ export class LoadClient {
     this.ringPosition = 0
     this.#held = nothing
     this.#closing = false
-    this.socket = connect({
+    const options = {
       ...address,
       localAddress: localAddressOf(id),
       noDelay: true,
       onread: {
         buffer: readBuffer,
-        callback: (size) => {
+        callback: (size: number) => {
           this.#read(size)
           return true
         },
       },
-    })
+    }
+    this.socket = ca === undefined ? connect(options) : connectTls({ ...options, ca })
     this.socket.on('error', (error) => this.#end(error.message))
     this.socket.on('close', () => this.#end('the broker closed the connection'))
   }

@@ -16,6 +16,8 @@ import { cpuSeconds, residentKib } from './process-facts.ts'
 
 export interface LoadOptions {
   readonly port: number
+  /** Over TLS: the authority that is believed, PEM. */
+  readonly ca?: string
   readonly brokerPid: number | undefined
   readonly version: ProtocolVersion
   readonly qos: QoS
@@ -113,9 +115,9 @@ class LoadRun implements LoadClientOwner {
   }
 
   #open(id: number): LoadClient {
-    const { version, persistent, subscribers, stalledReaders, port } = this.options
+    const { version, persistent, subscribers, stalledReaders, port, ca } = this.options
     const isSubscriber = id < subscribers + stalledReaders
-    const client = new LoadClient(id, version, { host: '127.0.0.1', port }, this)
+    const client = new LoadClient(id, version, { host: '127.0.0.1', port, ca }, this)
     client.write(
       connectFrame({
         version,
