@@ -5,7 +5,7 @@ import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { answerAgain, answerPublish } from '../delivery/answer-publish.ts'
 import { mayPublish } from '../delivery/may-publish.ts'
-import { passageFor, type Passage } from '../delivery/peers-in-the-way.ts'
+import { everyPeerTakes, passageFor, type Passage } from '../delivery/peers-in-the-way.ts'
 import { meetsFullSession, needsStorage } from '../delivery/publish.ts'
 import { holdReader, holdReasons, type HoldReason } from '../delivery/reader-holds.ts'
 import { sendAck } from '../delivery/send-to-client.ts'
@@ -232,6 +232,7 @@ function mayPass(
 ): boolean {
   const { neighbours } = state
   if (neighbours === undefined) return true
+  if (packet.qos < 2 && everyPeerTakes(state, neighbours, packet.qos)) return true
   const passage = passageOf(state, neighbours, { session: open.session, packet, topic })
   if (passage === 'go') return true
   if (passage === 'refuse' && connection.version === 5) {

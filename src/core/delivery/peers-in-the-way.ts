@@ -27,6 +27,12 @@ export function passageFor(
   return passage
 }
 
+/** Nobody has to wait for any of them: nearly always so. */
+export function everyPeerTakes(state: BrokerState, neighbours: Neighbours, qos: QoS): boolean {
+  for (const peer of neighbours.peers) if (troubleWith(state, peer, qos) !== 'go') return false
+  return true
+}
+
 function troubleWith(state: BrokerState, peer: Peer, qos: QoS): Passage {
   if (peer.isCongested) return 'wait'
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings

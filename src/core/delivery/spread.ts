@@ -23,7 +23,9 @@ export function spread(
 ): number {
   let matched = publish(state, message, publisher)
   const { neighbours } = state
-  if (neighbours !== undefined) matched += forward(state, neighbours, message, { publisher, packetId, isAgain: false })
+  if (neighbours !== undefined && (message.retain || state.routes.planFor(message.topic).leadsElsewhere)) {
+    matched += forward(state, neighbours, message, { publisher, packetId, isAgain: false })
+  }
   if (message.retain && isOwn(state, message))
     keepForTopic(state, message, neighbours === undefined ? undefined : arrivalHere(neighbours))
   return matched
