@@ -155,7 +155,9 @@ for (const version of versions) {
       world.passMs(900)
       assert.deepEqual(typesOf(wire.received), [])
       world.passMs(200)
-      assert.deepEqual(typesOf(wire.received), ['connack', 'suback', 'publish', 'pingresp'])
+      const [first, ...others] = typesOf(wire.received)
+      assert.equal(first, 'connack')
+      assert.deepEqual(others.toSorted(), ['pingresp', 'publish', 'suback'])
       assert.equal(wire.of('connack')[0]?.reasonCode, 0)
     })
 
@@ -400,9 +402,9 @@ test('[MQTT-3.1.3-7] [MQTT-3.1.3-8] an empty client id without clean session is 
 
 test('[MQTT-4.8.0-2] a CONNECT that cannot be served while the disk fails ends its connection', () => {
   const world = new World()
-  const author = world.connect('author', { ...durable })
   world.disk.fail()
-  author.publish('a', 'x', { qos: 1, retain: true })
+  // Each shard finds out with its own first write: some of these topics are of each.
+  for (const topic of 'abcdefgh') world.connect('author').publish(topic, 'x', { retain: true })
   world.passSeconds(1)
   const end = new RawEnd(world)
   assert.equal(end.send(connectBytes(4, { flags: 0 })), '20020003')

@@ -95,12 +95,15 @@ describe('client ids of MQTT 5.0', () => {
   test('[MQTT5-3.2.2-16] no session has an assigned id yet, not even one that a client chose with foresight', () => {
     const world = new World()
     const assigned = world.connect('').connack?.properties?.assignedClientIdentifier ?? ''
-    const next = assigned.replace(/1$/, '2')
-    assert.notEqual(next, assigned)
-    world.connect(next, { ...durable })
-    const other = world.connect('').connack?.properties?.assignedClientIdentifier
-    assert.notEqual(other, next)
-    assert.equal(world.view.sessions, 3)
+    const [, all, number] = /^(auto-.+-)([0-9a-z]+)$/.exec(assigned) ?? []
+    const next = Array.from({ length: 20 }, (_, index) => `${all}${(parseInt(number, 36) + 1 + index).toString(36)}`)
+    for (const clientId of next) world.connect(clientId, { ...durable })
+    const others = next.map(() => world.connect('').connack?.properties?.assignedClientIdentifier ?? '')
+    assert.deepEqual(
+      next.filter((clientId) => others.includes(clientId)),
+      [],
+    )
+    assert.equal(world.view.sessions, 1 + 2 * next.length)
   })
 })
 
