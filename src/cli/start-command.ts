@@ -33,7 +33,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   }
   makeRoomForWrites(configured.config)
   const signals = new Signals()
-  const started = await startNode({ ...configured, installation: program.installation })
+  const started = await startNode({ ...configured, ...program })
   if ('problem' in started) return terminal.fail(started.problem)
   const { node } = started
   const { config, file } = configured

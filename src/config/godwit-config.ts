@@ -106,8 +106,15 @@ export interface LimitsConfig {
   readonly maxConnectionRate: number | undefined
 }
 
+export interface SysTopicsConfig {
+  /** 0: nothing is said at intervals. */
+  readonly intervalMs: number
+  readonly clientEvents: boolean
+}
+
 export interface GodwitConfig {
   readonly node: NodeConfig
+  readonly sysTopics: SysTopicsConfig
   readonly core: CoreConfig
   readonly storage: StorageConfig
   /** The listeners that are enabled. */
@@ -141,7 +148,7 @@ type CheckedSettings = Pick<Checked<typeof root>, 'values' | 'held' | 'places'>
 
 /** Makes the typed configuration of checked values. */
 export function toGodwitConfig({ values, held, places }: CheckedSettings, files: NamedFiles): GodwitConfig {
-  const { node, auth, limits, mqtt, storage } = values
+  const { node, auth, limits, mqtt, storage, sys_topics: sysTopics } = values
   return {
     node: {
       name: node.name,
@@ -156,6 +163,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     log: toLogConfig(values.log),
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     flapping: toFlappingConfig(values.flapping_detect),
+    sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,

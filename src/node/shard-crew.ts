@@ -21,6 +21,7 @@ export interface ShardCrewOptions {
   readonly maxHeapMb: number
   /** A shard died too often: the node cannot go on. */
   onGivenUp(message: string): void
+  onAlarm(name: string, message: string): void
 }
 
 export class ShardCrew {
@@ -43,6 +44,7 @@ export class ShardCrew {
           restarts,
           maxHeapMb,
           onGivenUp: (message) => options.onGivenUp(message),
+          onAlarm: (name, message) => options.onAlarm(name, message),
           links: () => this.#linksOf(number),
           onThreadEnd: () => {
             freePlacesOf(start)

@@ -9,6 +9,7 @@ import { placesFor } from './shared-places.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
 import { shardListeners } from './shard-listener.ts'
+import { clientEventsTopic } from './sys-topics.ts'
 
 export interface ShardPlan {
   /** One for each shard, in order. */
@@ -24,6 +25,7 @@ export interface Surroundings {
   readonly directory: string
   readonly listeners: readonly ListenerAddress[]
   readonly access: AccessSettings
+  readonly nodeName: string
   readonly clockBaseMs: number
 }
 
@@ -64,6 +66,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     places,
     counters,
     logLevel: config.log.level,
+    clientEventsTopic: config.sysTopics.clientEvents ? clientEventsTopic(surroundings.nodeName) : undefined,
   }))
   return {
     starts,

@@ -19,6 +19,7 @@ import { settleNodeName } from './node-name.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
 import { ShardCrew } from './shard-crew.ts'
 import { planShards, shardsOf } from './shard-plan.ts'
+import { SysTopics } from './sys-topics.ts'
 import { defaultRestartPolicy, type RestartPolicy } from './watched-shard.ts'
 
 export interface NodeOptions {
@@ -26,6 +27,8 @@ export interface NodeOptions {
   /** What the configuration's reader wants to be known; goes to the log. */
   readonly warnings: readonly Warning[]
   readonly installation: Installation
+  /** Of this program, for those who ask the broker. */
+  readonly version?: string
   /** The thread to run as a shard; tests have their own. */
   readonly shardEntry?: URL
   readonly restarts?: RestartPolicy
@@ -168,8 +171,19 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const { config } = options
   const { log, listeners, directory, name, access } = foundation
   const clock = clockBaseMs(await readClock(store.own))
-  const { starts, counters, maxHeapMb } = await planShards({ config, directory, listeners, access, clockBaseMs: clock })
+  const surroundings = { config, directory, listeners, access, nodeName: name, clockBaseMs: clock }
+  const { starts, counters, maxHeapMb } = await planShards(surroundings)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
+  const {
+    sysTopics: { intervalMs },
+  } = config
+  const sysTopics = new SysTopics({
+    nodeName: name,
+    version: options.version ?? '',
+    counters,
+    intervalMs,
+    tell: (messages) => crew.send(0, { kind: 'tell', messages }),
+  })
   const crew = new ShardCrew({
     entry: options.shardEntry ?? shardEntry,
     starts,
@@ -178,6 +192,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     restarts: options.restarts ?? defaultRestartPolicy,
     maxHeapMb,
     onGivenUp: giveUp,
+    onAlarm: (alarm, message) => sysTopics.noteAlarm(alarm, message),
   })
   const accessRecords = await openAccessRecords({
     store: store.own,
@@ -199,6 +214,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
   }
   const stop = async (): Promise<void> => {
+    sysTopics.stop()
     await crew.stop(options.shardStopMs ?? defaultShardStopMs)
     await store.close()
     await foundation.lock.release()
@@ -208,6 +224,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     await stop()
     return { problem: outcome.message }
   }
+  sysTopics.start()
   const parts = { name, dataDirectory: directory, listeners, log, counters, broken, accessRecords }
   return { node: { ...parts, changeAccess, reloadFiles, stop } }
 }

@@ -37,6 +37,8 @@ export interface WatchedShardOptions {
   readonly maxHeapMb: number
   /** It died `maxDeathsInARow` times: it is not started again. */
   onGivenUp(message: string): void
+  /** It is in the log already. */
+  onAlarm(name: string, message: string): void
   /** Ports to its siblings, for a thread that begins. */
   links(): readonly ShardLink[]
   onThreadEnd(): void
@@ -170,7 +172,8 @@ export class WatchedShard {
         this.#options.log.write(message.level, message.event, message.fields)
         return
       case 'alarm':
-        return this.#options.log.error('alarm', { name: message.name, message: message.message })
+        this.#options.log.error('alarm', { name: message.name, message: message.message })
+        return this.#options.onAlarm(message.name, message.message)
       case 'store':
         return this.#seat?.note(message.request)
       case 'changed':

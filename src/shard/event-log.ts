@@ -2,15 +2,18 @@
 
 import type { BrokerEvent } from '../core/index.ts'
 import type { Log } from '../telemetry/index.ts'
+import type { ClientEvents } from './client-events.ts'
 import { DropLog } from './drop-log.ts'
 
 export class EventLog {
   readonly #log: Log
   readonly #drops: DropLog
+  readonly #clientEvents: ClientEvents
 
   /** `droppedSoFar`: the counter of all drops. */
-  constructor(log: Log, droppedSoFar: () => number) {
+  constructor(log: Log, droppedSoFar: () => number, clientEvents: ClientEvents) {
     this.#log = log
+    this.#clientEvents = clientEvents
     this.#drops = new DropLog(log, droppedSoFar)
   }
 
@@ -18,6 +21,7 @@ export class EventLog {
     const log = this.#log
     switch (event.event) {
       case 'client-connected':
+        this.#clientEvents.note(event, nowMs)
         return log.info('client connected', { clientId: event.clientId, address: event.connection.peerAddress })
       case 'client-refused':
         return log.warn('client refused', {
@@ -27,6 +31,7 @@ export class EventLog {
           why: event.text,
         })
       case 'client-disconnected':
+        this.#clientEvents.note(event, nowMs)
         return log.info('client disconnected', { clientId: event.clientId, reason: event.reason, why: event.text })
       case 'session-taken-over':
         return log.info('session taken over', { clientId: event.clientId })

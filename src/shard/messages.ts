@@ -50,6 +50,14 @@ export interface ShardLink {
   readonly port: MessagePort
 }
 
+/** What the broker says of itself, below `$SYS/`. */
+export interface OwnMessage {
+  readonly topic: string
+  readonly payload: string
+  /** For those who come later as well, until the next one. */
+  readonly retain: boolean
+}
+
 /** `workerData` of a shard. */
 export interface ShardStart {
   readonly shardNumber: number
@@ -78,6 +86,8 @@ export interface ShardStart {
   /** Made by `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
   readonly logLevel: LogLevel
+  /** Below which topic clients that come and go are told of; undefined: they are not. */
+  readonly clientEventsTopic?: string | undefined
 }
 
 export type ShardToNode =
@@ -99,6 +109,8 @@ export type NodeToShard =
   | { readonly kind: 'stop' }
   /** Certificates, keys and revocations are looked at now and not only at the next interval. */
   | { readonly kind: 'reload-files' }
+  /** Messages of the broker about itself, at QoS 0: to whoever has subscribed, on whichever shard. */
+  | { readonly kind: 'tell'; readonly messages: readonly OwnMessage[] }
   /** From the keeper of the store. */
   | { readonly kind: 'store'; readonly notice: SeatNotice }
   /** From the next turn on. Answered by `changed`. */

@@ -30,6 +30,7 @@ import type { ByteStream } from '../transports/index.ts'
 import { AccessAnswers } from './access-answers.ts'
 import { arrivalOf } from './arrival-traits.ts'
 import { Arrivals } from './arrivals.ts'
+import { ClientEvents, publicationOf } from './client-events.ts'
 import type { Time } from './clock.ts'
 import { Commits } from './commits.ts'
 import { DeadlineTimer } from './deadline-timer.ts'
@@ -117,7 +118,13 @@ export class Shard implements OutletOwner {
     const { core } = world.start
     this.#topics = new TopicTable(topicsRemembered)
     this.#decoderOptions = this.#optionsOfDecoders()
-    this.#eventLog = new EventLog(world.log, () => droppedMessages(this.core.view))
+    const clientEvents = new ClientEvents({
+      topic: world.start.clientEventsTopic,
+      keepAliveMultiplier: core.keepAliveMultiplier,
+      tell: (message) => this.#guarded(() => this.input(publicationOf(message))),
+      client: (clientId) => this.core.view.client(clientId),
+    })
+    this.#eventLog = new EventLog(world.log, () => droppedMessages(this.core.view), clientEvents)
     this.access = new AccessControl(world.start.access, {
       log: world.log,
       nowMs: this.#nowOfTurn,

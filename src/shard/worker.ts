@@ -7,6 +7,7 @@ import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
 import { counterCells, Counters, ForwardingLog } from '../telemetry/index.ts'
 import { ConnectionBudget, ConnectionRate, type Listener } from '../transports/index.ts'
+import { publicationOf } from './client-events.ts'
 import { Clock } from './clock.ts'
 import { openListeners } from './listening.ts'
 import type { NodeToShard, ShardStart, ShardToNode } from './messages.ts'
@@ -75,6 +76,7 @@ function obey(message: NodeToShard, shard: Shard, store: Store): void {
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') reloadFiles()
+  else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
   else if (message.kind === 'stop') stop(shard, store).catch(fail)
 }
 

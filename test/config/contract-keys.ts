@@ -65,6 +65,7 @@ export const keysThatWork: readonly string[] = [
   'mqtt.upgrade_qos = true',
   'mqtt.exclusive_subscription = true',
   'limits.messages_rate = 100',
+  'sys_topics.interval = 60s',
   'limits.bytes_rate = 100',
   ...['tcp', 'tcp.a'].flatMap((listener) => [
     `listeners.${listener}.messages_rate = 5`,
@@ -186,7 +187,6 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
   ['system { hook_ipc_url = "ipc:///tmp/hook.ipc", cmd_ipc_url = "ipc:///tmp/cmd.ipc" }', 'system'],
   ['mqtt.batch_resend = false', 'mqtt.batch_resend'],
   ['mqtt.max_awaiting_rel = 10s', 'mqtt.max_awaiting_rel'],
-  ['sys_topics.interval = 60s', 'sys_topics'],
   ['http_server { port = 8081, ip_addr = 0.0.0.0, limit_conn = 2, max_body = 1MB }', 'http_server'],
   ['http_server { username = admin, password = public, auth_type = basic }', 'http_server'],
   [

@@ -37,6 +37,19 @@ describe('publish', () => {
     assert.equal(sleeper.messages[0]?.properties?.messageExpiryIntervalSeconds, 50)
   })
 
+  test('below $SYS is remembered in memory alone, until the broker ends', () => {
+    const world = new World()
+    const own = publication({ topic: '$SYS/brokers', qos: 0, retain: true })
+    assert.deepEqual(world.command(own), { done: true, matched: 0 })
+    assert.deepEqual(world.subscriber('$SYS/#').payloads, ['x'])
+    assert.deepEqual(
+      world.records().filter(({ kind }) => kind === 'retained'),
+      [],
+    )
+    world.restart()
+    assert.deepEqual(world.subscriber('$SYS/#').payloads, [])
+  })
+
   test('is remembered with the retain flag, and forgotten with an empty payload', () => {
     const world = new World()
     world.command(publication({ retain: true }))

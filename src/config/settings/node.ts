@@ -71,16 +71,14 @@ export const limits = section('Limits for the whole node. Listeners have the sam
   }),
 })
 
-export const sysTopics = section(
-  'Messages of the broker about itself, below $SYS.',
-  {
-    interval: setting(duration({ minMs: 1_000, maxMs: 86_400_000 }), 60_000, {
-      description: 'Time between two rounds of $SYS messages.',
-      takes: 'at-once',
-    }),
-  },
-  { engine: 'none yet' },
-)
+export const sysTopics = section('Messages of the broker about itself, below $SYS.', {
+  interval: setting(duration({ minMs: 0, maxMs: 86_400_000 }), 60_000, {
+    description: 'Time between two rounds of $SYS messages, 1s at least. 0: there are none.',
+  }),
+  client_events: setting(boolean, true, {
+    description: 'Whether each client that comes or goes is told of, a hundred a second at most.',
+  }),
+})
 
 const threads = integer({ min: 0, max: 1_024 })
 

@@ -2,6 +2,7 @@
 
 import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
+import { isOfBroker } from '../delivery/retained-messages.ts'
 import { startRetained } from '../delivery/retained-scans.ts'
 import { spread } from '../delivery/spread.ts'
 import type { Command } from '../inputs.ts'
@@ -44,7 +45,7 @@ export function handleCommand(state: BrokerState, command: Command): CommandResu
 function publishFromOperator(state: BrokerState, command: Extract<Command, { name: 'publish' }>): CommandResult {
   const name = parseTopicName(command.topic)
   if (name === undefined) return { done: false, why: 'invalid-topic' }
-  if (!state.storageIsHealthy) return { done: false, why: 'storage-failing' }
+  if (!state.storageIsHealthy && !isOfBroker(name)) return { done: false, why: 'storage-failing' }
   const expiry = command.properties?.messageExpiryIntervalSeconds
   const message = new Message(state.topics.named(name), {
     qos: command.qos,

@@ -13,7 +13,7 @@ export type RetainRefusal = 'no-room' | 'too-large'
 export function retain(state: BrokerState, message: Message, arrival?: Arrival): RetainRefusal | undefined {
   const name = message.topic.name
   if (message.payloadBytes === 0) {
-    if (state.retained.delete(name)) remove(state, { kind: 'retained', topic: name })
+    if (state.retained.delete(name) && !isOfBroker(name)) remove(state, { kind: 'retained', topic: name })
     return undefined
   }
   const { maxRetainedMessages, maxRetainedPayloadBytes, retainedExpiryMs } = state.settings
@@ -21,12 +21,18 @@ export function retain(state: BrokerState, message: Message, arrival?: Arrival):
   // Each shard keeps its part of the topics, and has its part of the room.
   const isFull =
     maxRetainedMessages !== undefined && state.retained.count >= Math.ceil(maxRetainedMessages / state.place.count)
-  if (isFull && state.retained.get(name) === undefined) return 'no-room'
+  if (isFull && !isOfBroker(name) && state.retained.get(name) === undefined) return 'no-room'
   const kept = ownedApart(message, retainedExpiryMs === 0 ? never : state.nowMs + retainedExpiryMs)
   kept.arrival = arrival
   keepRetained(state, kept)
+  if (isOfBroker(name)) return undefined
   put(state, { kind: 'retained', message: toStored(kept) })
   return undefined
+}
+
+/** What the broker says of itself is true for a moment: it is kept in memory for those who come later, and never stored. */
+export function isOfBroker(topic: string): boolean {
+  return topic.startsWith('$SYS/')
 }
 
 /** Puts it in its place in memory; its record is the caller's concern. */
@@ -41,5 +47,6 @@ export function expireRetained(state: BrokerState, topic: string): void {
   const message = name === undefined ? undefined : state.retained.get(name)
   if (name === undefined || message === undefined || message.expiresAtMs > state.nowMs) return
   state.retained.delete(name)
+  if (isOfBroker(name)) return
   remove(state, { kind: 'retained', topic: name })
 }
