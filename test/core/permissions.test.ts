@@ -104,6 +104,14 @@ describe('PUBLISH without permission', () => {
     assert.equal(reasonOf(client, 'b', 1), reasonCodes.noMatchingSubscribers)
   })
 
+  test('where answers lapse by themselves nothing is remembered', () => {
+    const { world, rulebook } = worldWith([])
+    rulebook.keepsNothing = true
+    const client = world.connect('author')
+    for (let count = 0; count < 5; count++) client.publish('a', 'x', { qos: 1 })
+    assert.equal(rulebook.asked.publish, 5)
+  })
+
   test('with the retain flag it is another question than without', () => {
     const { world, rulebook } = worldWith([])
     const client = world.connect('author')
@@ -334,6 +342,33 @@ describe('delivery', () => {
       assert.deepEqual(client.payloads, ['g'])
       client.disconnect()
     }
+  })
+
+  test('what a superuser retained, or somebody by grants of its own, is not asked about: that can not be looked up', () => {
+    for (const changes of [{ isSuperuser: true }, { grants: { pub: ['a'] } }]) {
+      const { world, rulebook } = worldWith([], { host: identities(changes) })
+      world.connect('author').publish('a', 'kept', { retain: true, qos: 1 })
+      world.restart()
+      rulebook.change(world, { action: 'remain' })
+      const client = world.connect('curious')
+      client.subscribe('a')
+      assert.deepEqual(client.payloads, ['kept'])
+    }
+  })
+
+  test('[MQTT5-4.8.2-5] QoS 2 that was begun with a member goes to nobody else when that may not have it any more', () => {
+    const { world, rulebook } = worldWith([])
+    const one = world.connect('one', durable)
+    one.acknowledges = false
+    one.subscribe('$share/group/#', { qos: 2 })
+    world.publish('a', 'x', { qos: 2 })
+    one.drop()
+    const two = world.connect('two')
+    two.subscribe('$share/group/#', { qos: 2 })
+    rulebook.change(world, { action: 'receive', clientId: 'one' })
+    one.connect()
+    assert.deepEqual(two.payloads, [])
+    assert.equal(world.view.client('one')?.inflight, 0)
   })
 
   test('a member of a shared group that may not have a message is passed over', () => {

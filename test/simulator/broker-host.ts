@@ -202,7 +202,8 @@ export class BrokerHost implements ShardSurroundings {
     for (const shard of this.shards) if (shard.isRunning) shard.handle(input)
   }
 
-  relay(stream: BrokerStream, { clientId }: ConnectPacket): void {
+  relay(stream: BrokerStream, connect: ConnectPacket): void {
+    const clientId = stream.connection.arrival?.clientId ?? connect.clientId
     const from = stream.shard
     const home = this.shards[shardOf(clientId, this.shards.length)]
     stream.shard = undefined

@@ -273,8 +273,9 @@ export class ShardHost {
     this.handle({ kind: 'peer-message', peer, message })
   }
 
-  private isOfAnother(stream: BrokerStream, { clientId }: ConnectPacket): boolean {
+  private isOfAnother(stream: BrokerStream, connect: ConnectPacket): boolean {
     const { own, count } = this.place
+    const clientId = stream.connection.arrival?.clientId ?? connect.clientId
     return stream.begun !== undefined && count > 1 && clientId !== '' && shardOf(clientId, count) !== own
   }
 

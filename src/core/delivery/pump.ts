@@ -12,7 +12,7 @@ import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import { parseTopicName, type PacketId } from '../../protocol/index.ts'
 import { abandon, endQuietly, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
-import { deliverToGroup } from './publish.ts'
+import { moveElsewhere, moveToAnother } from './move-shared.ts'
 import { fits, sendAck } from './send-to-client.ts'
 import { forgetDelivery } from './stored-queue.ts'
 
@@ -59,9 +59,13 @@ function sendWaiting(state: BrokerState, session: Session, connection: Connectio
  * then; anything else is over.
  */
 function withhold(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
-  const { message, group } = delivery
+  const { message } = delivery
   if (message === undefined || mayReceive(state, session, message.topic)) return false
-  if (group !== undefined && deliverToGroup(state, group, message, session)) endQuietly(state, session, delivery)
+  // [MQTT5-4.8.2-5] QoS 2 that was begun with this member goes to nobody else.
+  const mayMove = delivery.group !== undefined && !(delivery.qos === 2 && delivery.wasSent)
+  const hasMoved =
+    mayMove && (moveToAnother(state, session, delivery) || moveElsewhere(state, delivery, true) !== undefined)
+  if (hasMoved) endQuietly(state, session, delivery)
   else abandon(state, session, delivery, message, 'not-allowed')
   return true
 }

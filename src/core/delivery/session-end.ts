@@ -3,13 +3,11 @@
 import type { BrokerState } from '../broker-state.ts'
 import { Message, toStored } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
-import type { Vow } from '../vow.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
 import { giveBack } from './exclusive.ts'
 import { notePresence, noteSubscription } from './note-interest.ts'
-import { passOn } from './pass-on.ts'
-import { deliverToGroup } from './publish.ts'
+import { moveElsewhere, moveToAnother } from './move-shared.ts'
 import { dropScans } from './retained-scans.ts'
 import { spread } from './spread.ts'
 import { expiryMs, forgetDelivery, put, recordSession, remove } from './stored-queue.ts'
@@ -132,29 +130,11 @@ function settleMoved(state: BrokerState, session: Session, delivery: SessionDeli
   forgetDelivery(state, session, delivery)
 }
 
-function moveElsewhere(state: BrokerState, delivery: SessionDelivery, mayBeStored: boolean): Vow | undefined {
-  const { group, message } = delivery
-  if (state.neighbours === undefined || group === undefined || message === undefined) return undefined
-  const passed = passOn(state, state.neighbours, { message, group, tried: [], mayBeStored, isAwaited: true })
-  return passed === false ? undefined : passed.kept
-}
-
 function hasOpenMember(delivery: SessionDelivery, except: Session): boolean {
   for (const member of delivery.group?.members() ?? []) {
     if (member.subscriber !== except && member.subscriber.connection !== undefined) return true
   }
   return false
-}
-
-function moveToAnother(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
-  if (delivery.group === undefined || delivery.message === undefined) return false
-  letGoOfOldBody(state, delivery.message)
-  return deliverToGroup(state, delivery.group, delivery.message, session)
-}
-
-/** Those that its body was stored for have had it, and it is gone: a record that named it would name nothing. */
-function letGoOfOldBody(state: BrokerState, message: Message): void {
-  if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
 }
 
 function settleWill(state: BrokerState, session: Session, isToBePublished: boolean): void {

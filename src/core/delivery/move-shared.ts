@@ -1,0 +1,28 @@
+// What a shared group gave to a session goes to another member: of this shard, or of another.
+
+import type { BrokerState } from '../broker-state.ts'
+import type { Message } from '../message.ts'
+import type { Session, SessionDelivery } from '../sessions/session.ts'
+import type { Vow } from '../vow.ts'
+import { passOn } from './pass-on.ts'
+import { deliverToGroup } from './publish.ts'
+
+/** True if a member here has it now. */
+export function moveToAnother(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
+  if (delivery.group === undefined || delivery.message === undefined) return false
+  letGoOfOldBody(state, delivery.message)
+  return deliverToGroup(state, delivery.group, delivery.message, session)
+}
+
+/** Those that its body was stored for have had it, and it is gone: a record that named it would name nothing. */
+function letGoOfOldBody(state: BrokerState, message: Message): void {
+  if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
+}
+
+/** Undefined where no shard has a member for it; else what is kept when that shard has it. */
+export function moveElsewhere(state: BrokerState, delivery: SessionDelivery, mayBeStored: boolean): Vow | undefined {
+  const { group, message } = delivery
+  if (state.neighbours === undefined || group === undefined || message === undefined) return undefined
+  const passed = passOn(state, state.neighbours, { message, group, tried: [], mayBeStored, isAwaited: true })
+  return passed === false ? undefined : passed.kept
+}
