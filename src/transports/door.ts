@@ -137,16 +137,13 @@ class Door {
   }
 
   /**
-   * Nothing is read from it meanwhile. A client that is closed at once comes again at once, and so do ten thousand that lost
+   * Nobody listens to it meanwhile, so nothing is read beyond its own buffer. A client that is closed at once comes again at once, and so do ten thousand that lost
    * their broker at the same moment; one that waits is served as soon as the rate allows, in the order of coming.
    */
   #letInLater(socket: DoorSocket, waitMs: number): void {
-    socket.pause()
     const timer = setTimeout(() => {
       this.#waiting.delete(socket)
       if (socket.destroyed) return
-      // It begins to flow a tick later, when whoever takes it is listening.
-      socket.resume()
       this.#letIn(socket)
     }, waitMs)
     this.#waiting.set(socket, timer)

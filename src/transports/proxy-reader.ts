@@ -19,31 +19,33 @@ export interface ProxyReading {
   readonly onMalformed: (why: string) => void
 }
 
-/** Bounded by the longest header that `parseProxyHeader` waits for, and by one chunk behind it. */
+/** Bounded by the longest header that `parseProxyHeader` waits for, and by what one socket buffers behind it. */
 export function readProxyHeader({ socket, timeoutMs, onClient, onMalformed }: ProxyReading): void {
   let bytes: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => give('its PROXY header did not come in time'), timeoutMs)
   const stop = (): void => {
     clearTimeout(timer)
-    socket.off('data', take)
+    socket.off('readable', take)
     socket.off('close', stop)
   }
   const give = (why: string): void => {
     stop()
     onMalformed(why)
   }
-  const take = (chunk: Buffer): void => {
-    bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk])
+  // Not by `data`: a socket that has flowed once would go on flowing, past whoever takes it a tick later.
+  const take = (): void => {
+    for (let chunk = read(socket); chunk !== null; chunk = read(socket)) bytes = Buffer.concat([bytes, chunk])
     const header = parseProxyHeader(bytes)
     if (header.state === 'incomplete') return
     if (header.state === 'malformed') return give(header.why)
     stop()
-    socket.pause()
     if (header.bytes < bytes.length) socket.unshift(bytes.subarray(header.bytes))
-    // It flows again a tick later, when whoever takes it is listening.
-    socket.resume()
     onClient(header.client)
   }
-  socket.on('data', take)
+  socket.on('readable', take)
   socket.on('close', stop)
+}
+
+function read(socket: Socket): Buffer | null {
+  return socket.read() as Buffer | null
 }

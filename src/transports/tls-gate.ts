@@ -23,6 +23,8 @@ export interface TlsGateOptions {
   readonly name: string
   /** The same on all shards, so that a client resumes its session on whichever it comes to. 32 random bytes. */
   readonly ticketSecret: Uint8Array
+  /** Handshakes under way at one time; who comes later waits in line. */
+  readonly maxHandshakes?: number
   /** Files have changed and are not taken, and then, undefined, that they are again. What was read last stays in force. */
   onProblem(problem: TlsProblem | undefined): void
   /** A client was turned away; `why` for the log. */
@@ -42,7 +44,7 @@ interface Handshake {
   beganAtMs: number
 }
 
-const maxHandshakesUnderWay = 512
+const defaultMaxHandshakes = 512
 /** So long a handshake may take while others wait for its place. */
 const patienceUnderPressureMs = 3_000
 const sweepMs = 1_000
@@ -94,8 +96,9 @@ export class TlsGate {
   welcome(raw: DoorSocket, client: ClientAddress, onSecure: SecureWelcome): void {
     const handshake = { raw, client, onSecure, arrivedAtMs: performance.now(), key: '', beganAtMs: 0 }
     this.#sweepTimer ??= setInterval(() => this.#sweep(), sweepMs).unref()
-    if (this.#underWay.size < maxHandshakesUnderWay) return this.#begin(handshake)
-    raw.pause()
+    const { maxHandshakes = defaultMaxHandshakes } = this.#options
+    if (this.#underWay.size < maxHandshakes) return this.#begin(handshake)
+    // Nobody listens to it, so nothing is read beyond its own buffer.
     this.#line.add(handshake)
     raw.once('close', () => this.#line.delete(handshake))
   }
@@ -164,7 +167,6 @@ export class TlsGate {
     for (const next of this.#line) {
       this.#line.delete(next)
       if (next.raw.destroyed) continue
-      next.raw.resume()
       this.#begin(next)
       break
     }

@@ -7,7 +7,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
-import { type ByteStream, type Listener, listenTls, TlsGate, type TlsSettings } from '../../src/transports/index.ts'
+import {
+  type ByteStream,
+  type Listener,
+  listenTls,
+  TlsGate,
+  type TlsListenOptions,
+  type TlsSettings,
+} from '../../src/transports/index.ts'
 import { Authority, type Named } from './certificates.ts'
 import { Happenings } from './happenings.ts'
 
@@ -23,6 +30,7 @@ export interface TlsStageOptions extends Partial<TlsSettings> {
   readonly psk?: string
   readonly name?: string
   readonly ticketSecret?: Uint8Array
+  readonly maxHandshakes?: number
 }
 
 export class TlsStage {
@@ -36,7 +44,8 @@ export class TlsStage {
 
   constructor(t: TestContext, options: TlsStageOptions = {}) {
     this.folder = mkdtempSync(join(tmpdir(), 'godwit-tls-'))
-    const { identity = server, crl, psk, name = 'default', ticketSecret = new Uint8Array(32), ...settings } = options
+    const { identity = server, crl, psk, name = 'default', ticketSecret = new Uint8Array(32), ...others } = options
+    const { maxHandshakes = 512, ...settings } = others
     this.write('ca.pem', authority.certificate)
     this.writeIdentity(identity)
     const opening = TlsGate.open({
@@ -56,6 +65,7 @@ export class TlsStage {
       },
       name,
       ticketSecret,
+      maxHandshakes,
       onProblem: (problem) => this.problems.add(problem?.message ?? 'in order again'),
       onRefused: (_, why) => this.refusals.add(why),
     })
@@ -68,8 +78,9 @@ export class TlsStage {
     })
   }
 
-  async listen(): Promise<this> {
+  async listen(door: Pick<TlsListenOptions, 'proxyProtocol' | 'rates'> = {}): Promise<this> {
     this.#listener = await listenTls({
+      ...door,
       gate: this.gate,
       host: '127.0.0.1',
       port: 0,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
-import type { ByteStream } from '../../src/transports/index.ts'
+import { type ByteStream, ConnectionRate } from '../../src/transports/index.ts'
 import { Authority, type Named } from './certificates.ts'
 import { authority, serverName, TlsStage, type TlsStageOptions } from './tls-stage.ts'
 
@@ -97,6 +97,38 @@ describe('a TLS listener', () => {
     t.mock.timers.tick(1_000)
     assert.match(await stage.refusals.next(), /too long/)
     await gone
+  })
+
+  test('[bad-input 20] has a bound to handshakes under way: who comes later waits, unread, and is served in its turn', async (t) => {
+    const stage = await new TlsStage(t, { maxHandshakes: 1 }).listen()
+    const silent = await stage.knock()
+    const { client, stream } = await (async () => {
+      const waiting = stage.client()
+      // It has said its part, and nothing comes back: the one before it holds the only place.
+      await once(waiting, 'connect')
+      await stage.knock()
+      assert.equal(waiting.bytesRead, 0)
+      silent.destroy()
+      return { client: waiting, stream: await stage.streams.next() }
+    })()
+    await echoes(client, stream)
+  })
+
+  test('loses nothing of a handshake that comes in one piece with a PROXY header', async (t) => {
+    const stage = await new TlsStage(t).listen({ proxyProtocol: { timeoutMs: 60_000, trusted: [] } })
+    const socket = await stage.knock()
+    socket.write('PROXY TCP4 198.51.100.7 10.0.0.1 40120 1883\r\n')
+    const { client, stream } = await stage.pairUp({ socket })
+    assert.deepEqual([stream.remoteAddress, stream.remotePort], ['198.51.100.7', 40_120])
+    await echoes(client, stream)
+  })
+
+  test('loses nothing of a handshake that had to wait because it came too fast', async (t) => {
+    const rate = new ConnectionRate(1)
+    rate.waitMsAt = () => 20
+    const stage = await new TlsStage(t).listen({ rates: [rate] })
+    const { client, stream } = await stage.pairUp()
+    await echoes(client, stream)
   })
 
   test('does not renegotiate', async (t) => {
