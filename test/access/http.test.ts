@@ -1,6 +1,7 @@
 // A service that is asked over HTTP: what it is asked, what its answers mean, and what holds when it gives none.
 
 import assert from 'node:assert/strict'
+import { createServer as createTlsServer } from 'node:https'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
@@ -9,6 +10,7 @@ import { isForbiddenAddress } from '../../src/access/http/address-guard.ts'
 import { HttpAuthority, type HttpAuthoritySettings } from '../../src/access/http/http-authority.ts'
 import type { ConnectVerdict } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
+import { Authority } from '../transports/certificates.ts'
 import { HttpService, json, status, type Answer } from './http-service.ts'
 import { AccessStage, connectionFrom, credential, outcomeOf, type AskOptions } from './stage.ts'
 
@@ -103,6 +105,19 @@ for (const [name, answer, expected] of cases) {
     assert.ok(!stage.told.includes('secret'), 'no password is told')
   })
 }
+
+test('a service over TLS whose certificate nobody vouches for is not believed', async (context) => {
+  const { certificate, key } = new Authority('nobody').issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
+  let asked = 0
+  const server = createTlsServer({ cert: certificate, key }, (_, response) => void response.end(String(++asked)))
+  server.on('tlsClientError', () => undefined)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  context.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const stage = stageFor(context, { authRequest: requestTo(`https://127.0.0.1:${port}/`) })
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.equal(asked, 0)
+})
 
 test('a redirect is not followed', async (context) => {
   const service = await HttpService.start(context)
