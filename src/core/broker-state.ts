@@ -157,6 +157,12 @@ export class BrokerState {
     this.#lastBody = Math.max(this.#lastBody, lastOfOwn)
   }
 
+  /** The last batch with anything in it: the one that gathers, or one before. An empty one is never written. */
+  lastBegunBatch(): number {
+    const { changes, sendsAfterCommit, number } = this.gathering
+    return changes.length > 0 || sendsAfterCommit.length > 0 ? number : number - 1
+  }
+
   startNextBatch(): Batch {
     const taken = this.gathering
     if (taken.changes.length > 0) this.#recordClock(taken)

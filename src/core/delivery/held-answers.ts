@@ -22,10 +22,12 @@ export function answerWhenKept(
   vow.whenKept(() => release(state, connection))
 }
 
-/** The vow waits for the batch that is being gathered, too. */
+/** The vow waits for what is on its way to the disk as well, if anything is. */
 export function awaitBatch(state: BrokerState, vow: Vow): void {
+  const batch = state.lastBegunBatch()
+  if (batch <= state.committedBatch) return
   vow.await()
-  state.neighbours?.untilBatch.push({ batch: state.gathering.number, vow })
+  state.neighbours?.untilBatch.push({ batch, vow })
 }
 
 /** Nothing may follow DISCONNECT, and nobody can say how long another shard takes: the client asks again. */

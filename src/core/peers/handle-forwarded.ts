@@ -70,10 +70,9 @@ function deal(
   return both
 }
 
-/** The batch that holds whatever was stored so far: the one that gathers, if there is anything in it. */
+/** What was stored so far is safe with this batch; 0: it is. */
 function lastBegun(state: BrokerState): number {
-  const { gathering } = state
-  const last = gathering.changes.length > 0 ? gathering.number : gathering.number - 1
+  const last = state.lastBegunBatch()
   return last > state.committedBatch ? last : 0
 }
 
