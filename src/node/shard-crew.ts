@@ -22,6 +22,8 @@ export interface ShardCrewOptions {
   /** A shard died too often: the node cannot go on. */
   onGivenUp(message: string): void
   onAlarm(name: string, message: string): void
+  /** The session has killed its shard twice: resolves when it is out of the way. */
+  setAside(clientId: string): Promise<void>
 }
 
 export class ShardCrew {
@@ -44,6 +46,7 @@ export class ShardCrew {
           restarts,
           maxHeapMb,
           onGivenUp: (message) => options.onGivenUp(message),
+          setAside: (clientId) => options.setAside(clientId),
           onAlarm: (name, message) => options.onAlarm(name, message),
           links: () => this.#linksOf(number),
           onThreadEnd: () => {

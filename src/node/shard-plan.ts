@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os'
 import type { AccessSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
-import type { ShardStart } from '../shard/index.ts'
+import { createLoadMark, type ShardStart } from '../shard/index.ts'
 import { createCounterTable } from '../telemetry/index.ts'
 import { placesFor } from './shared-places.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
@@ -65,6 +65,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     maxConnections: room,
     places,
     counters,
+    loadMark: createLoadMark(),
     logLevel: config.log.level,
     clientEventsTopic: config.sysTopics.clientEvents ? clientEventsTopic(surroundings.nodeName) : undefined,
   }))

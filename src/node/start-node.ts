@@ -17,6 +17,7 @@ import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import { settleNodeName } from './node-name.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
+import { setAsideInWords } from './set-aside-session.ts'
 import { ShardCrew } from './shard-crew.ts'
 import { planShards, shardsOf } from './shard-plan.ts'
 import { SysTopics } from './sys-topics.ts'
@@ -192,6 +193,11 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     restarts: options.restarts ?? defaultRestartPolicy,
     maxHeapMb,
     onGivenUp: giveUp,
+    setAside: async (clientId) => {
+      const text = await setAsideInWords(store.own, directory, clientId)
+      log.error('alarm', { name: 'session-set-aside', message: text })
+      sysTopics.noteAlarm('session-set-aside', text)
+    },
     onAlarm: (alarm, message) => sysTopics.noteAlarm(alarm, message),
   })
   const accessRecords = await openAccessRecords({

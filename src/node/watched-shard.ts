@@ -6,7 +6,7 @@
 
 import { type Transferable, Worker } from 'node:worker_threads'
 import { counterCells, Counters, type Logger } from '../telemetry/index.ts'
-import type { NodeToShard, ShardLink, ShardStart, ShardToNode } from '../shard/index.ts'
+import { LoadMark, type NodeToShard, type ShardLink, type ShardStart, type ShardToNode } from '../shard/index.ts'
 import type { KeptSeat, StoreKeeper } from '../storage/index.ts'
 
 export interface RestartPolicy {
@@ -39,12 +39,16 @@ export interface WatchedShardOptions {
   onGivenUp(message: string): void
   /** It is in the log already. */
   onAlarm(name: string, message: string): void
+  /** The session has killed the shard twice: resolves when it is out of the way. */
+  setAside(clientId: string): Promise<void>
   /** Ports to its siblings, for a thread that begins. */
   links(): readonly ShardLink[]
   onThreadEnd(): void
 }
 
 export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
+
+const mostSuspects = 1_000
 
 /** Objects of one turn die young: with room for them fewer are copied into the old generation. */
 const youngGenerationMb = 64
@@ -65,6 +69,8 @@ export class WatchedShard {
   #lastWords: string | undefined
   /** It broke, and its last words are a stack. */
   #isOurMistake: boolean
+  /** Sessions that a life of the shard has ended with. */
+  readonly #suspects: Set<string>
   #timer: NodeJS.Timeout | undefined
   #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
   #settleStop: (() => void) | undefined
@@ -77,6 +83,7 @@ export class WatchedShard {
     this.#seat = undefined
     this.#start = options.start
     this.#changes = new Map()
+    this.#suspects = new Set()
     this.#deathsInARow = 0
     this.#startedAtMs = 0
     this.#lastWords = undefined
@@ -231,7 +238,25 @@ export class WatchedShard {
     const delayMs = Math.min(restarts.longestDelayMs, restarts.firstDelayMs * 2 ** (this.#deathsInARow - 1))
     this.#state = 'waiting'
     this.#say('error', 'a shard died and is started again', lastWords)
-    this.#timer = setTimeout(() => this.#startThread(), delayMs)
+    const isAway = this.#setAsideSuspect()
+    this.#timer = setTimeout(() => void isAway.then(() => this.#startAgain()), delayMs)
+  }
+
+  #startAgain(): void {
+    if (this.#state === 'waiting') this.#startThread()
+  }
+
+  /** The session whose queue was being taken in when the shard died, if that is the second time. */
+  async #setAsideSuspect(): Promise<void> {
+    const { loadMark } = this.#start
+    if (loadMark === undefined) return
+    const mark = new LoadMark(loadMark)
+    const { clientId } = mark
+    mark.clear()
+    if (clientId === undefined) return
+    if (this.#suspects.delete(clientId)) return this.#options.setAside(clientId)
+    if (this.#suspects.size >= mostSuspects) this.#suspects.clear()
+    this.#suspects.add(clientId)
   }
 
   #say(level: 'warn' | 'error', event: string, lastWords: string | undefined): void {

@@ -4,4 +4,5 @@
 export type * from './messages.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './clock.ts'
+export { createLoadMark, LoadMark } from './load-mark.ts'
 export { readClock } from './restore.ts'

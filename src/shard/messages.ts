@@ -85,6 +85,8 @@ export interface ShardStart {
   readonly maxConnectionRate?: number | undefined
   /** Made by `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
+  /** Made by `createLoadMark`: says of which session's queue the shard died. Undefined: nobody looks. */
+  readonly loadMark?: SharedArrayBuffer | undefined
   readonly logLevel: LogLevel
   /** Below which topic clients that come and go are told of; undefined: they are not. */
   readonly clientEventsTopic?: string | undefined

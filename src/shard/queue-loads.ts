@@ -3,6 +3,7 @@
 
 import type { Input, Question } from '../core/index.ts'
 import { readQueue, StorageFailure, type QueuePart, type Store } from '../storage/index.ts'
+import type { LoadMark } from './load-mark.ts'
 
 type LoadQueue = Extract<Question, { kind: 'load-queue' }>
 const firstPauseMs = 100
@@ -11,7 +12,8 @@ const longestPauseMs = 5_000
 type QueueLoaded = Extract<Input, { kind: 'queue-loaded' }>
 
 export interface QueueLoadsOwner {
-  answer(answer: QueueLoaded): void
+  /** `marked` runs what takes the answer in, and its mark stays if that throws. */
+  answer(answer: QueueLoaded, marked: (work: () => void) => void): void
   /** The disk could not be read; it is tried again. */
   noteFailure(text: string): void
   /** A mistake of ours, or a store that broke its promises: the shard cannot go on. */
@@ -21,12 +23,14 @@ export interface QueueLoadsOwner {
 export class QueueLoads {
   readonly #store: Store
   readonly #owner: QueueLoadsOwner
+  readonly #mark: LoadMark | undefined
   #waiting: LoadQueue[] = []
   #underWay = 0
   #isEnding = false
   #whenIdle: (() => void) | undefined
 
-  constructor(store: Store, owner: QueueLoadsOwner) {
+  constructor(store: Store, owner: QueueLoadsOwner, mark?: LoadMark) {
+    this.#mark = mark
     this.#store = store
     this.#owner = owner
   }
@@ -55,11 +59,20 @@ export class QueueLoads {
     this.#readUntilRead(load).then(
       (part) => {
         this.#underWay--
-        if (part !== undefined) this.#owner.answer({ kind: 'queue-loaded', question: load.question, ...part })
+        if (part !== undefined) this.#take(load, part)
         if (this.#underWay === 0) this.#whenIdle?.()
       },
-      (error: unknown) => this.#owner.fail(error),
+      (error: unknown) => {
+        this.#mark?.set(load.clientId)
+        this.#owner.fail(error)
+      },
     )
+  }
+
+  /** A mistake of ours in it is caught by the owner, who ends the shard: then the mark stays. */
+  #take({ question, clientId }: LoadQueue, part: QueuePart): void {
+    const answer = { kind: 'queue-loaded', question, ...part } as const
+    this.#owner.answer(answer, (work) => (this.#mark === undefined ? work() : this.#mark.during(clientId, work)))
   }
 
   /** Undefined: the shard ends and nobody wants to know any more. */

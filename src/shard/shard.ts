@@ -41,6 +41,7 @@ import { LateCloses } from './late-closes.ts'
 import { Outlet, type OutletOwner } from './outlet.ts'
 import { Patience } from './patience.ts'
 import { PeerLinks } from './peer-links.ts'
+import { LoadMark } from './load-mark.ts'
 import { QueueLoads } from './queue-loads.ts'
 import { Readers } from './readers.ts'
 import { droppedMessages, publishCounters } from './shard-counters.ts'
@@ -115,7 +116,7 @@ export class Shard implements OutletOwner {
   constructor(world: ShardWorld) {
     this.#world = world
     this.#settings = world.start.core
-    const { core } = world.start
+    const { core, loadMark } = world.start
     this.#topics = new TopicTable(topicsRemembered)
     this.#decoderOptions = this.#optionsOfDecoders()
     const clientEvents = new ClientEvents({
@@ -146,11 +147,15 @@ export class Shard implements OutletOwner {
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
       fail: (error) => world.fail(error),
     })
-    this.#loads = new QueueLoads(world.store, {
-      answer: (answer) => this.#guarded(() => this.input(answer)),
-      noteFailure: (text) => world.alarm('storage', text),
-      fail: (error) => world.fail(error),
-    })
+    this.#loads = new QueueLoads(
+      world.store,
+      {
+        answer: (answer, marked) => this.#guarded(() => marked(() => this.input(answer))),
+        noteFailure: (text) => world.alarm('storage', text),
+        fail: (error) => world.fail(error),
+      },
+      loadMark === undefined ? undefined : new LoadMark(loadMark),
+    )
     // One object for the input that comes by the million.
     this.#packetInput = { kind: 'packet', connection: undefined as never, packet: undefined as never }
   }

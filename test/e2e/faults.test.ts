@@ -1,7 +1,7 @@
 // What must be survived, made to happen to the real program.
 
 import assert from 'node:assert/strict'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -10,7 +10,7 @@ import { loadConfig } from '../../src/config/index.ts'
 import { type RunningNode, startNode } from '../../src/node/index.ts'
 import { godwitProgram, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 
-async function nodeThatCanBreak(t: TestContext): Promise<RunningNode> {
+async function nodeThatCanBreak(t: TestContext, entry = './crashing-shard.ts'): Promise<RunningNode> {
   const dataDir = await temporaryFolder(t)
   const loaded = loadConfig({ overrides: ['listeners.tcp.bind="127.0.0.1:0"', 'log.to=[file]'] })
   assert.ok('config' in loaded)
@@ -19,7 +19,7 @@ async function nodeThatCanBreak(t: TestContext): Promise<RunningNode> {
     config: { ...config, node: { ...config.node, dataDir } },
     warnings,
     installation: { root: dataDir, isCheckout: true },
-    shardEntry: new URL('./crashing-shard.ts', import.meta.url),
+    shardEntry: new URL(entry, import.meta.url),
   })
   assert.ok('node' in started, JSON.stringify(started))
   t.after(() => started.node.stop())
@@ -65,6 +65,51 @@ test('a shard that breaks comes back on its port with its durable sessions and w
   const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
   assert.match(log, /a shard died and is started again.*broken on purpose/)
   assert.match(log, /a shard is back/)
+})
+
+/** Also after a refusal: the shard that has the session may be between two lives. */
+const knocking = { reconnectPeriod: 20, reconnectOnConnackError: true } as const
+
+test('a session that its shard breaks on twice is set aside, and the others are served', async (t) => {
+  const node = await nodeThatCanBreak(t, './poisoned-shard.ts')
+  const { port } = node.listeners[0]
+  const address = `mqtt://127.0.0.1:${port}`
+  for (const clientId of ['poison', 'healthy']) {
+    const sleeper = await mqtt.connectAsync(address, { ...durable, clientId })
+    await sleeper.subscribeAsync('kept/#', { qos: 1 })
+    await sleeper.endAsync()
+  }
+  const publisher = await mqtt.connectAsync(address, { reconnectPeriod: 20 })
+  publisher.on('error', () => {})
+  t.after(() => publisher.end(true))
+  await publisher.publishAsync('kept/1', 'the message', { qos: 1 })
+
+  // It knocks until it is let in, without its session.
+  const poison = mqtt.connect(address, { ...durable, clientId: 'poison', ...knocking })
+  poison.on('error', () => {})
+  t.after(() => poison.end(true))
+  const isPresent = await new Promise<boolean>((resolve) => {
+    poison.on('connect', ({ sessionPresent }) => {
+      if (!sessionPresent) resolve(sessionPresent)
+    })
+  })
+  assert.equal(isPresent, false)
+  const healthy = mqtt.connect(address, { ...durable, clientId: 'healthy', ...knocking })
+  healthy.on('error', () => {})
+  t.after(() => healthy.end(true))
+  const topic = await new Promise<string>((resolve) => healthy.once('message', (name) => resolve(name)))
+  assert.equal(topic, 'kept/1')
+
+  const [file] = (await readdir(node.dataDirectory)).filter((name) => /^session-[0-9a-f]+\.damaged$/.test(name))
+  const lines = (await readFile(join(node.dataDirectory, file), 'utf8')).trim().split('\n')
+  const records = lines.map((line) => JSON.parse(line))
+  assert.deepEqual(
+    records.map(({ kind }) => kind),
+    ['session', 'subscription', 'queued'],
+  )
+  assert.equal(Buffer.from(records[2].message.payload, 'base64').toString(), 'the message')
+  const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
+  assert.match(log, /session-set-aside.*The session of client 'poison' has ended its shard twice/)
 })
 
 const openFileLimit = 200

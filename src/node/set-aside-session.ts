@@ -1,0 +1,59 @@
+// A session that its shard has died of twice would kill it for ever. It is written to a file beside the store and taken
+// out of it, and an alarm says so.
+
+import { createHash } from 'node:crypto'
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { StoredRecord } from '../core/index.ts'
+import type { RecordRange, Store } from '../storage/index.ts'
+
+const linesAtOnce = 500
+const nameCharacters = 16
+
+/** Resolves with what became of it, for the operator. */
+export async function setAsideInWords(store: Store, dataDirectory: string, clientId: string): Promise<string> {
+  const what = `The session of client '${clientId}' has ended its shard twice`
+  try {
+    return `${what}: it was taken out of the store and is in ${await setAsideSession(store, dataDirectory, clientId)}.`
+  } catch (error) {
+    // The shard is started all the same: the others it serves need it, until the session's client comes again.
+    return `${what} and could not be set aside: ${error instanceof Error ? error.message : String(error)}.`
+  }
+}
+
+/** Resolves with the path of the file: a line of JSON for each record, payloads in base64. */
+async function setAsideSession(store: Store, dataDirectory: string, clientId: string): Promise<string> {
+  const name = createHash('sha256').update(clientId).digest('hex').slice(0, nameCharacters)
+  const path = join(dataDirectory, `session-${name}.damaged`)
+  const ranges: RecordRange[] = [
+    { kind: 'session', clientId },
+    { kind: 'subscription', clientId },
+    { kind: 'incoming', clientId },
+    { kind: 'outgoing', clientId },
+    { kind: 'will', clientId },
+    { kind: 'queued', clientId, withBodies: true },
+  ]
+  for (const range of ranges) await appendAll(path, store.read(range))
+  await store.commit([{ change: 'delete-session', clientId }])
+  return path
+}
+
+async function appendAll(path: string, records: AsyncIterable<StoredRecord>): Promise<void> {
+  let lines: string[] = []
+  for await (const record of records) {
+    if (lines.push(JSON.stringify(record, bytesAsBase64)) < linesAtOnce) continue
+    await append(path, lines)
+    lines = []
+  }
+  if (lines.length > 0) await append(path, lines)
+}
+
+function append(path: string, lines: readonly string[]): Promise<void> {
+  return appendFile(path, `${lines.join('\n')}\n`, { mode: 0o600, flush: true })
+}
+
+/** Buffers know how to become JSON themselves, so the value is taken from where it stands. */
+function bytesAsBase64(this: unknown, key: string, value: unknown): unknown {
+  const held = (this as Readonly<Record<string, unknown>>)[key]
+  return held instanceof Uint8Array ? Buffer.from(held).toString('base64') : value
+}
