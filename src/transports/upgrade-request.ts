@@ -34,6 +34,9 @@ export type UpgradeAnswer =
       readonly clientAddress: string | undefined
     }
 
+/** RFC 6455 4.1. Others were drafts. */
+export const webSocketVersion = '13'
+
 /** In the order of preference. The second is what clients of MQTT 3.1 offered before there was a registered name. */
 const subprotocols = ['mqtt', 'mqttv3.1']
 
@@ -42,6 +45,11 @@ export function judgeUpgrade({ url, headers }: UpgradeRequest, rules: UpgradeRul
   if (pathOf(url) !== rules.path) return refuse(404, `nothing is here; MQTT is served under ${rules.path}`)
   if (!mayCome(headers.origin, rules)) {
     return refuse(403, 'pages of this origin may not connect; listeners.ws and listeners.wss: allow_origins')
+  }
+  // RFC 6455 4.4: a drafted version of the protocol is answered with the one that is spoken here.
+  const version = headers['sec-websocket-version']
+  if (version !== undefined && version !== webSocketVersion) {
+    return refuse(426, `WebSocket version ${webSocketVersion} is spoken here`)
   }
   const offered = offeredSubprotocols(headers['sec-websocket-protocol'])
   if (preferredSubprotocol(offered) === undefined && (offered.size > 0 || rules.failsWithoutSubprotocol)) {

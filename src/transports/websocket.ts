@@ -15,7 +15,7 @@ import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import type { ByteStream, ClientAddress, Listener, StreamCredentials } from './byte-stream.ts'
 import { type DoorOptions, openDoor } from './door.ts'
 import type { TlsGate } from './tls-gate.ts'
-import { judgeUpgrade, pathOf, preferredSubprotocol, type UpgradeRules } from './upgrade-request.ts'
+import { judgeUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
 
 /** A connection that has come through the door, and through TLS where that is asked for. */
 export interface ArrivedSocket extends ClientAddress {
@@ -54,6 +54,8 @@ const maxBareFrames = 64
 const bareFramesPerSecond = 8
 /** A peer that we have said goodbye to and that does not answer is cut off. */
 const closeTimeoutMs = 5_000
+/** One that broke the rules has less time: it must be closed [MQTT-6.0.0-1], whether it answers or not. */
+const faultTimeoutMs = 1_000
 const upgradeCheckMs = 1_000
 
 const frameOptions = { binary: true, compress: false, fin: true }
@@ -166,6 +168,7 @@ class WebSocketStream implements ByteStream {
     if (this.#isEnding) return
     this.#error = new Error(why)
     this.#endWith(code)
+    setTimeout(() => this.#webSocket.terminate(), faultTimeoutMs).unref()
   }
 
   #endWith(code: number): void {
@@ -283,7 +286,8 @@ export class WebSocketGate {
   #refuse(socket: Duplex, status: number, why: string): void {
     if (socket.destroyed || socket.writableEnded) return
     const reason = STATUS_CODES[status] ?? ''
-    const head = `HTTP/1.1 ${status} ${reason}\r\nConnection: close\r\nContent-Type: text/plain\r\n`
+    const version = status === 426 ? `Sec-WebSocket-Version: ${webSocketVersion}\r\n` : ''
+    const head = `HTTP/1.1 ${status} ${reason}\r\n${version}Connection: close\r\nContent-Type: text/plain\r\n`
     socket.on('error', ignore)
     socket.resume()
     socket.end(`${head}Content-Length: ${why.length + 1}\r\n\r\n${why}\n`)

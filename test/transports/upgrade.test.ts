@@ -132,7 +132,7 @@ const requests: [what: string, text: string, status: number][] = [
   ['an upgrade by POST', upgradeRequest(path).replace('GET', 'POST'), 400],
   ['an upgrade without a key', upgradeRequest(path, { 'Sec-WebSocket-Key': undefined }), 400],
   ['an upgrade with a short key', upgradeRequest(path, { 'Sec-WebSocket-Key': 'c2hvcnQ=' }), 400],
-  ['an upgrade of another version', upgradeRequest(path, { 'Sec-WebSocket-Version': '12' }), 400],
+  ['an upgrade of another version', upgradeRequest(path, { 'Sec-WebSocket-Version': '8' }), 426],
   ['an upgrade with a crooked list', upgradeRequest(path, { 'Sec-WebSocket-Protocol': 'mqtt,,' }), 400],
   ['something that is not HTTP', '\u0010\u0025\u0000\u0004MQTT\u0004\u0002\r\n\r\n', 400],
   ['headers beyond every measure', upgradeRequest(path, { Cookie: 'x'.repeat(20_000) }), 431],

@@ -122,6 +122,16 @@ for (const [what, bytes, code] of malformed) {
   })
 }
 
+test('[MQTT-6.0.0-1] [MQTT5-6.0.0-1] who sends text and does not answer the close frame is cut off after a second', async (t) => {
+  const stage = await openWebSocketStage(t)
+  const { peer } = await stage.pair()
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  peer.send(frame({ opcode: text, payload: 'hello' }))
+  assert.equal(await peer.closeCode(), 1003)
+  t.mock.timers.tick(1_000)
+  await peer.ended
+})
+
 test('parts of a message that are too long together end the connection with 1009', async (t) => {
   const stage = await openWebSocketStage(t, { maxMessageBytes: 1_000 })
   const { peer, stream } = await stage.pair()
