@@ -18,7 +18,6 @@ import { handleReauthenticationVerdict } from './connections/handle-auth.ts'
 import { handleCommand } from './connections/handle-command.ts'
 import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
-import { countPacket } from './connections/rate-limit.ts'
 import { handleCommitted } from './delivery/committed.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
 import { tellPeers } from './delivery/tell-peers.ts'
@@ -46,11 +45,8 @@ export class BrokerCore {
     const state = this.#state
     if (nowMs > state.nowMs) state.nowMs = nowMs
     // The ways of nearly every input, looked at before the others.
-    if (input.kind === 'packet') {
-      const { connection, packet } = input
-      handlePacket(state, connection, packet)
-      if (connection.meter !== undefined) countPacket(state, connection, connection.meter, packet)
-    } else if (input.kind === 'peer-message') handlePeer(state, input)
+    if (input.kind === 'packet') handlePacket(state, input.connection, input.packet)
+    else if (input.kind === 'peer-message') handlePeer(state, input)
     else handleRare(state, input)
   }
 

@@ -86,6 +86,8 @@ export class Connection {
   mountpoint: string
   /** Its messages go out with nothing added or changed: neither aliases nor a mount point are there. */
   isPlain: boolean
+  /** What its client publishes is taken as it comes: neither a mount point nor a meter is there. */
+  publishesPlainly: boolean
   /** What its client may publish in a second; undefined: as much as it likes. */
   meter: RateMeter | undefined
   /** What its client may publish, as far as that has been asked; undefined until the first time. */
@@ -112,6 +114,7 @@ export class Connection {
     this.outgoingAliasMaximum = 0
     this.mountpoint = ''
     this.isPlain = true
+    this.publishesPlainly = true
     this.meter = undefined
     this.verdicts = undefined
   }

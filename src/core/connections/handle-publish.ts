@@ -18,6 +18,7 @@ import type { Session } from '../sessions/session.ts'
 import { endConnection } from './close-connection.ts'
 import type { Open } from './connection-state.ts'
 import { settled, waitForPermission } from './permission-wait.ts'
+import { countPublish } from './rate-limit.ts'
 
 export function handlePublish(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
   state.counts.publishesReceived++
@@ -26,18 +27,26 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   const topic = resolveTopic(state, connection, open, packet)
   if (topic === undefined) return
   if (!isWithinLimits(state, connection, packet)) return
-  if (state.settings.validatesPayloadFormat && !isOfItsFormat(state, connection, packet)) return
+  if (packet.properties !== undefined && !isOfItsFormat(state, connection, packet)) return
   let isDenied = false
   if (!state.permissions.allowsEverything) {
     const permission = permissionFor(state, connection, open, packet, topic)
     if (permission === undefined) return
     isDenied = permission === 'deny'
   }
-  const target = connection.mountpoint === '' ? topic : mount(state, connection, topic)
+  const target = connection.publishesPlainly ? topic : prepare(state, connection, packet, topic)
   if (target === undefined) return
   if (state.neighbours !== undefined && !isDenied && !mayPass(state, connection, open, { packet, topic: target }))
     return
-  const message = messageFrom(state, connection, session, packet, target)
+  const message = messageFromPublish(packet, target, {
+    publisher: session.clientId,
+    version: connection.version,
+    nowMs: state.nowMs,
+  })
+  // Its frame can not be passed on: it has the client's topic.
+  if (target !== topic) withoutFrame(message)
+  // Only what a topic remembers is ever asked about again: whether its publisher may still be heard.
+  if (packet.retain) noteRight(message, session.identity)
   if (packet.qos === 0) {
     if (refusalOf(state, message, isDenied) === undefined) spread(state, message, session, 0)
     return
@@ -50,7 +59,8 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
 /** [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A PUBLISH of QoS 0 has no other answer than the end. */
 function isOfItsFormat(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
   const { chunk, payloadStart, frameEnd, properties } = packet
-  if (properties?.payloadFormatIndicator !== 1 || isUtf8(chunk, payloadStart, frameEnd)) return true
+  const isChecked = state.settings.validatesPayloadFormat && properties?.payloadFormatIndicator === 1
+  if (!isChecked || isUtf8(chunk, payloadStart, frameEnd)) return true
   const reason = reasonCodes.payloadFormatInvalid
   if (packet.qos > 0) refuseOne(state, connection, packet, reason)
   else
@@ -58,23 +68,10 @@ function isOfItsFormat(state: BrokerState, connection: Connection, packet: Publi
   return false
 }
 
-function messageFrom(
-  state: BrokerState,
-  connection: Connection,
-  session: Session,
-  packet: PublishPacket,
-  topic: Topic,
-): Message {
-  const message = messageFromPublish(packet, topic, {
-    publisher: session.clientId,
-    version: connection.version,
-    nowMs: state.nowMs,
-  })
-  // Its frame can not be passed on: it has the client's topic.
-  if (connection.mountpoint !== '') withoutFrame(message)
-  // Only what a topic remembers is ever asked about again: whether its publisher may still be heard.
-  if (packet.retain) noteRight(message, session.identity)
-  return message
+/** Where the client has limits or a mount point: counted, and the topic as the broker knows it. */
+function prepare(state: BrokerState, connection: Connection, packet: PublishPacket, topic: Topic): Topic | undefined {
+  if (connection.meter !== undefined) countPublish(state, connection, connection.meter, packet)
+  return connection.mountpoint === '' ? topic : mount(state, connection, topic)
 }
 
 function mount(state: BrokerState, connection: Connection, topic: Topic): Topic | undefined {

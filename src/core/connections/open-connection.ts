@@ -126,6 +126,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   session.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
   connection.keepAliveMs = keepAliveSeconds(state, connect) * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
+  connection.publishesPlainly = connection.mountpoint === '' && connection.meter === undefined
   connection.isPlain = connection.outgoingAliasMaximum === 0 && connection.mountpoint === ''
   state.deadlines.cancel('idle-timeout', connection)
   state.deadlines.cancel('session-expiry', session.clientId)
