@@ -54,7 +54,10 @@ class DiskStage {
     const dataDirectory = join(folder, 'data')
     mkdirSync(dataDirectory, { mode: 0o700 })
     const disk = new FailingDisk(folder, dataDirectory)
-    const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'log.to=[console,file]'].flatMap((one) => ['--set', one])
+    const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1', 'log.to=[console,file]'].flatMap((one) => [
+      '--set',
+      one,
+    ])
     const environment = { ...process.env, ...disk.environment }
     const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...settings], environment)
     const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
