@@ -1,8 +1,8 @@
 // What do several shards cost, and what do they bring?
 //
-//   node bench/shards/shards.ts [--shards 1,2,4] [--only p2p0,p2p1] [--processors 0] [--seconds 5] [--runs 3]
+//   node bench/shards/shards.ts [--shards 1,2,4] [--only p2p0,p2p1] [--processors 0] [--seconds 5] [--runs 3] [--window 1000]
 //
-// Processor time is that of the whole broker, by message delivered.
+// `window`: how far a publisher may be ahead of its subscribers, where it is not to be that of the scenario. Processor time is that of the whole broker, by message delivered.
 
 import { parseArgs } from 'node:util'
 import { godwit, startBroker } from '../load/brokers.ts'
@@ -17,12 +17,14 @@ const { values: options } = parseArgs({
     processors: { type: 'string', default: '0' },
     seconds: { type: 'string', default: '5' },
     runs: { type: 'string', default: '3' },
+    window: { type: 'string' },
   },
 })
 
 /** Every thread compiles for itself, and on one core they wait for each other. */
 const warmSeconds = 6
 const microsecondsPerSecond = 1_000_000
+const windowed = options.window === undefined ? {} : { window: Number(options.window) }
 const rows: string[][] = []
 
 for (const name of options.only.split(',')) {
@@ -61,6 +63,7 @@ async function measure(load: Load, shards: number): Promise<Figures> {
       const result = await generateLoad({
         ...plainLoad,
         ...load,
+        ...windowed,
         warmSeconds,
         seconds: Number(options.seconds),
         ...where,
