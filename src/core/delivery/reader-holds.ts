@@ -34,7 +34,3 @@ export function releaseReader(state: BrokerState, connection: Connection, reason
   connection.lastPacketAtMs = state.nowMs
   state.readers.push({ connection, isPaused: false })
 }
-
-export function isHeld(connection: Connection, reason: HoldReason): boolean {
-  return (connection.holds & reason) !== 0
-}
