@@ -113,7 +113,8 @@ function copyElsewhere(state: BrokerState, session: Session, deliveries: readonl
   const rest = {}
   session.rest = rest
   for (const delivery of deliveries) {
-    if (hasOpenMember(delivery, session)) continue
+    // QoS 2 stays: a copy of it would be a second one if the client comes back before the other shard has answered.
+    if (delivery.qos === 2 || hasOpenMember(delivery, session)) continue
     const kept = moveElsewhere(state, delivery, false)
     kept?.whenKept(() => {
       // Its client was here meanwhile: then it may have had it as well, which QoS 1 allows.
