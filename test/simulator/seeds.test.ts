@@ -6,6 +6,7 @@ import { profileNamed, profiles } from './profiles.ts'
 import { runStory } from './run-story.ts'
 
 const seedsPerTest = 500
+const seedsOfShards = 250
 
 describe('in a random world every promise is kept', () => {
   for (let from = 1; from <= 3_001; from += seedsPerTest) {
@@ -13,6 +14,16 @@ describe('in a random world every promise is kept', () => {
       const { faults, delivered } = runMany(from, seedsPerTest)
       assert.deepEqual(faults, [])
       assert.ok(delivered > seedsPerTest * 20, `only ${delivered} messages were delivered: these stories prove little`)
+    })
+  }
+})
+
+describe('in a broker of three shards every promise is kept as well, whichever of them die', () => {
+  for (const from of [1, 251]) {
+    test(`seeds ${from} to ${from + seedsOfShards - 1}`, () => {
+      const { faults, delivered } = runMany(from, seedsOfShards, 3)
+      assert.deepEqual(faults, [])
+      assert.ok(delivered > seedsOfShards * 20, `only ${delivered} messages were delivered: these stories prove little`)
     })
   }
 })
@@ -44,11 +55,11 @@ test('a broker that acknowledges before its disk has it is found out', () => {
   assert.equal(faults.length, 1, 'in no story was anything missed')
 })
 
-function runMany(from: number, count: number): { faults: string[]; delivered: number } {
+function runMany(from: number, count: number, shards = 1): { faults: string[]; delivered: number } {
   const faults: string[] = []
   let delivered = 0
   for (let seed = from; seed < from + count; seed++) {
-    const end = runStory(seed)
+    const end = runStory(seed, { shards })
     delivered += end.delivered
     if (end.fault !== undefined) faults.push(`${end.profile}: ${end.fault}`)
   }
