@@ -59,8 +59,10 @@ function tryIt(listener: ListenerAddress): string | undefined {
     case 'ssl':
       return `mosquitto_sub -h ${reached} -p ${port}${tlsWords(listener.tls)} -t '#' -v`
     case 'ws':
-    case 'wss':
-      return `npx mqtt sub -l ${kind} -h ${reached} -p ${port} --path ${listener.webSocket.path} -t '#' -v`
+    case 'wss': {
+      const tls = kind === 'wss' ? ` --ca CA.pem${clientWords(listener.tls)}` : ''
+      return `npx mqtt sub -l ${kind} -h ${reached} -p ${port} --path ${listener.webSocket.path}${tls} -t '#' -v`
+    }
     case 'quic':
       return undefined
     default:
@@ -68,7 +70,12 @@ function tryIt(listener: ListenerAddress): string | undefined {
   }
 }
 
-function tlsWords({ certificate, failIfNoPeerCertificate }: Extract<ListenerAddress, { kind: 'ssl' }>['tls']): string {
-  if (certificate === undefined) return ' --psk-identity NAME --psk KEY'
-  return ` --cafile CA.pem${failIfNoPeerCertificate ? ' --cert CERT.pem --key KEY.pem' : ''}`
+type TlsWords = Extract<ListenerAddress, { kind: 'ssl' }>['tls']
+
+function tlsWords(tls: TlsWords): string {
+  return tls.certificate === undefined ? ' --psk-identity NAME --psk KEY' : ` --cafile CA.pem${clientWords(tls)}`
+}
+
+function clientWords({ failIfNoPeerCertificate }: TlsWords): string {
+  return failIfNoPeerCertificate ? ' --cert CERT.pem --key KEY.pem' : ''
 }

@@ -106,6 +106,12 @@ describe('a TLS listener', () => {
     assert.equal(listener.tls.certificate, undefined)
   })
 
+  test('without one is told of where the listener is described, with what can be set for it', () => {
+    const hint = 'the listener has no certificate; set certfile and keyfile'
+    assert.deepEqual(faultsOf('listeners.quic.bind = 14567'), [`1:23: listeners.quic.certfile: ${hint}`])
+    assert.deepEqual(faultsOf('\nlisteners.ssl.a.bind = 1'), [`2:24: listeners.ssl.a.certfile: ${hint}, or psk_file`])
+  })
+
   test('may share its name with one of another kind, but not its port', () => {
     assert.equal(load('listeners { tcp.a.bind = 1, ssl.a { bind = 2, psk_file = s } }').listeners.length, 2)
     assert.match(
@@ -150,6 +156,19 @@ describe('the door of a listener', () => {
     const text =
       'listeners.tcp { proxy_protocol = true, proxy_protocol_timeout = 1s, proxy_protocol_trusted = "10.0.0.0/8" }'
     assert.deepEqual(onlyListener(text).proxyProtocol, { timeoutMs: 1_000, trusted: ['10.0.0.0/8'] })
+  })
+
+  test('puts before topics only what a topic may begin with', () => {
+    assert.equal(onlyListener('listeners.tcp.mountpoint = "a/${clientid}/${username}/"').mountpoint.length, 26)
+    for (const mountpoint of ['a/#/', '+/', '#'] as const) {
+      assert.deepEqual(faultsOf(`listeners.tcp.mountpoint = "${mountpoint}"`), [
+        '1:28: listeners.tcp.mountpoint: topics have no + and no # in them; write a part of a topic, such as "plant-7/"',
+      ])
+    }
+    assert.match(
+      faultsOf('listeners.tcp.plant.mountpoint = "${client}/"')[0] ?? '',
+      /listeners\.tcp\.plant\.mountpoint: there is a placeholder that nothing stands for; use \$\{clientid\}/,
+    )
   })
 
   test('has rates of its own, and what one client may send is the less of its own and of the node', () => {

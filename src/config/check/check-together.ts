@@ -17,6 +17,7 @@ export function checkListeners(
     const key = keyOf(listener, 'bind', places)
     const at = places.get(key) ?? nowhere
     if ('tls' in listener) faults.push(...checkTls(listener, listener.tls, places))
+    faults.push(...checkMountpoint(listener, places))
     if (listener.kind === 'quic' && listener.proxyProtocol !== undefined) {
       const key = keyOf(listener, 'proxy_protocol', places)
       const message = 'there is no PROXY header over QUIC'
@@ -36,6 +37,20 @@ export function checkListeners(
   return faults
 }
 
+/** What no topic can begin with would keep every client of the listener out, one by one. */
+function checkMountpoint(listener: ListenerConfig, places: ReadonlyMap<string, Position>): readonly Fault[] {
+  const rest = listener.mountpoint.replaceAll(/\$\{(?:clientid|username)\}/g, '')
+  const key = keyOf(listener, 'mountpoint', places)
+  const at = placeOf(listener, 'mountpoint', places)
+  if (/[+#\0]/.test(rest)) {
+    return [faultAt(at, key, 'topics have no + and no # in them', 'write a part of a topic, such as "plant-7/"')]
+  }
+  if (rest.includes('${')) {
+    return [faultAt(at, key, 'there is a placeholder that nothing stands for', 'use ${clientid} or ${username}')]
+  }
+  return []
+}
+
 function keyOf(
   { kind, name }: Pick<ListenerConfig, 'kind' | 'name'>,
   setting: string,
@@ -43,6 +58,22 @@ function keyOf(
 ): string {
   const named = `listeners.${kind}.${name}.${setting}`
   return places.has(named) || name !== 'default' ? named : `listeners.${kind}.${setting}`
+}
+
+/** Of the setting; where it is not written, of what is written first of its listener. */
+function placeOf(
+  listener: Pick<ListenerConfig, 'kind' | 'name'>,
+  setting: string,
+  places: ReadonlyMap<string, Position>,
+): Position {
+  const written = places.get(keyOf(listener, setting, places))
+  if (written !== undefined) return written
+  const { kind, name } = listener
+  const prefixes = [`listeners.${kind}.${name}.`, ...(name === 'default' ? [`listeners.${kind}.`] : [])]
+  for (const prefix of prefixes) {
+    for (const [key, place] of places) if (key.startsWith(prefix)) return place
+  }
+  return nowhere
 }
 
 /** What would leave clients without encryption, or unverified where somebody meant them to be verified. */
@@ -53,11 +84,12 @@ function checkTls(
 ): readonly Fault[] {
   const fault = (setting: string, message: string, hint: string): Fault => {
     const key = keyOf(listener, setting, places)
-    return faultAt(places.get(key) ?? nowhere, key, message, hint)
+    return faultAt(placeOf(listener, setting, places), key, message, hint)
   }
   const faults: Fault[] = []
   if (tls.certificate === undefined && tls.pskFile === undefined) {
-    faults.push(fault('certfile', 'the listener has no certificate', 'set certfile and keyfile, or psk_file'))
+    const hint = listener.kind === 'quic' ? 'set certfile and keyfile' : 'set certfile and keyfile, or psk_file'
+    faults.push(fault('certfile', 'the listener has no certificate', hint))
   }
   for (const files of [tls.certificate, ...tls.byServerName]) {
     if (files === undefined) continue
