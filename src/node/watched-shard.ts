@@ -170,9 +170,9 @@ export class WatchedShard {
     switch (message.kind) {
       case 'ready':
         return this.#isReady()
+      // It ends itself: a thread that is ended from outside in the midst of a call of LevelDB takes the process with it.
       case 'failed':
         this.#lastWords = message.message
-        void this.#worker?.terminate()
         return
       case 'log':
         this.#counters.add(counterCells.logLinesTaken, 1)

@@ -1,10 +1,13 @@
-// A thread that joins a database which its process has open, and writes until it is ended.
+// A thread that joins a database which its process has open, and writes until it breaks on demand.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { openLevelStore, StoreSeat } from '../../src/storage/index.ts'
 import { put } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
+parentPort?.once('message', () => {
+  throw new Error('broken on demand')
+})
 const { directory, shard } = workerData as { directory: string; shard: number }
 const seat = new StoreSeat((request) => {
   if (request.ask === 'enter') seat.note({ tell: 'granted', sharedBodiesUpTo: 0 })

@@ -149,14 +149,18 @@ describe('a body that several sessions share', () => {
   })
 })
 
-test('a thread that is ended while it writes leaves the database to the others, and open to the next process', async (t) => {
+test('a thread that breaks while it writes leaves the database to the others, and open to the next process', async (t) => {
   const company = await companyOf(t, 2)
   const writer = new URL('./endless-writer.ts', import.meta.url)
   for (let life = 0; life < 5; life++) {
     const thread = new Worker(writer, { workerData: { directory: company.directory, shard: 7 } })
     await once(thread, 'message')
     await company.stores[0].commit(put(queued(ofShard(0, 2)[0], life)))
-    await thread.terminate()
+    const said = once(thread, 'error')
+    const ended = new Promise((resolve) => thread.once('exit', resolve))
+    thread.postMessage('break')
+    assert.match(String(await said), /broken on demand/)
+    await ended
   }
   const mine = { kind: 'queued', clientId: ofShard(0, 2)[0] } as const
   assert.equal((await readAll(company.stores[0], mine)).length, 5)
