@@ -1,6 +1,6 @@
 // What `godwit start` says once it serves.
 
-import type { ListenerAddress } from '../node/index.ts'
+import type { ListenerAddress, RunningNode } from '../node/index.ts'
 
 export interface BannerFacts {
   readonly version: string
@@ -11,6 +11,7 @@ export interface BannerFacts {
   readonly name: string
   readonly dataDirectory: string
   readonly listeners: readonly ListenerAddress[]
+  readonly management: RunningNode['management']
 }
 
 /** Lines for the console, with the last line end. */
@@ -21,9 +22,19 @@ export function banner(facts: BannerFacts): string {
     `  data directory  ${dataDirectory}`,
     `  configuration   ${configFile ?? 'built-in defaults'}`,
     ...listeners.flatMap(listenerLines),
+    ...managementLines(facts.management),
   ]
   if (listeners.some((listener) => listener.isLoopback)) lines.push(...networkLines)
   return `${lines.join('\n')}\n`
+}
+
+function managementLines({ address, newPassword }: RunningNode['management']): string[] {
+  if (address === undefined) return []
+  const { host, port } = address
+  const lines = [`  management API  http://${host.includes(':') ? `[${host}]` : host}:${port}/api/v4`]
+  if (newPassword === undefined) return lines
+  const { username, password } = newPassword
+  return [...lines, `  sign in as      ${username} with ${password} (shown this once)`]
 }
 
 const networkLines = [

@@ -106,6 +106,27 @@ export interface LimitsConfig {
   readonly maxConnectionRate: number | undefined
 }
 
+/** The management API over HTTP. */
+export interface HttpServerConfig {
+  readonly isEnabled: boolean
+  readonly port: number
+  /** undefined: as of listeners that are given as a port only. */
+  readonly host: string | undefined
+  /** Requests that are worked on at one time. */
+  readonly maxRequests: number
+  readonly maxBodyBytes: number
+  /** Of the first administrator. */
+  readonly username: string
+  readonly password: string | undefined
+  readonly authType: 'basic' | 'jwt' | 'no_auth'
+  readonly jwt: {
+    /** As it was written. */
+    readonly keyFile: string | undefined
+    readonly issuer: string | undefined
+    readonly leewayMs: number
+  }
+}
+
 export interface SysTopicsConfig {
   /** 0: nothing is said at intervals. */
   readonly intervalMs: number
@@ -115,6 +136,7 @@ export interface SysTopicsConfig {
 export interface GodwitConfig {
   readonly node: NodeConfig
   readonly sysTopics: SysTopicsConfig
+  readonly http: HttpServerConfig
   readonly core: CoreConfig
   readonly storage: StorageConfig
   /** The listeners that are enabled. */
@@ -163,6 +185,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     log: toLogConfig(values.log),
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     flapping: toFlappingConfig(values.flapping_detect),
+    http: toHttpServerConfig(values.http_server),
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
@@ -225,6 +248,20 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
     asksService,
     maxVerdicts: cache.max_size,
     verdictTtlMs: service.cache_ttl > 0 ? service.cache_ttl : cache.ttl,
+  }
+}
+
+function toHttpServerConfig(http: SettingValues['http_server']): HttpServerConfig {
+  return {
+    isEnabled: http.enable,
+    port: http.port,
+    host: http.ip_addr,
+    maxRequests: http.parallel ?? http.limit_conn,
+    maxBodyBytes: http.max_body,
+    username: http.username,
+    password: http.password,
+    authType: http.auth_type,
+    jwt: { keyFile: http.jwt.public.keyfile, issuer: http.jwt.issuer, leewayMs: http.jwt.leeway },
   }
 }
 

@@ -16,6 +16,7 @@ export { faultAt, formatFault, type Fault, type Warning } from './faults.ts'
 export type {
   CoreConfig,
   GodwitConfig,
+  HttpServerConfig,
   LimitsConfig,
   LogConfig,
   LogLevel,

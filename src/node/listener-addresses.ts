@@ -73,7 +73,11 @@ export function isLoopbackAddress(address: string): boolean {
 
 /** Hosts to try in order: the next one only where the machine does not have the one before. */
 function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
-  if (listener.host !== undefined) return [listener.host]
+  return listener.host === undefined ? hostsOfPort(config) : [listener.host]
+}
+
+/** Of whatever listens and is given as a port only. */
+export function hostsOfPort(config: GodwitConfig): readonly string[] {
   const { defaultListenerAddress, securityProfile } = config.node
   if (defaultListenerAddress !== undefined) return [defaultListenerAddress]
   return securityProfile === 'legacy' ? ['::', '0.0.0.0'] : ['127.0.0.1']

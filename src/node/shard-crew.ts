@@ -4,7 +4,7 @@
 // between two lives finds the port of a sibling that was faster in `#waiting`.
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import type { NodeToShard, ShardLink, ShardStart } from '../shard/index.ts'
+import type { AnswerTo, NodeToShard, QuestionName, QuestionOf, ShardLink, ShardStart } from '../shard/index.ts'
 import type { StoreKeeper } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { freePlacesOf } from './shared-places.ts'
@@ -31,10 +31,12 @@ export class ShardCrew {
   /** By shard: ports of siblings' links that it takes along when it starts. */
   readonly #waiting: readonly Map<number, MessagePort>[]
   #lastChange: number
+  #lastAsk: number
 
   constructor(options: ShardCrewOptions) {
     const { starts, entry, keeper, log, restarts, maxHeapMb } = options
     this.#lastChange = 0
+    this.#lastAsk = 0
     this.#waiting = starts.map(() => new Map())
     this.#shards = starts.map(
       (start, number) =>
@@ -71,6 +73,15 @@ export class ShardCrew {
   /** To one shard, if it lives. */
   send(shard: number, message: NodeToShard): void {
     this.#shards[shard]?.send(message)
+  }
+
+  /** What the shard answers; undefined where it is not there. */
+  ask<Name extends QuestionName>(shard: number, question: QuestionOf<Name>): Promise<AnswerTo<Name> | undefined> {
+    return this.#shards[shard].ask(++this.#lastAsk, question)
+  }
+
+  get size(): number {
+    return this.#shards.length
   }
 
   /**

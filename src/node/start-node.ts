@@ -16,6 +16,8 @@ import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import { settleNodeName } from './node-name.ts'
+import { type RunningManagement, startManagement } from './management.ts'
+import { brokerOperations } from './operations/brokers.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
 import { setAsideInWords } from './set-aside-session.ts'
 import { ShardCrew } from './shard-crew.ts'
@@ -43,6 +45,8 @@ export interface RunningNode {
   readonly dataDirectory: string
   readonly listeners: readonly ListenerAddress[]
   readonly log: Logger
+  /** The management API. */
+  readonly management: Omit<RunningManagement, 'close'>
   /** Shared counters of all shards, for `readCounters`. */
   readonly counters: SharedArrayBuffer
   /** Resolves with a sentence when the node cannot go on by itself: then `stop` it and end the process with 1. */
@@ -204,22 +208,14 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
   })
-  const changeAccess = async (changed: GodwitConfig): Promise<{ problem: string } | undefined> => {
-    // What is not said about access depends on the profile, and half a profile is none.
-    if (changed.node.securityProfile !== config.node.securityProfile) {
-      return { problem: 'node.security_profile has another value: stop the broker and start it again for that' }
-    }
-    const admission = accessSettingsOf(changed, foundation.accessSecret)
-    if ('problem' in admission) return admission
-    const { core } = config
-    await crew.change((change) => ({ kind: 'settings', change, core, ...admission }), admission)
-    return undefined
-  }
+  const changeAccess = accessChanger(config, foundation.accessSecret, crew)
   const outcome = await crew.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
   }
+  let closeManagement = nothingToClose
   const stop = async (): Promise<void> => {
+    await closeManagement()
     sysTopics.stop()
     await crew.stop(options.shardStopMs ?? defaultShardStopMs)
     await store.close()
@@ -230,7 +226,30 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     await stop()
     return { problem: outcome.message }
   }
+  const operations = { brokers: brokerOperations({ nodeName: name, version: options.version ?? '', counters }) }
+  const management = await startManagement({ config, operations, log })
+  if ('problem' in management) {
+    await stop()
+    return management
+  }
+  closeManagement = () => management.close()
   sysTopics.start()
-  const parts = { name, dataDirectory: directory, listeners, log, counters, broken, accessRecords }
+  const parts = { name, dataDirectory: directory, listeners, log, counters, broken, accessRecords, management }
   return { node: { ...parts, changeAccess, reloadFiles, stop } }
 }
+
+function accessChanger(config: GodwitConfig, secret: Uint8Array, crew: ShardCrew): RunningNode['changeAccess'] {
+  return async (changed) => {
+    // What is not said about access depends on the profile, and half a profile is none.
+    if (changed.node.securityProfile !== config.node.securityProfile) {
+      return { problem: 'node.security_profile has another value: stop the broker and start it again for that' }
+    }
+    const admission = accessSettingsOf(changed, secret)
+    if ('problem' in admission) return admission
+    const { core } = config
+    await crew.change((change) => ({ kind: 'settings', change, core, ...admission }), admission)
+    return undefined
+  }
+}
+
+const nothingToClose = async (): Promise<void> => {}

@@ -6,7 +6,16 @@
 
 import { type Transferable, Worker } from 'node:worker_threads'
 import { counterCells, Counters, type Logger } from '../telemetry/index.ts'
-import { LoadMark, type NodeToShard, type ShardLink, type ShardStart, type ShardToNode } from '../shard/index.ts'
+import {
+  type AnswerTo,
+  LoadMark,
+  type NodeToShard,
+  type QuestionName,
+  type QuestionOf,
+  type ShardLink,
+  type ShardStart,
+  type ShardToNode,
+} from '../shard/index.ts'
 import type { KeptSeat, StoreKeeper } from '../storage/index.ts'
 
 export interface RestartPolicy {
@@ -63,6 +72,8 @@ export class WatchedShard {
   #start: ShardStart
   /** Who waits until it has taken a change, by the number of that. */
   readonly #changes: Map<number, () => void>
+  /** Who waits for what it answers, by the number of the question. */
+  readonly #asked: Map<number, (answer: unknown) => void>
   #deathsInARow: number
   #startedAtMs: number
   /** What it said about its own end, for the log. */
@@ -83,6 +94,7 @@ export class WatchedShard {
     this.#seat = undefined
     this.#start = options.start
     this.#changes = new Map()
+    this.#asked = new Map()
     this.#suspects = new Set()
     this.#deathsInARow = 0
     this.#startedAtMs = 0
@@ -117,6 +129,15 @@ export class WatchedShard {
     return new Promise((resolve) => {
       this.#changes.set(number, resolve)
       this.send(message)
+    })
+  }
+
+  /** Resolves with what the shard answers, or with undefined where it has no thread or loses it meanwhile. */
+  ask<Name extends QuestionName>(number: number, question: QuestionOf<Name>): Promise<AnswerTo<Name> | undefined> {
+    if (this.#worker === undefined) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      this.#asked.set(number, resolve as (answer: unknown) => void)
+      this.send({ kind: 'ask', ask: number, question: question })
     })
   }
 
@@ -183,6 +204,10 @@ export class WatchedShard {
         return this.#options.onAlarm(message.name, message.message)
       case 'store':
         return this.#seat?.note(message.request)
+      case 'answer':
+        this.#asked.get(message.ask)?.(message.answer)
+        this.#asked.delete(message.ask)
+        return
       case 'changed':
         this.#changes.get(message.change)?.()
         this.#changes.delete(message.change)
@@ -209,6 +234,8 @@ export class WatchedShard {
     this.#options.onThreadEnd()
     for (const settle of this.#changes.values()) settle()
     this.#changes.clear()
+    for (const settle of this.#asked.values()) settle(undefined)
+    this.#asked.clear()
     this.#settleStop?.()
     const lastWords = this.#lastWords ?? 'its thread ended without a word'
     if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, lastWords)

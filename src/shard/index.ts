@@ -2,6 +2,7 @@
 // own beginning is worker.ts.
 
 export type * from './messages.ts'
+export type * from './questions.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './clock.ts'
 export { createLoadMark, LoadMark } from './load-mark.ts'

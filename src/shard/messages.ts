@@ -7,6 +7,7 @@ import type { CoreSettings, ListenerTraits, PeerNumber } from '../core/index.ts'
 import type { SeatNotice, SeatRequest } from '../storage/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 import type { TlsSettings } from '../transports/index.ts'
+import type { ShardQuestion } from './questions.ts'
 
 export type { CertificateField } from '../config/index.ts'
 
@@ -102,6 +103,8 @@ export type ShardToNode =
   | { readonly kind: 'alarm'; readonly name: string; readonly message: string }
   /** To the keeper of the store that all shards share. */
   | { readonly kind: 'store'; readonly request: SeatRequest }
+  /** What the node has asked, by its number. */
+  | { readonly kind: 'answer'; readonly ask: number; readonly answer: unknown }
   /** A change that the node has sent holds from now on. */
   | { readonly kind: 'changed'; readonly change: number }
   /** Clients are told, the store is closed: the thread may end. */
@@ -113,6 +116,8 @@ export type NodeToShard =
   | { readonly kind: 'reload-files' }
   /** Messages of the broker about itself, at QoS 0: to whoever has subscribed, on whichever shard. */
   | { readonly kind: 'tell'; readonly messages: readonly OwnMessage[] }
+  /** Answered by `answer` with the same number. */
+  | { readonly kind: 'ask'; readonly ask: number; readonly question: ShardQuestion }
   /** From the keeper of the store. */
   | { readonly kind: 'store'; readonly notice: SeatNotice }
   /** From the next turn on. Answered by `changed`. */

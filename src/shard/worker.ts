@@ -12,6 +12,7 @@ import { Clock } from './clock.ts'
 import { openListeners } from './listening.ts'
 import type { NodeToShard, ShardStart, ShardToNode } from './messages.ts'
 import { restoreAccess, restoreBroker } from './restore.ts'
+import { answerOf } from './answering.ts'
 import { Shard } from './shard.ts'
 
 /** Streams that do not end by themselves when the broker stops are cut off after this. */
@@ -77,7 +78,10 @@ function obey(message: NodeToShard, shard: Shard, store: Store): void {
   } else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') reloadFiles()
   else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
-  else if (message.kind === 'stop') stop(shard, store).catch(fail)
+  else if (message.kind === 'ask') {
+    const { ask } = message
+    answerOf(shard, message.question).then((answer) => post({ kind: 'answer', ask, answer }), fail)
+  } else if (message.kind === 'stop') stop(shard, store).catch(fail)
 }
 
 /** A shard that cannot be reached keeps nobody out for ever: its clients hear that it is not there, the others are served. */

@@ -9,6 +9,7 @@ const facts = {
   configFile: undefined,
   name: 'godwit@here',
   dataDirectory: '/data',
+  management: { address: { host: '127.0.0.1', port: 8_081 }, newPassword: undefined },
 }
 
 const address = (host: string, isLoopback: boolean): ListenerAddress => ({
@@ -44,4 +45,14 @@ test('a broker that the network reaches is not told how to be reached', () => {
 
 test('an IPv6 address stands in brackets where a port follows', () => {
   assert.match(banner({ ...facts, listeners: [address('::1', true)] }), /mqtt:\/\/\[::1\]:1883/)
+})
+
+test('the banner says where the API is, and the first password only where one was made', () => {
+  const listeners = [address('127.0.0.1', true)]
+  const text = banner({ ...facts, listeners })
+  assert.match(text, /http:\/\/127\.0\.0\.1:8081\/api\/v4/)
+  assert.doesNotMatch(text, /sign in/)
+  const newPassword = { username: 'admin', password: 'made-at-random' }
+  const first = banner({ ...facts, listeners, management: { ...facts.management, newPassword } })
+  assert.match(first, /sign in as +admin with made-at-random/)
 })

@@ -131,16 +131,16 @@ describe('a file of NanoMQ', () => {
   test('is told what of it has no effect, by name and in the order of the file', () => {
     assert.deepEqual(
       warnings.map((warning) => warning.key),
-      ['system', 'mqtt.max_awaiting_rel', 'http_server', 'bridges.mqtt'],
+      ['system', 'mqtt.max_awaiting_rel', 'bridges.mqtt'],
     )
   })
 })
 
 test('a warning about a group names what was written in it', () => {
-  const { warnings } = load('http_server { port = 1, jwt.public.keyfile = k }\nlog.uds_addr = u')
+  const { warnings } = load('vsomeip { service_id = "0x1111", client_id = "0x2222" }\nlog.uds_addr = u')
   assert.deepEqual(
     warnings.map((warning) => warning.hint),
-    ['no effect: port, jwt', 'it has no effect'],
+    ['no effect: service_id, client_id', 'it has no effect'],
   )
 })
 

@@ -81,7 +81,8 @@ export interface BrokerOptions {
 /** A broker that serves on a port of its own and keeps its data in a folder that goes with the test. */
 export async function startBroker(t: TestContext, options: BrokerOptions = {}): Promise<Broker> {
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
-  const set = ['listeners.tcp.bind="127.0.0.1:0"', ...(options.set ?? [])].flatMap((setting) => ['--set', setting])
+  const ownPorts = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0']
+  const set = [...ownPorts, ...(options.set ?? [])].flatMap((setting) => ['--set', setting])
   const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...set])
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
   return { port: Number(port), dataDirectory, process: godwit }

@@ -62,6 +62,8 @@ export const houseRules: HouseRules = {
   libraryOwners: {
     '@currentspace/http3': 'src/transports/quic.ts',
     'classic-level': 'src/storage/level-database.ts',
+    fastify: 'src/management/server.ts',
+    typebox: 'src/contract/schema.ts',
     commander: 'src/cli/program.ts',
     jose: 'src/access/tokens/token-check.ts',
     pino: 'src/telemetry/json-log.ts',

@@ -20,7 +20,7 @@ async function temporaryFolder(t: TestContext): Promise<string> {
 
 function configOf(dataDir: string, overrides: readonly string[] = []): GodwitConfig {
   const quiet = ['log.to=[file]', 'log.level=warn']
-  const one = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1']
+  const one = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1', 'http_server.port=0']
   const loaded = loadConfig({ overrides: [...one, ...quiet, ...overrides] })
   assert.ok('config' in loaded, JSON.stringify(loaded))
   return { ...loaded.config, node: { ...loaded.config.node, dataDir } }

@@ -19,42 +19,39 @@ export const auth = section('Who may connect, publish and subscribe.', {
   cache: verdictCache,
 })
 
-export const httpServer = section(
-  'The management API over HTTP.',
-  {
-    port: setting(integer({ min: 0, max: 65_535 }), 8_081, { description: 'Port of the API.' }),
-    ip_addr: setting(optional(text(), 'none'), undefined, {
-      description: 'Address of the API.',
-      defaultWords: 'as of listeners that are given as a port only',
+export const httpServer = section('The management API over HTTP.', {
+  enable: setting(boolean, true, { description: 'Whether the API is served over HTTP.' }),
+  port: setting(integer({ min: 0, max: 65_535 }), 8_081, { description: 'Port of the API.' }),
+  ip_addr: setting(optional(text(), 'none'), undefined, {
+    description: 'Address of the API.',
+    defaultWords: 'as of listeners that are given as a port only',
+  }),
+  limit_conn: setting(integer({ min: 1, max: 65_535 }), 32, {
+    description: 'Requests that are worked on at one time.',
+  }),
+  parallel: setting(optional(integer({ min: 1, max: 65_535 }), 'unset'), undefined, {
+    description: 'The same as limit_conn, by an older name.',
+  }),
+  max_body: setting(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 1_048_576, {
+    description: 'The largest body of a request.',
+  }),
+  username: setting(text(), 'admin', { description: 'Name of the first administrator.' }),
+  password: setting(optional(text(), 'none'), undefined, {
+    description: 'Password of the first administrator.',
+    isSecret: true,
+    defaultWords: 'hardened: a random one, shown once at the first start; legacy: public',
+  }),
+  auth_type: setting(choice(['basic', 'jwt', 'no_auth']), 'basic', {
+    description:
+      'How a request shows who it is from: name and password, a signed token, or not at all (on loopback only).',
+  }),
+  jwt: section('Signed tokens.', {
+    public: section('The key that tokens are checked with.', {
+      keyfile: setting(optional(text(), 'none'), undefined, { description: 'File of the public key, PEM.' }),
     }),
-    limit_conn: setting(integer({ min: 1, max: 65_535 }), 32, {
-      description: 'Requests that are worked on at one time.',
+    issuer: setting(optional(text(), 'none'), undefined, { description: 'The issuer that a token must name.' }),
+    leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
+      description: 'How far the clocks of issuer and broker may be apart.',
     }),
-    parallel: setting(optional(integer({ min: 1, max: 65_535 }), 'unset'), undefined, {
-      description: 'The same as limit_conn, by an older name.',
-    }),
-    max_body: setting(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 1_048_576, {
-      description: 'The largest body of a request.',
-    }),
-    username: setting(text(), 'admin', { description: 'Name of the first administrator.' }),
-    password: setting(optional(text(), 'none'), undefined, {
-      description: 'Password of the first administrator.',
-      isSecret: true,
-      defaultWords: 'hardened: a random one, shown once at the first start; legacy: public',
-    }),
-    auth_type: setting(choice(['basic', 'jwt', 'no_auth']), 'basic', {
-      description:
-        'How a request shows who it is from: name and password, a signed token, or not at all (on loopback only).',
-    }),
-    jwt: section('Signed tokens.', {
-      public: section('The key that tokens are checked with.', {
-        keyfile: setting(optional(text(), 'none'), undefined, { description: 'File of the public key, PEM.' }),
-      }),
-      issuer: setting(optional(text(), 'none'), undefined, { description: 'The issuer that a token must name.' }),
-      leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
-        description: 'How far the clocks of issuer and broker may be apart.',
-      }),
-    }),
-  },
-  { engine: 'none yet' },
-)
+  }),
+})

@@ -1,0 +1,76 @@
+// What an operation of the API is: one object, from which routes, types of handlers, the client, the listing, the
+// OpenAPI document and the command line are made.
+
+import type { ResultCodeName } from './result-codes.ts'
+import { type Static, type TObject, type TSchema, Type } from './schema.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+export interface Endpoint {
+  readonly method: Method
+  /** Below `/api/v4`, with `:name` for a segment that is a parameter: `/clients/:clientid`. */
+  readonly path: string
+  /** Served without `/api/v4` as well (`also`), or only there (`only`). Unsaid: below the prefix only. */
+  readonly atRoot?: 'also' | 'only'
+  /** One sentence, for the listing and the documents. */
+  readonly summary: string
+  readonly params?: TObject
+  /** Values are text; a schema of integer, number or Boolean takes the text that stands for one. */
+  readonly query?: TObject
+  /** Query keys that are not in `query`: refused with 108 or not looked at. Unsaid: not looked at. */
+  readonly unknownQuery?: 'refuse'
+  /** What the JSON body must be. With `text` it is taken as it came. Unsaid: the body is not looked at. */
+  readonly body?: TSchema | 'text'
+  /** The whole body of the answer, `{code, data}` and all; `text`: plain text. */
+  readonly reply: TSchema | 'text'
+  /** What may go wrong beyond what may go wrong everywhere (101 to 104, 116). */
+  readonly failures?: readonly ResultCodeName[]
+  /** `open`: nobody is asked who they are. `read`: whoever may look. `change`: whoever may change. */
+  readonly access: 'open' | 'read' | 'change'
+}
+
+/** Keeps the literal types of an endpoint. */
+export function endpoint<const E extends Endpoint>(definition: E): E {
+  return definition
+}
+
+/** Of an endpoint that takes no parameters: there is nothing to read. */
+type Nothing = Readonly<Record<string, unknown>>
+
+type StaticOr<Schema, Else> = Schema extends TSchema ? Static<Schema> : Else
+
+/** What the handler of an endpoint is given: all of it checked. */
+export interface RequestOf<E extends Endpoint> {
+  readonly params: StaticOr<E['params'], Nothing>
+  readonly query: StaticOr<E['query'], Nothing>
+  readonly body: E['body'] extends 'text' ? string : StaticOr<E['body'], undefined>
+  readonly caller: Caller
+}
+
+/** What it answers where nothing went wrong. */
+export type ReplyOf<E extends Endpoint> = E['reply'] extends 'text' ? string : StaticOr<E['reply'], never>
+
+/** Who asks. */
+export interface Caller {
+  /** Account, application id, or who the token is about. */
+  readonly name: string
+  /** `socket`: somebody on this machine who may read the data directory. */
+  readonly by: 'administrator' | 'api-key' | 'token' | 'socket' | 'nobody'
+  /** A viewer may not. */
+  readonly mayChange: boolean
+  /** '' over the socket. */
+  readonly address: string
+}
+
+/** `{code: 0}`: it is done. */
+export const done = Type.Object({ code: Type.Literal(0) })
+
+/** `{code: 0, data}` */
+export function answer<Data extends TSchema>(
+  data: Data,
+): ReturnType<typeof Type.Object<{ code: ReturnType<typeof Type.Literal<0>>; data: Data }>> {
+  return Type.Object({ code: Type.Literal(0), data })
+}
+
+/** What every answer about something that went wrong looks like. */
+export const failure = Type.Object({ code: Type.Integer(), message: Type.String() })

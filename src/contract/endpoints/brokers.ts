@@ -1,0 +1,36 @@
+// The broker as a whole, and its nodes.
+
+import { answer, endpoint } from '../endpoint.ts'
+import { Type } from '../schema.ts'
+
+const broker = Type.Object({
+  datetime: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
+  node_status: Type.Literal('Running'),
+  sysdescr: Type.String({ description: 'What this broker is.' }),
+  uptime: Type.String({ description: 'Since the start, as `H Hours, M minutes, S seconds`.' }),
+  version: Type.String(),
+})
+
+const node = Type.Object({
+  connections: Type.Integer({ minimum: 0, description: 'Clients that are connected.' }),
+  node_status: Type.Literal('Running'),
+  uptime: Type.String({ description: 'Since the start, as `H Hours, M minutes, S seconds`.' }),
+  version: Type.String(),
+})
+
+export const brokerEndpoints = {
+  list_brokers: endpoint({
+    method: 'GET',
+    path: '/brokers',
+    summary: 'What the broker is and how long it has been running.',
+    reply: answer(Type.Array(broker)),
+    access: 'read',
+  }),
+  list_nodes: endpoint({
+    method: 'GET',
+    path: '/nodes',
+    summary: 'The nodes of the broker, with the number of their clients.',
+    reply: answer(Type.Array(node)),
+    access: 'read',
+  }),
+}

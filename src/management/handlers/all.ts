@@ -1,0 +1,12 @@
+// The handlers of all endpoints. A new set adds its line here.
+
+import type { endpoints } from '../../contract/index.ts'
+import type { Handlers } from '../handler.ts'
+import type { Operations } from '../operations/all.ts'
+import { brokerHandlers } from './brokers.ts'
+
+export function allHandlers(operations: Operations): Handlers<typeof endpoints> {
+  return {
+    ...brokerHandlers(operations.brokers),
+  }
+}

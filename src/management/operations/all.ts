@@ -1,0 +1,7 @@
+// What the management needs of the node, by subject. The node hands it in.
+
+import type { BrokerOperations } from './brokers.ts'
+
+export interface Operations {
+  readonly brokers: BrokerOperations
+}

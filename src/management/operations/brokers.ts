@@ -1,0 +1,14 @@
+/** What the management asks of the node about itself. */
+export interface BrokerOperations {
+  /** What holds now. */
+  describe(): BrokerDescription
+}
+
+export interface BrokerDescription {
+  readonly nodeName: string
+  readonly version: string
+  readonly uptimeMs: number
+  /** Wall clock. */
+  readonly nowMs: number
+  readonly connections: number
+}

@@ -1,0 +1,71 @@
+// Path, query and body of a request, checked against its endpoint.
+
+import { type Caller, type Endpoint, type RequestOf, type Shape, type ShapeFault, shapeOf } from '../contract/index.ts'
+import { type Refusal, refuse } from './refusal.ts'
+
+/** The checks of one endpoint, compiled once. */
+export class RequestShapes {
+  readonly endpoint: Endpoint
+  readonly params: Shape | undefined
+  readonly query: Shape | undefined
+  readonly body: Shape | undefined
+
+  constructor(endpoint: Endpoint) {
+    const { params, query, body } = endpoint
+    this.endpoint = endpoint
+    this.params = params === undefined ? undefined : shapeOf(params)
+    this.query = query === undefined ? undefined : shapeOf(query)
+    this.body = body === undefined || body === 'text' ? undefined : shapeOf(body)
+  }
+}
+
+/** As HTTP brought it. */
+export interface RawRequest {
+  readonly params: unknown
+  readonly query: unknown
+  readonly body?: unknown
+}
+
+/** Everything a handler may rely on, or why it is not called. */
+export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Caller): RequestOf<Endpoint> | Refusal {
+  const { endpoint } = shapes
+  const params = raw.params as Record<string, string>
+  const paramsFault = shapes.params?.faultOf(params)
+  if (paramsFault !== undefined) return refuseShape('path', paramsFault)
+  const query = readQuery(endpoint, raw.query as Record<string, string>)
+  const queryFault = shapes.query?.faultOf(query)
+  if (queryFault !== undefined) return refuseShape('query', queryFault)
+  const text = Buffer.isBuffer(raw.body) ? raw.body.toString() : ''
+  if (endpoint.body === 'text') return { params, query, body: text, caller }
+  if (shapes.body === undefined) return { params, query, body: undefined, caller }
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch (error) {
+    return refuse('notJson', `the body is not JSON: ${(error as Error).message}`)
+  }
+  const bodyFault = shapes.body.faultOf(body)
+  return bodyFault === undefined ? { params, query, body: body as never, caller } : refuseShape('body', bodyFault)
+}
+
+function refuseShape(where: 'path' | 'query' | 'body', { path, message, isMissing }: ShapeFault): Refusal {
+  const key = path === '' ? `the ${where}` : `${path.slice(1).replaceAll('/', '.')} in the ${where}`
+  return isMissing ? refuse('missingParameter', `${key} is missing`) : refuse('invalidParameter', `${key} ${message}`)
+}
+
+/** Text becomes what its schema says it stands for. What stands for nothing stays text, and the check says so. */
+function readQuery(endpoint: Endpoint, raw: Record<string, string>): Record<string, unknown> {
+  const query: Record<string, unknown> = {}
+  for (const [key, schema] of Object.entries(endpoint.query?.properties ?? {})) {
+    const text = raw[key]
+    if (text === undefined || text === '') continue
+    query[key] = valueOf(text, (schema as { type?: string }).type)
+  }
+  return query
+}
+
+function valueOf(text: string, type: string | undefined): unknown {
+  if ((type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
+  if (type === 'boolean' && /^(true|false)$/i.test(text)) return text.toLowerCase() === 'true'
+  return text
+}

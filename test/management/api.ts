@@ -1,0 +1,51 @@
+// A broker with its API, for tests that speak HTTP to it.
+
+import type { TestContext } from 'node:test'
+import { type Broker, type BrokerOptions, startBroker } from '../e2e/godwit-process.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** Of a JSON body, else undefined. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly json: any
+}
+
+export interface Asked {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH'
+  /** Sent as JSON, but text as it is. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** `name:password`; null: none. Unsaid: the administrator's. */
+  readonly as?: string | null
+}
+
+export interface BrokerWithApi extends Broker {
+  /** `http://127.0.0.1:port` */
+  readonly url: string
+  /** Path with `/api/v4` and all. */
+  ask(path: string, asked?: Asked): Promise<Answer>
+}
+
+export const administrator = 'admin:a-password-for-tests'
+
+/** A broker of the real program, with a known administrator. */
+export async function startBrokerWithApi(t: TestContext, options: BrokerOptions = {}): Promise<BrokerWithApi> {
+  const password = administrator.slice('admin:'.length)
+  const broker = await startBroker(t, {
+    ...options,
+    set: [`http_server.password="${password}"`, ...(options.set ?? [])],
+  })
+  const [, url] = await broker.process.until(/management API +(http:\/\/127\.0\.0\.1:\d+)\/api\/v4/)
+  return { ...broker, url, ask: (path, asked = {}) => ask(`${url}${path}`, asked) }
+}
+
+async function ask(url: string, { method = 'GET', body, headers = {}, as = administrator }: Asked): Promise<Answer> {
+  const credentials = as === null ? {} : { authorization: `Basic ${Buffer.from(as).toString('base64')}` }
+  const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
+  const response = await fetch(url, { method, headers: { ...credentials, ...headers }, ...sent })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
+}

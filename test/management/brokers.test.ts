@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { startBrokerWithApi } from './api.ts'
+
+test('the broker and its node say what they are, to those who may ask', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.endAsync())
+  const brokers = await broker.ask('/api/v4/brokers')
+  assert.equal(brokers.status, 200)
+  assert.equal(brokers.json.code, 0)
+  const [described] = brokers.json.data
+  assert.match(described.datetime, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
+  assert.match(described.uptime, /^\d+ Hours, \d+ minutes, \d+ seconds$/)
+  assert.equal(described.node_status, 'Running')
+  const nodes = await broker.ask('/api/v4/nodes/')
+  assert.equal(nodes.json.data[0].connections, 1)
+})
+
+test('who does not say who they are gets 104, a wrong password 103, and both no paths', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const path of ['/api/v4/brokers', '/api/v4/nowhere', '/']) {
+    const nobody = await broker.ask(path, { as: null })
+    assert.deepEqual([nobody.status, nobody.json.code], [401, 104], path)
+    assert.match(nobody.headers.get('www-authenticate') ?? '', /^Basic/)
+    const wrong = await broker.ask(path, { as: 'admin:wrong' })
+    assert.deepEqual([wrong.status, wrong.json.code], [401, 103], path)
+    const empty = await broker.ask(path, { as: ':' })
+    assert.deepEqual([empty.status, empty.json.code], [401, 104], path)
+  }
+  const unknown = await broker.ask('/api/v4/nowhere')
+  assert.deepEqual([unknown.status, unknown.json.code], [404, 102])
+})
