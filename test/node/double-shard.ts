@@ -58,7 +58,7 @@ port.on('message', (message: NodeToShard) => {
 switch (behaviour) {
   case 'cannot start':
     tell({ kind: 'failed', message: 'storage: the database is held by somebody else' })
-    break
+    process.exit(1)
   case 'breaks at the start':
     throwIt()
     break
