@@ -35,6 +35,8 @@ export class Message {
   publisherUsername: string | undefined
   /** Its publisher is a superuser, or had a right of its own: known of retained messages and wills. */
   isByOwnRight: boolean
+  /** It came to this shard once before, and nobody knows whom it reached then: sent at QoS 1 it has DUP. */
+  isRepeat: boolean
   readonly publishedAtMs: number
   /** `never` or a time. */
   readonly expiresAtMs: number
@@ -59,6 +61,7 @@ export class Message {
     this.publisher = from.publisher
     this.publisherUsername = undefined
     this.isByOwnRight = false
+    this.isRepeat = false
     this.publishedAtMs = from.publishedAtMs
     this.expiresAtMs = from.expiresAtMs
     this.chunk = from.chunk
@@ -221,6 +224,7 @@ export function toStored(message: Message): StoredMessage {
     publisher: message.publisher,
     publisherUsername: message.publisherUsername,
     isByOwnRight: message.isByOwnRight,
+    isRepeat: message.isRepeat,
     publishedAtMs: message.publishedAtMs,
     expiresAtMs: message.expiresAtMs === never ? undefined : message.expiresAtMs,
   }
@@ -241,6 +245,7 @@ export function fromStored(stored: StoredMessage, topic: Topic): Message {
   })
   message.publisherUsername = stored.publisherUsername
   message.isByOwnRight = stored.isByOwnRight
+  message.isRepeat = stored.isRepeat
   message.isOwned = true
   return message
 }

@@ -50,6 +50,8 @@ export interface PeerPublish {
   readonly tried?: readonly PeerNumber[] | undefined
   /** The sender waits for `committed`. */
   readonly isAwaited: boolean
+  /** It was sent on a link that broke: the receiver may have passed it on before it died. */
+  readonly isRepeat?: boolean | undefined
   /**
    * QoS 2 that must not come twice whatever dies: the publisher and its packet id. The receiver stores the pair with what the
    * message brings, and passes over a message whose pair it has, until `release`.

@@ -26,6 +26,8 @@ export interface StoredMessage {
   publisherUsername: string | undefined
   /** Its publisher is a superuser, or had a right of its own. */
   isByOwnRight: boolean
+  /** It came to its shard a second time, after that had died: it may have reached its readers before. */
+  isRepeat: boolean
   publishedAtMs: number
   /** Undefined: never. */
   expiresAtMs: number | undefined

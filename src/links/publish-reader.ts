@@ -66,6 +66,7 @@ export class PublishReader implements PublishContext {
       tried: undefined,
       isAwaited: (flags & publishFlags.isAwaited) !== 0,
       exactlyOnce: undefined,
+      isRepeat: undefined,
     }
   }
 
@@ -81,6 +82,7 @@ export class PublishReader implements PublishContext {
       tried: more?.tried,
       isAwaited: (flags & publishFlags.isAwaited) !== 0,
       exactlyOnce: more?.exactlyOnce,
+      isRepeat: more?.isRepeat,
     }
   }
 

@@ -25,7 +25,7 @@ export const publishFlags = {
 export const aloneFlags = { hasExpiry: 1, hasMore: 2 } as const
 
 /** What few publications have. */
-export type MoreOfPublish = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce'>
+export type MoreOfPublish = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce' | 'isRepeat'>
 
 /** In a record of its own, as JSON. */
 export interface MoreOfMessage extends Partial<MoreOfPublish> {
@@ -65,6 +65,7 @@ export class PublishWriter {
       message.publisherUsername === undefined &&
       !message.isByOwnRight &&
       publish.groups === undefined &&
+      publish.isRepeat !== true &&
       publish.exactlyOnce === undefined
     if (!isPlain) return this.#publishAlone(publish)
     const flags = flagsOf(publish) | (message.frameShape === 5 ? publishFlags.hasProperties : 0)
@@ -117,8 +118,9 @@ export class PublishWriter {
 
   #publishAlone(publish: PeerPublish): void {
     this.endRun()
-    const { exactlyOnce, groups, tried } = publish
-    const more = exactlyOnce === undefined && groups === undefined ? undefined : { exactlyOnce, groups, tried }
+    const { exactlyOnce, groups, tried, isRepeat } = publish
+    const isCommon = exactlyOnce === undefined && groups === undefined && isRepeat !== true
+    const more = isCommon ? undefined : { exactlyOnce, groups, tried, isRepeat }
     this.message(recordKinds.publishAlone, publish.message, { flags: flagsOf(publish), more })
   }
 

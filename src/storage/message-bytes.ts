@@ -1,7 +1,7 @@
-// A stored message as bytes, version 2 (in version 1 flags 5 and 6 were never set):
+// A stored message as bytes, version 2 (in version 1 flags 5 to 7 were never set):
 //
 //   flags: 0-1 QoS, 2 retain, 3 has properties, 4 expires, 5 has the publisher's user name,
-//          6 published by a right of its own
+//          6 published by a right of its own, 7 came a second time
 //   topic, publisher: text    user name: text if flag 5    published at: float    expires at: float if flag 4
 //   properties if flag 3:  mask, then those that the mask names, in the order below
 //   payload: blob
@@ -17,6 +17,7 @@ const propertiesFlag = 0x08
 const expiresFlag = 0x10
 const usernameFlag = 0x20
 const ownRightFlag = 0x40
+const repeatFlag = 0x80
 
 const payloadFormatBit = 0x01
 const messageExpiryBit = 0x02
@@ -33,6 +34,7 @@ export function writeMessage(writer: ByteWriter, message: StoredMessage): void {
   if (message.expiresAtMs !== undefined) flags |= expiresFlag
   if (message.publisherUsername !== undefined) flags |= usernameFlag
   if (message.isByOwnRight) flags |= ownRightFlag
+  if (message.isRepeat) flags |= repeatFlag
   writer.byte(flags)
   writer.text(message.topic)
   writer.text(message.publisher)
@@ -61,6 +63,7 @@ export function readMessage(reader: ByteReader): StoredMessage {
     publisher,
     publisherUsername,
     isByOwnRight: (flags & ownRightFlag) !== 0,
+    isRepeat: (flags & repeatFlag) !== 0,
     publishedAtMs,
     expiresAtMs,
   }

@@ -40,6 +40,7 @@ interface Sample {
   isForSubscribers: boolean
   isToBeRetained: boolean
   isAwaited: boolean
+  isRepeat: boolean
   groups: string[] | undefined
   tried: number[] | undefined
   packetId: number | undefined
@@ -86,6 +87,7 @@ function publishOf(sample: Sample, chunk: Buffer, start: number, end: number): P
     tried: groups === undefined ? undefined : sample.tried,
     isAwaited: sample.isAwaited,
     exactlyOnce: packetId === undefined ? undefined : { publisher, packetId },
+    isRepeat: sample.isRepeat ? true : undefined,
   }
 }
 
@@ -160,6 +162,7 @@ const samples = fc.record<Sample>({
   isForSubscribers: fc.boolean(),
   isToBeRetained: fc.boolean(),
   isAwaited: fc.boolean(),
+  isRepeat: fc.constantFrom(false, false, false, true),
   groups: seldom(fc.uniqueArray(fc.constantFrom('red', 'blue'), { minLength: 1 })),
   tried: seldom(fc.uniqueArray(fc.integer({ min: 0, max: 7 }), { minLength: 1 })),
   packetId: seldom(fc.integer({ min: 1, max: 65_535 })),
@@ -252,6 +255,7 @@ const plain: Sample = {
   isForSubscribers: true,
   isToBeRetained: false,
   isAwaited: false,
+  isRepeat: false,
   groups: undefined,
   tried: undefined,
   packetId: undefined,

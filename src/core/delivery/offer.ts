@@ -152,7 +152,9 @@ export function transmit(
   delivery: SessionDelivery,
   message: Message,
 ): void {
-  const head = publishHead(delivery.qos, { retain: delivery.retain, dup: delivery.wasSent }, delivery.packetId)
+  // Of QoS 2 only what has this packet id is the same message again [MQTT-4.3.3-1].
+  const dup = delivery.wasSent || (message.isRepeat && delivery.qos === 1)
+  const head = publishHead(delivery.qos, { retain: delivery.retain, dup }, delivery.packetId)
   const mustBeStored = delivery.qos === 2 && session.stored !== undefined
   if (mustBeStored && !delivery.wasSent) {
     put(state, {

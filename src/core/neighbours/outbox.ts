@@ -15,6 +15,8 @@ export interface Owed {
   readonly vow: Vow | undefined
   /** On the present link; 0: not sent on it yet. */
   number: number
+  /** On a link that is gone. */
+  wasSent: boolean
 }
 
 export class Outbox {
@@ -41,7 +43,7 @@ export class Outbox {
 
   /** Behind all others. Its message must be owned. */
   push(message: PeerPublish | PeerRelease, vow: Vow | undefined): void {
-    const owed: Owed = { message, vow, number: 0 }
+    const owed: Owed = { message, vow, number: 0, wasSent: false }
     this.#unconfirmed.push(owed)
     this.#unsent.push(owed)
     this.#bytes += bytesOf(message)
@@ -52,7 +54,8 @@ export class Outbox {
     const owed = this.#unsent.shift()
     if (owed === undefined) return undefined
     owed.number = number
-    return owed.message
+    const { message } = owed
+    return owed.wasSent && message.kind === 'publish' ? { ...message, isRepeat: true } : message
   }
 
   /** The link is new: everything is to be sent again. */
@@ -60,6 +63,7 @@ export class Outbox {
     const all = this.#unconfirmed.all()
     this.#unsent = new PendingQueue()
     for (const owed of all) {
+      owed.wasSent ||= owed.number !== 0
       owed.number = 0
       this.#unsent.push(owed)
     }

@@ -26,6 +26,7 @@ export function handleForwarded(
     link.confirmations.note(number, { batch: lastBegun(state), isAwaited })
     return
   }
+  if (send.isRepeat === true) send.message.isRepeat = true
   const changesBefore = state.gathering.changes.length
   if (send.isForSubscribers && meetsFullSession(state, send.message))
     link.confirmations.refuse(number, reasonCodes.quotaExceeded)
