@@ -23,6 +23,8 @@ export interface Endpoint {
   readonly body?: TSchema | 'text'
   /** The whole body of the answer, `{code, data}` and all; `text`: plain text. */
   readonly reply: TSchema | 'text'
+  /** Content type of a `text` reply that is not plain. */
+  readonly replyType?: string
   /** What may go wrong beyond what may go wrong everywhere (101 to 104, 116). */
   readonly failures?: readonly ResultCodeName[]
   /** `open`: nobody is asked who they are. `read`: whoever may look. `change`: whoever may change. */

@@ -1,7 +1,23 @@
 // The door of the room: the management API, said once.
 
 export { brokerEndpoints } from './endpoints/brokers.ts'
+export { documentEndpoints } from './endpoints/documents.ts'
 export { endpoints, type EndpointName } from './endpoints/all.ts'
 export { type Caller, type Endpoint, failure, type Method, type ReplyOf, type RequestOf } from './endpoint.ts'
 export { type ResultCode, type ResultCodeName, resultCodes } from './result-codes.ts'
 export { type Shape, type ShapeFault, shapeOf, type Static, type TSchema } from './schema.ts'
+export { writeApiPage } from './documents/api-page.ts'
+export { writeErrorsPage } from './documents/errors-page.ts'
+export { listingOf } from './documents/listing.ts'
+export { openApiOf } from './documents/open-api.ts'
+export { urlsOf } from './documents/urls.ts'
+export {
+  type AnyCall,
+  type ApiClient,
+  basicAuthorization,
+  type CallOf,
+  type ClientOptions,
+  createClient,
+  type Failure,
+  type Result,
+} from './client.ts'

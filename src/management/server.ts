@@ -5,7 +5,7 @@
 // Who asks is settled before anything else: who may not come in does not learn which paths there are.
 
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { type Caller, type Endpoint, endpoints } from '../contract/index.ts'
+import { type Caller, type Endpoint, endpoints, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { Handler } from './handler.ts'
 import { allHandlers } from './handlers/all.ts'
@@ -35,7 +35,6 @@ export interface ManagementServer {
   close(): Promise<void>
 }
 
-const prefix = '/api/v4'
 /** The longest that MQTT allows for a client id, each byte written as three. */
 const maxParamLength = 3 * 65_535
 
@@ -100,18 +99,13 @@ function addRoutes(
       const read = readRequest(shapes, request, caller)
       const result = read instanceof RefusalValue ? read : await handle(read)
       if (result instanceof RefusalValue) return answerRefusal(reply, result)
-      if (endpoint.reply === 'text') return reply.type('text/plain; charset=utf-8').send(result)
+      if (endpoint.reply === 'text') return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(result)
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(result))
     }
     for (const url of urlsOf(endpoint)) {
       server.route({ method: endpoint.method, url, config: { access: endpoint.access }, handler: answer })
     }
   }
-}
-
-function urlsOf({ path, atRoot }: Endpoint): string[] {
-  if (atRoot === 'only') return [path]
-  return atRoot === 'also' ? [`${prefix}${path}`, path] : [`${prefix}${path}`]
 }
 
 function answerRefusal(reply: FastifyReply, { code, status, message }: Refusal): FastifyReply {

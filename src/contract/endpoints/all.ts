@@ -1,9 +1,11 @@
 // Every operation of the API by its name. A new set of endpoints adds its line here, and nowhere else.
 
 import { brokerEndpoints } from './brokers.ts'
+import { documentEndpoints } from './documents.ts'
 
 export const endpoints = {
   ...brokerEndpoints,
+  ...documentEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

@@ -4,9 +4,11 @@ import type { endpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { Operations } from '../operations/all.ts'
 import { brokerHandlers } from './brokers.ts'
+import { documentHandlers } from './documents.ts'
 
 export function allHandlers(operations: Operations): Handlers<typeof endpoints> {
   return {
     ...brokerHandlers(operations.brokers),
+    ...documentHandlers(operations.brokers),
   }
 }

@@ -1,0 +1,57 @@
+// The page of all result codes, with the operations that answer with them.
+
+import type { Endpoint } from '../endpoint.ts'
+import { type ResultCodeName, resultCodes } from '../result-codes.ts'
+
+/** Codes of the table that nothing here answers with, and why. */
+export const codesWithoutUse: Partial<Record<ResultCodeName, string>> = {
+  pluginEnabled: 'There are no plug-ins to switch on.',
+  pluginClosed: 'There are no plug-ins to switch off.',
+}
+
+/** Codes that any operation may answer with, and when. */
+const everywhere: Partial<Record<ResultCodeName, string>> = {
+  success: 'Whenever all went well.',
+  rpcError: 'Where a thread of the broker is asked that is just being started again.',
+  unknownError:
+    'A path that is not there (404), a method that a path does not have (404), or a mistake of the broker (500).',
+  wrongCredentials: 'At sign-in; with status 403 where the account may look and change nothing.',
+  emptyCredentials: 'At sign-in: without the header, or with an empty name or password.',
+  tokenExpired: 'At sign-in with a token.',
+  missingParameter: 'Where a key that must be in the body or in the query is not.',
+  invalidParameter:
+    'Where a value in path, query or body is not what the operation takes; also for a body that is too long.',
+  notJson: 'Where an operation takes JSON and the body is something else.',
+}
+
+/** Text of docs/errors.md. */
+export function writeErrorsPage(endpoints: Readonly<Record<string, Endpoint>>): string {
+  const rows = Object.entries(resultCodes).map(([name, { code, status, sentence }]) => {
+    const users = usersOf(name as ResultCodeName, endpoints)
+    return `| ${code} | ${status} | ${sentence} | ${users} |`
+  })
+  return `${head}\n${rows.join('\n')}\n`
+}
+
+function usersOf(name: ResultCodeName, endpoints: Readonly<Record<string, Endpoint>>): string {
+  const unused = codesWithoutUse[name]
+  if (unused !== undefined) return unused
+  const general = everywhere[name]
+  const users = Object.entries(endpoints).filter(([, { failures = [] }]) => failures.includes(name))
+  // What may happen everywhere is not said of each.
+  if (general !== undefined) return general
+  return users.map(([user]) => `\`${user}\``).join(', ')
+}
+
+const head = `# Result codes of the management API
+
+Every answer in JSON carries a number in \`code\`. Where it is not 0, \`message\` says what is wrong, with what, and what to do:
+
+\`\`\`json
+{ "code": 108, "message": "qos in the body must be <= 2" }
+\`\`\`
+
+This page is made from the contract by \`npm run openapi\`.
+
+| code | status of HTTP | meaning | where |
+| ---: | ---: | --- | --- |`

@@ -1,0 +1,17 @@
+// The operations as `GET /api/v4` lists them.
+
+import type { Endpoint, Method } from '../endpoint.ts'
+
+export interface ListedEndpoint {
+  /** Below `/api/v4`. */
+  readonly path: string
+  readonly name: string
+  readonly method: Method
+  readonly descr: string
+}
+
+/** All that stand below `/api/v4`, in the order in which they were said. */
+export function listingOf(endpoints: Readonly<Record<string, Endpoint>>): ListedEndpoint[] {
+  const below = Object.entries(endpoints).filter(([, { atRoot }]) => atRoot !== 'only')
+  return below.map(([name, { path, method, summary }]) => ({ path, name, method, descr: summary }))
+}

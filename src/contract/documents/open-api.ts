@@ -1,0 +1,137 @@
+// The contract as an OpenAPI 3.1 document. Its schemas are JSON Schema already, so that they go in as they are.
+
+import { type Endpoint, failure } from '../endpoint.ts'
+import { type ResultCodeName, resultCodes } from '../result-codes.ts'
+import type { TObject, TSchema } from '../schema.ts'
+import { possibleFailures } from './possible-failures.ts'
+import { tagOf, urlsOf } from './urls.ts'
+
+/** A value of JSON that is a document or a part of one. */
+export interface DocumentPart {
+  readonly [key: string]: unknown
+}
+
+/** `version`: of the program. */
+export function openApiOf(endpoints: Readonly<Record<string, Endpoint>>, version: string): OpenApiDocument {
+  const paths: Record<string, Record<string, Operation>> = {}
+  for (const [name, endpoint] of Object.entries(endpoints)) {
+    for (const [at, url] of urlsOf(endpoint).entries()) {
+      const methods = (paths[url.replaceAll(/:(\w+)/g, '{$1}')] ??= {})
+      // A second address of an operation needs a name of its own.
+      methods[endpoint.method.toLowerCase()] = operationOf(at === 0 ? name : `${name}_at_root`, endpoint)
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Godwit management API',
+      version,
+      description,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ basic: [] }, { token: [] }],
+    paths,
+    components,
+  }
+}
+
+export interface OpenApiDocument {
+  readonly openapi: '3.1.0'
+  readonly info: DocumentPart
+  readonly servers: readonly DocumentPart[]
+  readonly security: readonly DocumentPart[]
+  /** By path with `{name}` for parameters, then by method in small letters. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: DocumentPart
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly security?: readonly DocumentPart[]
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: DocumentPart
+  readonly responses: Readonly<Record<string, DocumentPart>>
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query'
+  readonly required: boolean
+  readonly description?: string
+  readonly schema: TSchema | DocumentPart
+}
+
+const description = [
+  'Every answer in JSON has a `code`: 0 where all went well, otherwise a number of the table in `docs/errors.md`, with a `message`.',
+  'Sign in with HTTP Basic (an account, or the id and secret of an application) or with a JSON Web Token, on every request.',
+].join('\n')
+
+const components: DocumentPart = {
+  securitySchemes: {
+    basic: { type: 'http', scheme: 'basic' },
+    token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+  },
+  schemas: { Failure: failure },
+}
+
+function operationOf(operationId: string, endpoint: Endpoint): Operation {
+  const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint.query)]
+  return {
+    operationId,
+    tags: [tagOf(endpoint)],
+    summary: endpoint.summary,
+    ...(endpoint.access === 'open' ? { security: [] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(endpoint.body === undefined ? {} : { requestBody: { required: true, content: contentOf(endpoint.body) } }),
+    responses: {
+      '200': { description: 'It is done.', content: contentOf(endpoint.reply, endpoint.replyType) },
+      ...failuresOf(endpoint),
+    },
+  }
+}
+
+function pathParameters({ path, params }: Endpoint): Parameter[] {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+  return names.map((name) => parameterOf(name, 'path', params?.properties[name] ?? { type: 'string' }, true))
+}
+
+function queryParameters(query: TObject | undefined): Parameter[] {
+  const required = (query as { required?: readonly string[] } | undefined)?.required ?? []
+  const known = Object.entries<TSchema>(query?.properties ?? {})
+  return known.map(([name, schema]) => parameterOf(name, 'query', schema, required.includes(name)))
+}
+
+function parameterOf(
+  name: string,
+  place: Parameter['in'],
+  schema: TSchema | DocumentPart,
+  required: boolean,
+): Parameter {
+  const words = (schema as { description?: string }).description
+  return { name, in: place, required, ...(words === undefined ? {} : { description: words }), schema }
+}
+
+function contentOf(schema: TSchema | 'text', type = 'text/plain'): DocumentPart {
+  return schema === 'text'
+    ? { [type.replace(/;.*/, '')]: { schema: { type: 'string' } } }
+    : { 'application/json': { schema } }
+}
+
+/** One response for each status, which names the codes that come with it. */
+function failuresOf(endpoint: Endpoint): Record<string, DocumentPart> {
+  const byStatus = new Map<number, ResultCodeName[]>()
+  for (const name of possibleFailures(endpoint)) {
+    const { status } = resultCodes[name]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), name])
+  }
+  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } }
+  return Object.fromEntries(
+    [...byStatus].map(([status, names]) => {
+      const sentences = names.map((name) => `${resultCodes[name].code}: ${resultCodes[name].sentence}`)
+      return [String(status), { description: `${sentences.join('; ')}.`, content }]
+    }),
+  )
+}

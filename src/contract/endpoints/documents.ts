@@ -1,0 +1,38 @@
+// What the API says about itself. The pages need no sign-in: they say what everybody can read who has the program.
+
+import { answer, endpoint } from '../endpoint.ts'
+import { Type } from '../schema.ts'
+
+const listed = Type.Object({
+  path: Type.String({ description: 'Below `/api/v4`, with `:name` for a part that is a parameter.' }),
+  name: Type.String({ description: 'Of the operation, here and in the OpenAPI document.' }),
+  method: Type.String(),
+  descr: Type.String({ description: 'What it does, in a sentence.' }),
+})
+
+export const documentEndpoints = {
+  list_endpoints: endpoint({
+    method: 'GET',
+    path: '/',
+    summary: 'The operations of this API.',
+    reply: answer(Type.Array(listed)),
+    access: 'read',
+  }),
+  get_api_page: endpoint({
+    method: 'GET',
+    path: '/api/docs',
+    atRoot: 'only',
+    summary: 'The operations of this API as a page for people.',
+    reply: 'text',
+    replyType: 'text/html; charset=utf-8',
+    access: 'open',
+  }),
+  get_openapi_document: endpoint({
+    method: 'GET',
+    path: '/api/docs/openapi.json',
+    atRoot: 'only',
+    summary: 'The operations of this API as an OpenAPI 3.1 document.',
+    reply: Type.Object({ openapi: Type.Literal('3.1.0') }, { additionalProperties: true }),
+    access: 'open',
+  }),
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { basicAuthorization, createClient } from '../../src/contract/index.ts'
+import { administrator, startBrokerWithApi } from '../management/api.ts'
+
+const [name = '', password = ''] = administrator.split(':')
+
+test('a call gives the reply with its type, over HTTP with a name and a password', async (t) => {
+  const { url } = await startBrokerWithApi(t)
+  const client = createClient({ at: { url }, authorization: basicAuthorization(name, password) })
+  const brokers = await client.list_brokers()
+  assert.ok('reply' in brokers)
+  assert.equal(brokers.reply.data[0]?.node_status, 'Running')
+  const listed = await client.list_endpoints()
+  assert.ok('reply' in listed)
+  assert.ok(listed.reply.data.some((entry) => entry.name === 'list_brokers' && entry.path === '/brokers'))
+  const page = await client.get_api_page()
+  assert.ok('reply' in page)
+  assert.match(page.reply, /^<!doctype html>/)
+})
+
+test('what the API refuses is a value with its code, its status and its sentence', async (t) => {
+  const { url } = await startBrokerWithApi(t)
+  const nobody = await createClient({ at: { url } }).list_brokers()
+  assert.ok('failure' in nobody)
+  const { kind, code, status } = nobody.failure
+  assert.deepEqual({ kind, code, status }, { kind: 'refused', code: 104, status: 401 })
+  assert.notEqual(nobody.failure.message, '')
+})
+
+test('where nobody listens the failure says so, and so it does where something else does', async (t) => {
+  const url = await serve(t, (_request, response) => response.end('<html>hello'))
+  const other = await createClient({ at: { url } }).list_brokers()
+  assert.ok('failure' in other)
+  assert.equal(other.failure.kind, 'not-understood')
+  const nowhere = await createClient({ at: { socketPath: '/nowhere/ctl.sock' } }).list_brokers()
+  assert.ok('failure' in nowhere)
+  assert.equal(nowhere.failure.kind, 'unreachable')
+  const wrong = await createClient({ at: { url: 'not a url' } }).list_brokers()
+  assert.ok('failure' in wrong)
+  assert.equal(wrong.failure.kind, 'unreachable')
+})
+
+test('an answer that does not come in time is a failure, and one that breaks off is another', async (t) => {
+  const silent = await serve(t, () => {})
+  const late = await createClient({ at: { url: silent }, timeoutMs: 50 }).list_brokers()
+  assert.ok('failure' in late)
+  assert.match(late.failure.message, /no answer within 0.05 s/)
+  const broken = await serve(t, (_request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy())
+  })
+  const half = await createClient({ at: { url: broken } }).list_brokers()
+  assert.ok('failure' in half)
+  assert.match(half.failure.message, /the answer broke off/)
+})
+
+async function serve(
+  t: TestContext,
+  answer: (request: IncomingMessage, response: ServerResponse) => unknown,
+): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}

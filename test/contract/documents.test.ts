@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import {
+  type Endpoint,
+  endpoints,
+  listingOf,
+  openApiOf,
+  writeApiPage,
+  writeErrorsPage,
+} from '../../src/contract/index.ts'
+import { contractDocuments } from './write-documents.ts'
+
+const checkout = fileURLToPath(new URL('../../', import.meta.url))
+const all: Record<string, Endpoint> = endpoints
+
+for (const [path, text] of Object.entries(contractDocuments())) {
+  test(`${path} is what the contract says (npm run openapi writes it)`, () => {
+    assert.ok(readFileSync(checkout + path, 'utf8') === text, `${path} is not up to date: npm run openapi`)
+  })
+}
+
+test('no two operations are served at one place', () => {
+  const operations = Object.values(openApiOf(endpoints, '1').paths).flatMap(Object.values)
+  const addresses = Object.values(all).flatMap(({ atRoot }) => (atRoot === 'also' ? [1, 2] : [1]))
+  assert.equal(operations.length, addresses.length)
+})
+
+test('every operation has a name of its own, every parameter of a path is told', () => {
+  const { paths } = openApiOf(endpoints, '1')
+  const names = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId))
+  assert.equal(new Set(names).size, names.length)
+  for (const [path, methods] of Object.entries(paths)) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    for (const { parameters = [] } of Object.values(methods)) {
+      const told = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
+      assert.deepEqual(told, inPath, path)
+    }
+  }
+})
+
+test('an operation that says what its path takes says nothing that is not in the path', () => {
+  for (const [name, { path, params }] of Object.entries(all)) {
+    for (const key of Object.keys(params?.properties ?? {})) assert.ok(path.includes(`:${key}`), `${name}: ${key}`)
+  }
+})
+
+test('the listing names what stands below the prefix, with its path as it is written there', () => {
+  const listing = listingOf(endpoints)
+  assert.deepEqual(
+    listing.find(({ name }) => name === 'list_brokers'),
+    { path: '/brokers', name: 'list_brokers', method: 'GET', descr: endpoints.list_brokers.summary },
+  )
+  assert.ok(listing.every(({ path }) => !path.startsWith('/api/')))
+})
+
+test('the page lets nothing of the contract become HTML, and has no script', () => {
+  const summary = '<script>alert("1")</script> & <img onerror=x>'
+  const evil: Endpoint = { method: 'GET', path: '/evil', summary, reply: 'text', access: 'read' }
+  const page = writeApiPage(openApiOf({ evil }, '1'))
+  assert.ok(!/<script|<img/.test(page))
+  assert.match(page, /&lt;script&gt;alert\(&quot;1&quot;\)/)
+  assert.match(page, /content-security-policy" content="default-src 'none'/)
+})
+
+test('the page of errors says of a code which operations answer with it', () => {
+  const failing: Endpoint = {
+    method: 'GET',
+    path: '/failing',
+    summary: 'Fails.',
+    reply: 'text',
+    access: 'read',
+    failures: ['clientOffline'],
+  }
+  assert.match(writeErrorsPage({ failing }), /\| 112 \| 404 \| the client is offline \| `failing` \|/)
+})
