@@ -5,8 +5,13 @@
 //
 // Changes go one after the other: the shards see them in the order in which they were asked for. A shard that dies
 // meanwhile reads the disk when it is started again, and the disk is ahead of what is told.
+//
+// Each list keeps the order in which its records came, also over a restart:
+//
+//   credential username    alice, bob, carol ...      walked from the oldest
+//   rule all               ...
 
-import type { AccessRecord, AccessRecordKey, StoredChange } from '../core/index.ts'
+import type { AccessRecord, AccessRecordKey, CredentialRecord, RuleRecord, StoredChange } from '../core/index.ts'
 import { accessKinds, StorageFailure, type Store } from '../storage/index.ts'
 
 export interface AccessChange {
@@ -26,12 +31,24 @@ export async function openAccessRecords(world: AccessRecordsWorld): Promise<Acce
   for (const kind of accessKinds) {
     for await (const record of world.store.read({ kind })) if (record.kind === kind) found.push(record)
   }
+  found.sort((a, b) => momentOf(a) - momentOf(b))
   return new AccessRecords(world, found)
 }
 
+/** Which list of records: all of one kind about one sort of name. */
+export type AccessListName =
+  | `credential ${CredentialRecord['by']}`
+  | `rule ${RuleRecord['about']}`
+  | Extract<AccessRecord['kind'], 'scram' | 'psk' | 'ban'>
+
+/** What is taken for later than any moment before it: finer than the clock, so that each record has a moment of its own. */
+const smallestStepMs = 1 / 1_024
+
 export class AccessRecords {
   readonly #world: AccessRecordsWorld
-  readonly #records = new Map<string, AccessRecord>()
+  /** A map keeps the order of putting. */
+  readonly #lists = new Map<AccessListName, Map<string, AccessRecord>>()
+  #lastMomentMs: number
   /** Written, but the disk did not say whether it has it: it is written again before anything else is. */
   #unsettled: AccessChange | undefined
   #last: Promise<void>
@@ -40,18 +57,35 @@ export class AccessRecords {
     this.#world = world
     this.#unsettled = undefined
     this.#last = Promise.resolve()
-    for (const record of found) this.#records.set(nameOf(record), record)
+    this.#lastMomentMs = 0
+    for (const record of found) this.#put(record)
   }
 
-  find(key: AccessRecordKey): AccessRecord | undefined {
-    return this.#records.get(nameOf(key))
+  find<Key extends AccessRecordKey>(key: Key): Extract<AccessRecord, { kind: Key['kind'] }> | undefined {
+    return this.#listOf(listOf(key)).get(nameOf(key)) as Extract<AccessRecord, { kind: Key['kind'] }> | undefined
   }
 
-  /** All of one kind, in no order. */
+  /** All of one kind, list after list. */
   *all<Kind extends AccessRecord['kind']>(kind: Kind): Generator<Extract<AccessRecord, { kind: Kind }>> {
-    for (const record of this.#records.values()) {
-      if (record.kind === kind) yield record as Extract<AccessRecord, { kind: Kind }>
+    for (const list of this.#lists.values()) {
+      for (const record of list.values()) {
+        if (record.kind === kind) yield record as Extract<AccessRecord, { kind: Kind }>
+      }
     }
+  }
+
+  /**
+   * One list, the oldest first. May be walked in pieces: what is put meanwhile comes in the end, what is taken away is
+   * left out.
+   */
+  list(name: AccessListName): Iterable<AccessRecord> {
+    return this.#listOf(name).values()
+  }
+
+  /** When a record that is made now was made: later than each before it, so that the order holds over a restart. */
+  newMomentMs(): number {
+    this.#lastMomentMs = Math.max(Date.now(), this.#lastMomentMs + smallestStepMs)
+    return this.#lastMomentMs
   }
 
   /**
@@ -59,15 +93,22 @@ export class AccessRecords {
    * shard. Rejects with StorageFailure where the disk fails: then it holds not yet, but may hold later.
    */
   change(change: AccessChange): Promise<void> {
-    const done = this.#last.then(() => this.#carryOut(change))
+    return this.decide(() => change)
+  }
+
+  /** The same, with a change that is made when its turn comes, of what is in the book then. */
+  decide(plan: () => AccessChange): Promise<void> {
+    const done = this.#last.then(() => this.#carryOut(plan))
     this.#last = done.catch(() => {
       // Whoever asked for it is told; the next change is tried by itself.
     })
     return done
   }
 
-  async #carryOut(change: AccessChange): Promise<void> {
+  async #carryOut(plan: () => AccessChange): Promise<void> {
     if (this.#unsettled !== undefined) await this.#settle(this.#unsettled)
+    const change = plan()
+    if (change.put.length === 0 && change.delete.length === 0) return
     try {
       await this.#world.store.commit(storedChanges(change))
     } catch (error) {
@@ -88,9 +129,44 @@ export class AccessRecords {
   }
 
   async #spread(change: AccessChange): Promise<void> {
-    for (const key of change.delete) this.#records.delete(nameOf(key))
-    for (const record of change.put) this.#records.set(nameOf(record), record)
+    for (const key of change.delete) this.#listOf(listOf(key)).delete(nameOf(key))
+    for (const record of change.put) this.#put(record)
     await this.#world.tell(change)
+  }
+
+  #put(record: AccessRecord): void {
+    this.#listOf(listOf(record)).set(nameOf(record), record)
+    if ('createdAtMs' in record) this.#lastMomentMs = Math.max(this.#lastMomentMs, record.createdAtMs)
+  }
+
+  #listOf(name: AccessListName): Map<string, AccessRecord> {
+    let list = this.#lists.get(name)
+    if (list === undefined) {
+      list = new Map()
+      this.#lists.set(name, list)
+    }
+    return list
+  }
+}
+
+/** When a record was made, as far as it says so. */
+function momentOf(record: AccessRecord): number {
+  return 'createdAtMs' in record ? record.createdAtMs : 'atMs' in record ? record.atMs : 0
+}
+
+/** The list that a record stands in. */
+function listOf(key: AccessRecord | AccessRecordKey): AccessListName {
+  switch (key.kind) {
+    case 'credential':
+      return `credential ${key.by}`
+    case 'rule':
+      return `rule ${key.about}`
+    case 'scram':
+    case 'psk':
+    case 'ban':
+      return key.kind
+    default:
+      return key satisfies never
   }
 }
 
@@ -101,19 +177,19 @@ function storedChanges(change: AccessChange): StoredChange[] {
   ]
 }
 
-/** What makes it one record and not another. */
+/** What makes it one record and not another in its list. */
 function nameOf(key: AccessRecord | AccessRecordKey): string {
   switch (key.kind) {
     case 'credential':
-      return JSON.stringify([key.kind, key.by, key.id])
+      return key.id
     case 'scram':
-      return JSON.stringify([key.kind, key.username])
+      return key.username
     case 'psk':
-      return JSON.stringify([key.kind, key.identity])
+      return key.identity
     case 'rule':
-      return JSON.stringify([key.kind, key.about, key.who, key.action, key.topic])
+      return JSON.stringify([key.who, key.action, key.topic])
     case 'ban':
-      return JSON.stringify([key.kind, key.as, key.who])
+      return JSON.stringify([key.as, key.who])
     default:
       return key satisfies never
   }

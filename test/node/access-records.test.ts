@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { BanRecord, RuleRecord, StoredChange } from '../../src/core/index.ts'
+import type { BanRecord, CredentialRecord, RuleRecord, StoredChange } from '../../src/core/index.ts'
 import { openMemoryStore, StorageFailure, type Store } from '../../src/storage/index.ts'
 import { openAccessRecords, type AccessChange, type AccessRecords } from '../../src/node/access-records.ts'
 
@@ -56,6 +56,19 @@ async function stage(): Promise<Stage> {
   return { disk, told, records }
 }
 
+function credential(id: string, createdAtMs: number): CredentialRecord {
+  const hashed = {
+    algorithm: 'plain',
+    saltPosition: 'prefix',
+    salt: new Uint8Array(0),
+    hash: new Uint8Array(0),
+  } as const
+  return { kind: 'credential', by: 'username', id, isSuperuser: false, createdAtMs, ...hashed }
+}
+
+const idsIn = (records: AccessRecords): string[] =>
+  [...records.list('credential username')].map((record) => (record.kind === 'credential' ? record.id : ''))
+
 const bansIn = (records: AccessRecords): string[] => [...records.all('ban')].map(({ who }) => who)
 
 describe('a change of access records', () => {
@@ -77,6 +90,16 @@ describe('a change of access records', () => {
     assert.deepEqual([...records.all('ban')], [ban('b', 'another')])
   })
 
+  test('is decided upon when its turn comes, and not made where nothing is to change', async () => {
+    const { told, records } = await stage()
+    const onceOnly = (): AccessChange => {
+      const isThere = records.find({ kind: 'ban', as: 'clientid', who: 'a' }) !== undefined
+      return { put: isThere ? [] : [ban('a')], delete: [] }
+    }
+    await Promise.all([records.decide(onceOnly), records.decide(onceOnly)])
+    assert.equal(told.length, 1)
+  })
+
   test('waits for the one before it: the shards hear of them in their order', async () => {
     const disk = new Disk()
     const heard: string[] = []
@@ -95,6 +118,41 @@ describe('a change of access records', () => {
     endFirst(undefined)
     await Promise.all(both)
     assert.deepEqual(heard, ['first', 'second'])
+  })
+})
+
+describe('a list of access records', () => {
+  test('is in the order in which its records came, also after a restart', async () => {
+    const { disk, records } = await stage()
+    for (const id of ['b', 'c', 'a']) {
+      await records.change({ put: [credential(id, records.newMomentMs())], delete: [] })
+    }
+    assert.deepEqual(idsIn(records), ['b', 'c', 'a'])
+    const again = await openAccessRecords({ store: disk.store, tell: async () => undefined })
+    assert.deepEqual(idsIn(again), ['b', 'c', 'a'])
+  })
+
+  test('gives each record a later moment than all before it, also where the clock is behind', async (t) => {
+    const { disk, records } = await stage()
+    const moments = Array.from({ length: 10_000 }, () => records.newMomentMs())
+    assert.ok(moments.every((moment, index) => index === 0 || moment > moments[index - 1]))
+    await records.change({ put: [credential('a', moments.at(-1)!)], delete: [] })
+    t.mock.timers.enable({ apis: ['Date'], now: 1 })
+    const again = await openAccessRecords({ store: disk.store, tell: async () => undefined })
+    assert.ok(again.newMomentMs() > moments.at(-1)!)
+  })
+
+  test('may be changed while it is walked', async () => {
+    const { records } = await stage()
+    await records.change({ put: ['a', 'b', 'c'].map((id) => credential(id, 1)), delete: [] })
+    const seen: string[] = []
+    for (const record of records.list('credential username')) {
+      if (record.kind !== 'credential') continue
+      seen.push(record.id)
+      if (seen.length > 1) continue
+      await records.change({ put: [credential('d', 2)], delete: [{ kind: 'credential', by: 'username', id: 'b' }] })
+    }
+    assert.deepEqual(seen, ['a', 'c', 'd'])
   })
 })
 

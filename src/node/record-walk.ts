@@ -1,0 +1,36 @@
+// Long work of the main thread in pieces: between two of them everybody else is served.
+
+import { setImmediate } from 'node:timers/promises'
+
+/** So long the loop may be held. */
+const pieceMs = 4
+/** The clock is looked at after so many. */
+const itemsBetweenLooks = 64
+
+/** Counts the steps of long work and lets others go first in between. */
+export class Pace {
+  #steps = 0
+  #beganAtMs = performance.now()
+
+  /** After each step; true: it is time for `rest`. */
+  isTimeToRest(): boolean {
+    return ++this.#steps % itemsBetweenLooks === 0 && performance.now() - this.#beganAtMs >= pieceMs
+  }
+
+  /** Resolves when everybody else has had their turn. */
+  async rest(): Promise<void> {
+    await setImmediate()
+    this.#beganAtMs = performance.now()
+  }
+}
+
+/** Those that are wanted, in their order. `items` may change meanwhile as far as they bear it. */
+export async function gather<Item>(items: Iterable<Item>, isWanted: (item: Item) => boolean): Promise<Item[]> {
+  const pace = new Pace()
+  const found: Item[] = []
+  for (const item of items) {
+    if (isWanted(item)) found.push(item)
+    if (pace.isTimeToRest()) await pace.rest()
+  }
+  return found
+}
