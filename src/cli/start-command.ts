@@ -20,11 +20,22 @@ export interface Program {
   readonly installation: Installation
 }
 
-type Configured =
-  | { readonly config: GodwitConfig; readonly warnings: readonly Warning[]; readonly file: string | undefined }
-  | { readonly problems: readonly string[]; readonly exitCode: number }
+interface Loaded {
+  readonly config: GodwitConfig
+  readonly warnings: readonly Warning[]
+  readonly file: string | undefined
+}
 
-/** Runs until a signal or a breakdown. Gives the exit code; when it resolves nothing runs any more. */
+type Configured = Loaded | { readonly problems: readonly string[]; readonly exitCode: number }
+
+interface Surroundings {
+  readonly options: StartOptions
+  readonly program: Program
+  readonly terminal: Terminal
+  readonly signals: Signals
+}
+
+/** Runs until a signal, a wish or a breakdown. Gives the exit code; when it resolves nothing runs any more. */
 export async function startCommand(options: StartOptions, program: Program, terminal: Terminal): Promise<number> {
   const configured = readConfiguration(options, program)
   if ('problems' in configured) {
@@ -32,11 +43,41 @@ export async function startCommand(options: StartOptions, program: Program, term
     return configured.exitCode
   }
   makeRoomForWrites(configured.config)
-  const signals = new Signals()
-  const started = await startNode({ ...configured, ...program })
-  if ('problem' in started) return terminal.fail(started.problem)
+  const surroundings = { options, program, terminal, signals: new Signals() }
+  let life: Life = await runNode(configured, surroundings)
+  let former = configured
+  while (life.end === 'restart') {
+    const changed = readConfiguration(options, program)
+    const next = 'problems' in changed ? former : changed
+    terminal.say('restarting\n')
+    life = await runNode(next, surroundings)
+    if (life.end === 'problem' && next !== former) {
+      // Whoever wanted a restart wanted a broker: one that serves as before is better than none.
+      terminal.fail(`${life.problem}; going on with the configuration from before`)
+      life = await runNode(former, surroundings)
+    } else former = next
+  }
+  return life.end === 'stopped' ? exitCodes.done : terminal.fail(life.problem)
+}
+
+/** How a life of the node has ended. */
+type Life =
+  | { readonly end: 'stopped' }
+  | { readonly end: 'restart' }
+  | { readonly end: 'problem'; readonly problem: string }
+
+/** One life of the node. When it resolves nothing of it runs any more. */
+async function runNode(configured: Loaded, { options, program, terminal, signals }: Surroundings): Promise<Life> {
+  const problemOfRestart = (): string | undefined => {
+    const read = readConfiguration(options, program)
+    return 'problems' in read ? read.problems.join('; ') : undefined
+  }
+  const started = await startNode({ ...configured, ...program, problemOfRestart })
+  if ('problem' in started) return { end: 'problem', problem: started.problem }
   const { node } = started
   const { config, file } = configured
+  if (signals.node === undefined) endOnOurMistakes(signals)
+  signals.node = node
   terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile: file }))
   let running = config
   signals.onReload = () => {
@@ -44,7 +85,9 @@ export async function startCommand(options: StartOptions, program: Program, term
     const changed = readConfiguration(options, program)
     void applyChanges(node, running, changed).then((now) => (running = now))
   }
-  return runUntilStopped(node, signals, terminal)
+  const life = await runUntilStopped(node, signals, terminal)
+  signals.onReload = () => {}
+  return life
 }
 
 /** Synced writes of LevelDB block a thread of the pool each; these are for everything else. */
@@ -60,12 +103,14 @@ function makeRoomForWrites(config: GodwitConfig): void {
   if (!(told >= needed)) process.env['UV_THREADPOOL_SIZE'] = String(needed)
 }
 
-async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Terminal): Promise<number> {
-  endOnOurMistakes(node)
-  const problem = await Promise.race([signals.stopped, node.broken])
-  if (problem === undefined) terminal.say('stopping: clients are told, the store is closed\n')
+async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Terminal): Promise<Life> {
+  const broken = node.broken.then((problem): Life => ({ end: 'problem', problem }))
+  const stopped = signals.stopped.then((): Life => ({ end: 'stopped' }))
+  const wished = node.wished.then((wish): Life => ({ end: wish === 'stop' ? 'stopped' : wish }))
+  const life = await Promise.race([stopped, broken, wished])
+  if (life.end !== 'problem') terminal.say('stopping: clients are told, the store is closed\n')
   await node.stop()
-  return problem === undefined ? exitCodes.done : terminal.fail(problem)
+  return life
 }
 
 function readConfiguration(options: StartOptions, program: Program): Configured {
@@ -143,11 +188,14 @@ class Signals {
   /** Resolves at the first SIGTERM or SIGINT. */
   readonly stopped: Promise<undefined>
   onReload: () => void
+  /** That runs, or ran last; undefined: none has been started yet. */
+  node: RunningNode | undefined
 
   constructor() {
     const { promise, resolve } = Promise.withResolvers<undefined>()
     this.stopped = promise
     this.onReload = () => {}
+    this.node = undefined
     let askedAtMs: number | undefined
     const stop = (): void => {
       const nowMs = performance.now()
@@ -162,11 +210,12 @@ class Signals {
 }
 
 /** A mistake of ours on the main thread: nobody knows what still holds, so the process says it and ends. */
-function endOnOurMistakes(node: RunningNode): void {
+function endOnOurMistakes(signals: Signals): void {
   const end = (error: unknown): void => {
+    const log = signals.node?.log
     const stack = error instanceof Error ? error.stack : String(error)
-    node.log.error('the node fails', { stack })
-    void node.log.close().finally(() => process.exit(exitCodes.failed))
+    log?.error('the node fails', { stack })
+    void Promise.resolve(log?.close()).finally(() => process.exit(exitCodes.failed))
   }
   process.on('uncaughtException', end)
   process.on('unhandledRejection', end)

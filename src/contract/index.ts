@@ -1,6 +1,7 @@
 // The door of the room: the management API, said once.
 
 export { brokerEndpoints } from './endpoints/brokers.ts'
+export { controlEndpoints } from './endpoints/control.ts'
 export { documentEndpoints } from './endpoints/documents.ts'
 export { endpoints, type EndpointName } from './endpoints/all.ts'
 export { type Caller, type Endpoint, failure, type Method, type ReplyOf, type RequestOf } from './endpoint.ts'

@@ -1,6 +1,7 @@
 // The door of the room: the management API over HTTP. It knows what may be asked, and not how it is done.
 
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
+export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { Operations } from './operations/all.ts'
 export { createManagementServer, type ListenAt, type ManagementOptions, type ManagementServer } from './server.ts'
 export type { Accounts } from './sign-in.ts'

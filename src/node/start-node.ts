@@ -18,6 +18,7 @@ import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import { settleNodeName } from './node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
 import { brokerOperations } from './operations/brokers.ts'
+import { controlDesk, type Wish } from './operations/control.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
 import { setAsideInWords } from './set-aside-session.ts'
 import { ShardCrew } from './shard-crew.ts'
@@ -37,6 +38,8 @@ export interface NodeOptions {
   readonly restarts?: RestartPolicy
   /** How long the shards may take to stop; less than the ten seconds that the node has. */
   readonly shardStopMs?: number
+  /** Why the node could not be started again as things are now: asked before somebody's wish for it is granted. */
+  readonly problemOfRestart?: () => string | undefined
 }
 
 export interface RunningNode {
@@ -51,6 +54,8 @@ export interface RunningNode {
   readonly counters: SharedArrayBuffer
   /** Resolves with a sentence when the node cannot go on by itself: then `stop` it and end the process with 1. */
   readonly broken: Promise<string>
+  /** Resolves when somebody wants the node to end: `stop` it, and for a restart start it anew. */
+  readonly wished: Promise<Wish>
   /** Certificates, keys and revocations are looked at now and not only at the next interval. */
   reloadFiles(): void
   /** What is stored of who may come in and what they may do; here it is changed, for all shards. */
@@ -226,7 +231,11 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     await stop()
     return { problem: outcome.message }
   }
-  const operations = { brokers: brokerOperations({ nodeName: name, version: options.version ?? '', counters }) }
+  const control = controlDesk(log, options.problemOfRestart)
+  const operations = {
+    brokers: brokerOperations({ nodeName: name, version: options.version ?? '', counters }),
+    control: control.operations,
+  }
   const management = await startManagement({ config, operations, log })
   if ('problem' in management) {
     await stop()
@@ -235,7 +244,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   closeManagement = () => management.close()
   sysTopics.start()
   const parts = { name, dataDirectory: directory, listeners, log, counters, broken, accessRecords, management }
-  return { node: { ...parts, changeAccess, reloadFiles, stop } }
+  return { node: { ...parts, wished: control.wished, changeAccess, reloadFiles, stop } }
 }
 
 function accessChanger(config: GodwitConfig, secret: Uint8Array, crew: ShardCrew): RunningNode['changeAccess'] {

@@ -1,10 +1,12 @@
 // Every operation of the API by its name. A new set of endpoints adds its line here, and nowhere else.
 
 import { brokerEndpoints } from './brokers.ts'
+import { controlEndpoints } from './control.ts'
 import { documentEndpoints } from './documents.ts'
 
 export const endpoints = {
   ...brokerEndpoints,
+  ...controlEndpoints,
   ...documentEndpoints,
 }
 

@@ -4,11 +4,13 @@ import type { endpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { Operations } from '../operations/all.ts'
 import { brokerHandlers } from './brokers.ts'
+import { controlHandlers } from './control.ts'
 import { documentHandlers } from './documents.ts'
 
 export function allHandlers(operations: Operations): Handlers<typeof endpoints> {
   return {
     ...brokerHandlers(operations.brokers),
+    ...controlHandlers(operations.control),
     ...documentHandlers(operations.brokers),
   }
 }

@@ -1,7 +1,9 @@
 // What the management needs of the node, by subject. The node hands it in.
 
 import type { BrokerOperations } from './brokers.ts'
+import type { ControlOperations } from './control.ts'
 
 export interface Operations {
   readonly brokers: BrokerOperations
+  readonly control: ControlOperations
 }

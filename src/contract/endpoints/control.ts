@@ -1,0 +1,17 @@
+// The end of the broker, and its new beginning.
+
+import { done, endpoint } from '../endpoint.ts'
+import { Type } from '../schema.ts'
+
+export const controlEndpoints = {
+  ctrl_broker: endpoint({
+    method: 'POST',
+    path: '/ctrl/:action',
+    summary:
+      'Stops the broker, or starts it anew with what stands in its configuration file now. Answered before that.',
+    params: Type.Object({ action: Type.String({ description: '`stop` or `restart`, in upper or lower case.' }) }),
+    reply: done,
+    failures: ['rpcError', 'invalidParameter'],
+    access: 'change',
+  }),
+}
