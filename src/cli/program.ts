@@ -2,6 +2,9 @@
 
 import { Command, CommanderError } from 'commander'
 import { configCheck, configDocs, configExample, configSchema } from './config-commands.ts'
+import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
+import type { CtlCommand } from './ctl/ctl-command.ts'
+import { runCtl } from './ctl/run-ctl.ts'
 import { type Program, startCommand, type StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -29,6 +32,7 @@ function commandLine(program: Program, terminal: Terminal, run: Run): Command {
     .helpOption('-h, --help', 'print this help')
   addStart(godwit, (options) => run(() => startCommand(options, program, terminal)))
   addConfig(godwit, terminal, run)
+  addCtl(godwit, program, terminal, run)
   return godwit
 }
 
@@ -68,6 +72,44 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .command('schema')
     .description('print the JSON Schema of the configuration')
     .action(() => run(() => configSchema(terminal)))
+}
+
+/** The commands of `ctl` are data: one is `words of its name`, the first of two words is a group. */
+function addCtl(godwit: Command, program: Program, terminal: Terminal, run: Run): void {
+  const ctl = godwit.command('ctl').description('look at a running broker, and tell it what to do')
+  const groups = new Map<string, Command>()
+  for (const command of ctlCommands) {
+    const [first = '', second] = command.name.split(' ')
+    if (second === undefined) {
+      addCtlCommand(ctl.command(first), command, program, terminal, run)
+      continue
+    }
+    const group = groups.get(first) ?? ctl.command(first).description(ctlGroups[first] ?? '')
+    groups.set(first, group)
+    addCtlCommand(group.command(second), command, program, terminal, run)
+  }
+}
+
+function addCtlCommand(added: Command, command: CtlCommand, program: Program, terminal: Terminal, run: Run): void {
+  added.description(command.description)
+  for (const word of command.arguments ?? []) added.argument(word)
+  for (const { flags, description } of command.options ?? []) added.option(flags, description)
+  added.option('--json', 'print one JSON document')
+  if (command.isLocal !== true) {
+    added
+      .option('--data <directory>', 'data directory of the broker, which is asked over the socket in it')
+      .option('--url <url>', 'ask a broker over HTTP: http://host:port')
+      .option('--username <name>', 'of an account there, or the id of an application')
+      .option('--password-stdin', 'read the password from stdin; without it a terminal is asked')
+      .option('--token-stdin', 'sign in with a JSON Web Token, read from stdin')
+  }
+  added.action(() => {
+    const options = added.opts<Record<string, string | true | undefined>>()
+    const words = added.processedArgs.flat().filter((word): word is string => typeof word === 'string')
+    const said = { words, options, reach: options, asJson: options['json'] === true }
+    const { installation } = program
+    return run(() => runCtl(command, said, { installation, terminal, input: process.stdin }))
+  })
 }
 
 const gather = (value: string, before: string[]): string[] => [...before, value]

@@ -4,6 +4,8 @@ export const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const
 
 export interface TextOutput {
   write(text: string): unknown
+  /** Of a terminal: people look at it. */
+  readonly isTTY?: boolean
 }
 
 export class Terminal {
@@ -13,6 +15,11 @@ export class Terminal {
   constructor(output: TextOutput, errors: TextOutput) {
     this.output = output
     this.errors = errors
+  }
+
+  /** People read what is said, and no program. */
+  get isForPeople(): boolean {
+    return this.output.isTTY === true
   }
 
   say(text: string): void {

@@ -1,6 +1,6 @@
 // The door of the node: one machine's broker.
 
-export type { Installation } from './data-directory.ts'
+export { type Account, defaultDataDirectory, type Installation } from './data-directory.ts'
 export type { ListenerAddress } from './listener-addresses.ts'
 export { startNode, type NodeOptions, type NodeStart, type RunningNode } from './start-node.ts'
 export type { RestartPolicy } from './watched-shard.ts'

@@ -1,0 +1,12 @@
+// Every command of `godwit ctl`. A new set adds its line here.
+
+import type { CtlCommand } from '../ctl-command.ts'
+import { anyCommands } from './any-command.ts'
+import { brokerCommands } from './broker-commands.ts'
+
+export const ctlCommands: readonly CtlCommand[] = [...brokerCommands, ...anyCommands]
+
+/** What the first words of commands with two are about. */
+export const ctlGroups: Readonly<Record<string, string>> = {
+  api: 'the operations of the management API, by their names',
+}

@@ -1,0 +1,73 @@
+// What commands of `godwit ctl` print: tables for people, plain lines for scripts, one JSON document for programs.
+
+import { exitCodes, type Terminal } from '../terminal.ts'
+import type { Outcome, Row } from './ctl-command.ts'
+
+/** Gives the exit code. */
+export function printOutcome(outcome: Outcome, terminal: Terminal, asJson: boolean): number {
+  if ('usage' in outcome) {
+    terminal.fail(outcome.usage)
+    return exitCodes.wrongUsage
+  }
+  if ('problem' in outcome) return terminal.fail(outcome.problem)
+  if ('failure' in outcome) {
+    const { kind, code, message } = outcome.failure
+    return terminal.fail(kind === 'refused' ? `${visible(message)} (code ${code})` : visible(message))
+  }
+  terminal.say(asJson ? `${JSON.stringify(documentOf(outcome))}\n` : linesOf(outcome, terminal.isForPeople))
+  return exitCodes.done
+}
+
+type Shown = Exclude<Outcome, { usage: string } | { problem: string } | { failure: unknown }>
+
+function documentOf(outcome: Shown): unknown {
+  if ('rows' in outcome) return outcome.rows
+  if ('thing' in outcome) return outcome.thing
+  return 'text' in outcome ? { text: outcome.text } : { done: outcome.done }
+}
+
+function linesOf(outcome: Shown, isForPeople: boolean): string {
+  if ('text' in outcome) return outcome.text.endsWith('\n') ? outcome.text : `${outcome.text}\n`
+  if ('done' in outcome) return `${visible(outcome.done)}\n`
+  if ('thing' in outcome) return thingInLines(outcome.thing)
+  const columns = outcome.columns ?? columnsOf(outcome.rows)
+  const cells = outcome.rows.map((row) => columns.map((column) => cellOf(row[column])))
+  if (!isForPeople) return cells.map((row) => `${row.join('\t')}\n`).join('')
+  return outcome.rows.length === 0 ? 'none\n' : tableOf([columns, ...cells])
+}
+
+function columnsOf(rows: readonly Row[]): string[] {
+  return [...new Set(rows.flatMap((row) => Object.keys(row)))]
+}
+
+function thingInLines(thing: Row): string {
+  const width = Math.max(0, ...Object.keys(thing).map((key) => key.length))
+  return Object.entries(thing)
+    .map(([key, value]) => `${key.padEnd(width)}  ${cellOf(value)}\n`)
+    .join('')
+}
+
+function tableOf(rows: readonly (readonly string[])[]): string {
+  const [first = []] = rows
+  const widths = first.map((_cell, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
+  const lines = rows.map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+  return `${lines.join('\n')}\n`
+}
+
+function cellOf(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  return visible(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** What came from a stranger may have anything in it: here nothing moves the cursor, and a line stays one line. */
+export function visible(text: string): string {
+  return text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (letter) => `\\u${(letter.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  )
+}

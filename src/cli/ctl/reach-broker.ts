@@ -1,0 +1,83 @@
+// Which broker a command is for, and how it is reached: over the socket in its data directory, or over HTTP.
+
+import { realpathSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type ApiClient, basicAuthorization, createClient, type Failure } from '../../contract/index.ts'
+import { defaultDataDirectory, type Installation } from '../../node/index.ts'
+import type { Secrets } from './secrets.ts'
+
+/** Options that every command has. */
+export interface ReachOptions {
+  readonly data?: string
+  readonly url?: string
+  readonly username?: string
+  readonly passwordStdin?: true
+  readonly tokenStdin?: true
+}
+
+export type Reached =
+  | {
+      readonly client: ApiClient
+      /** What to tell people where nobody answers. */
+      readonly explain: (failure: Failure) => string
+    }
+  | { readonly usage: string }
+
+export async function reachBroker(
+  options: ReachOptions,
+  installation: Installation,
+  secrets: Secrets,
+): Promise<Reached> {
+  const { url, username, passwordStdin, tokenStdin } = options
+  if (url === undefined) {
+    const stray = username !== undefined || passwordStdin === true || tokenStdin === true
+    return stray
+      ? { usage: 'a name and a password are for --url URL: say where the API is' }
+      : overSocket(options, installation)
+  }
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    return { usage: `--url ${url}: give a URL like http://127.0.0.1:8081` }
+  }
+  const signedIn = await authorizationOf(options, secrets)
+  if ('usage' in signedIn) return signedIn
+  return {
+    client: createClient({ at: { url }, ...signedIn }),
+    explain: ({ message }) => `no broker answers at ${url}: ${message}`,
+  }
+}
+
+async function authorizationOf(
+  { username, passwordStdin, tokenStdin }: ReachOptions,
+  secrets: Secrets,
+): Promise<{ readonly authorization?: string } | { readonly usage: string }> {
+  if (tokenStdin === true) {
+    const token = await secrets.next('token')
+    return 'usage' in token ? token : { authorization: `Bearer ${token.secret}` }
+  }
+  if (username === undefined) return passwordStdin === true ? { usage: '--password-stdin needs --username NAME' } : {}
+  const password = await secrets.next(`password of ${username}`)
+  return 'usage' in password ? password : { authorization: basicAuthorization(username, password.secret) }
+}
+
+function overSocket({ data }: ReachOptions, installation: Installation): Reached {
+  const account = { userId: process.getuid?.(), homeDirectory: homedir() }
+  const directory = data === undefined ? defaultDataDirectory(installation, account) : resolve(data)
+  const socketPath = shortest(join(directory, 'ctl.sock'))
+  const way = data === undefined ? '' : ` --data ${directory}`
+  return {
+    client: createClient({ at: { socketPath } }),
+    explain: ({ message }) =>
+      `no broker runs in ${directory} (${message}): start it with "godwit start${way}", or say where it is with --data or --url`,
+  }
+}
+
+/** The path of a socket has little room. Where the directory's is too long, the socket lies elsewhere, with a link to it. */
+function shortest(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    // Nobody is there: connecting says so.
+    return path
+  }
+}

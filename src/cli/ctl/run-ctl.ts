@@ -1,0 +1,43 @@
+// One command of `godwit ctl`, from its words to its exit code.
+
+import type { ApiClient } from '../../contract/index.ts'
+import type { Installation } from '../../node/index.ts'
+import type { Terminal } from '../terminal.ts'
+import type { CtlCall, CtlCommand, Outcome } from './ctl-command.ts'
+import { printOutcome } from './print-outcome.ts'
+import { type ReachOptions, reachBroker } from './reach-broker.ts'
+import { type Input, InputSecrets, type Secrets } from './secrets.ts'
+
+export interface CtlWorld {
+  readonly installation: Installation
+  readonly terminal: Terminal
+  readonly input: Input
+}
+
+export interface CtlWords extends Pick<CtlCall, 'words' | 'options'> {
+  readonly reach: ReachOptions
+  readonly asJson: boolean
+}
+
+/** Gives the exit code. */
+export async function runCtl(command: CtlCommand, said: CtlWords, world: CtlWorld): Promise<number> {
+  const secrets = new InputSecrets(world.input, world.terminal.errors)
+  const outcome = await outcomeOf(command, said, { ...world, secrets }).finally(() => secrets.close())
+  return printOutcome(outcome, world.terminal, said.asJson)
+}
+
+async function outcomeOf(
+  command: CtlCommand,
+  said: CtlWords,
+  { installation, secrets }: CtlWorld & { readonly secrets: Secrets },
+): Promise<Outcome> {
+  if (command.isLocal === true) return command.run({ ...said, client: nobody, secrets })
+  const reached = await reachBroker(said.reach, installation, secrets)
+  if ('usage' in reached) return reached
+  const outcome = await command.run({ ...said, client: reached.client, secrets })
+  const isUnreachable = 'failure' in outcome && outcome.failure.kind === 'unreachable'
+  return isUnreachable ? { problem: reached.explain(outcome.failure) } : outcome
+}
+
+/** Local commands have nobody to ask. */
+const nobody = {} as ApiClient

@@ -1,0 +1,81 @@
+// Passwords: from the terminal, unseen, or from stdin, one to a line. Never from the words of the command, which every
+// account of the machine can read.
+
+import { createInterface, type Interface } from 'node:readline'
+import type { ReadStream } from 'node:tty'
+import type { TextOutput } from '../terminal.ts'
+
+export interface Secrets {
+  /** The next one; a sentence where there is none. `prompt`: what people are asked for. */
+  next(prompt: string): Promise<{ readonly secret: string } | { readonly usage: string }>
+}
+
+/** What a process reads from. */
+export type Input = NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>
+
+/** Longer lines are no passwords. */
+const maxSecretLength = 65_535
+
+export class InputSecrets implements Secrets {
+  readonly #input: Input
+  readonly #prompts: TextOutput
+  #reader: Interface | undefined
+  #lines: AsyncIterator<string> | undefined
+
+  constructor(input: Input, prompts: TextOutput) {
+    this.#input = input
+    this.#prompts = prompts
+    this.#reader = undefined
+    this.#lines = undefined
+  }
+
+  /** No more are wanted: a stdin that stays open holds nobody. */
+  close(): void {
+    this.#reader?.close()
+  }
+
+  async next(prompt: string): ReturnType<Secrets['next']> {
+    const secret = this.#input.isTTY === true ? await this.#askPeople(prompt) : await this.#nextLine()
+    if (secret === undefined || secret === '') return { usage: `${prompt}: none was given on stdin` }
+    return secret.length > maxSecretLength ? { usage: `${prompt}: it is too long` } : { secret }
+  }
+
+  async #nextLine(): Promise<string | undefined> {
+    this.#reader ??= createInterface({ input: this.#input })
+    this.#lines ??= this.#reader[Symbol.asyncIterator]()
+    const { done, value } = await this.#lines.next()
+    return done === true ? undefined : value
+  }
+
+  #askPeople(prompt: string): Promise<string | undefined> {
+    this.#prompts.write(`${prompt}: `)
+    return readUnseen(this.#input).finally(() => this.#prompts.write('\n'))
+  }
+}
+
+const [enter, lineFeed, endOfInput, interrupt] = ['\r', '\n', '\u0004', '\u0003']
+const backspaces = new Set(['\u0008', '\u007f'])
+
+/** What is typed until the next line end; undefined where somebody wants out. */
+function readUnseen(input: Input): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const typed: string[] = []
+  const end = (secret: string | undefined): void => {
+    input.off('data', take)
+    input.setRawMode?.(false)
+    input.pause()
+    resolve(secret)
+  }
+  const take = (chunk: Buffer | string): void => {
+    for (const letter of String(chunk)) {
+      if (letter === enter || letter === lineFeed) return end(typed.join(''))
+      if (letter === interrupt || letter === endOfInput) return end(undefined)
+      if (backspaces.has(letter)) typed.pop()
+      else typed.push(letter)
+    }
+  }
+  input.setRawMode?.(true)
+  input.on('data', take)
+  input.resume()
+  return promise
+}

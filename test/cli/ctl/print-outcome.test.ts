@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { printOutcome } from '../../../src/cli/ctl/print-outcome.ts'
+import type { Outcome } from '../../../src/cli/ctl/ctl-command.ts'
+import { Terminal } from '../../../src/cli/terminal.ts'
+
+function printed(
+  outcome: Outcome,
+  { isTTY = false, asJson = false } = {},
+): { text: string; errors: string; code: number } {
+  let text = ''
+  let errors = ''
+  const output = { isTTY, write: (more: string) => (text += more) }
+  const code = printOutcome(outcome, new Terminal(output, { write: (more) => (errors += more) }), asJson)
+  return { text, errors, code }
+}
+
+const rows = [
+  { clientid: 'a', qos: 1, more: true },
+  { clientid: 'godwit', qos: 0 },
+]
+
+test('people get a table of the columns that matter, with a head', () => {
+  const { text } = printed({ rows, columns: ['clientid', 'qos'] }, { isTTY: true })
+  assert.equal(text, 'clientid  qos\na         1\ngodwit    0\n')
+  assert.equal(printed({ rows: [] }, { isTTY: true }).text, 'none\n')
+})
+
+test('scripts get lines with tabs and nothing else, and no line where there is nothing', () => {
+  assert.equal(printed({ rows, columns: ['clientid', 'qos'] }).text, 'a\t1\ngodwit\t0\n')
+  assert.equal(printed({ rows: [] }).text, '')
+})
+
+test('programs get all of it as one document', () => {
+  assert.deepEqual(JSON.parse(printed({ rows, columns: ['qos'] }, { asJson: true }).text), rows)
+  assert.deepEqual(JSON.parse(printed({ done: 'kicked' }, { asJson: true }).text), { done: 'kicked' })
+})
+
+test('what a stranger named cannot move the cursor, nor make a line of its own', () => {
+  const { text } = printed({ rows: [{ clientid: 'a\u001b[2J\nb\tc\u202e' }] })
+  assert.equal(text, 'a\\u001b[2J\\u000ab\\u0009c\\u202e\n')
+  const failure = { kind: 'refused', code: 112, status: 404, message: 'x\ny' } as const
+  assert.deepEqual(printed({ failure }), { text: '', errors: 'godwit: x\\u000ay (code 112)\n', code: 1 })
+})
+
+test('used wrongly is 2, failed is 1, done is 0', () => {
+  assert.equal(printed({ usage: 'no' }).code, 2)
+  assert.equal(printed({ problem: 'no' }).code, 1)
+  assert.equal(printed({ done: 'yes' }).code, 0)
+})
