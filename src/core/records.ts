@@ -8,9 +8,10 @@
 //           1 --- 0..1 will
 //   retained: one for each topic
 //   forwarded: one for each QoS 2 message that came from another shard and is not released
-//   who may come in and what they may do: see access-records.ts
+//   who may come in and what they may do: see access-records.ts; who may use the API: operator-records.ts
 
 import type { AccessRecord, AccessRecordKey } from './access-records.ts'
+import type { OperatorRecord, OperatorRecordKey } from './operator-records.ts'
 import type { MessageProperties, PacketId, ProtocolVersion, QoS, RetainHandling } from '../protocol/index.ts'
 
 /** A message as it is kept: with its own copy of the payload. */
@@ -157,6 +158,7 @@ export type StoredRecord =
   | WillRecord
   | FactRecord
   | AccessRecord
+  | OperatorRecord
 
 export type RecordKind = StoredRecord['kind']
 
@@ -171,6 +173,7 @@ export type RecordKey =
   | { readonly kind: 'retained'; topic: string }
   | { readonly kind: 'fact'; name: string }
   | AccessRecordKey
+  | OperatorRecordKey
 
 /** A record put in place (inserted or replaced), a record taken away, or a session taken away with all that is its. */
 export type StoredChange =

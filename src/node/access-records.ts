@@ -10,10 +10,30 @@
 //
 //   credential username    alice, bob, carol ...      walked from the oldest
 //   rule all               ...
+//
+// Who may use the management API stands in the same book, and is not told to the shards: it is none of their business.
 
-import type { AccessRecord, AccessRecordKey, CredentialRecord, RuleRecord, StoredChange } from '../core/index.ts'
-import { accessKinds, StorageFailure, type Store } from '../storage/index.ts'
+import type {
+  AccessRecord,
+  AccessRecordKey,
+  CredentialRecord,
+  OperatorRecord,
+  OperatorRecordKey,
+  RuleRecord,
+  StoredChange,
+} from '../core/index.ts'
+import { accessKinds, operatorKinds, StorageFailure, type Store } from '../storage/index.ts'
 
+/** What the book holds. */
+export type BookRecord = AccessRecord | OperatorRecord
+export type BookKey = AccessRecordKey | OperatorRecordKey
+
+export interface BookChange {
+  readonly put: readonly BookRecord[]
+  readonly delete: readonly BookKey[]
+}
+
+/** The part of a change that shards hear of. */
 export interface AccessChange {
   readonly put: readonly AccessRecord[]
   readonly delete: readonly AccessRecordKey[]
@@ -27,8 +47,8 @@ export interface AccessRecordsWorld {
 
 /** Reads what is stored. Throws StorageFailure. */
 export async function openAccessRecords(world: AccessRecordsWorld): Promise<AccessRecords> {
-  const found: AccessRecord[] = []
-  for (const kind of accessKinds) {
+  const found: BookRecord[] = []
+  for (const kind of [...accessKinds, ...operatorKinds]) {
     for await (const record of world.store.read({ kind })) if (record.kind === kind) found.push(record)
   }
   found.sort((a, b) => momentOf(a) - momentOf(b))
@@ -39,7 +59,7 @@ export async function openAccessRecords(world: AccessRecordsWorld): Promise<Acce
 export type AccessListName =
   | `credential ${CredentialRecord['by']}`
   | `rule ${RuleRecord['about']}`
-  | Extract<AccessRecord['kind'], 'scram' | 'psk' | 'ban'>
+  | Extract<BookRecord['kind'], 'scram' | 'psk' | 'ban' | 'account' | 'api-key'>
 
 /** What is taken for later than any moment before it: finer than the clock, so that each record has a moment of its own. */
 const smallestStepMs = 1 / 1_024
@@ -47,13 +67,13 @@ const smallestStepMs = 1 / 1_024
 export class AccessRecords {
   readonly #world: AccessRecordsWorld
   /** A map keeps the order of putting. */
-  readonly #lists = new Map<AccessListName, Map<string, AccessRecord>>()
+  readonly #lists = new Map<AccessListName, Map<string, BookRecord>>()
   #lastMomentMs: number
   /** Written, but the disk did not say whether it has it: it is written again before anything else is. */
-  #unsettled: AccessChange | undefined
+  #unsettled: BookChange | undefined
   #last: Promise<void>
 
-  constructor(world: AccessRecordsWorld, found: readonly AccessRecord[]) {
+  constructor(world: AccessRecordsWorld, found: readonly BookRecord[]) {
     this.#world = world
     this.#unsettled = undefined
     this.#last = Promise.resolve()
@@ -61,15 +81,15 @@ export class AccessRecords {
     for (const record of found) this.#put(record)
   }
 
-  find<Key extends AccessRecordKey>(key: Key): Extract<AccessRecord, { kind: Key['kind'] }> | undefined {
-    return this.#listOf(listOf(key)).get(nameOf(key)) as Extract<AccessRecord, { kind: Key['kind'] }> | undefined
+  find<Key extends BookKey>(key: Key): Extract<BookRecord, { kind: Key['kind'] }> | undefined {
+    return this.#listOf(listOf(key)).get(nameOf(key)) as Extract<BookRecord, { kind: Key['kind'] }> | undefined
   }
 
   /** All of one kind, list after list. */
-  *all<Kind extends AccessRecord['kind']>(kind: Kind): Generator<Extract<AccessRecord, { kind: Kind }>> {
+  *all<Kind extends BookRecord['kind']>(kind: Kind): Generator<Extract<BookRecord, { kind: Kind }>> {
     for (const list of this.#lists.values()) {
       for (const record of list.values()) {
-        if (record.kind === kind) yield record as Extract<AccessRecord, { kind: Kind }>
+        if (record.kind === kind) yield record as Extract<BookRecord, { kind: Kind }>
       }
     }
   }
@@ -78,7 +98,7 @@ export class AccessRecords {
    * One list, the oldest first. May be walked in pieces: what is put meanwhile comes in the end, what is taken away is
    * left out.
    */
-  list(name: AccessListName): Iterable<AccessRecord> {
+  list(name: AccessListName): Iterable<BookRecord> {
     return this.#listOf(name).values()
   }
 
@@ -92,12 +112,12 @@ export class AccessRecords {
    * Takes records away, puts others in place, all of it or nothing. Resolves when it is on disk and in force on every
    * shard. Rejects with StorageFailure where the disk fails: then it holds not yet, but may hold later.
    */
-  change(change: AccessChange): Promise<void> {
+  change(change: BookChange): Promise<void> {
     return this.decide(() => change)
   }
 
   /** The same, with a change that is made when its turn comes, of what is in the book then. */
-  decide(plan: () => AccessChange): Promise<void> {
+  decide(plan: () => BookChange): Promise<void> {
     const done = this.#last.then(() => this.#carryOut(plan))
     this.#last = done.catch(() => {
       // Whoever asked for it is told; the next change is tried by itself.
@@ -105,7 +125,7 @@ export class AccessRecords {
     return done
   }
 
-  async #carryOut(plan: () => AccessChange): Promise<void> {
+  async #carryOut(plan: () => BookChange): Promise<void> {
     if (this.#unsettled !== undefined) await this.#settle(this.#unsettled)
     const change = plan()
     if (change.put.length === 0 && change.delete.length === 0) return
@@ -121,25 +141,26 @@ export class AccessRecords {
   }
 
   /** What may be on disk or not must get there before anything that comes after it. */
-  async #settle(change: AccessChange): Promise<void> {
+  async #settle(change: BookChange): Promise<void> {
     await this.#world.store.reopen()
     await this.#world.store.commit(storedChanges(change))
     this.#unsettled = undefined
     await this.#spread(change)
   }
 
-  async #spread(change: AccessChange): Promise<void> {
+  async #spread(change: BookChange): Promise<void> {
     for (const key of change.delete) this.#listOf(listOf(key)).delete(nameOf(key))
     for (const record of change.put) this.#put(record)
-    await this.#world.tell(change)
+    const told = { put: change.put.filter(isForShards), delete: change.delete.filter(isForShards) }
+    if (told.put.length + told.delete.length > 0) await this.#world.tell(told)
   }
 
-  #put(record: AccessRecord): void {
+  #put(record: BookRecord): void {
     this.#listOf(listOf(record)).set(nameOf(record), record)
     if ('createdAtMs' in record) this.#lastMomentMs = Math.max(this.#lastMomentMs, record.createdAtMs)
   }
 
-  #listOf(name: AccessListName): Map<string, AccessRecord> {
+  #listOf(name: AccessListName): Map<string, BookRecord> {
     let list = this.#lists.get(name)
     if (list === undefined) {
       list = new Map()
@@ -150,12 +171,12 @@ export class AccessRecords {
 }
 
 /** When a record was made, as far as it says so. */
-function momentOf(record: AccessRecord): number {
+function momentOf(record: BookRecord): number {
   return 'createdAtMs' in record ? record.createdAtMs : 'atMs' in record ? record.atMs : 0
 }
 
 /** The list that a record stands in. */
-function listOf(key: AccessRecord | AccessRecordKey): AccessListName {
+function listOf(key: BookRecord | BookKey): AccessListName {
   switch (key.kind) {
     case 'credential':
       return `credential ${key.by}`
@@ -164,13 +185,21 @@ function listOf(key: AccessRecord | AccessRecordKey): AccessListName {
     case 'scram':
     case 'psk':
     case 'ban':
+    case 'account':
+    case 'api-key':
       return key.kind
     default:
       return key satisfies never
   }
 }
 
-function storedChanges(change: AccessChange): StoredChange[] {
+function isForShards<Known extends { readonly kind: BookRecord['kind'] }>(
+  known: Known,
+): known is Exclude<Known, { kind: OperatorRecord['kind'] }> {
+  return known.kind !== 'account' && known.kind !== 'api-key'
+}
+
+function storedChanges(change: BookChange): StoredChange[] {
   return [
     ...change.delete.map((key): StoredChange => ({ change: 'delete', key })),
     ...change.put.map((record): StoredChange => ({ change: 'put', record })),
@@ -178,7 +207,7 @@ function storedChanges(change: AccessChange): StoredChange[] {
 }
 
 /** What makes it one record and not another in its list. */
-function nameOf(key: AccessRecord | AccessRecordKey): string {
+function nameOf(key: BookRecord | BookKey): string {
   switch (key.kind) {
     case 'credential':
       return key.id
@@ -190,6 +219,10 @@ function nameOf(key: AccessRecord | AccessRecordKey): string {
       return JSON.stringify([key.who, key.action, key.topic])
     case 'ban':
       return JSON.stringify([key.as, key.who])
+    case 'account':
+      return key.name
+    case 'api-key':
+      return key.id
     default:
       return key satisfies never
   }

@@ -9,6 +9,7 @@
 import type { AccessRecord, AccessRecordKey } from '../core/index.ts'
 import { DamagedRecord, type ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
+import { wordOf, writeWord } from './words.ts'
 
 export type AccessRecordKind = AccessRecord['kind']
 
@@ -152,14 +153,4 @@ export function readBan1(key: Buffer, reader: ByteReader): AccessRecord {
     atMs: reader.float(),
     untilMs: reader.byte() === 0 ? undefined : reader.float(),
   }
-}
-
-function writeWord<Word extends string>(writer: ByteWriter, words: readonly Word[], word: Word): void {
-  writer.byte(words.indexOf(word))
-}
-
-function wordOf<Word extends string>(words: readonly Word[], number: number | undefined): Word {
-  const word = number === undefined ? undefined : words[number]
-  if (word === undefined) throw new DamagedRecord(`${number} stands for nothing here`)
-  return word
 }

@@ -12,6 +12,7 @@ export {
   type Store,
 } from './store.ts'
 export { accessKinds } from './access-record-bytes.ts'
+export { operatorKinds } from './operator-record-bytes.ts'
 export { openMemoryStore } from './memory-store.ts'
 export { type LevelStoreOptions, openLevelStore, type SyncMode } from './level-store.ts'
 export { type QueueBounds, type QueuePart, readAllQueueBounds, readQueue, readQueueBounds } from './queue-reading.ts'

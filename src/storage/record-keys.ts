@@ -17,6 +17,7 @@
 //   fact          22  name ...
 //   forwarded     23  shard u8, packet id u16, publisher ...
 //   access        30 to 34: see access-record-bytes.ts
+//   operators     38 to 39: see operator-record-bytes.ts
 //
 // Deleting a session is therefore one change, however much it owns: its life record goes and a grave comes. Nothing
 // reaches the old records any more, not even a new session of the same client id; they are swept away in the
@@ -25,6 +26,7 @@
 import type { RecordKey, RecordKind, StoredRecord } from '../core/index.ts'
 import type { SessionRecordKind } from './store.ts'
 import { accessKindBytes, accessKinds, writeAccessKey } from './access-record-bytes.ts'
+import { operatorKindBytes, operatorKinds, writeOperatorKey } from './operator-record-bytes.ts'
 import { ByteReader, DamagedRecord } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
 
@@ -51,6 +53,7 @@ export const kindBytes = {
   fact: 0x22,
   forwarded: 0x23,
   ...accessKindBytes,
+  ...operatorKindBytes,
 } as const satisfies Record<RecordKind | 'journal' | 'life' | 'grave' | 'begun', number>
 
 /** What goes when a session goes. */
@@ -71,6 +74,7 @@ export const recordKinds: readonly RecordKind[] = [
   'fact',
   'forwarded',
   ...accessKinds,
+  ...operatorKinds,
 ]
 
 const kindOfByte: readonly (RecordKind | undefined)[] = Array.from({ length: 256 }, (_, byte) =>
@@ -141,6 +145,9 @@ export function writeKey(writer: ByteWriter, key: RecordKey, life: number): void
     case 'rule':
     case 'ban':
       return writeAccessKey(writer, key)
+    case 'account':
+    case 'api-key':
+      return writeOperatorKey(writer, key)
     default:
       key satisfies never
   }

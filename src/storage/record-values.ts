@@ -12,6 +12,7 @@ import { readBan1, readCredential1, readPsk1, readRule1, readScram1, writeAccess
 import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { Life } from './record-keys.ts'
 import type { ByteWriter } from './byte-writer.ts'
+import { readAccount1, readApiKey1, writeOperatorValue } from './operator-record-bytes.ts'
 import { asQoS, readMessage, writeMessage } from './message-bytes.ts'
 import {
   bodyIdOfKey,
@@ -78,6 +79,9 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
     case 'rule':
     case 'ban':
       return writeAccessValue(writer, record)
+    case 'account':
+    case 'api-key':
+      return writeOperatorValue(writer, record)
     default:
       record satisfies never
   }
@@ -138,6 +142,8 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   psk: [readPsk1],
   rule: [readRule1],
   ban: [readBan1],
+  account: [readAccount1],
+  'api-key': [readApiKey1],
 }
 
 const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10 } as const

@@ -32,6 +32,7 @@ export const houseRules: HouseRules = {
         'message',
         'access',
         'access-records',
+        'operator-records',
         'peer-messages',
         'connection',
         'held-answer',

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { BanRecord, CredentialRecord, RuleRecord, StoredChange } from '../../src/core/index.ts'
+import type { AccountRecord, BanRecord, CredentialRecord, RuleRecord, StoredChange } from '../../src/core/index.ts'
 import { openMemoryStore, StorageFailure, type Store } from '../../src/storage/index.ts'
 import { openAccessRecords, type AccessChange, type AccessRecords } from '../../src/node/access-records.ts'
 
@@ -185,4 +185,24 @@ describe('a disk that fails', () => {
     )
     assert.equal(told.length, 2)
   })
+})
+
+const viewer: AccountRecord = {
+  kind: 'account',
+  name: 'somebody',
+  role: 'viewer',
+  password: { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: Buffer.of(), hash: Buffer.alloc(32) },
+  createdAtMs: 1,
+}
+
+test('who may use the management API stands in the same book, and no shard hears of it', async () => {
+  const { disk, told, records } = await stage()
+  await records.change({ put: [viewer, ban('pump')], delete: [] })
+  await records.change({ put: [], delete: [{ kind: 'api-key', id: 'a' }] })
+  assert.deepEqual(
+    told.map(({ put }) => put.map(({ kind }) => kind)),
+    [['ban']],
+  )
+  const again = await openAccessRecords({ store: disk.store, tell: async () => {} })
+  assert.deepEqual(again.find({ kind: 'account', name: 'somebody' }), viewer)
 })

@@ -61,6 +61,8 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
     case 'psk':
     case 'rule':
     case 'ban':
+    case 'account':
+    case 'api-key':
       return assert.fail(`the broker of the simulator stores no ${record.kind}`)
     default:
       return record satisfies never

@@ -5,6 +5,8 @@ import type { RecordRange, Store } from '../../src/storage/index.ts'
 
 export const accessKinds = ['credential', 'scram', 'psk', 'rule', 'ban'] as const
 
+export const operatorKinds = ['account', 'api-key'] as const
+
 export const allKinds: readonly RecordKind[] = [
   'session',
   'subscription',
@@ -17,6 +19,7 @@ export const allKinds: readonly RecordKind[] = [
   'fact',
   'forwarded',
   ...accessKinds,
+  ...operatorKinds,
 ]
 
 export async function readAll(store: Store, range: RecordRange): Promise<StoredRecord[]> {

@@ -66,6 +66,10 @@ function identity(record: StoredRecord): string {
       return JSON.stringify(['rule', record.about, record.who, record.action, record.topic])
     case 'ban':
       return JSON.stringify(['ban', record.as, record.who])
+    case 'account':
+      return JSON.stringify(['account', record.name])
+    case 'api-key':
+      return JSON.stringify(['api-key', record.id])
     default:
       return record satisfies never
   }

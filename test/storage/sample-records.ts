@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import type { MessageProperties } from '../../src/protocol/index.ts'
-import type { AccessRecord, StoredMessage, StoredRecord } from '../../src/core/index.ts'
+import type { AccessRecord, OperatorRecord, StoredMessage, StoredRecord } from '../../src/core/index.ts'
 
 export function message(topic: string, payload: string, more: Partial<StoredMessage> = {}): StoredMessage {
   return {
@@ -79,7 +79,7 @@ export const fullProperties: MessageProperties = {
   ],
 }
 
-const oneOfEachAccessKind: readonly AccessRecord[] = [
+const oneOfEachKindOfNode: readonly (AccessRecord | OperatorRecord)[] = [
   {
     kind: 'credential',
     by: 'clientid',
@@ -113,6 +113,31 @@ const oneOfEachAccessKind: readonly AccessRecord[] = [
     createdAtMs: 1_700_000_000_002,
   },
   { kind: 'ban', as: 'peerhost', who: '10.0.0.0/8', reason: 'why not', by: 'user', atMs: 1, untilMs: 2.5 },
+  {
+    kind: 'account',
+    name: 'root ü',
+    role: 'viewer',
+    password: {
+      algorithm: 'argon2id',
+      memory: 19_456,
+      passes: 2,
+      lanes: 1,
+      salt: Buffer.alloc(16, 1),
+      hash: Buffer.alloc(32, 2),
+    },
+    createdAtMs: 1_700_000_000_003,
+  },
+  {
+    kind: 'api-key',
+    id: 'a/b',
+    name: 'reports',
+    description: '',
+    role: 'administrator',
+    isEnabled: false,
+    expiresAtMs: 1_700_000_000_004.5,
+    secret: { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: Buffer.of(), hash: Buffer.alloc(32, 3) },
+    createdAtMs: 1_700_000_000_005,
+  },
 ]
 
 /** One of each kind, all of the session `clientId` where they are of one. */
@@ -134,7 +159,7 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
     { kind: 'will', clientId, message: message('wills/1', 'gone'), delaySeconds: 30, dueAtMs: 1_700_000_031_000 },
     { kind: 'forwarded', shard: 2, publisher: 'm8k3f somebody', packetId: 513 },
     { kind: 'fact', name: 'node.name', value: 'godwit@127.0.0.1' },
-    ...oneOfEachAccessKind,
+    ...oneOfEachKindOfNode,
   ]
 }
 
@@ -144,6 +169,18 @@ const optionalTime = fc.option(time, { nil: undefined })
 const qos = fc.constantFrom(0, 1, 2)
 const packetId = fc.integer({ min: 1, max: 65_535 })
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array))
+const role = fc.constantFrom('administrator', 'viewer')
+const keptPassword = fc.record(
+  {
+    algorithm: fc.constantFrom('sha256', 'argon2id', 'scrypt'),
+    memory: fc.nat(),
+    passes: fc.nat(),
+    lanes: fc.nat(),
+    salt: bytes,
+    hash: bytes,
+  },
+  { noNullPrototype: true },
+)
 const safeInteger = fc.maxSafeNat()
 
 const properties = fc.record(
@@ -254,6 +291,17 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     by: text,
     atMs: time,
     untilMs: optionalTime,
+  }),
+  recordOf('account', { name: text, role, password: keptPassword, createdAtMs: time }),
+  recordOf('api-key', {
+    id: text,
+    name: text,
+    description: text,
+    role,
+    isEnabled: fc.boolean(),
+    expiresAtMs: optionalTime,
+    secret: keptPassword,
+    createdAtMs: time,
   }),
   recordOf('fact', { name: text, value: fc.string({ unit: 'binary', maxLength: 500 }) }),
 )

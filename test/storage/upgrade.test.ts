@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { RecordKind, StoredRecord } from '../../src/core/index.ts'
 import { LevelStage } from './level-stage.ts'
-import { accessKinds, allKinds, put, readEverything } from './read-all.ts'
+import { accessKinds, allKinds, operatorKinds, put, readEverything } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
 const fixtures = join(import.meta.dirname, 'fixtures')
@@ -35,10 +35,12 @@ describe('the data directory of an older version', () => {
 })
 
 const laterKinds: ReadonlySet<RecordKind> = new Set(['forwarded', ...accessKinds])
+const evenLaterKinds: ReadonlySet<RecordKind> = new Set(operatorKinds)
 
 /** What that version knew. */
 function kindsOf(version: string): readonly RecordKind[] {
-  return version === 'v1' ? allKinds.filter((kind) => !laterKinds.has(kind)) : allKinds
+  const known = allKinds.filter((kind) => !evenLaterKinds.has(kind))
+  return version === 'v1' ? known.filter((kind) => !laterKinds.has(kind)) : known
 }
 
 function recordsIn(file: string): StoredRecord[] {

@@ -52,7 +52,9 @@ export function restore(state: BrokerState, record: StoredRecord): void {
     case 'psk':
     case 'rule':
     case 'ban':
-      return // Queues are read when their client comes; facts are the driver's, and the rest is the access room's.
+    case 'account':
+    case 'api-key':
+      return // Queues are read when their client comes; facts are the driver's, and the rest is for others.
     default:
       record satisfies never
   }

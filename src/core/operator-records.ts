@@ -1,0 +1,47 @@
+// What is kept of who may use the management API. Neither the core nor the shards look at these records: the node does,
+// and it alone.
+
+/** What is kept of a password or a secret, with all that is needed to compare another one. */
+export interface KeptPassword {
+  /** `sha256` is for random secrets only: nobody guesses those, however fast they can. */
+  algorithm: 'sha256' | 'argon2id' | 'scrypt'
+  /** KiB of argon2id, the cost N of scrypt; 0 for sha256. */
+  memory: number
+  /** Passes of argon2id, the block size r of scrypt; 0 for sha256. */
+  passes: number
+  lanes: number
+  salt: Uint8Array
+  hash: Uint8Array
+}
+
+/** An administrator may change things, a viewer may look. */
+export type OperatorRole = 'administrator' | 'viewer'
+
+/** Somebody with a name and a password. */
+export interface AccountRecord {
+  readonly kind: 'account'
+  name: string
+  role: OperatorRole
+  password: KeptPassword
+  createdAtMs: number
+}
+
+/** A program with an id and a secret. */
+export interface ApiKeyRecord {
+  readonly kind: 'api-key'
+  id: string
+  /** What people call it. */
+  name: string
+  description: string
+  role: OperatorRole
+  isEnabled: boolean
+  /** Wall clock; undefined: never. */
+  expiresAtMs: number | undefined
+  secret: KeptPassword
+  createdAtMs: number
+}
+
+export type OperatorRecord = AccountRecord | ApiKeyRecord
+
+/** What names one of these records. */
+export type OperatorRecordKey = { readonly kind: 'account'; name: string } | { readonly kind: 'api-key'; id: string }
