@@ -7,6 +7,7 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { type Caller, type Endpoint, endpoints, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
+import { answerBrokenRequest, answerExpectation, maxHeaderBytes } from './broken-requests.ts'
 import type { Handler } from './handler.ts'
 import { allHandlers } from './handlers/all.ts'
 import type { Operations } from './operations/all.ts'
@@ -41,9 +42,13 @@ const maxParamLength = 3 * 65_535
 export function createManagementServer(options: ManagementOptions): ManagementServer {
   const server = fastify({
     bodyLimit: options.maxBodyBytes,
+    http: { maxHeaderSize: maxHeaderBytes },
+    clientErrorHandler: answerBrokenRequest,
+    frameworkErrors: (error, _request, reply) => void answerRefusal(reply, refuse('invalidParameter', error.message)),
     exposeHeadRoutes: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength },
   })
+  server.server.on('checkExpectation', answerExpectation)
   // Whatever the content type says: bodies are read by the endpoint they are for.
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))

@@ -5,10 +5,10 @@
 // - when all have gone the broker's memory is what it was once it had warmed up.
 
 import { readFileSync } from 'node:fs'
-import { connectAsync, type MqttClient } from 'mqtt'
 import { Random } from '../protocol/fuzz/random.ts'
 import type { WatchedProcess } from '../e2e/godwit-process.ts'
 import { fuzzSession } from './fuzz-session.ts'
+import { HealthyClient } from './healthy-client.ts'
 import { play, type FuzzPorts } from './fuzz-stream.ts'
 
 /** What the broker is told for this: what strangers leave behind is to be over soon. */
@@ -41,7 +41,6 @@ export interface FuzzOutcome {
 }
 
 const clientsAtOnce = 40
-const roundTripLimitMs = 10_000
 /** What a process keeps of memory that it once needed differs by so much between two moments of rest. */
 const toleratedShare = 1.25
 const toleratedMib = 24
@@ -100,7 +99,8 @@ async function memoryAtRest(broker: WatchedProcess, healthy: HealthyClient): Pro
   return residentMib(broker)
 }
 
-function residentMib({ child }: WatchedProcess): number {
+/** Of the process, as the system counts it. */
+export function residentMib({ child }: WatchedProcess): number {
   const pages = readFileSync(`/proc/${child.pid}/statm`, 'latin1').split(' ')[1]
   return (Number(pages) * 4) / 1_024
 }
@@ -111,91 +111,4 @@ function check(broker: WatchedProcess, { residentMib: { warm, after } }: FuzzOut
   if (bad !== undefined) throw new Error(`the broker said: ${bad}`)
   const allowed = warm * toleratedShare + toleratedMib
   if (after > allowed) throw new Error(`memory went from ${warm.toFixed(1)} to ${after.toFixed(1)} MiB`)
-}
-
-/** Publishes to itself at QoS 1 over and over. */
-class HealthyClient {
-  readonly served: { roundTrips: number; longestRoundTripMs: number }
-  readonly #client: MqttClient
-  #isEnding: boolean
-  #failure: Error | undefined
-  #afterNext: (() => void)[]
-
-  private constructor(client: MqttClient) {
-    this.#client = client
-    this.served = { roundTrips: 0, longestRoundTripMs: 0 }
-    this.#isEnding = false
-    this.#failure = undefined
-    this.#afterNext = []
-    client.on('close', () => this.#fail(new Error('the healthy client was disconnected')))
-    void this.#run()
-  }
-
-  static async connect(port: number): Promise<HealthyClient> {
-    const client = await connectAsync(`mqtt://127.0.0.1:${port}`, {
-      clientId: 'healthy',
-      reconnectPeriod: 0,
-      keepalive: 5,
-    })
-    await client.subscribeAsync('healthy/itself', { qos: 1 })
-    return new HealthyClient(client)
-  }
-
-  throwIfFailed(): void {
-    if (this.#failure !== undefined) throw this.#failure
-  }
-
-  /** Resolves after a message has come back, or the client has failed. */
-  async nextRoundTrip(): Promise<void> {
-    await new Promise<void>((resolve) => this.#afterNext.push(resolve))
-    this.throwIfFailed()
-  }
-
-  async end(): Promise<void> {
-    this.#isEnding = true
-    await this.#client.endAsync(true)
-  }
-
-  #fail(error: Error): void {
-    if (this.#isEnding) return
-    this.#failure ??= error
-    for (const wake of this.#afterNext.splice(0)) wake()
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#isEnding && this.#failure === undefined) {
-      const startedMs = performance.now()
-      try {
-        await this.#roundTrip(String(this.served.roundTrips))
-      } catch (error) {
-        return this.#fail(error as Error)
-      }
-      this.served.longestRoundTripMs = Math.max(this.served.longestRoundTripMs, performance.now() - startedMs)
-      this.served.roundTrips++
-      for (const wake of this.#afterNext.splice(0)) wake()
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
-
-  #roundTrip(text: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const settle = (error?: Error): void => {
-        clearTimeout(timer)
-        this.#client.off('message', look)
-        if (error === undefined) resolve()
-        else reject(error)
-      }
-      const look = (_topic: string, payload: Buffer): void => {
-        if (payload.toString() === text) settle()
-      }
-      const timer = setTimeout(
-        () => settle(new Error(`a message of the healthy client did not come back within ${roundTripLimitMs} ms`)),
-        roundTripLimitMs,
-      )
-      this.#client.on('message', look)
-      this.#client.publish('healthy/itself', text, { qos: 1 }, (error) => {
-        if (error instanceof Error) settle(error)
-      })
-    })
-  }
 }

@@ -1,0 +1,49 @@
+// Answers to what is no request: bytes that are not HTTP, headers without end, expectations that nobody here meets. It
+// looks like every other refusal, so that a client needs to know one form only.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type Refusal, refuse } from './refusal.ts'
+
+/** Of the request line and all headers: a client id and a topic in it may be as long as MQTT allows, each byte written as three. */
+export const maxHeaderBytes = 524_288
+
+const reasons: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: `address and headers have more than ${maxHeaderBytes} bytes`,
+  ERR_HTTP_REQUEST_TIMEOUT: 'the request did not come to its end in time',
+}
+
+/** So long what still comes is thrown away. */
+const lingerMs = 1_000
+
+/** The parser gave up on what came from `socket`. */
+export function answerBrokenRequest({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+  // It has been answered already, and this is more of the same.
+  if (socket.writableEnded) return
+  // Nobody is there to hear it.
+  if (code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const body = bodyOf(refuse('invalidParameter', reasons[code ?? ''] ?? 'this is not a request of HTTP/1.1'))
+  const head = [
+    'HTTP/1.1 400 Bad Request',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  // Who is cut off amid sending would lose the answer.
+  setTimeout(() => socket.destroy(), lingerMs).unref()
+}
+
+/** The request expects something else than that it be read. */
+export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const body = bodyOf(refuse('invalidParameter', 'the header Expect can only say 100-continue'))
+  const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) }
+  response.writeHead(400, { ...headers, connection: 'close' }).end(body)
+}
+
+function bodyOf({ code, message }: Refusal): string {
+  return JSON.stringify({ code, message })
+}

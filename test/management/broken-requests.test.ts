@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+test('what is no HTTP is refused as everything else is', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const bytes of [
+    'hello\r\n\r\n',
+    '\u0010\u000c\u0000\u0004MQTT\u0004\u0002\u0000\u0000\u0000\u0000',
+    'GET /api/v4/brokers HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    `GET /api/v4/brokers HTTP/1.1\r\nHost: a\r\nExpect: 200-maybe\r\n\r\n`,
+    `GET /${'a'.repeat(600_000)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+  ]) {
+    const { head, body } = await answerTo(broker, bytes)
+    assert.match(head, /^HTTP\/1\.1 400 /, bytes.slice(0, 60))
+    assert.match(head, /content-type: application\/json/i)
+    assert.equal(JSON.parse(body).code, 108)
+  }
+})
+
+test('a path that is escaped wrongly is refused in the same form', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const answered = await broker.ask('/api/v4/ctrl/%zz', { method: 'POST' })
+  assert.deepEqual([answered.status, answered.json.code], [400, 108])
+})
+
+test('a path with an id as long as MQTT allows, each byte escaped, is read', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const answered = await broker.ask(`/api/v4/ctrl/${'%C3%A9'.repeat(32_767)}`, { method: 'POST' })
+  assert.deepEqual([answered.status, answered.json.code], [404, 101])
+})
+
+async function answerTo({ url }: BrokerWithApi, bytes: string): Promise<{ head: string; body: string }> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  let text = ''
+  socket.on('data', (chunk) => (text += chunk.toString()))
+  // It may hang up before it has read everything.
+  socket.on('error', () => {})
+  socket.write(bytes, 'latin1')
+  await new Promise((resolve) => socket.on('close', resolve))
+  const [head = '', ...body] = text.split('\r\n\r\n')
+  return { head, body: body.join('') }
+}

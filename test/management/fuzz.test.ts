@@ -1,0 +1,15 @@
+// A short run of what `npm run fuzz:api` does for as long as one likes.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { administrator, startBrokerWithApi } from './api.ts'
+import { fuzzApi, fuzzedSettings } from './fuzz/fuzz-api.ts'
+
+test('no request makes the API fail, ends the broker or keeps a healthy client waiting', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: [...fuzzedSettings, 'node.shards=2'] })
+  const options = { broker, administrator, seed: 1, requests: 5_000 }
+  const { faults, statuses } = await fuzzApi({ ...options, tell: (line) => t.diagnostic(line) })
+  assert.deepEqual(faults, [])
+  assert.ok((statuses.get(200) ?? 0) > 500, 'only few requests got anywhere: they prove little')
+  assert.equal(await broker.process.stop(), 0)
+})

@@ -1,0 +1,220 @@
+// Requests that went wrong against the API of a real broker, many at a time. What must hold:
+//
+// - the process lives and no shard of it dies;
+// - no answer is a 5xx; each is JSON with a code and a message where it refuses, and what its endpoint says where not;
+// - a healthy client is served throughout;
+// - memory at the end is what it was once the broker had warmed up.
+
+import { Agent, request as httpRequest } from 'node:http'
+import { basicAuthorization, type Endpoint, endpoints, type Shape, shapeOf } from '../../../src/contract/index.ts'
+import type { Broker } from '../../e2e/godwit-process.ts'
+import { residentMib } from '../../fuzz/fuzz-broker.ts'
+import { HealthyClient } from '../../fuzz/healthy-client.ts'
+import { Random } from '../../protocol/fuzz/random.ts'
+import { sendBroken } from './broken-http.ts'
+import { makeRequest, type MadeRequest } from './made-request.ts'
+
+/** What requests must not be able to change, or they would lock themselves out. */
+export const fuzzedSettings = ['auth.allow_anonymous=true', 'mqtt.max_packet_size=2MB', 'log.level=error'] as const
+
+export interface ApiFuzzOptions {
+  readonly broker: Broker & { readonly url: string }
+  /** `name:password` of the administrator. */
+  readonly administrator: string
+  readonly seed: number
+  readonly requests: number
+  readonly tell: (line: string) => void
+}
+
+export interface ApiFuzzOutcome {
+  readonly requests: number
+  /** How often each status was answered; 0: the connection was closed without. */
+  readonly statuses: ReadonlyMap<number, number>
+  /** What must not have been, a sentence each; the first of a kind. */
+  readonly faults: readonly string[]
+  readonly roundTrips: number
+  readonly longestRoundTripMs: number
+  readonly residentMib: { readonly warm: number; readonly after: number }
+}
+
+const requestsAtOnce = 16
+const maxFaults = 40
+const warmShare = 1 / 3
+const toleratedShare = 1.25
+const toleratedMib = 32
+/** Round trips of the healthy client until the broker is taken to be at rest. */
+const roundTripsOfRest = 40
+
+export async function fuzzApi(options: ApiFuzzOptions): Promise<ApiFuzzOutcome> {
+  const healthy = await HealthyClient.connect(options.broker.port, '$healthy/itself')
+  const run = new FuzzRun(options, healthy)
+  try {
+    const warmRequests = Math.floor(options.requests * warmShare)
+    await run.until(warmRequests)
+    const warm = await memoryAtRest(options.broker, healthy)
+    await run.until(options.requests)
+    const after = await memoryAtRest(options.broker, healthy)
+    if (after > warm * toleratedShare + toleratedMib)
+      run.noteFault('memory', `${warm.toFixed(1)} became ${after.toFixed(1)} MiB`)
+    noteWhatTheBrokerSaid(options.broker, run)
+    const { statuses } = run
+    return { requests: run.made, statuses, faults: run.faults, ...healthy.served, residentMib: { warm, after } }
+  } finally {
+    run.end()
+    await healthy.end()
+  }
+}
+
+async function memoryAtRest({ process: broker }: Broker, healthy: HealthyClient): Promise<number> {
+  for (let trip = 0; trip < roundTripsOfRest; trip++) await healthy.nextRoundTrip()
+  return residentMib(broker)
+}
+
+function noteWhatTheBrokerSaid({ process: broker }: Broker, run: FuzzRun): void {
+  const said = `${broker.output}\n${broker.errors}`
+  const bad = said
+    .split('\n')
+    .filter((line) => /shard died|cannot start|uncaught|a request of the API failed/i.test(line))
+  for (const line of bad.slice(0, maxFaults)) run.noteFault(`log ${line.slice(0, 300)}`, '')
+}
+
+const replyShapes = new Map<string, Shape>()
+for (const [name, { reply }] of Object.entries<Endpoint>(endpoints)) {
+  if (reply !== 'text') replyShapes.set(name, shapeOf(reply))
+}
+
+interface Answered {
+  readonly status: number
+  readonly text: string
+  readonly type: string
+}
+
+class FuzzRun {
+  readonly statuses: Map<number, number>
+  readonly #options: ApiFuzzOptions
+  readonly #healthy: HealthyClient
+  readonly #agent: Agent
+  readonly #faults: Map<string, string>
+  readonly #authorization: string
+  made: number
+
+  constructor(options: ApiFuzzOptions, healthy: HealthyClient) {
+    const [name = '', password = ''] = options.administrator.split(':')
+    this.#options = options
+    this.#healthy = healthy
+    this.#agent = new Agent({ keepAlive: true, maxSockets: requestsAtOnce })
+    this.#authorization = basicAuthorization(name, password)
+    this.#faults = new Map()
+    this.statuses = new Map()
+    this.made = 0
+  }
+
+  get faults(): string[] {
+    return [...this.#faults.values()]
+  }
+
+  end(): void {
+    this.#agent.destroy()
+  }
+
+  /** Faults of one kind are told once. */
+  noteFault(kind: string, what: string): void {
+    if (this.#faults.has(kind) || this.#faults.size >= maxFaults) return
+    this.#faults.set(kind, `${kind}: ${what}`)
+    this.#options.tell(`${kind}: ${what}`)
+  }
+
+  async until(requests: number): Promise<void> {
+    const one = async (): Promise<void> => {
+      while (this.made < requests) await this.#next()
+    }
+    await Promise.all(Array.from({ length: requestsAtOnce }, one))
+  }
+
+  async #next(): Promise<void> {
+    const { broker, seed } = this.#options
+    const { child } = broker.process
+    if (child.exitCode !== null || child.signalCode !== null) {
+      throw new Error(
+        `seed ${seed}, request ${this.made}: the broker has ended\n${broker.process.errors.slice(-2_000)}`,
+      )
+    }
+    this.#healthy.throwIfFailed()
+    const random = new Random(seed * 1_000_003 + this.made++)
+    if (this.made % 5_000 === 0)
+      this.#options.tell(`${this.made} requests, ${residentMib(broker.process).toFixed(0)} MiB`)
+    if (random.oneIn(25)) return this.#sendBroken(random)
+    const made = makeRequest(random, this.#authorization)
+    const answered = await this.#send(made)
+    this.statuses.set(answered.status, (this.statuses.get(answered.status) ?? 0) + 1)
+    this.#judge(made, answered)
+  }
+
+  async #sendBroken(random: Random): Promise<void> {
+    const answered = await sendBroken(Number(new URL(this.#options.broker.url).port), random)
+    // That a version or an expectation is not served is for HTTP to say, as 505 and 417.
+    const [, status = '0'] = /^HTTP\/1\.1 (\d+)/.exec(answered) ?? []
+    if (status.startsWith('5') && status !== '505') this.noteFault(`broken HTTP ${status}`, answered.slice(0, 300))
+  }
+
+  #judge(made: MadeRequest, { status, text, type }: Answered): void {
+    const shown = `${made.method} ${made.path.slice(0, 200)} ${String(made.body).slice(0, 200)} -> ${status} ${text.slice(0, 300)}`
+    const kind = made.name ?? made.path.slice(0, 40)
+    if (status >= 500) this.noteFault(`${status} ${kind}`, shown)
+    if (made.method === 'HEAD' || status === 0) return
+    if (status >= 400) this.#judgeRefusal(kind, shown, text)
+    const shape = made.name === undefined ? undefined : replyShapes.get(made.name)
+    if (status !== 200 || shape === undefined) return
+    const value = type.startsWith('application/json') ? parsed(text) : undefined
+    const fault = value === undefined ? { path: '', message: 'is not JSON' } : shape.faultOf(value)
+    if (fault !== undefined) this.noteFault(`reply of ${kind}`, `${fault.path} ${fault.message}: ${shown}`)
+  }
+
+  #judgeRefusal(kind: string, shown: string, text: string): void {
+    const { code, message } = (parsed(text) ?? {}) as { code?: unknown; message?: unknown }
+    if (typeof code === 'number' && code > 0 && typeof message === 'string' && message !== '') return
+    this.noteFault(`refusal without code and message, ${kind}`, shown)
+  }
+
+  #send({ method, path, headers, body }: MadeRequest): Promise<Answered> {
+    const { promise, resolve } = Promise.withResolvers<Answered>()
+    const closed = { status: 0, text: '', type: '' }
+    const { hostname, port } = new URL(this.#options.broker.url)
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const options = { hostname, port, method, path, headers: { ...headers, ...length }, agent: this.#agent }
+    const request = httpRequest(options, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', () => resolve(closed))
+      response.on('end', () => {
+        const type = response.headers['content-type'] ?? ''
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString(), type })
+      })
+    })
+    // A body that is too long is answered and the connection closed, whichever of the two is seen first.
+    request.on('error', () => resolve(closed))
+    request.on('upgrade', (_response, socket) => {
+      socket.destroy()
+      resolve(closed)
+    })
+    request.setTimeout(answerLimitMs, () => {
+      this.noteFault(
+        `no answer within ${answerLimitMs} ms`,
+        `${method} ${path.slice(0, 200)} ${String(body).slice(0, 200)}`,
+      )
+      request.destroy()
+    })
+    request.end(body)
+    return promise
+  }
+}
+
+const answerLimitMs = 20_000
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,159 @@
+// Requests for the API, made from its contract: most are nearly right, so that they get far; some are nothing at all.
+
+import { type Endpoint, endpoints, urlsOf } from '../../../src/contract/index.ts'
+import type { Random } from '../../protocol/fuzz/random.ts'
+import { anyString, nastyString } from './strings.ts'
+import { junk, mutated, valueFor } from './values.ts'
+
+export interface MadeRequest {
+  readonly method: string
+  /** With the query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer | undefined
+  /** The endpoint it is for, where path and method are those of one. */
+  readonly name: string | undefined
+}
+
+const all = Object.entries<Endpoint>(endpoints)
+
+/** Stopping is what the broker is asked for there: nothing would be left to fuzz. */
+const forbidden = /^(stop|restart)$/i
+
+/** `authorization`: of the administrator. */
+export function makeRequest(random: Random, authorization: string): MadeRequest {
+  const [name, endpoint] = random.pick(all)
+  const isStrayed = random.oneIn(12)
+  const path = isStrayed ? strayedPath(random, endpoint) : pathFor(random, endpoint)
+  const method = random.oneIn(20) ? random.pick(methods) : endpoint.method
+  const body = bodyFor(random, endpoint)
+  const isHers = !isStrayed && method === endpoint.method
+  return { method, path, headers: headersFor(random, authorization), body, name: isHers ? name : undefined }
+}
+
+const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
+
+function pathFor(random: Random, endpoint: Endpoint): string {
+  const url = random.pick(urlsOf(endpoint))
+  const filled = url.replaceAll(/:(\w+)/g, (_whole, key: string) => paramFor(random, endpoint, key))
+  return `${filled}${random.oneIn(10) ? '/' : ''}${queryFor(random, endpoint)}`
+}
+
+function paramFor(random: Random, { params }: Endpoint, key: string): string {
+  const schema = params?.properties[key]
+  const made = schema === undefined || random.oneIn(2) ? anyString(random) : String(valueFor(schema, random))
+  return encoded(forbidden.test(made) ? 'neither' : made, random)
+}
+
+function queryFor(random: Random, { query }: Endpoint): string {
+  const pairs: string[] = []
+  for (const [key, schema] of Object.entries(query?.properties ?? {})) {
+    if (!random.oneIn(3)) continue
+    const value = random.oneIn(4) ? nastyString(random) : String(valueFor(schema, random))
+    pairs.push(`${encoded(key, random)}=${encoded(value, random)}`)
+  }
+  if (random.oneIn(15)) pairs.push(`${encoded(nastyString(random), random)}=${encoded(nastyString(random), random)}`)
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`
+}
+
+/** As a browser would, or hardly at all. What HTTP itself forbids in a path is always escaped. */
+function encoded(text: string, random: Random): string {
+  const whole = text.toWellFormed()
+  if (!random.oneIn(8)) return encodeURIComponent(whole)
+  return whole.replaceAll(/[^\u0021-\u007e]/gu, (letter) => encodeURIComponent(letter))
+}
+
+function strayedPath(random: Random, endpoint: Endpoint): string {
+  const path = pathFor(random, endpoint)
+  switch (random.below(7)) {
+    case 0:
+      return path.replaceAll('/', '//')
+    case 1:
+      return path.toUpperCase()
+    case 2:
+      return path.replaceAll('/', '%2f')
+    case 3:
+      return `${path}/${encoded(anyString(random), random)}`
+    case 4:
+      return `/${'a/'.repeat(random.below(2_000))}`
+    case 5:
+      return `/api/v4/../../${path}`
+    default:
+      return `/${encoded(nastyString(random), random)}`
+  }
+}
+
+function bodyFor(random: Random, { method, body }: Endpoint): string | Buffer | undefined {
+  if (body === undefined) return method === 'GET' || !random.oneIn(5) ? undefined : wrongBody(random)
+  if (random.oneIn(10)) return wrongBody(random)
+  if (body === 'text') return random.oneIn(2) ? nastyString(random) : `${nastyString(random)} = ${nastyString(random)}`
+  const right = valueFor(body, random)
+  return JSON.stringify(random.oneIn(3) ? mutated(right, random) : right)
+}
+
+function wrongBody(random: Random): string | Buffer | undefined {
+  switch (random.below(7)) {
+    case 0:
+      return undefined
+    case 1:
+      return nastyString(random)
+    case 2:
+      return JSON.stringify(junk(random)).slice(0, random.below(40))
+    case 3:
+      return Buffer.from(Array.from({ length: random.below(200) }, () => random.below(256)))
+    case 4:
+      return '['.repeat(1 + random.below(50_000))
+    case 5:
+      return `{"a":${'{"a":'.repeat(random.below(20_000))}1`
+    default:
+      return 'x'.repeat(1_048_576 + random.below(1_000) - 500)
+  }
+}
+
+function headersFor(random: Random, authorization: string): Record<string, string> {
+  const headers: Record<string, string> = { authorization }
+  if (random.oneIn(25)) headers['authorization'] = random.pick(wrongAuthorizations)
+  if (random.oneIn(6)) headers['content-type'] = random.pick(contentTypes)
+  if (random.oneIn(15))
+    headers[random.pick(oddHeaders)] = random.pick(['', 'x', 'DELETE', '127.0.0.1', 'a'.repeat(4_000)])
+  return headers
+}
+
+const wrongAuthorizations = [
+  '',
+  'Basic',
+  'Basic ',
+  'Basic !!!!',
+  'Basic Og==',
+  'Basic YTpi',
+  'Bearer ',
+  'Bearer a.b.c',
+  'Bearer eyJhbGciOiJub25lIn0.eyJleHAiOjk5OTk5OTk5OTl9.',
+  'Digest username="admin"',
+  `Basic ${'QUFB'.repeat(3_000)}`,
+]
+
+const contentTypes = [
+  'application/json',
+  'application/json; charset=utf-16',
+  'text/plain',
+  'multipart/form-data',
+  'multipart/form-data; boundary=x',
+  'application/x-www-form-urlencoded',
+  'nonsense',
+  'application/json; charset="',
+]
+
+const oddHeaders = [
+  'x-http-method-override',
+  'x-forwarded-for',
+  'x-original-url',
+  'origin',
+  'accept',
+  'accept-encoding',
+  'if-none-match',
+  'range',
+  'cookie',
+  'upgrade',
+  'expect',
+]
