@@ -3,6 +3,7 @@
 export { brokerEndpoints } from './endpoints/brokers.ts'
 export { controlEndpoints } from './endpoints/control.ts'
 export { documentEndpoints } from './endpoints/documents.ts'
+export { publishingEndpoints, publishMessage, subscribeRequest, unsubscribeRequest } from './endpoints/publishing.ts'
 export { endpoints, type EndpointName } from './endpoints/all.ts'
 export { type Caller, type Endpoint, failure, type Method, type ReplyOf, type RequestOf } from './endpoint.ts'
 export { type ResultCode, type ResultCodeName, resultCodes } from './result-codes.ts'

@@ -13,6 +13,8 @@ export interface Identity {
   readonly peerAddress: string
   /** Nothing is denied to it. */
   readonly isSuperuser: boolean
+  /** What let it in: the name of an authenticator, or `anonymous`. Undefined: it came back from the disk. */
+  readonly authenticatedBy?: string | undefined
   /** When what it showed ceases to hold (`exp` of a token); undefined: never. */
   readonly expiresAtMs: number | undefined
   /** Only the access room looks inside: the rules of a token, the fields of a certificate. */

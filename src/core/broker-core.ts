@@ -16,6 +16,7 @@ import { stateOf } from './connections/connection-state.ts'
 import { handlePermissionReady, handlePermissionsChanged } from './connections/handle-permissions.ts'
 import { handleReauthenticationVerdict } from './connections/handle-auth.ts'
 import { handleCommand } from './connections/handle-command.ts'
+import { failUnsettledCommands } from './connections/operator-answers.ts'
 import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
 import { handleCommitted } from './delivery/committed.ts'
@@ -97,6 +98,7 @@ function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' |
     case 'storage-health':
       state.storageIsHealthy = input.isHealthy
       if (input.isHealthy) resumeAfterStorage(state)
+      else failUnsettledCommands(state)
       return
     case 'restore':
       for (const record of input.records) restore(state, record)
@@ -117,12 +119,7 @@ function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' |
     case 'tick':
       return handleTick(state)
     case 'command':
-      state.events.push({
-        event: 'command-done',
-        question: input.question,
-        result: handleCommand(state, input.command),
-      })
-      return
+      return handleCommand(state, input.question, input.command)
     case 'settings':
       state.settings = input.settings
       return

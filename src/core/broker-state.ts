@@ -14,10 +14,12 @@ import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderCh
 import { shardOf, type PeerSend, type ShardPlace } from './peer-messages.ts'
 import { SendList } from './send-list.ts'
 import { mayReceive } from './sessions/may-receive.ts'
+import { PendingQueue } from './sessions/pending-queue.ts'
 import type { Session } from './sessions/session.ts'
 import type { CoreSettings } from './settings.ts'
 import { Slabs } from './slabs.ts'
 import { RetainedTree, Routes } from './topics/index.ts'
+import type { Vow } from './vow.ts'
 
 /** Drops can come by the million: so many in so long are told as events, the counters tell of all of them. */
 const maxDropEvents = 64
@@ -29,6 +31,8 @@ const clockRecordIntervalMs = 60_000
 export interface BrokerCounts {
   publishesReceived: number
   publishesSent: number
+  /** QoS 1 and 2 that did not leave at once: they wait for their client or for room in its window. */
+  publishesLeftWaiting: number
   dropped: Record<DropReason, number>
 }
 
@@ -62,6 +66,10 @@ export class BrokerState {
   readonly deadlines = new Deadlines()
   readonly slabs = new Slabs()
   readonly bodies = new BodyCounts()
+  /** Vows that wait for the disk, by batch. */
+  readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
+  /** Commands of the operator whose answer waits for a disk, here or on another shard. */
+  readonly unsettledCommands = new Set<QuestionId>()
   /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. */
   readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
   readonly asked = new Map<QuestionId, Asked>()
@@ -82,7 +90,12 @@ export class BrokerState {
   gathering: Batch = newBatch(1)
   /** Taken and not yet committed, in order. */
   readonly committing: Batch[] = []
-  readonly counts: BrokerCounts = { publishesReceived: 0, publishesSent: 0, dropped: newDropCounts() }
+  readonly counts: BrokerCounts = {
+    publishesReceived: 0,
+    publishesSent: 0,
+    publishesLeftWaiting: 0,
+    dropped: newDropCounts(),
+  }
   readonly sends = new SendList()
   readonly questions: Question[] = []
   readonly closes: Close[] = []

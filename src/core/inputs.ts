@@ -89,7 +89,12 @@ export type Command =
       readonly retain: boolean
       readonly properties: MessageProperties | undefined
       readonly clientId: string
+      /** The same to these topics as well: to all or to none. */
+      readonly furtherTopics?: readonly string[] | undefined
+      /** Says in the result what became of it. */
+      readonly wantsDeliveries?: boolean | undefined
     }
   | { readonly name: 'kick'; readonly clientId: string }
+  /** The filter as the client would say it, without its mount point; so below. */
   | { readonly name: 'subscribe'; readonly clientId: string; readonly filter: TopicFilter; readonly qos: QoS }
   | { readonly name: 'unsubscribe'; readonly clientId: string; readonly filter: TopicFilter }

@@ -143,5 +143,32 @@ export type BrokerEvent =
   | { readonly event: 'command-done'; readonly question: QuestionId; readonly result: CommandResult }
 
 export type CommandResult =
-  | { readonly done: true; readonly matched: number }
-  | { readonly done: false; readonly why: 'no-such-client' | 'invalid-topic' | 'storage-failing' | 'not-allowed' }
+  /** What it stands for is on disk, here and on other shards. `deliveries`: where they were asked for. */
+  | { readonly done: true; readonly matched: number; readonly deliveries?: Deliveries }
+  | { readonly done: false; readonly why: CommandFailure }
+
+export type CommandFailure =
+  | 'no-such-client'
+  | 'invalid-topic'
+  | 'storage-failing'
+  | 'not-allowed'
+  /** Larger than mqtt.max_packet_size. */
+  | 'too-large'
+  /** A stored session that is to have it holds as many messages as it may. */
+  | 'receiver-full'
+  /** Another shard that is to have it takes no more for now. */
+  | 'shard-behind'
+  /** A setting says that there is no such thing here. */
+  | 'not-available'
+  | 'quota-exceeded'
+
+/** What became of a publication among the sessions of the shard that it was published on. */
+export interface Deliveries {
+  matched: number
+  /** On its way to its client. */
+  sent: number
+  /** Waiting for the client, or for room in its window. */
+  queued: number
+  /** Given up; where the oldest goes when a queue is full, that one counts. The rest of `matched` had QoS 0 and no client. */
+  dropped: number
+}

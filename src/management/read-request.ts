@@ -44,13 +44,26 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   } catch (error) {
     return refuse('notJson', `the body is not JSON: ${(error as Error).message}`)
   }
+  const kind = wrongKind(endpoint, body)
+  if (kind !== undefined) return refuse('notJson', `the body is not ${kind}`)
   const bodyFault = shapes.body.faultOf(body)
   return bodyFault === undefined ? { params, query, body: body as never, caller } : refuseShape('body', bodyFault)
 }
 
-function refuseShape(where: 'path' | 'query' | 'body', { path, message, isMissing }: ShapeFault): Refusal {
+export function refuseShape(
+  where: 'path' | 'query' | 'body' | 'entry',
+  { path, message, isMissing }: ShapeFault,
+): Refusal {
   const key = path === '' ? `the ${where}` : `${path.slice(1).replaceAll('/', '.')} in the ${where}`
   return isMissing ? refuse('missingParameter', `${key} is missing`) : refuse('invalidParameter', `${key} ${message}`)
+}
+
+/** What the body should be as a whole, where it is not even that. */
+function wrongKind({ body: schema }: Endpoint, body: unknown): string | undefined {
+  const { type } = schema as { type?: string }
+  if (type === 'array') return Array.isArray(body) ? undefined : 'an array of JSON'
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
+  return type === 'object' && !isObject ? 'an object of JSON' : undefined
 }
 
 /** Text becomes what its schema says it stands for. What stands for nothing stays text, and the check says so. */

@@ -18,6 +18,7 @@ import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import { settleNodeName } from './node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
 import { brokerOperations } from './operations/brokers.ts'
+import { publishingOperations } from './operations/publishing.ts'
 import { controlDesk, type Wish } from './operations/control.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
 import { setAsideInWords } from './set-aside-session.ts'
@@ -235,6 +236,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const operations = {
     brokers: brokerOperations({ nodeName: name, version: options.version ?? '', counters }),
     control: control.operations,
+    publishing: publishingOperations(crew),
   }
   const management = await startManagement({ config, operations, log })
   if ('problem' in management) {

@@ -13,6 +13,7 @@ import {
   type QuestionName,
   type QuestionOf,
   type ShardLink,
+  type ShardQuestion,
   type ShardStart,
   type ShardToNode,
 } from '../shard/index.ts'
@@ -137,7 +138,7 @@ export class WatchedShard {
     if (this.#worker === undefined) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#asked.set(number, resolve as (answer: unknown) => void)
-      this.send({ kind: 'ask', ask: number, question: question })
+      this.send({ kind: 'ask', ask: number, question: question as ShardQuestion })
     })
   }
 

@@ -1,5 +1,6 @@
 // Answers what the node asks a shard: each question by the function of its name, between two turns.
 
+import { publishFor, subscribeFor, unsubscribeFor } from './answering-publishing.ts'
 import type { AnswerTo, QuestionName, QuestionOf, ShardQuestion } from './questions.ts'
 import type { Shard } from './shard.ts'
 
@@ -12,6 +13,10 @@ const answers: Answers = {
     const client = core.view.client(clientId)
     return client === undefined ? [] : [client]
   },
+  publish: publishFor,
+  foresee: ({ core }, { topics, qos }) => core.view.foresee(topics, qos),
+  subscribe: subscribeFor,
+  unsubscribe: unsubscribeFor,
 }
 
 /** Rejects only by a mistake of ours. */

@@ -1,6 +1,7 @@
-// What the core tells of its clients, as lines of the log.
+// What the core tells of its clients: lines of the log, and whoever else wants to know.
 
 import type { BrokerEvent } from '../core/index.ts'
+import type { Commands } from './commands.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { ClientEvents } from './client-events.ts'
 import { DropLog } from './drop-log.ts'
@@ -9,10 +10,12 @@ export class EventLog {
   readonly #log: Log
   readonly #drops: DropLog
   readonly #clientEvents: ClientEvents
+  readonly #commands: Commands
 
   /** `droppedSoFar`: the counter of all drops. */
-  constructor(log: Log, droppedSoFar: () => number, clientEvents: ClientEvents) {
+  constructor(log: Log, droppedSoFar: () => number, clientEvents: ClientEvents, commands: Commands) {
     this.#log = log
+    this.#commands = commands
     this.#clientEvents = clientEvents
     this.#drops = new DropLog(log, droppedSoFar)
   }
@@ -40,8 +43,9 @@ export class EventLog {
       case 'session-ended':
       case 'subscribed':
       case 'unsubscribed':
-      case 'command-done':
         return
+      case 'command-done':
+        return this.#commands.settle(event.question, event.result)
       default:
         event satisfies never
     }

@@ -1,11 +1,40 @@
 // What the node may ask a shard, and what it gets for an answer. Everything here survives a structured clone.
 
-import type { ClientView } from '../core/index.ts'
+import type { ClientView, CommandResult, Outlook } from '../core/index.ts'
+import type { MessageProperties, QoS, TopicFilter } from '../protocol/index.ts'
 
 /** By the name of the question: what is said, and what comes back. */
 export interface ShardTalk {
   /** The client with its session, where this shard has it: one item or none. */
   client: { asked: { readonly clientId: string }; answered: readonly ClientView[] }
+  /** A message of the operator, to all of the topics or to none; answered when it is safe. */
+  publish: { asked: AskedPublication; answered: CommandResult }
+  /** In the name of a client that is there; where one filter can not be, why. */
+  subscribe: {
+    asked: { readonly clientId: string; readonly filters: readonly TopicFilter[]; readonly qos: QoS }
+    answered: CommandResult
+  }
+  /** What the sessions here would do with such a message: nothing is changed. Shared subscriptions are left out. */
+  foresee: {
+    asked: { readonly topics: readonly string[]; readonly qos: QoS }
+    answered: Outlook
+  }
+  unsubscribe: {
+    asked: { readonly clientId: string; readonly filters: readonly TopicFilter[] }
+    answered: CommandResult
+  }
+}
+
+export interface AskedPublication {
+  readonly topics: readonly [first: string, ...rest: string[]]
+  /** With a memory of its own: it is copied as a whole. */
+  readonly payload: Uint8Array
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly properties: (Omit<MessageProperties, 'correlationData'> & { correlationData?: Uint8Array }) | undefined
+  /** In whose name. */
+  readonly clientId: string
+  readonly wantsDeliveries: boolean
 }
 
 export type QuestionName = keyof ShardTalk

@@ -32,6 +32,7 @@ import { arrivalOf } from './arrival-traits.ts'
 import { Arrivals } from './arrivals.ts'
 import { ClientEvents, publicationOf } from './client-events.ts'
 import type { Time } from './clock.ts'
+import { Commands } from './commands.ts'
 import { Commits } from './commits.ts'
 import { DeadlineTimer } from './deadline-timer.ts'
 import { drainSends } from './drain-sends.ts'
@@ -77,6 +78,7 @@ export class Shard implements OutletOwner {
   readonly core: BrokerCore
   readonly access: AccessControl
   readonly buffers = new WriteBuffers()
+  readonly commands = new Commands((input) => this.#guarded(() => this.input(input)))
   draining = 0
   readonly #world: ShardWorld
   readonly #topics: TopicTable
@@ -125,7 +127,7 @@ export class Shard implements OutletOwner {
       tell: (message) => this.#guarded(() => this.input(publicationOf(message))),
       client: (clientId) => this.core.view.client(clientId),
     })
-    this.#eventLog = new EventLog(world.log, () => droppedMessages(this.core.view), clientEvents)
+    this.#eventLog = new EventLog(world.log, () => droppedMessages(this.core.view), clientEvents, this.commands)
     this.access = new AccessControl(world.start.access, {
       log: world.log,
       nowMs: this.#nowOfTurn,

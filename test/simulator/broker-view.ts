@@ -41,6 +41,7 @@ export function combinedView(views: readonly CoreView[]): WorldView {
       return {
         publishesReceived: sum((view) => view.counts.publishesReceived),
         publishesSent: sum((view) => view.counts.publishesSent),
+        publishesLeftWaiting: sum((view) => view.counts.publishesLeftWaiting),
         dropped: Object.fromEntries(dropped) as Record<DropReason, number>,
       }
     },

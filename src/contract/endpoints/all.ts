@@ -1,6 +1,7 @@
 // Every operation of the API by its name. A new set of endpoints adds its line here, and nowhere else.
 
 import { brokerEndpoints } from './brokers.ts'
+import { publishingEndpoints } from './publishing.ts'
 import { controlEndpoints } from './control.ts'
 import { documentEndpoints } from './documents.ts'
 
@@ -8,6 +9,7 @@ export const endpoints = {
   ...brokerEndpoints,
   ...controlEndpoints,
   ...documentEndpoints,
+  ...publishingEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

@@ -1,67 +1,86 @@
 // What the operator asks for, through the same doors as what clients do.
 
-import { parseTopicName, reasonCodes } from '../../protocol/index.ts'
+import { reasonCodes, splitExclusiveFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import { isOfBroker } from '../delivery/retained-messages.ts'
+import { awaitBatch } from '../delivery/held-answers.ts'
+import { seenEverywhere } from '../delivery/note-interest.ts'
 import { startRetained } from '../delivery/retained-scans.ts'
-import { spread } from '../delivery/spread.ts'
-import type { Command } from '../inputs.ts'
-import { Message, never } from '../message.ts'
-import type { CommandResult } from '../outputs.ts'
+import type { Command, QuestionId } from '../inputs.ts'
+import { mountedFilter } from '../mountpoint.ts'
+import type { CommandFailure, CommandResult } from '../outputs.ts'
+import type { Session } from '../sessions/session.ts'
+import { Vow } from '../vow.ts'
 import { endConnection } from './close-connection.ts'
-import { subscribe, unsubscribe } from './handle-subscribe.ts'
+import { refusalOf, subscribe, unsubscribe } from './handle-subscribe.ts'
+import { answerCommand, answerCommandWhenKept } from './operator-answers.ts'
+import { publishFromOperator } from './operator-publish.ts'
 
-export function handleCommand(state: BrokerState, command: Command): CommandResult {
+export function handleCommand(state: BrokerState, question: QuestionId, command: Command): void {
   switch (command.name) {
     case 'publish':
-      return publishFromOperator(state, command)
+      return publishFromOperator(state, question, command)
     case 'kick':
-      return kick(state, command.clientId)
-    case 'subscribe': {
-      const session = state.sessions.get(command.clientId)
-      if (session === undefined) return { done: false, why: 'no-such-client' }
-      const { qos } = command
-      const options = {
-        qos,
-        noLocal: false,
-        retainAsPublished: false,
-        retainHandling: 0,
-        identifier: undefined,
-      } as const
-      const added = subscribe(state, session, command.filter, options)
-      startRetained(state, session, command.filter, added)
-      return { done: true, matched: 1 }
-    }
-    case 'unsubscribe': {
-      const session = state.sessions.get(command.clientId)
-      if (session === undefined) return { done: false, why: 'no-such-client' }
-      return { done: true, matched: unsubscribe(state, session, command.filter) ? 1 : 0 }
-    }
+      return answerCommand(state, question, kick(state, command.clientId))
+    case 'subscribe':
+      return subscribeFor(state, question, command)
+    case 'unsubscribe':
+      return unsubscribeFor(state, question, command)
     default:
-      return command satisfies never
+      command satisfies never
   }
 }
 
-function publishFromOperator(state: BrokerState, command: Extract<Command, { name: 'publish' }>): CommandResult {
-  const name = parseTopicName(command.topic)
-  if (name === undefined) return { done: false, why: 'invalid-topic' }
-  if (!state.storageIsHealthy && !isOfBroker(name)) return { done: false, why: 'storage-failing' }
-  const expiry = command.properties?.messageExpiryIntervalSeconds
-  const message = new Message(state.topics.named(name), {
-    qos: command.qos,
-    retain: command.retain,
-    properties: command.properties,
-    publisher: command.clientId,
-    publishedAtMs: state.nowMs,
-    expiresAtMs: expiry === undefined ? never : state.nowMs + expiry * 1_000,
-    chunk: command.payload,
-    payloadStart: 0,
-    payloadEnd: command.payload.length,
-  })
-  message.isOwned = true
-  const matched = spread(state, message, undefined, 0)
-  state.neighbours?.takeVow()?.mark()
-  return { done: true, matched }
+/** As a SUBSCRIBE of the client would be, but that permissions are not asked. */
+function subscribeFor(
+  state: BrokerState,
+  question: QuestionId,
+  { clientId, filter, qos }: Extract<Command, { name: 'subscribe' }>,
+): void {
+  const session = state.sessions.get(clientId)
+  if (session === undefined) return answerCommand(state, question, { done: false, why: 'no-such-client' })
+  const mounted = mountedFilter(session.mountpoint, filter)
+  if (mounted === undefined) return answerCommand(state, question, { done: false, why: 'invalid-topic' })
+  const refusal = refusalOf(state, session, mounted)
+  // Who holds a filter on another shard would have to be asked first: that the client does for itself.
+  const isUnknown = state.neighbours !== undefined && splitExclusiveFilter(mounted) !== undefined
+  if (refusal !== undefined || isUnknown) {
+    return answerCommand(state, question, { done: false, why: isUnknown ? 'not-available' : whyOf(state, refusal) })
+  }
+  const granted = qos < state.settings.maximumQoS ? qos : state.settings.maximumQoS
+  const options = { qos: granted, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+  const added = subscribe(state, session, mounted, { ...options, identifier: undefined })
+  const seen = state.neighbours === undefined ? undefined : seenEverywhere(state.neighbours, [mounted])
+  answerWithDisk(state, question, { session, result: { done: true, matched: 1 }, seen })
+  startRetained(state, session, mounted, added)
+}
+
+function whyOf(state: BrokerState, reason: number | undefined): CommandFailure {
+  if (reason === reasonCodes.quotaExceeded) return 'quota-exceeded'
+  return reason === reasonCodes.unspecifiedError && !state.storageIsHealthy ? 'storage-failing' : 'not-available'
+}
+
+function unsubscribeFor(
+  state: BrokerState,
+  question: QuestionId,
+  { clientId, filter }: Extract<Command, { name: 'unsubscribe' }>,
+): void {
+  const session = state.sessions.get(clientId)
+  if (session === undefined) return answerCommand(state, question, { done: false, why: 'no-such-client' })
+  const mounted = mountedFilter(session.mountpoint, filter)
+  const wasThere = mounted !== undefined && unsubscribe(state, session, mounted)
+  answerWithDisk(state, question, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
+}
+
+/** When a crash can not take it back, and where it is a matter of other shards when they know. */
+function answerWithDisk(
+  state: BrokerState,
+  question: QuestionId,
+  { session, result, seen }: { session: Session; result: CommandResult; seen: Vow | undefined },
+): void {
+  const vow = seen ?? new Vow()
+  if (session.stored !== undefined) awaitBatch(state, vow)
+  vow.mark()
+  answerCommandWhenKept(state, question, { result, vow })
 }
 
 function kick(state: BrokerState, clientId: string): CommandResult {

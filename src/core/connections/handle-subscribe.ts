@@ -86,7 +86,8 @@ function mayBeAnswered(
   return false
 }
 
-function refusalOf(state: BrokerState, session: Session, filter: TopicFilter): number | undefined {
+/** Why a session can not have this subscription, if so: a reason code of SUBACK. */
+export function refusalOf(state: BrokerState, session: Session, filter: TopicFilter): number | undefined {
   const { settings } = state
   if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
     return reasonCodes.topicFilterInvalid

@@ -3,7 +3,6 @@
 import { assert } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
-import type { Neighbours } from '../neighbours/neighbours.ts'
 import { holdReader, holdReasons, releaseReader } from './reader-holds.ts'
 import { headBits, sendKinds, type SendList } from '../send-list.ts'
 
@@ -12,17 +11,16 @@ export function handleCommitted(state: BrokerState, number: number): void {
   assert(batch !== undefined && batch.number === number, `batch ${number} was committed out of turn`)
   state.committedBatch = number
   countAnswered(state, batch.sendsAfterCommit)
-  if (state.neighbours !== undefined) markCommitted(state.neighbours, number)
+  markCommitted(state, number)
+  for (const { link } of state.neighbours?.peers ?? []) link?.confirmations.committed(number)
 }
 
-/** What waits for other shards as well waits for them alone now, and they are told what is safe of theirs. */
-function markCommitted(neighbours: Neighbours, number: number): void {
-  const { untilBatch, peers } = neighbours
+/** What waits for other shards as well waits for them alone now. */
+function markCommitted({ untilBatch }: BrokerState, number: number): void {
   for (let next = untilBatch.peek(); next !== undefined && next.batch <= number; next = untilBatch.peek()) {
     untilBatch.shift()
     next.vow.mark()
   }
-  for (const { link } of peers) link?.confirmations.committed(number)
 }
 
 /** PUBACK ends a QoS 1 exchange; for a 3.x client PUBREC ends what may hold up its reader. */

@@ -27,7 +27,7 @@ export function awaitBatch(state: BrokerState, vow: Vow): void {
   const batch = state.lastBegunBatch()
   if (batch <= state.committedBatch) return
   vow.await()
-  state.neighbours?.untilBatch.push({ batch, vow })
+  state.untilBatch.push({ batch, vow })
 }
 
 /** Nothing may follow DISCONNECT, and nobody can say how long another shard takes: the client asks again. */

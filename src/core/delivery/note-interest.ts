@@ -24,8 +24,8 @@ export function answerSubscribe(
   vow.mark()
 }
 
-/** Undefined where everybody has seen these filters already. */
-function seenEverywhere(neighbours: Neighbours, filters: readonly TopicFilter[]): Vow | undefined {
+/** Undefined where everybody has seen these filters already; with its maker's mark to come. */
+export function seenEverywhere(neighbours: Neighbours, filters: readonly TopicFilter[]): Vow | undefined {
   const version = Math.max(
     0,
     ...filters.map((filter) => neighbours.interest.versionOf(splitExclusiveFilter(filter) ?? filter)),

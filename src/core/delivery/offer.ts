@@ -68,6 +68,7 @@ export function hasRoom(state: BrokerState, session: Session, connection: Connec
 function leaveWaiting(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored === undefined) return waitInMemory(state, session, delivery, message)
+  state.counts.publishesLeftWaiting++
   const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
   // A sleeping client's messages, and those beyond the window in memory, wait on disk alone.
   if (!isNextInMemory || session.pendingCount >= state.settings.maxQueuedMessages) return
@@ -83,6 +84,7 @@ function waitInMemory(state: BrokerState, session: Session, delivery: SessionDel
     const oldest = queue.shift()
     if (oldest?.message !== undefined) state.countDrop(session, oldest.message, 'queue-full')
   }
+  state.counts.publishesLeftWaiting++
   own(message, state.slabs)
   queue.push(delivery)
 }

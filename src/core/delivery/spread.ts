@@ -21,7 +21,17 @@ export function spread(
   publisher: Session | undefined,
   packetId: PacketId,
 ): number {
-  let matched = publish(state, message, publisher)
+  return publish(state, message, publisher) + spreadFurther(state, message, publisher, packetId)
+}
+
+/** The second half: other shards, shared subscriptions that they have a part in, and the memory of the topic. */
+export function spreadFurther(
+  state: BrokerState,
+  message: Message,
+  publisher: Session | undefined,
+  packetId: PacketId,
+): number {
+  let matched = 0
   const { neighbours } = state
   if (neighbours !== undefined && (message.retain || state.routes.planFor(message.topic).leadsElsewhere)) {
     matched += forward(state, neighbours, message, { publisher, packetId, isAgain: false })

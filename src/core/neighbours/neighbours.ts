@@ -6,7 +6,6 @@ import type { RetainedScan, Session } from '../sessions/session.ts'
 import type { Connection } from '../connection.ts'
 import type { Arrival } from '../message.ts'
 import type { PeerExclusive, PeerNumber, ShardPlace } from '../peer-messages.ts'
-import { PendingQueue } from '../sessions/pending-queue.ts'
 import type { Vow } from '../vow.ts'
 import { ExclusiveBook } from './exclusive-book.ts'
 import { OwnInterest } from './own-interest.ts'
@@ -32,8 +31,6 @@ export class Neighbours {
   /** QoS 2 of clients of other shards. */
   readonly received = new ReceivedIds()
   isForgettingScheduled = false
-  /** Vows that wait for this shard's own disk, by batch. */
-  readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
   /** What the publication that is being given out has to wait for; undefined: for no other shard. */
   spreading: Vow | undefined = undefined
   /** Messages published here that topics of this shard were to remember: what counts for them as a link's number. */

@@ -1,11 +1,12 @@
 // What others may see of the broker. They look and touch nothing.
 
-import type { Topic, TopicFilter } from '../../protocol/index.ts'
+import type { QoS, Topic, TopicFilter } from '../../protocol/index.ts'
 import type { BrokerCounts, BrokerState } from '../broker-state.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
 import type { Message } from '../message.ts'
+import { foresee, type Outlook } from './outlook.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
@@ -81,6 +82,11 @@ export class BrokerView {
 
   subscriptions(clientId: string): ReadonlyMap<TopicFilter, SubscriptionOptions> {
     return this.#state.sessions.get(clientId)?.subscriptions ?? new Map<TopicFilter, SubscriptionOptions>()
+  }
+
+  /** What sessions here would do with a message of this QoS, over all of these topics. */
+  foresee(topics: readonly string[], qos: QoS): Outlook {
+    return foresee(this.#state, topics, qos)
   }
 
   retained(topic: Topic): Message | undefined {

@@ -1,9 +1,11 @@
 // What the management needs of the node, by subject. The node hands it in.
 
 import type { BrokerOperations } from './brokers.ts'
+import type { PublishingOperations } from './publishing.ts'
 import type { ControlOperations } from './control.ts'
 
 export interface Operations {
   readonly brokers: BrokerOperations
   readonly control: ControlOperations
+  readonly publishing: PublishingOperations
 }

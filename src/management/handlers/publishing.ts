@@ -1,0 +1,155 @@
+import {
+  type publishingEndpoints,
+  publishMessage,
+  type Shape,
+  shapeOf,
+  type Static,
+  subscribeRequest,
+  unsubscribeRequest,
+} from '../../contract/index.ts'
+import { parseTopicFilter, type QoS, type TopicFilter } from '../../protocol/index.ts'
+import type { Handlers } from '../handler.ts'
+import type { OperationFailure, PublishingOperations, PublishReceipt } from '../operations/publishing.ts'
+import { readPublication, topicsOf } from '../publication.ts'
+import { refuseShape } from '../read-request.ts'
+import { Refusal, refuse } from '../refusal.ts'
+
+type PublishMessage = Static<typeof publishMessage>
+type SubscribeRequest = Static<typeof subscribeRequest>
+type UnsubscribeRequest = Static<typeof unsubscribeRequest>
+
+/** So many entries of a batch are under way at once: what follows waits for them. */
+const entriesTogether = 64
+
+const messageShape = shapeOf(publishMessage)
+const subscribeShape = shapeOf(subscribeRequest)
+const unsubscribeShape = shapeOf(unsubscribeRequest)
+
+export function publishingHandlers(operations: PublishingOperations): Handlers<typeof publishingEndpoints> {
+  const publish = (message: PublishMessage): Promise<Published> => publishOne(operations, message)
+  const subscribe = (request: SubscribeRequest): Promise<Refusal | undefined> =>
+    withFilters(request, (filters) => operations.subscribe(request.clientid, filters, (request.qos ?? 0) as QoS))
+  const unsubscribe = (request: UnsubscribeRequest): Promise<Refusal | undefined> =>
+    withFilters(request, (filters) => operations.unsubscribe(request.clientid, filters))
+  return {
+    mqtt_publish: async ({ body }) => {
+      const published = await publish(body)
+      if (published instanceof Refusal) return published
+      return published.receipt === undefined ? { code: 0 } : { code: 0, data: { receipt: published.receipt } }
+    },
+    mqtt_publish_batch: async ({ body }) => ({
+      code: 0,
+      data: await forEach(body, async (entry) => {
+        const published = faultOf(messageShape, entry) ?? (await publish(entry as PublishMessage))
+        const answer = { topic: topicIn(entry), ...outcome(published) }
+        const receipt = published instanceof Refusal ? undefined : published.receipt
+        return receipt === undefined ? answer : { ...answer, receipt }
+      }),
+    }),
+    mqtt_subscribe: async ({ body }) => (await subscribe(body)) ?? { code: 0 },
+    mqtt_subscribe_batch: async ({ body }) => ({
+      code: 0,
+      data: await forEach(body, async (entry) =>
+        subscribedEntry(entry, faultOf(subscribeShape, entry) ?? (await subscribe(entry as SubscribeRequest))),
+      ),
+    }),
+    mqtt_unsubscribe: async ({ body }) => (await unsubscribe(body)) ?? { code: 0 },
+    mqtt_unsubscribe_batch: async ({ body }) => ({
+      code: 0,
+      data: await forEach(body, async (entry) =>
+        subscribedEntry(entry, faultOf(unsubscribeShape, entry) ?? (await unsubscribe(entry as UnsubscribeRequest))),
+      ),
+    }),
+  }
+}
+
+type Published = { readonly receipt: PublishReceipt | undefined } | Refusal
+
+async function publishOne(operations: PublishingOperations, message: PublishMessage): Promise<Published> {
+  const publication = readPublication(message)
+  if (publication instanceof Refusal) return publication
+  const published = await operations.publish(publication)
+  return 'why' in published ? refuseFailure(published) : published
+}
+
+async function withFilters(
+  request: { readonly topic?: string; readonly topics?: string; readonly clientid: string },
+  carryOut: (filters: readonly TopicFilter[]) => Promise<OperationFailure | undefined>,
+): Promise<Refusal | undefined> {
+  const topics = topicsOf(request)
+  if (topics instanceof Refusal) return topics
+  const filters: TopicFilter[] = []
+  for (const topic of topics) {
+    const filter = parseTopicFilter(topic)
+    if (filter === undefined) return refuse('invalidTopic', `"${topic}" is no topic filter`)
+    filters.push(filter)
+  }
+  const failure = await carryOut(filters)
+  return failure === undefined ? undefined : refuseFailure(failure)
+}
+
+function refuseFailure({ why }: OperationFailure): Refusal {
+  switch (why) {
+    case 'no-such-client':
+      return refuse('clientOffline', 'no client of this id is connected')
+    case 'invalid-topic':
+      return refuse('invalidTopic', 'a topic is empty, too long, too deep or has wildcards in it')
+    case 'too-large':
+      return refuse('invalidParameter', 'the message is larger than mqtt.max_packet_size allows')
+    case 'not-available':
+      return refuse('invalidParameter', 'the configuration of this broker does not allow this')
+    case 'quota-exceeded':
+      return refuse('invalidParameter', 'the client has as many subscriptions as it may, or another one has it alone')
+    case 'not-allowed':
+      return refuse('invalidParameter', 'this is not allowed')
+    case 'storage-failing':
+      return refuse('unknownError', 'the disk fails: nobody can say that this is safe; try again when it serves')
+    case 'receiver-full':
+      return refuse('unknownError', 'a session that is to have it holds as many messages as it may')
+    case 'shard-behind':
+      return refuse('unknownError', 'a part of the broker that is to have it takes no more for now; try again later')
+    case 'no-answer':
+      return refuse('rpcError', 'the part of the broker that was asked did not answer in time')
+    default:
+      return why satisfies never
+  }
+}
+
+/** In order, so many at a time. */
+async function forEach<Answer>(
+  entries: readonly unknown[],
+  one: (entry: unknown) => Promise<Answer>,
+): Promise<Answer[]> {
+  const answers: Answer[] = []
+  for (let at = 0; at < entries.length; at += entriesTogether) {
+    answers.push(...(await Promise.all(entries.slice(at, at + entriesTogether).map(one))))
+  }
+  return answers
+}
+
+function faultOf(shape: Shape, entry: unknown): Refusal | undefined {
+  const fault = shape.faultOf(entry)
+  return fault === undefined ? undefined : refuseShape('entry', fault)
+}
+
+function outcome(result: unknown): { code: number; message?: string } {
+  return result instanceof Refusal ? { code: result.code, message: result.message } : { code: 0 }
+}
+
+function subscribedEntry(
+  entry: unknown,
+  result: Refusal | undefined,
+): { clientid: string; topic: string; code: number; message?: string } {
+  return { clientid: textOf(entry, 'clientid') ?? '', topic: topicIn(entry), ...outcome(result) }
+}
+
+/** As it was given. */
+function topicIn(entry: unknown): string {
+  return textOf(entry, 'topics') ?? textOf(entry, 'topic') ?? ''
+}
+
+function textOf(entry: unknown, key: string): string | undefined {
+  if (typeof entry !== 'object' || entry === null) return undefined
+  const value = (entry as Record<string, unknown>)[key]
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,102 @@
+// A message as the API writes it, made ready for the broker.
+
+import type { publishMessage, Static } from '../contract/index.ts'
+import { isUtf8, type MessageProperties, parseTopicName, type QoS } from '../protocol/index.ts'
+import type { Publication } from './operations/publishing.ts'
+import { Refusal, refuse } from './refusal.ts'
+
+type PublishMessage = Static<typeof publishMessage>
+type WrittenProperties = NonNullable<PublishMessage['properties']>
+
+/** Who publishes where nobody is named. */
+const defaultClientId = 'http_client'
+/** Each is a publication of its own, and all are given out in one turn. */
+const mostTopics = 1_000
+const largestTextBytes = 65_535
+
+export function readPublication(message: PublishMessage): Publication | Refusal {
+  const topics = topicsOf(message)
+  if (topics instanceof Refusal) return topics
+  for (const topic of topics) {
+    if (parseTopicName(topic) === undefined || topic.startsWith('$share/')) {
+      return refuse('invalidTopic', `"${topic}" is no topic to publish to`)
+    }
+  }
+  const payload = payloadOf(message)
+  if (payload instanceof Refusal) return payload
+  const properties = propertiesOf(message.properties ?? {})
+  if (properties instanceof Refusal) return properties
+  if (properties?.payloadFormatIndicator === 1 && !isUtf8(payload, 0, payload.length)) {
+    return refuse('invalidParameter', 'payload_format_indicator says that the payload is UTF-8, and it is not')
+  }
+  const { clientid = defaultClientId, qos = 0, retain = false, receipt = false } = message
+  if (!isText(clientid)) return refuse('invalidParameter', 'clientid is no text that MQTT can carry')
+  return { topics, payload, qos: qos as QoS, retain, properties, clientId: clientid, wantsReceipt: receipt }
+}
+
+/** Those of `topic` and of `topics` together, each once. */
+export function topicsOf({
+  topic,
+  topics,
+}: {
+  readonly topic?: string
+  readonly topics?: string
+}): readonly [string, ...string[]] | Refusal {
+  if (topic === undefined && topics === undefined) {
+    return refuse('missingParameter', 'one of topic and topics is needed in the body')
+  }
+  const named = topic === undefined ? [] : [topic]
+  const listed = (topics ?? '').split(',').filter((piece) => piece !== '')
+  const [first, ...rest] = new Set([...named, ...listed])
+  if (first === undefined) return refuse('invalidTopic', 'topics names no topic')
+  if (rest.length >= mostTopics) return refuse('invalidParameter', `topics names more than ${mostTopics} topics`)
+  return [first, ...rest]
+}
+
+function payloadOf({ payload, encoding, decoding }: PublishMessage): Buffer | Refusal {
+  if (encoding !== undefined && decoding !== undefined && encoding !== decoding) {
+    return refuse('invalidParameter', 'encoding and decoding are two names of one thing and differ')
+  }
+  if ((encoding ?? decoding) !== 'base64') return Buffer.from(payload)
+  const text = payload.replace(/\s/g, '')
+  const digits = text.replace(/={1,2}$/, '')
+  if (!/^[A-Za-z0-9+/_-]*$/.test(digits) || digits.length % 4 === 1) {
+    return refuse('invalidParameter', 'the payload is not base64, as its encoding says')
+  }
+  return Buffer.from(digits, 'base64')
+}
+
+/** undefined: none. */
+function propertiesOf(written: WrittenProperties): MessageProperties | undefined | Refusal {
+  const properties: MessageProperties = {}
+  const { payload_format_indicator, message_expiry_interval, response_topic, correlation_data, content_type } = written
+  if (payload_format_indicator !== undefined) properties.payloadFormatIndicator = payload_format_indicator as 0 | 1
+  if (message_expiry_interval !== undefined) properties.messageExpiryIntervalSeconds = message_expiry_interval
+  if (response_topic !== undefined) {
+    if (parseTopicName(response_topic) === undefined) return wrong('response_topic', 'is no topic name')
+    properties.responseTopic = response_topic
+  }
+  if (correlation_data !== undefined) {
+    properties.correlationData = Buffer.from(correlation_data)
+    if (properties.correlationData.length > largestTextBytes) return wrong('correlation_data', 'is too long')
+  }
+  if (content_type !== undefined) {
+    if (!isText(content_type)) return wrong('content_type', 'is no text that MQTT can carry')
+    properties.contentType = content_type
+  }
+  const userProperties = Object.entries(written.user_properties ?? {}).map(
+    ([name, value]) => [name, String(value)] as const,
+  )
+  if (!userProperties.flat().every(isText)) return wrong('user_properties', 'have text that MQTT can not carry')
+  if (userProperties.length > 0) properties.userProperties = userProperties
+  return Object.keys(properties).length === 0 ? undefined : properties
+}
+
+function wrong(key: string, what: string): Refusal {
+  return refuse('invalidParameter', `properties.${key} in the body ${what}`)
+}
+
+/** [MQTT5-1.5.4-1, -2] */
+function isText(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0') && Buffer.byteLength(text) <= largestTextBytes
+}

@@ -1,0 +1,76 @@
+// When the operator is answered: not before it is true, and not never.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Command } from '../../src/core/index.ts'
+import type { Client } from '../simulator/client.ts'
+import { World } from '../simulator/world.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+
+function publication(parts: Partial<Extract<Command, { name: 'publish' }>> = {}): Command {
+  const content = { payload: Buffer.from('x'), qos: 1, retain: false, properties: undefined } as const
+  return { name: 'publish', topic: 'a', ...content, clientId: 'operator', ...parts }
+}
+
+function withSleeper(): { world: World; sleeper: Client } {
+  const world = new World()
+  const sleeper = world.connect('sleeper', { ...durable })
+  sleeper.subscribe('a', { qos: 1 })
+  sleeper.disconnect()
+  return { world, sleeper }
+}
+
+describe('a command', () => {
+  test('whose disk fails meanwhile is answered so, and the message is there when the disk is', () => {
+    const { world, sleeper } = withSleeper()
+    world.disk.fail()
+    assert.deepEqual(world.command(publication()), { done: false, why: 'storage-failing' })
+    world.disk.mend()
+    world.passSeconds(5)
+    sleeper.connect()
+    assert.deepEqual(sleeper.payloads, ['x'])
+  })
+
+  test('that needs no disk is carried out while that fails', () => {
+    const { world } = withSleeper()
+    const live = world.subscriber('b')
+    world.disk.fail()
+    world.command(publication())
+    assert.deepEqual(world.command(publication({ topic: 'b' })), { done: true, matched: 1 })
+    assert.deepEqual(live.payloads, ['x'])
+    assert.deepEqual(world.command(publication()), { done: false, why: 'storage-failing' })
+  })
+
+  test('to several topics is carried out for all or for none', () => {
+    const { world } = withSleeper()
+    const live = world.subscriber('#')
+    const wrong = world.command(publication({ furtherTopics: ['b', 'c/#'] }))
+    assert.deepEqual(wrong, { done: false, why: 'invalid-topic' })
+    assert.deepEqual(live.payloads, [])
+    assert.deepEqual(world.command(publication({ furtherTopics: ['b'] })), { done: true, matched: 3 })
+  })
+
+  test('says what became of a message, if it is asked to', () => {
+    const { world } = withSleeper()
+    world.subscriber('a')
+    const deliveries = { matched: 2, sent: 1, queued: 1, dropped: 0 }
+    const result = world.command(publication({ wantsDeliveries: true }))
+    assert.deepEqual(result, { done: true, matched: 2, deliveries })
+  })
+
+  test('with more than mqtt.max_packet_size is refused', () => {
+    const world = new World({ settings: { maxPacketBytes: 100 } })
+    const result = world.command(publication({ payload: Buffer.alloc(100) }))
+    assert.deepEqual(result, { done: false, why: 'too-large' })
+  })
+
+  test('for a stored session that is full is refused, as a client would be', () => {
+    const world = new World({ settings: { maxStoredMessages: 1 } })
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a', { qos: 1 })
+    sleeper.disconnect()
+    assert.deepEqual(world.command(publication()), { done: true, matched: 1 })
+    assert.deepEqual(world.command(publication()), { done: false, why: 'receiver-full' })
+  })
+})

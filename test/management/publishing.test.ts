@@ -1,0 +1,324 @@
+// POST /mqtt/...: what is done in the name of clients, seen by real ones.
+
+import assert from 'node:assert/strict'
+import { describe, test, type TestContext } from 'node:test'
+import { connect, type IClientOptions, type IPublishPacket, type MqttClient } from 'mqtt'
+import { publishingEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+interface Heard {
+  readonly topic: string
+  readonly payload: Buffer
+  readonly packet: IPublishPacket
+}
+
+class Listener {
+  readonly client: MqttClient
+  readonly heard: Heard[] = []
+  #wake = (): void => {}
+
+  constructor(client: MqttClient) {
+    this.client = client
+    client.on('message', (topic, payload, packet) => {
+      this.heard.push({ topic, payload, packet })
+      this.#wake()
+    })
+  }
+
+  readonly hear = async (count: number): Promise<readonly Heard[]> => {
+    while (this.heard.length < count) await new Promise<void>((resolve) => (this.#wake = resolve))
+    return this.heard
+  }
+}
+
+async function listen(
+  t: TestContext,
+  { port }: BrokerWithApi,
+  { filters = [], ...options }: IClientOptions & { filters?: string[] },
+): Promise<Listener> {
+  const client = connect({ host: '127.0.0.1', port, protocol: 'mqtt', reconnectPeriod: 0, ...options })
+  t.after(() => client.end(true))
+  // Before it is in: what waited for it comes with the answer.
+  const listener = new Listener(client)
+  await new Promise<void>((resolve) => client.once('connect', () => resolve()))
+  if (filters.length > 0) await client.subscribeAsync(filters, { qos: 2 })
+  return listener
+}
+
+function post(broker: BrokerWithApi, what: string, body: unknown): Promise<Answer> {
+  return broker.ask(`/api/v4/mqtt/${what}`, { method: 'POST', body })
+}
+
+/** Of the entries of a batch. */
+function codes(answer: Answer): unknown {
+  return answer.json.data.map((entry: { code: number }) => entry.code)
+}
+
+/** The answer is what the endpoint says that it is. */
+function assertReply(name: keyof typeof publishingEndpoints, { status, json }: Answer): void {
+  assert.equal(status, 200, JSON.stringify(json))
+  assert.equal(shapeOf(publishingEndpoints[name].reply as TSchema).faultOf(json), undefined)
+  assert.equal(json.code, 0)
+}
+
+describe('POST /mqtt/publish', () => {
+  test('brings the message, with every property, to those who subscribe', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const { hear } = await listen(t, broker, { protocolVersion: 5, filters: ['a/#'] })
+    const answer = await post(broker, 'publish', {
+      topic: 'a/b',
+      payload: 'hällo',
+      qos: 1,
+      clientid: 'somebody',
+      properties: {
+        payload_format_indicator: 1,
+        message_expiry_interval: 60,
+        response_topic: 'answers',
+        correlation_data: 'x1',
+        subscription_identifier: 7,
+        content_type: 'text/plain',
+        user_properties: { name: 'value', number: 3, yes: true },
+      },
+    })
+    assertReply('mqtt_publish', answer)
+    const [{ topic, payload, packet }] = await hear(1)
+    assert.deepEqual([topic, payload.toString(), packet.qos, packet.retain], ['a/b', 'hällo', 1, false])
+    const { properties } = packet
+    assert.equal(properties?.payloadFormatIndicator, true)
+    assert.equal(properties?.messageExpiryInterval, 60)
+    assert.equal(properties?.responseTopic, 'answers')
+    assert.equal(properties?.correlationData?.toString(), 'x1')
+    assert.equal(properties?.contentType, 'text/plain')
+    assert.deepEqual({ ...properties?.userProperties }, { name: 'value', number: '3', yes: 'true' })
+    assert.equal(properties?.subscriptionIdentifier, undefined)
+  })
+
+  test('takes base64 for what it stands for, under both names of the key', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const { hear } = await listen(t, broker, { filters: ['a'] })
+    for (const key of ['encoding', 'decoding'])
+      assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: 'AAH/', [key]: 'base64' }))
+    for (const { payload } of await hear(2)) assert.deepEqual([...payload], [0, 1, 255])
+    const wrong = await post(broker, 'publish', { topic: 'a', payload: '!', encoding: 'base64' })
+    assert.deepEqual([wrong.status, wrong.json.code], [400, 108])
+  })
+
+  test('goes to each of several topics, each once, or to none where one can not be', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const { hear, heard } = await listen(t, broker, { filters: ['#'] })
+    const bad = await post(broker, 'publish', { topics: 'a,b/#,c', payload: 'x' })
+    assert.deepEqual([bad.status, bad.json.code], [400, 115])
+    assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', topics: 'a,,b, c', payload: 'y' }))
+    await hear(3)
+    assert.deepEqual(
+      heard.map(({ topic, payload }) => `${topic}=${payload.toString()}`),
+      ['a=y', 'b=y', ' c=y'],
+    )
+  })
+
+  test('keeps what is retained, takes it away with an empty payload, and is not held to what its client id may do', async (t) => {
+    const broker = await startBrokerWithApi(t, {
+      set: ['auth.no_match=allow', 'auth.acl.rules=[{permit=deny,action=publish,topics=["a"],clientid="locked"}]'],
+    })
+    assertReply(
+      'mqtt_publish',
+      await post(broker, 'publish', { topic: 'a', payload: 'kept', retain: true, clientid: 'locked' }),
+    )
+    const first = await listen(t, broker, { filters: ['a'] })
+    const [{ packet }] = await first.hear(1)
+    assert.equal(packet.retain, true)
+    assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: '', retain: true }))
+    const second = await listen(t, broker, { filters: ['a', 'end'] })
+    await post(broker, 'publish', { topic: 'end', payload: 'x' })
+    assert.equal((await second.hear(1))[0].topic, 'end')
+  })
+
+  test('of QoS 1 is answered when it is on disk: the sleeping client has it after the broker was killed', async (t) => {
+    const set = ['node.shards=2']
+    const broker = await startBrokerWithApi(t, { set })
+    const sleepers = ['sleeper-1', 'sleeper-2', 'sleeper-3', 'sleeper-4']
+    for (const clientId of sleepers) {
+      const { client } = await listen(t, broker, { clientId, clean: false, filters: ['a'] })
+      await client.endAsync()
+    }
+    assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: 'safe', qos: 1 }))
+    await broker.process.stop('SIGKILL')
+    const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
+    for (const clientId of sleepers) {
+      const { hear } = await listen(t, again, { clientId, clean: false })
+      assert.equal((await hear(1))[0].payload.toString(), 'safe')
+    }
+  })
+
+  test('with a receipt says what became of it, on one shard and on three', async (t) => {
+    for (const shards of [1, 3]) {
+      const broker = await startBrokerWithApi(t, { set: [`node.shards=${shards}`] })
+      for (const clientId of ['s1', 's2', 's3']) {
+        const { client } = await listen(t, broker, { clientId, clean: false, filters: ['a'] })
+        await client.endAsync()
+      }
+      for (const clientId of ['l1', 'l2']) await listen(t, broker, { clientId, filters: ['a'] })
+      const answer = await post(broker, 'publish', { topic: 'a', payload: 'x', qos: 1, receipt: true })
+      assertReply('mqtt_publish', answer)
+      const { elsewhere, ...receipt } = answer.json.data.receipt
+      assert.deepEqual(receipt, { matched: 5, sent: 2, queued: 3, dropped: 0, missed: 0 })
+      if (shards === 1) assert.deepEqual(elsewhere, { matched: 0, sent: 0, queued: 0 })
+      const atMostOnce = await post(broker, 'publish', { topic: 'a', payload: 'x', receipt: true })
+      const { matched, sent, missed } = atMostOnce.json.data.receipt
+      assert.deepEqual({ matched, sent, missed }, { matched: 5, sent: 2, missed: 3 })
+    }
+  })
+
+  test('with anything wrong in it is refused by name, and publishes nothing', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const good = { topic: 'a', payload: 'x' }
+    const cases: readonly (readonly [body: unknown, code: number])[] = [
+      [{ payload: 'x' }, 107],
+      [{ topic: 'a' }, 107],
+      ['{', 109],
+      [[], 109],
+      ['', 109],
+      ['null', 109],
+      [{ ...good, payload: 1 }, 108],
+      [{ ...good, qos: 3 }, 108],
+      [{ ...good, qos: 1.5 }, 108],
+      [{ ...good, qos: '1' }, 108],
+      [{ ...good, retain: 'true' }, 108],
+      [{ ...good, clientid: 7 }, 108],
+      [{ ...good, clientid: 'a\0b' }, 108],
+      [{ ...good, encoding: 'base62' }, 108],
+      [{ ...good, topic: '' }, 115],
+      [{ ...good, topic: 'a\0b' }, 115],
+      [{ ...good, topic: 'a/+' }, 115],
+      [{ ...good, topic: '$share/g/a' }, 115],
+      [{ ...good, topic: 'a/'.repeat(200) }, 115],
+      [{ ...good, topic: 'x'.repeat(65_536) }, 115],
+      [{ ...good, topics: ',', topic: undefined }, 115],
+      [{ ...good, properties: { payload_format_indicator: 2 } }, 108],
+      [{ ...good, properties: { message_expiry_interval: -1 } }, 108],
+      [{ ...good, properties: { message_expiry_interval: 4_294_967_296 } }, 108],
+      [{ ...good, properties: { response_topic: 'a/#' } }, 108],
+      [{ ...good, properties: { subscription_identifier: 0 } }, 108],
+      [{ ...good, properties: { subscription_identifier: 268_435_456 } }, 108],
+      [{ ...good, properties: { user_properties: { a: null } } }, 108],
+      [{ ...good, properties: { user_properties: { 'a\0': 'x' } } }, 108],
+      [{ ...good, properties: { content_type: '\ud800' } }, 108],
+      [{ ...good, payload: '/w==', encoding: 'base64', properties: { payload_format_indicator: 1 } }, 108],
+    ]
+    for (const [body, code] of cases) {
+      const answer = await post(broker, 'publish', body)
+      assert.deepEqual([answer.status, answer.json.code], [400, code], JSON.stringify(body)?.slice(0, 100))
+      assert.equal(typeof answer.json.message, 'string')
+    }
+  })
+})
+
+describe('POST /mqtt/publish_batch', () => {
+  test('has one entry for each message, in order, and the good ones are published in it', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const { hear, heard } = await listen(t, broker, { filters: ['a/#'] })
+    const messages = Array.from({ length: 200 }, (_, number) => ({ topic: 'a/n', payload: String(number), qos: 1 }))
+    const wrong = [{ topic: 'a/#', payload: 'x' }, 'text', { topics: 'a/1,a/2' }, { topics: 'a/1,a/2', payload: 'end' }]
+    const answer = await post(broker, 'publish_batch', [...messages, ...wrong])
+    assertReply('mqtt_publish_batch', answer)
+    const entries = answer.json.data.map(({ topic, code }: { topic: string; code: number }) => [topic, code])
+    assert.deepEqual(
+      entries.slice(0, 200),
+      messages.map(() => ['a/n', 0]),
+    )
+    assert.deepEqual(entries.slice(200), [
+      ['a/#', 115],
+      ['', 108],
+      ['a/1,a/2', 107],
+      ['a/1,a/2', 0],
+    ])
+    await hear(202)
+    assert.deepEqual(
+      heard.map(({ payload }) => payload.toString()),
+      [...messages.map(({ payload }) => payload), 'end', 'end'],
+    )
+  })
+
+  test('takes an array and nothing else', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    for (const body of [{}, '"x"', '[', { topic: 'a', payload: 'x' }]) {
+      const answer = await post(broker, 'publish_batch', body)
+      assert.deepEqual([answer.status, answer.json.code], [400, 109])
+    }
+  })
+})
+
+describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
+  test('hold for a client that is connected from the answer on, wherever somebody publishes', async (t) => {
+    const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+    const clients = await Promise.all(
+      ['c1', 'c2', 'c3', 'c4'].map(async (clientId) => ({
+        clientId,
+        hear: (await listen(t, broker, { clientId })).hear,
+      })),
+    )
+    for (const { clientId } of clients) {
+      const answer = await post(broker, 'subscribe', { topics: 'a,b/+', clientid: clientId, qos: 1 })
+      assertReply('mqtt_subscribe', answer)
+    }
+    for (const topic of ['a', 'b/1']) await post(broker, 'publish', { topic, payload: 'x', qos: 2 })
+    for (const { hear } of clients)
+      assert.deepEqual(
+        (await hear(2)).map(({ topic, packet }) => [topic, packet.qos]),
+        [
+          ['a', 1],
+          ['b/1', 1],
+        ],
+      )
+    for (const { clientId } of clients)
+      assertReply('mqtt_unsubscribe', await post(broker, 'unsubscribe', { topic: 'a', clientid: clientId }))
+    for (const topic of ['a', 'b/2']) await post(broker, 'publish', { topic, payload: 'x' })
+    for (const { hear } of clients) assert.equal((await hear(3))[2].topic, 'b/2')
+  })
+
+  test('say 112 for a client that is not there, a sleeping one too, and 107, 108, 109, 115 for what is wrong', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const { client } = await listen(t, broker, { clientId: 'sleeper', clean: false, filters: ['a'] })
+    await client.endAsync()
+    await listen(t, broker, { clientId: 'there' })
+    for (const what of ['subscribe', 'unsubscribe']) {
+      for (const clientid of ['sleeper', 'nobody']) {
+        const answer = await post(broker, what, { topic: 'a', clientid })
+        assert.deepEqual([answer.status, answer.json.code], [404, 112])
+      }
+      const cases: readonly (readonly [body: unknown, code: number])[] = [
+        [{ clientid: 'there' }, 107],
+        [{ topic: 'a' }, 107],
+        [{ topic: 'a', clientid: 3 }, 108],
+        [{ topic: 'a/#/b', clientid: 'there' }, 115],
+        [{ topic: '', clientid: 'there' }, 115],
+        ['[]', 109],
+      ]
+      for (const [body, code] of cases) {
+        const answer = await post(broker, what, body)
+        assert.deepEqual([answer.status, answer.json.code], [400, code], JSON.stringify(body))
+      }
+    }
+    const badQoS = await post(broker, 'subscribe', { topic: 'a', clientid: 'there', qos: 3 })
+    assert.deepEqual([badQoS.status, badQoS.json.code], [400, 108])
+  })
+
+  test('in batches have one entry for each', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const { hear } = await listen(t, broker, { clientId: 'c' })
+    const entries = [
+      { topic: 'a', clientid: 'c' },
+      { topic: 'a', clientid: 'nobody' },
+      { topic: 'a/#/b', clientid: 'c' },
+      { topic: 'b', clientid: 'c', qos: 9 },
+    ]
+    const subscribed = await post(broker, 'subscribe_batch', entries)
+    assertReply('mqtt_subscribe_batch', subscribed)
+    assert.deepEqual(codes(subscribed), [0, 112, 115, 108])
+    await post(broker, 'publish', { topic: 'a', payload: 'x' })
+    assert.equal((await hear(1))[0].topic, 'a')
+    const unsubscribed = await post(broker, 'unsubscribe_batch', entries.slice(0, 2))
+    assertReply('mqtt_unsubscribe_batch', unsubscribed)
+    assert.deepEqual(codes(unsubscribed), [0, 112])
+  })
+})
