@@ -13,6 +13,7 @@ import { openListeners } from './listening.ts'
 import type { NodeToShard, ShardStart, ShardToNode } from './messages.ts'
 import { restoreAccess, restoreBroker } from './restore.ts'
 import { answerOf } from './answering.ts'
+import { IdleTidy, ownHeap, tidyIntervalMs } from './idle-tidy.ts'
 import { Shard } from './shard.ts'
 
 /** Streams that do not end by themselves when the broker stops are cut off after this. */
@@ -66,6 +67,12 @@ async function run(): Promise<void> {
   hear = (message) => obey(message, running, store)
   for (const message of early) hear(message)
   await letClientsIn(running)
+  const tidy = new IdleTidy({ ...ownHeap(), messages: messagesSoFar })
+  setInterval(() => tidy.look(), tidyIntervalMs).unref()
+}
+
+function messagesSoFar(): number {
+  return counters.get(counterCells.messagesReceived) + counters.get(counterCells.messagesSent)
 }
 
 function obey(message: NodeToShard, shard: Shard, store: Store): void {
