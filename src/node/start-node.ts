@@ -17,8 +17,7 @@ import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import { settleNodeName } from './node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
-import { brokerOperations } from './operations/brokers.ts'
-import { publishingOperations } from './operations/publishing.ts'
+import { operationsOf } from './operations/all.ts'
 import { controlDesk, type Wish } from './operations/control.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
 import { setAsideInWords } from './set-aside-session.ts'
@@ -233,11 +232,19 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     return { problem: outcome.message }
   }
   const control = controlDesk(log, options.problemOfRestart)
-  const operations = {
-    brokers: brokerOperations({ nodeName: name, version: options.version ?? '', counters }),
-    control: control.operations,
-    publishing: publishingOperations(crew),
+  const version = options.version ?? ''
+  const ground = {
+    config,
+    nodeName: name,
+    version,
+    dataDirectory: directory,
+    counters,
+    crew,
+    accessRecords,
+    log,
+    control,
   }
+  const operations = operationsOf(ground)
   const management = await startManagement({ config, operations, log })
   if ('problem' in management) {
     await stop()

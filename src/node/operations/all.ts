@@ -1,0 +1,32 @@
+// Everything that the API may ask of this node. A new set of operations adds its line here.
+
+import type { GodwitConfig } from '../../config/index.ts'
+import type { Operations } from '../../management/index.ts'
+import type { Logger } from '../../telemetry/index.ts'
+import type { AccessRecords } from '../access-records.ts'
+import type { ShardCrew } from '../shard-crew.ts'
+import { brokerOperations } from './brokers.ts'
+import type { ControlDesk } from './control.ts'
+import { publishingOperations } from './publishing.ts'
+
+/** The parts of a running node that operations work with. */
+export interface NodeGround {
+  readonly config: GodwitConfig
+  readonly nodeName: string
+  readonly version: string
+  /** Absolute. */
+  readonly dataDirectory: string
+  readonly counters: SharedArrayBuffer
+  readonly crew: ShardCrew
+  readonly accessRecords: AccessRecords
+  readonly log: Logger
+  readonly control: ControlDesk
+}
+
+export function operationsOf(ground: NodeGround): Operations {
+  return {
+    brokers: brokerOperations(ground),
+    control: ground.control.operations,
+    publishing: publishingOperations(ground.crew),
+  }
+}
