@@ -5,7 +5,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { AccessSettings } from '../access/index.ts'
 import { formatFault, type GodwitConfig, type Warning } from '../config/index.ts'
-import { clockBaseMs, readClock, shardEntry } from '../shard/index.ts'
+import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
 import { problemOfQuic } from '../transports/index.ts'
@@ -194,21 +194,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     intervalMs,
     tell: (messages) => crew.send(0, { kind: 'tell', messages }),
   })
-  const crew = new ShardCrew({
-    entry: options.shardEntry ?? shardEntry,
-    starts,
-    keeper: store.keeper,
-    log,
-    restarts: options.restarts ?? defaultRestartPolicy,
-    maxHeapMb,
-    onGivenUp: giveUp,
-    setAside: async (clientId) => {
-      const text = await setAsideInWords(store.own, directory, clientId)
-      log.error('alarm', { name: 'session-set-aside', message: text })
-      sysTopics.noteAlarm('session-set-aside', text)
-    },
-    onAlarm: (alarm, message) => sysTopics.noteAlarm(alarm, message),
-  })
+  const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp, sysTopics })
   const accessRecords = await openAccessRecords({
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
@@ -254,6 +240,35 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   sysTopics.start()
   const parts = { name, dataDirectory: directory, listeners, log, counters, broken, accessRecords, management }
   return { node: { ...parts, wished: control.wished, changeAccess, reloadFiles, stop } }
+}
+
+interface CrewGround {
+  readonly options: NodeOptions
+  readonly foundation: Foundation
+  readonly store: NodeStore
+  readonly starts: readonly ShardStart[]
+  readonly maxHeapMb: number
+  readonly sysTopics: SysTopics
+  giveUp(message: string): void
+}
+
+function crewOf({ options, foundation, store, starts, maxHeapMb, sysTopics, giveUp }: CrewGround): ShardCrew {
+  const { log, directory } = foundation
+  return new ShardCrew({
+    entry: options.shardEntry ?? shardEntry,
+    starts,
+    keeper: store.keeper,
+    log,
+    restarts: options.restarts ?? defaultRestartPolicy,
+    maxHeapMb,
+    onGivenUp: giveUp,
+    setAside: async (clientId) => {
+      const text = await setAsideInWords(store.own, directory, clientId)
+      log.error('alarm', { name: 'session-set-aside', message: text })
+      sysTopics.noteAlarm('session-set-aside', text)
+    },
+    onAlarm: (alarm, message) => sysTopics.noteAlarm(alarm, message),
+  })
 }
 
 function accessChanger(config: GodwitConfig, secret: Uint8Array, crew: ShardCrew): RunningNode['changeAccess'] {
