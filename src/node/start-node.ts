@@ -249,7 +249,7 @@ interface CrewGround {
   readonly starts: readonly ShardStart[]
   readonly maxHeapMb: number
   readonly sysTopics: SysTopics
-  giveUp(message: string): void
+  readonly giveUp: (message: string) => void
 }
 
 function crewOf({ options, foundation, store, starts, maxHeapMb, sysTopics, giveUp }: CrewGround): ShardCrew {
