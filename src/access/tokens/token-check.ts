@@ -1,6 +1,8 @@
-// Whether a token is good: signed by the key that we know, begun and not ended. The only place that knows the library.
+// Whether a token is good: signed by the key that we know, begun and not ended; and tokens of our own, for tests. The
+// only place that knows the library.
 
-import { decodeProtectedHeader, errors, jwtVerify, type JWTPayload } from 'jose'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { decodeProtectedHeader, errors, jwtVerify, type JWTPayload, SignJWT } from 'jose'
 import type { TokenKey } from './token-keys.ts'
 
 export type Claims = JWTPayload
@@ -53,3 +55,25 @@ function wordsFor(error: errors.JOSEError): string {
   if (error instanceof errors.JWSSignatureVerificationFailed) return 'the signature of the token is not right'
   return 'the token is malformed'
 }
+
+/** The token with these claims, or the end of a sentence about the private key (PEM) that says what is wrong with it. */
+export async function signToken(
+  claims: Claims,
+  privateKey: string,
+): Promise<{ readonly token: string } | { readonly problem: string }> {
+  let key: KeyObject
+  try {
+    key = createPrivateKey(privateKey)
+  } catch {
+    return { problem: 'it holds no private key in PEM that can be read without a password' }
+  }
+  const alg = algorithmsByKind[key.asymmetricKeyType ?? '']
+  if (alg === undefined) return { problem: 'the key is neither RSA, nor P-256, nor Ed25519' }
+  try {
+    return { token: await new SignJWT(claims).setProtectedHeader({ alg, typ: 'JWT' }).sign(key) }
+  } catch (error) {
+    return { problem: `the key cannot sign with ${alg}: ${(error as Error).message}` }
+  }
+}
+
+const algorithmsByKind: Readonly<Record<string, string>> = { rsa: 'RS256', ec: 'ES256', ed25519: 'EdDSA' }

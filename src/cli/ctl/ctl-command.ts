@@ -40,7 +40,8 @@ export type Outcome =
   | { readonly rows: readonly Row[]; readonly columns?: readonly string[] }
   /** One thing: a line for each of its keys. */
   | { readonly thing: Row }
-  | { readonly text: string }
+  /** `document`: what programs get in its place. */
+  | { readonly text: string; readonly document?: unknown }
   /** Nothing to show but that it is done. */
   | { readonly done: string }
   | { readonly failure: Failure }

@@ -23,7 +23,8 @@ type Shown = Exclude<Outcome, { usage: string } | { problem: string } | { failur
 function documentOf(outcome: Shown): unknown {
   if ('rows' in outcome) return outcome.rows
   if ('thing' in outcome) return outcome.thing
-  return 'text' in outcome ? { text: outcome.text } : { done: outcome.done }
+  if ('done' in outcome) return { done: outcome.done }
+  return outcome.document ?? { text: outcome.text }
 }
 
 function linesOf(outcome: Shown, isForPeople: boolean): string {

@@ -3,8 +3,9 @@
 import type { CtlCommand } from '../ctl-command.ts'
 import { anyCommands } from './any-command.ts'
 import { brokerCommands } from './broker-commands.ts'
+import { tokenCommands } from './token-command.ts'
 
-export const ctlCommands: readonly CtlCommand[] = [...brokerCommands, ...anyCommands]
+export const ctlCommands: readonly CtlCommand[] = [...brokerCommands, ...tokenCommands, ...anyCommands]
 
 /** What the first words of commands with two are about. */
 export const ctlGroups: Readonly<Record<string, string>> = {

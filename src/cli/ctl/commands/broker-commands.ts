@@ -1,6 +1,6 @@
 // The broker as a whole.
 
-import { type CtlCommand, shown } from '../ctl-command.ts'
+import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 
 export const brokerCommands: readonly CtlCommand[] = [
   {
@@ -12,5 +12,15 @@ export const brokerCommands: readonly CtlCommand[] = [
       const [node] = nodes.reply.data
       return shown(client.list_brokers(), ({ data: [broker] }) => ({ thing: { ...broker, ...node } }))
     },
+  },
+  {
+    name: 'stop',
+    description: 'stop the broker: clients are told, the store is closed',
+    run: ({ client }) => doneAs(client.ctrl_broker({ params: { action: 'stop' } }), 'stopping'),
+  },
+  {
+    name: 'restart',
+    description: 'stop the broker and start it anew, with what its configuration file says now',
+    run: ({ client }) => doneAs(client.ctrl_broker({ params: { action: 'restart' } }), 'restarting'),
   },
 ]

@@ -1,0 +1,40 @@
+// A token for tests, signed with the private key that belongs to the public key of `http_server.jwt.public.keyfile`.
+
+import { readFile } from 'node:fs/promises'
+import { signToken } from '../../../access/index.ts'
+import type { CtlCall, CtlCommand, Outcome } from '../ctl-command.ts'
+
+const defaultSeconds = 3_600
+const secondsPer: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+
+export const tokenCommands: readonly CtlCommand[] = [
+  {
+    name: 'token',
+    description: 'make a JSON Web Token for the management API, for tests',
+    isLocal: true,
+    options: [
+      { flags: '--key <file>', description: 'private key in PEM: RSA, P-256 or Ed25519' },
+      { flags: '--subject <name>', description: 'who the token is about (default: ctl)' },
+      { flags: '--issuer <name>', description: 'who made it, where the broker looks at that' },
+      { flags: '--valid-for <span>', description: 'such as 90s, 10m, 12h or 7d (default: 1h)' },
+    ],
+    run: mintToken,
+  },
+]
+
+async function mintToken({ options }: CtlCall): Promise<Outcome> {
+  const { key, subject = 'ctl', issuer, validFor } = options
+  if (typeof key !== 'string') return { usage: '--key FILE is needed: the private key to sign with' }
+  const [, digits, unit = ''] = /^(\d{1,9})([smhd])$/.exec(String(validFor ?? `${defaultSeconds}s`)) ?? []
+  if (digits === undefined) return { usage: `--valid-for ${validFor}: give a span such as 90s, 10m, 12h or 7d` }
+  let pem: string
+  try {
+    pem = await readFile(key, 'utf8')
+  } catch (error) {
+    return { problem: `${key}: ${(error as Error).message}` }
+  }
+  const issuedAt = Math.floor(Date.now() / 1_000)
+  const claims = { sub: String(subject), iat: issuedAt, exp: issuedAt + Number(digits) * (secondsPer[unit] ?? 1) }
+  const signed = await signToken({ ...claims, ...(issuer === undefined ? {} : { iss: String(issuer) }) }, pem)
+  return 'problem' in signed ? { problem: `${key}: ${signed.problem}` } : { text: signed.token }
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { checkToken } from '../../../src/access/tokens/token-check.ts'
+import { readTokenKeys } from '../../../src/access/index.ts'
+import { temporaryFolder } from '../../e2e/godwit-process.ts'
+import { runCtl } from './ctl.ts'
+
+const pairs = {
+  rsa: generateKeyPairSync('rsa', { modulusLength: 2_048 }),
+  ec: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  ed25519: generateKeyPairSync('ed25519'),
+}
+
+for (const [kind, { privateKey }] of Object.entries(pairs)) {
+  test(`a token made with a key of kind ${kind} is good for its public key, and ends`, async (t) => {
+    const file = join(await temporaryFolder(t), 'key.pem')
+    await writeFile(file, privateKey.export({ type: 'pkcs8', format: 'pem' }))
+    const { code, output, errors } = await runCtl(t, ['token', '--key', file, '--subject', 'ops', '--valid-for', '10m'])
+    assert.deepEqual([code, errors], [0, ''])
+    const text = String(createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }))
+    const read = readTokenKeys({ kind: 'public-key', text })
+    assert.ok('keys' in read)
+    const [key] = read.keys
+    const nowMs = Date.now()
+    const checked = await checkToken(output.trim(), key, { nowMs, leewayMs: 5_000 })
+    assert.ok('claims' in checked)
+    assert.equal(checked.claims.sub, 'ops')
+    const later = await checkToken(output.trim(), key, { nowMs: nowMs + 700_000, leewayMs: 0 })
+    assert.ok('problem' in later)
+  })
+}
+
+test('a token without a key, a span that is none and a key that is none are told', async (t) => {
+  const file = join(await temporaryFolder(t), 'key.pem')
+  await writeFile(file, 'not a key')
+  for (const [words, code, sentence] of [
+    [['token'], 2, /--key FILE/],
+    [['token', '--key', file, '--valid-for', 'long'], 2, /--valid-for long/],
+    [['token', '--key', '/nowhere'], 1, /\/nowhere/],
+    [['token', '--key', file], 1, /no private key in PEM/],
+  ] as const) {
+    const ended = await runCtl(t, words)
+    assert.equal(ended.code, code)
+    assert.match(ended.errors, /^godwit: [^\n]+\n$/)
+    assert.match(ended.errors, sentence)
+  }
+})
