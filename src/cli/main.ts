@@ -15,5 +15,5 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 process.exitCode = await runProgram(
   process.argv.slice(2),
   { version, installation: { root, isCheckout: existsSync(`${root}src`) } },
-  new Terminal(process.stdout, process.stderr),
+  new Terminal(process.stdout, process.stderr, process.stdin),
 )

@@ -108,7 +108,7 @@ function addCtlCommand(added: Command, command: CtlCommand, program: Program, te
     const words = added.processedArgs.flat().filter((word): word is string => typeof word === 'string')
     const said = { words, options, reach: options, asJson: options['json'] === true }
     const { installation } = program
-    return run(() => runCtl(command, said, { installation, terminal, input: process.stdin }))
+    return run(() => runCtl(command, said, { installation, terminal }))
   })
 }
 

@@ -1,5 +1,8 @@
 // What every command speaks through: results on stdout, one line for each problem on stderr, an exit code.
 
+import { Readable } from 'node:stream'
+import type { ReadStream } from 'node:tty'
+
 export const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const
 
 export interface TextOutput {
@@ -8,13 +11,18 @@ export interface TextOutput {
   readonly isTTY?: boolean
 }
 
+/** What is read from: a terminal, a pipe or a file. */
+export type TextInput = NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>
+
 export class Terminal {
   readonly output: TextOutput
   readonly errors: TextOutput
+  readonly input: TextInput
 
-  constructor(output: TextOutput, errors: TextOutput) {
+  constructor(output: TextOutput, errors: TextOutput, input: TextInput = Readable.from([])) {
     this.output = output
     this.errors = errors
+    this.input = input
   }
 
   /** People read what is said, and no program. */

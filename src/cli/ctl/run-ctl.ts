@@ -6,12 +6,11 @@ import type { Terminal } from '../terminal.ts'
 import type { CtlCall, CtlCommand, Outcome } from './ctl-command.ts'
 import { printOutcome } from './print-outcome.ts'
 import { type ReachOptions, reachBroker } from './reach-broker.ts'
-import { type Input, InputSecrets, type Secrets } from './secrets.ts'
+import { InputSecrets, type Secrets } from './secrets.ts'
 
 export interface CtlWorld {
   readonly installation: Installation
   readonly terminal: Terminal
-  readonly input: Input
 }
 
 export interface CtlWords extends Pick<CtlCall, 'words' | 'options'> {
@@ -21,7 +20,7 @@ export interface CtlWords extends Pick<CtlCall, 'words' | 'options'> {
 
 /** Gives the exit code. */
 export async function runCtl(command: CtlCommand, said: CtlWords, world: CtlWorld): Promise<number> {
-  const secrets = new InputSecrets(world.input, world.terminal.errors)
+  const secrets = new InputSecrets(world.terminal)
   const outcome = await outcomeOf(command, said, { ...world, secrets }).finally(() => secrets.close())
   return printOutcome(outcome, world.terminal, said.asJson)
 }

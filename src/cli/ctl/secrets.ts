@@ -2,29 +2,25 @@
 // account of the machine can read.
 
 import { createInterface, type Interface } from 'node:readline'
-import type { ReadStream } from 'node:tty'
-import type { TextOutput } from '../terminal.ts'
+import type { Terminal, TextInput } from '../terminal.ts'
 
 export interface Secrets {
   /** The next one; a sentence where there is none. `prompt`: what people are asked for. */
   next(prompt: string): Promise<{ readonly secret: string } | { readonly usage: string }>
 }
 
-/** What a process reads from. */
-export type Input = NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>
-
 /** Longer lines are no passwords. */
 const maxSecretLength = 65_535
 
 export class InputSecrets implements Secrets {
-  readonly #input: Input
-  readonly #prompts: TextOutput
+  readonly #input: TextInput
+  readonly #prompts: Terminal['errors']
   #reader: Interface | undefined
   #lines: AsyncIterator<string> | undefined
 
-  constructor(input: Input, prompts: TextOutput) {
+  constructor({ input, errors }: Terminal) {
     this.#input = input
-    this.#prompts = prompts
+    this.#prompts = errors
     this.#reader = undefined
     this.#lines = undefined
   }
@@ -57,7 +53,7 @@ const [enter, lineFeed, endOfInput, interrupt] = ['\r', '\n', '\u0004', '\u0003'
 const backspaces = new Set(['\u0008', '\u007f'])
 
 /** What is typed until the next line end; undefined where somebody wants out. */
-function readUnseen(input: Input): Promise<string | undefined> {
+function readUnseen(input: TextInput): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
   const typed: string[] = []
   const end = (secret: string | undefined): void => {

@@ -1,6 +1,10 @@
 // `godwit ctl` as a process of its own, asked by tests.
 
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
+import { runProgram } from '../../../src/cli/program.ts'
+import { Terminal } from '../../../src/cli/terminal.ts'
 import { runGodwit } from '../../e2e/godwit-process.ts'
 import { administrator, type BrokerWithApi } from '../../management/api.ts'
 
@@ -30,4 +34,46 @@ export function askOverHttp(
   const [name = '', password = ''] = administrator.split(':')
   const reach = ['--url', broker.url, '--username', name, '--password-stdin']
   return runCtl(t, [...words, ...reach], [password, ...lines])
+}
+
+const installation = { root: '/nowhere/', isCheckout: false }
+
+/** The same within this process, which is quicker, at this broker as its administrator. */
+export async function ctl(
+  broker: BrokerWithApi,
+  words: readonly string[],
+  { lines = [], asPeople = false }: { readonly lines?: readonly string[]; readonly asPeople?: boolean } = {},
+): Promise<CtlRun> {
+  const [name = '', password = ''] = administrator.split(':')
+  const said = { output: '', errors: '' }
+  const output = { isTTY: asPeople, write: (text: string) => (said.output += text) }
+  const input = Readable.from([[password, ...lines].map((line) => `${line}\n`).join('')])
+  const terminal = new Terminal(output, { write: (text) => (said.errors += text) }, input)
+  const reach = ['--url', broker.url, '--username', name, '--password-stdin']
+  const code = await runProgram(['ctl', ...words, ...reach], { version: '0', installation }, terminal)
+  return { code, ...said }
+}
+
+/** What the command printed; fails unless it was done. */
+export async function ctlDone(
+  broker: BrokerWithApi,
+  words: readonly string[],
+  options: { readonly lines?: readonly string[]; readonly asPeople?: boolean } = {},
+): Promise<string> {
+  const { code, output, errors } = await ctl(broker, words, options)
+  assert.deepEqual({ code, errors }, { code: 0, errors: '' }, words.join(' '))
+  return output
+}
+
+/** The one line that says why not; fails unless the exit code is this one. */
+export async function ctlRefused(
+  broker: BrokerWithApi,
+  code: 1 | 2,
+  words: readonly string[],
+  lines: readonly string[] = [],
+): Promise<string> {
+  const refused = await ctl(broker, words, { lines })
+  assert.equal(refused.code, code, words.join(' '))
+  assert.match(refused.errors, /^godwit: [^\n]+\n$/)
+  return refused.errors
 }

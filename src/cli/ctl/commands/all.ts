@@ -3,11 +3,18 @@
 import type { CtlCommand } from '../ctl-command.ts'
 import { anyCommands } from './any-command.ts'
 import { brokerCommands } from './broker-commands.ts'
+import { publishCommands } from './publish-commands.ts'
 import { tokenCommands } from './token-command.ts'
 
-export const ctlCommands: readonly CtlCommand[] = [...brokerCommands, ...tokenCommands, ...anyCommands]
+export const ctlCommands: readonly CtlCommand[] = [
+  ...brokerCommands,
+  ...publishCommands,
+  ...tokenCommands,
+  ...anyCommands,
+]
 
 /** What the first words of commands with two are about. */
 export const ctlGroups: Readonly<Record<string, string>> = {
+  retained: 'messages that the broker keeps for those who subscribe later',
   api: 'the operations of the management API, by their names',
 }

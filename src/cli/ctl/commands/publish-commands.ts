@@ -1,0 +1,94 @@
+// What the operator does in the name of clients.
+
+import { readFile } from 'node:fs/promises'
+import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+
+export const publishCommands: readonly CtlCommand[] = [
+  {
+    name: 'publish',
+    description: 'publish a message; done when it is safe',
+    arguments: ['<topic>'],
+    options: [
+      { flags: '-m, --message <text>', description: 'what the message says' },
+      { flags: '--file <file>', description: 'the file that holds what the message says' },
+      { flags: '-q, --qos <level>', description: '0, 1 or 2 (default: 0)' },
+      { flags: '-r, --retain', description: 'the broker keeps it for those who subscribe later' },
+      { flags: '--client <id>', description: 'in the name of this client' },
+      { flags: '--receipt', description: 'tell what became of it' },
+    ],
+    run: publish,
+  },
+  {
+    name: 'subscribe',
+    description: 'subscribe a client that is connected',
+    arguments: ['<client>', '<filter>'],
+    options: [{ flags: '-q, --qos <level>', description: '0, 1 or 2 (default: 0)' }],
+    run: ({ client, words: [clientid = '', topic = ''], options }) => {
+      const qos = qosOf(options['qos'])
+      if (qos === undefined) return { usage: badQos }
+      return doneAs(client.mqtt_subscribe({ body: { clientid, topic, qos } }), `${clientid} has ${topic}`)
+    },
+  },
+  {
+    name: 'unsubscribe',
+    description: 'take a subscription of a client that is connected away',
+    arguments: ['<client>', '<filter>'],
+    run: ({ client, words: [clientid = '', topic = ''] }) =>
+      doneAs(client.mqtt_unsubscribe({ body: { clientid, topic } }), `${clientid} has ${topic} no more`),
+  },
+  {
+    name: 'retained delete',
+    description: 'take the retained message of a topic away',
+    arguments: ['<topic>'],
+    run: ({ client, words: [topic = ''] }) =>
+      doneAs(
+        client.mqtt_publish({ body: { topic, payload: '', retain: true, qos: 1 } }),
+        `nothing is retained at ${topic}`,
+      ),
+  },
+]
+
+const badQos = '--qos: there are 0, 1 and 2'
+
+async function publish({ client, words: [topic = ''], options }: CtlCall): Promise<Outcome> {
+  const qos = qosOf(options['qos'])
+  if (qos === undefined) return { usage: badQos }
+  const read = await payloadOf(options)
+  if (!('payload' in read)) return read
+  const { client: clientid, retain, receipt } = options
+  const body = {
+    topic,
+    // Bytes of a file need not be text.
+    payload: read.payload.toString('base64'),
+    encoding: 'base64',
+    qos,
+    retain: retain === true,
+    receipt: receipt === true,
+    ...(typeof clientid === 'string' ? { clientid } : {}),
+  } as const
+  return shown(client.mqtt_publish({ body }), ({ data }) => {
+    if (data === undefined) return { done: `published to ${topic}` }
+    return { thing: data.receipt }
+  })
+}
+
+async function payloadOf({
+  message,
+  file,
+}: CtlCall['options']): Promise<
+  { readonly payload: Buffer } | { readonly usage: string } | { readonly problem: string }
+> {
+  if ((message === undefined) === (file === undefined)) return { usage: 'give either -m TEXT or --file FILE' }
+  if (typeof message === 'string') return { payload: Buffer.from(message) }
+  try {
+    return { payload: await readFile(String(file)) }
+  } catch (error) {
+    return { problem: `${String(file)}: ${(error as Error).message}` }
+  }
+}
+
+function qosOf(text: string | true | undefined): 0 | 1 | 2 | undefined {
+  if (text === undefined || text === '0') return 0
+  if (text === '1') return 1
+  return text === '2' ? 2 : undefined
+}
