@@ -9,7 +9,7 @@ import {
   type Fault,
   type Warning,
 } from '../config/index.ts'
-import { includeReader, namedFileReader, readConfigFile } from './config-files.ts'
+import { includeReader, namedFileReader, readConfigFile } from '../node/index.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
 export interface CheckRequest {

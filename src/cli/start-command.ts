@@ -1,11 +1,15 @@
 // `godwit start`: the broker in the foreground, until somebody stops it.
 
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { differences, type Fault, formatFault, type GodwitConfig, loadConfig, type Warning } from '../config/index.ts'
-import { type Installation, type RunningNode, shardsOf, startNode } from '../node/index.ts'
+import { type Fault, formatFault, type GodwitConfig } from '../config/index.ts'
+import {
+  type ConfigurationReading,
+  type Installation,
+  readConfiguration,
+  type RunningNode,
+  shardsOf,
+  startNode,
+} from '../node/index.ts'
 import { banner } from './banner.ts'
-import { includeReader, namedFileReader, readConfigFile } from './config-files.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
 export interface StartOptions {
@@ -20,11 +24,7 @@ export interface Program {
   readonly installation: Installation
 }
 
-interface Loaded {
-  readonly config: GodwitConfig
-  readonly warnings: readonly Warning[]
-  readonly file: string | undefined
-}
+type Loaded = Exclude<ConfigurationReading, { readonly problem: string } | { readonly faults: readonly Fault[] }>
 
 type Configured = Loaded | { readonly problems: readonly string[]; readonly exitCode: number }
 
@@ -37,7 +37,7 @@ interface Surroundings {
 
 /** Runs until a signal, a wish or a breakdown. Gives the exit code; when it resolves nothing runs any more. */
 export async function startCommand(options: StartOptions, program: Program, terminal: Terminal): Promise<number> {
-  const configured = readConfiguration(options, program)
+  const configured = configure(options, program)
   if ('problems' in configured) {
     terminal.fail(...configured.problems)
     return configured.exitCode
@@ -47,7 +47,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   let life: Life = await runNode(configured, surroundings)
   let former = configured
   while (life.end === 'restart') {
-    const changed = readConfiguration(options, program)
+    const changed = configure(options, program)
     const next = 'problems' in changed ? former : changed
     terminal.say('restarting\n')
     life = await runNode(next, surroundings)
@@ -69,22 +69,17 @@ type Life =
 /** One life of the node. When it resolves nothing of it runs any more. */
 async function runNode(configured: Loaded, { options, program, terminal, signals }: Surroundings): Promise<Life> {
   const problemOfRestart = (): string | undefined => {
-    const read = readConfiguration(options, program)
+    const read = configure(options, program)
     return 'problems' in read ? read.problems.join('; ') : undefined
   }
-  const started = await startNode({ ...configured, ...program, problemOfRestart })
+  const started = await startNode({ ...configured, sources: configured, ...program, problemOfRestart })
   if ('problem' in started) return { end: 'problem', problem: started.problem }
   const { node } = started
   const { config, file } = configured
   if (signals.node === undefined) endOnOurMistakes(signals)
   signals.node = node
   terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile: file }))
-  let running = config
-  signals.onReload = () => {
-    node.reloadFiles()
-    const changed = readConfiguration(options, program)
-    void applyChanges(node, running, changed).then((now) => (running = now))
-  }
+  signals.onReload = () => void reload(node)
   const life = await runUntilStopped(node, signals, terminal)
   signals.onReload = () => {}
   return life
@@ -113,24 +108,12 @@ async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Te
   return life
 }
 
-function readConfiguration(options: StartOptions, program: Program): Configured {
-  const file = options.config ?? ownConfigFile(program.installation)
-  const source = file === undefined ? { text: '' } : readConfigFile(file)
-  if ('error' in source) {
-    const problem = `configuration ${file}: ${source.error}; name another with --config FILE`
-    return { problems: [problem], exitCode: exitCodes.failed }
-  }
-  const loaded = loadConfig({
-    text: source.text,
-    overrides: options.set,
-    environment: process.env,
-    readFile: namedFileReader(file),
-    ...(file === undefined ? {} : { file, readInclude: includeReader(file) }),
-  })
-  if ('faults' in loaded) return { problems: loaded.faults.map(formatFault), exitCode: exitCodeOf(loaded.faults) }
-  const { config, warnings } = loaded
-  const dataDir = options.data ?? config.node.dataDir
-  return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file }
+function configure(options: StartOptions, { installation }: Program): Configured {
+  const request = { file: options.config, dataDirectory: options.data, overrides: options.set }
+  const read = readConfiguration({ ...request, environment: process.env, installation })
+  if ('problem' in read) return { problems: [read.problem], exitCode: exitCodes.failed }
+  if ('faults' in read) return { problems: read.faults.map(formatFault), exitCode: exitCodeOf(read.faults) }
+  return read
 }
 
 /** A fault in a file is a failure; where all of them stand on the command line, that was used wrongly. */
@@ -138,43 +121,14 @@ function exitCodeOf(faults: readonly Fault[]): number {
   return faults.every((fault) => fault.file === '--set') ? exitCodes.wrongUsage : exitCodes.failed
 }
 
-/** The file that came with the installation, where it is still there. */
-function ownConfigFile(installation: Installation): string | undefined {
-  const file = join(installation.root, 'etc', 'godwit.conf')
-  return existsSync(file) ? file : undefined
-}
-
-/**
- * SIGHUP: who may come in and what they may do is from now on as the files say; of the rest it is said what they would
- * change. Files with a fault change nothing. Gives what holds then.
- */
-async function applyChanges(node: RunningNode, running: GodwitConfig, configured: Configured): Promise<GodwitConfig> {
-  if ('problems' in configured) {
-    for (const problem of configured.problems) node.log.error('the configuration cannot be loaded', { problem })
-    return running
+/** SIGHUP: the configuration is from now on as the files say. Files with a fault change nothing. */
+async function reload(node: RunningNode): Promise<void> {
+  node.reloadFiles()
+  const outcome = await node.configuration.reload({ name: '', by: 'signal', address: '' })
+  if (outcome.isDone) return
+  for (const problem of outcome.message.split('\n')) {
+    node.log.error('the configuration cannot be loaded', { problem })
   }
-  const changes = differences(running, configured.config)
-  const refused = await node.changeAccess(configured.config)
-  if (refused !== undefined) {
-    node.log.error('the configuration cannot be loaded', refused)
-    return running
-  }
-  const event = 'the configuration was read again; auth and flapping_detect hold now, the rest from the next start'
-  node.log.warn(event, { changes: changes.length })
-  for (const change of changes) {
-    const { key, takes } = change
-    node.log.warn('setting changed in the file', { key, old: String(change.old), new: String(change.new), takes })
-  }
-  return withAccessOf(running, configured.config)
-}
-
-const isAboutAccess = (key: string): boolean => key.startsWith('auth.') || key.startsWith('flapping_detect.')
-
-/** So that what is in force already is not told as a change the next time. */
-function withAccessOf(running: GodwitConfig, changed: GodwitConfig): GodwitConfig {
-  const kept = [...running.held].filter(([key]) => !isAboutAccess(key))
-  const taken = [...changed.held].filter(([key]) => isAboutAccess(key))
-  return { ...running, auth: changed.auth, flapping: changed.flapping, held: new Map([...kept, ...taken]) }
 }
 
 /**

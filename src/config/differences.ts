@@ -1,6 +1,8 @@
 import type { HeldSetting } from './check/check-settings.ts'
 import type { GodwitConfig } from './godwit-config.ts'
-import type { Takes } from './schema/setting.ts'
+import type { Engine, Takes } from './schema/setting.ts'
+import { parseHocon } from './hocon/parse-hocon.ts'
+import { toPlain, type PlainValue } from './hocon/values.ts'
 
 /** What stands in the place of a secret. */
 export const mask = '******'
@@ -12,6 +14,8 @@ export interface Difference {
   readonly new: string | undefined
   /** When the new value begins to count. */
   readonly takes: Takes
+  /** Whether something works on it yet. */
+  readonly engine: Engine
 }
 
 /** The settings that `after` has otherwise than `before`, in the order of the reference. */
@@ -22,8 +26,8 @@ export function differences(before: GodwitConfig, after: GodwitConfig): readonly
     const old = before.held.get(key)
     const now = after.held.get(key)
     if (old?.text === now?.text) continue
-    const takes = now?.takes ?? old?.takes ?? 'at-restart'
-    found.push({ key, old: show(old), new: show(now), takes })
+    const { takes, engine } = now ?? old ?? { takes: 'at-restart', engine: 'present' }
+    found.push({ key, old: show(old), new: show(now), takes, engine })
   }
   return found
 }
@@ -31,6 +35,37 @@ export function differences(before: GodwitConfig, after: GodwitConfig): readonly
 /** Every setting of a configuration with its value, secrets masked. */
 export function describeConfig(config: GodwitConfig): ReadonlyMap<string, string> {
   return new Map([...config.held].map(([key, setting]) => [key, show(setting) ?? '']))
+}
+
+/** A value as JSON knows it; durations, sizes and the like are text as in a file. Objects have no prototype. */
+export type DescribedValue = PlainValue
+
+interface Description {
+  [key: string]: DescribedValue | Description
+}
+
+/**
+ * The whole configuration as one object, each section an object in it, secrets masked. Read as a configuration it is the
+ * same again, but for what is masked.
+ */
+export function describeAsObject(config: GodwitConfig): Readonly<Record<string, DescribedValue>> {
+  const whole: Description = Object.create(null) as Description
+  for (const setting of config.held.values()) {
+    const names = setting.path.slice(0, -1)
+    let place = whole
+    for (const name of names) place = (place[name] ??= Object.create(null) as Description) as Description
+    const [last] = setting.path.slice(-1)
+    if (last !== undefined) place[last] = valueOf(setting)
+  }
+  return whole
+}
+
+function valueOf(setting: HeldSetting): DescribedValue {
+  const text = show(setting) ?? ''
+  if (text === mask) return mask
+  const parsed = parseHocon(`value = ${text}`, { file: '' })
+  const value = 'value' in parsed ? parsed.value.entries.get('value') : undefined
+  return value === undefined ? text : toPlain(value)
 }
 
 function show(setting: HeldSetting | undefined): string | undefined {

@@ -199,7 +199,7 @@ function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
   const maxExpiryMs = mqtt.max_session_expiry_interval
   const maxRetained = retainer.max_retained_messages
   return {
-    maxPacketBytes: mqtt.max_packet_size,
+    maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? mqtt.max_packet_size),
     maxQueuedMessages: mqtt.max_mqueue_len,
     queueFullPolicy: mqtt.mqueue_full_policy,
     maxStoredMessages: mqtt.max_stored_messages,

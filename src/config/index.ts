@@ -3,7 +3,15 @@
 export { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclWhom } from './acl/acl-rule.ts'
 export { isInRange, parseAddress, parseAddressRange, type Address, type AddressRange } from './acl/address-range.ts'
 export { readAclFile, type AclFile } from './acl/read-acl-file.ts'
-export { differences, describeConfig, mask, type Difference } from './differences.ts'
+export {
+  differences,
+  describeAsObject,
+  describeConfig,
+  mask,
+  type DescribedValue,
+  type Difference,
+} from './differences.ts'
+export type { HeldSetting } from './check/check-settings.ts'
 export type {
   AuthConfig,
   HttpAuthConfig,
@@ -35,6 +43,7 @@ export type {
 export type { AccessRule } from './schema/access-rule.ts'
 export { hoconLimits } from './hocon/limits.ts'
 export type { IncludeReader } from './hocon/parse-document.ts'
+export { emptyObject, mergeObjects, putValue, valueAt, withoutValue } from './hocon/merge.ts'
 export { parseHocon, type HoconOptions } from './hocon/parse-hocon.ts'
 export type { Environment } from './hocon/resolve.ts'
 export {
@@ -49,4 +58,5 @@ export {
 export { writeExampleFile } from './write/example-file.ts'
 export { writeJsonSchema } from './write/json-schema.ts'
 export { writeReferencePage } from './write/reference-page.ts'
+export { parseOverride } from './hocon/parse-override.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'

@@ -1,4 +1,5 @@
-// Text and overrides in, a whole configuration out: defaults, under the file, under `--set`.
+// Text, changes and overrides in, a whole configuration out: defaults, under the file, under what was changed since,
+// under `--set`.
 
 import type { AclRule } from './acl/acl-rule.ts'
 import { readAclFile } from './acl/read-acl-file.ts'
@@ -7,11 +8,12 @@ import { checkListeners } from './check/check-together.ts'
 import { checkSettings } from './check/check-settings.ts'
 import { faultAt, type Fault, type Warning } from './faults.ts'
 import { toGodwitConfig, type GodwitConfig } from './godwit-config.ts'
+import { emptyObject, mergeObjects, putValue } from './hocon/merge.ts'
 import type { IncludeReader } from './hocon/parse-document.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { parseOverride } from './hocon/parse-override.ts'
 import type { Environment } from './hocon/resolve.ts'
-import type { ConfigObject, ConfigValue, Position } from './hocon/values.ts'
+import type { ConfigObject, Position } from './hocon/values.ts'
 import { root, type SettingValues } from './settings/root.ts'
 
 export interface ConfigSources {
@@ -19,6 +21,10 @@ export interface ConfigSources {
   readonly text?: string | undefined
   /** The name by which faults call the text. */
   readonly file?: string | undefined
+  /** In place of a text: what was read of one already. */
+  readonly values?: ConfigObject | undefined
+  /** What lies over the text and under the overrides, each over the one before it. */
+  readonly changes?: readonly ConfigObject[]
   /** `KEY=VALUE` each, in the order given; they win over the text. */
   readonly overrides: readonly string[]
   /** Reads included files, and decides which may be read. Without it includes are refused. */
@@ -33,20 +39,26 @@ export interface ConfigSources {
 export type FileReader = (path: string) => { readonly text: string } | { readonly error: string }
 
 export type LoadedConfig =
-  | { readonly config: GodwitConfig; readonly warnings: readonly Warning[] }
+  | {
+      readonly config: GodwitConfig
+      readonly warnings: readonly Warning[]
+      /** Everything that is written, all layers together. */
+      readonly written: ConfigObject
+    }
   | { readonly faults: readonly Fault[] }
 
 /** Makes the configuration that the sources describe, or tells every fault in them. Throws nothing, whatever the text. */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const faults: Fault[] = []
   const file = sources.file ?? 'configuration'
-  let values: ConfigObject = { kind: 'object', entries: new Map(), at: { file: 'defaults', line: 0, column: 0 } }
+  let values = sources.values ?? emptyObject({ file: 'defaults', line: 0, column: 0 })
   if (sources.text !== undefined) {
     const { readInclude, environment } = sources
     const parsed = parseHocon(sources.text, { file, readInclude, environment })
     if ('faults' in parsed) faults.push(...parsed.faults)
     else values = parsed.value
   }
+  for (const change of sources.changes ?? []) values = mergeObjects(values, change)
   for (const override of sources.overrides) {
     const parsed = parseOverride(override)
     if ('fault' in parsed) faults.push(parsed.fault)
@@ -61,7 +73,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const config = toGodwitConfig(checked, { aclRules: aclFile.rules, tokenKeys: tokenKeys.text })
   faults.push(...checkListeners(config.listeners, checked.places), ...checkAuth(auth, checked.places))
   if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
-  return { config, warnings: inOrderOfWriting([...checked.warnings, ...warnOfNoListener(config)], file) }
+  const warnings = inOrderOfWriting([...checked.warnings, ...warnOfNoListener(config)], file)
+  return { config, warnings, written: values }
 }
 
 interface NamedAclFile {
@@ -118,22 +131,4 @@ function warnOfNoListener(config: GodwitConfig): readonly Warning[] {
   if (config.listeners.length > 0) return []
   const nowhere = { file: 'configuration', line: 0, column: 0 }
   return [faultAt(nowhere, 'listeners', 'no listener is open: no client can connect', 'set listeners.tcp.bind')]
-}
-
-/** The object with `value` at `path`; objects merge, everything else is replaced. */
-function putValue(object: ConfigObject, path: readonly string[], value: ConfigValue): ConfigObject {
-  const [key, ...rest] = path
-  if (key === undefined) return object
-  const entries = new Map(object.entries)
-  const below = entries.get(key)
-  const inside: ConfigObject = below?.kind === 'object' ? below : { kind: 'object', entries: new Map(), at: value.at }
-  entries.set(key, rest.length > 0 ? putValue(inside, rest, value) : mergeValues(below, value))
-  return { ...object, entries }
-}
-
-function mergeValues(below: ConfigValue | undefined, value: ConfigValue): ConfigValue {
-  if (below?.kind !== 'object' || value.kind !== 'object') return value
-  let merged: ConfigObject = { ...below, at: value.at }
-  for (const [key, part] of value.entries) merged = putValue(merged, [key], part)
-  return merged
 }

@@ -15,6 +15,9 @@ import { type AccessRecords, openAccessRecords } from './access-records.ts'
 import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
+import type { LiveConfig } from './configuration/live-config.ts'
+import type { ConfigurationSources } from './configuration/read-configuration.ts'
+import { createLiveConfig } from './live-config.ts'
 import { settleNodeName } from './node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
 import { operationsOf } from './operations/all.ts'
@@ -31,6 +34,8 @@ export interface NodeOptions {
   /** What the configuration's reader wants to be known; goes to the log. */
   readonly warnings: readonly Warning[]
   readonly installation: Installation
+  /** What the configuration was made of; without it only what the API changes can be changed. */
+  readonly sources?: ConfigurationSources
   /** Of this program, for those who ask the broker. */
   readonly version?: string
   /** The thread to run as a shard; tests have their own. */
@@ -60,11 +65,8 @@ export interface RunningNode {
   reloadFiles(): void
   /** What is stored of who may come in and what they may do; here it is changed, for all shards. */
   readonly accessRecords: AccessRecords
-  /**
-   * Who may come in and what they may do is from now on as `config` says; everything else of it waits for the next start.
-   * A sentence where it cannot be: then all is as it was.
-   */
-  changeAccess(config: GodwitConfig): Promise<{ readonly problem: string } | undefined>
+  /** Changes it while the node runs. */
+  readonly configuration: LiveConfig
   /** Clients get DISCONNECT 0x8B, the store is closed, the data directory is free. At most 10 seconds. */
   stop(): Promise<void>
 }
@@ -184,9 +186,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const surroundings = { config, directory, listeners, access, nodeName: name, clockBaseMs: clock }
   const { starts, counters, maxHeapMb } = await planShards(surroundings)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
-  const {
-    sysTopics: { intervalMs },
-  } = config
+  const { intervalMs } = config.sysTopics
   const sysTopics = new SysTopics({
     nodeName: name,
     version: options.version ?? '',
@@ -199,7 +199,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
   })
-  const changeAccess = accessChanger(config, foundation.accessSecret, crew)
+  const configuration = await configurationOf(options, foundation, { crew, sysTopics })
   const outcome = await crew.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
@@ -229,6 +229,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     accessRecords,
     log,
     control,
+    configuration,
   }
   const operations = operationsOf(ground)
   const management = await startManagement({ config, operations, log })
@@ -238,8 +239,9 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   }
   closeManagement = () => management.close()
   sysTopics.start()
+  await configuration.noteStart()
   const parts = { name, dataDirectory: directory, listeners, log, counters, broken, accessRecords, management }
-  return { node: { ...parts, wished: control.wished, changeAccess, reloadFiles, stop } }
+  return { node: { ...parts, wished: control.wished, configuration, reloadFiles, stop } }
 }
 
 interface CrewGround {
@@ -271,18 +273,12 @@ function crewOf({ options, foundation, store, starts, maxHeapMb, sysTopics, give
   })
 }
 
-function accessChanger(config: GodwitConfig, secret: Uint8Array, crew: ShardCrew): RunningNode['changeAccess'] {
-  return async (changed) => {
-    // What is not said about access depends on the profile, and half a profile is none.
-    if (changed.node.securityProfile !== config.node.securityProfile) {
-      return { problem: 'node.security_profile has another value: stop the broker and start it again for that' }
-    }
-    const admission = accessSettingsOf(changed, secret)
-    if ('problem' in admission) return admission
-    const { core } = config
-    await crew.change((change) => ({ kind: 'settings', change, core, ...admission }), admission)
-    return undefined
-  }
+function configurationOf(
+  { config, sources }: NodeOptions,
+  { directory, accessSecret: secret, log }: Foundation,
+  parts: { readonly crew: ShardCrew; readonly sysTopics: SysTopics },
+): Promise<LiveConfig> {
+  return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, others: [] })
 }
 
 const nothingToClose = async (): Promise<void> => {}

@@ -43,6 +43,7 @@ export class SysTopics {
   readonly #topic: string
   readonly #startedAtMs: number
   readonly #highest: Map<string, number>
+  #intervalMs: number
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: SysTopicsOptions) {
@@ -50,11 +51,12 @@ export class SysTopics {
     this.#topic = topicOf(options.nodeName)
     this.#startedAtMs = performance.now()
     this.#highest = new Map()
+    this.#intervalMs = options.intervalMs
     this.#timer = undefined
   }
 
   start(): void {
-    const { intervalMs } = this.#options
+    const intervalMs = this.#intervalMs
     if (intervalMs === 0) return
     this.#tellAll()
     this.#timer = setInterval(() => this.#tellAll(), Math.max(intervalMs, shortestIntervalMs)).unref()
@@ -62,6 +64,13 @@ export class SysTopics {
 
   stop(): void {
     clearInterval(this.#timer)
+  }
+
+  /** The next round comes after so long. */
+  changeInterval(intervalMs: number): void {
+    this.stop()
+    this.#intervalMs = intervalMs
+    this.start()
   }
 
   /** An alarm has been raised. Not retained: whoever comes later looks into the log. */

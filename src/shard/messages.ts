@@ -59,8 +59,17 @@ export interface OwnMessage {
   readonly retain: boolean
 }
 
+/** What a shard takes a change of while it runs. */
+export interface ShardSettings {
+  readonly core: CoreSettings
+  readonly access: AccessSettings
+  /** mqtt.property_size in bytes: the whole property section of one packet. */
+  readonly maxPropertyBytes: number
+  readonly logLevel: LogLevel
+}
+
 /** `workerData` of a shard. */
-export interface ShardStart {
+export interface ShardStart extends ShardSettings {
   readonly shardNumber: number
   /** How many shards the node has. Undefined: this is the only one. */
   readonly shards?: number
@@ -69,13 +78,9 @@ export interface ShardStart {
   /** Absolute; the main thread holds its lock. */
   readonly dataDirectory: string
   readonly listeners: readonly ShardListener[]
-  readonly core: CoreSettings
   /** What is to be added to the monotonic time of the system, the same in all threads: made by `clockBaseMs`. */
   readonly clockBaseMs: number
   readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
-  readonly access: AccessSettings
-  /** mqtt.property_size in bytes: the whole property section of one packet. */
-  readonly maxPropertyBytes: number
   /** mqtt.max_unsent_bytes_total, this shard's part. */
   readonly maxUnsentBytesTotal: number
   /** Connections of all shards over all listeners: by limits.max_connections and by the open-file limit. */
@@ -88,7 +93,6 @@ export interface ShardStart {
   readonly counters: SharedArrayBuffer
   /** Made by `createLoadMark`: says of which session's queue the shard died. Undefined: nobody looks. */
   readonly loadMark?: SharedArrayBuffer | undefined
-  readonly logLevel: LogLevel
   /** Below which topic clients that come and go are told of; undefined: they are not. */
   readonly clientEventsTopic?: string | undefined
 }
@@ -124,8 +128,7 @@ export type NodeToShard =
   | {
       readonly kind: 'settings'
       readonly change: number
-      readonly core: CoreSettings
-      readonly access: AccessSettings
+      readonly settings: ShardSettings
     }
   /** What is stored of who may come in has changed. Answered by `changed` when it holds. */
   | { readonly kind: 'access'; readonly change: number; readonly records: RecordChange }

@@ -5,7 +5,7 @@
 //
 // A turn is bounded. A connection that sends more than its part is set back: the others come first.
 
-import { AccessControl, type AccessSettings, type RecordChange } from '../access/index.ts'
+import { AccessControl, type RecordChange } from '../access/index.ts'
 import {
   BrokerCore,
   Connection,
@@ -37,7 +37,7 @@ import { Commits } from './commits.ts'
 import { DeadlineTimer } from './deadline-timer.ts'
 import { drainSends } from './drain-sends.ts'
 import { EventLog } from './event-log.ts'
-import type { ShardListener, ShardStart } from './messages.ts'
+import type { ShardListener, ShardSettings, ShardStart } from './messages.ts'
 import { LateCloses } from './late-closes.ts'
 import { Outlet, type OutletOwner } from './outlet.ts'
 import { Patience } from './patience.ts'
@@ -98,6 +98,7 @@ export class Shard implements OutletOwner {
   #turnIsPlanned = false
   #turn = 0
   #settings: CoreSettings
+  #maxPropertyBytes: number
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
   /** With what has to come first. */
@@ -118,6 +119,7 @@ export class Shard implements OutletOwner {
   constructor(world: ShardWorld) {
     this.#world = world
     this.#settings = world.start.core
+    this.#maxPropertyBytes = world.start.maxPropertyBytes
     const { core, loadMark } = world.start
     this.#topics = new TopicTable(topicsRemembered)
     this.#decoderOptions = this.#optionsOfDecoders()
@@ -243,8 +245,9 @@ export class Shard implements OutletOwner {
   }
 
   /** New limits, in force from here on; what a decoder allows, for connections that come. */
-  changeSettings(settings: CoreSettings, access: AccessSettings): void {
+  changeSettings({ core: settings, access, maxPropertyBytes }: ShardSettings): void {
     this.#settings = settings
+    this.#maxPropertyBytes = maxPropertyBytes
     const { permissions } = this.access
     const wasOpen = permissions.allowsEverything
     this.access.changeSettings(access)
@@ -260,8 +263,8 @@ export class Shard implements OutletOwner {
 
   #optionsOfDecoders(): PacketDecoderOptions {
     const { maxPacketBytes, maxTopicLevels } = this.#settings
-    const { maxPropertyBytes } = this.#world.start
-    return { role: 'server', topics: this.#topics, maxPacketBytes, maxPropertyBytes, maxTopicLevels }
+    const options = { maxPacketBytes, maxPropertyBytes: this.#maxPropertyBytes, maxTopicLevels }
+    return { role: 'server', topics: this.#topics, ...options }
   }
 
   /** Anything but packets. */

@@ -77,7 +77,8 @@ function messagesSoFar(): number {
 
 function obey(message: NodeToShard, shard: Shard, store: Store): void {
   if (message.kind === 'settings') {
-    shard.changeSettings(message.core, message.access)
+    shard.changeSettings(message.settings)
+    log.changeThreshold(message.settings.logLevel)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'access') {
     shard.applyAccess(message.records)

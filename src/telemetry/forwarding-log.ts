@@ -23,7 +23,7 @@ interface EventSecond {
 export type PostLine = (level: LogLevel, event: string, fields: LogFields | undefined) => void
 
 export class ForwardingLog implements Log {
-  readonly #threshold: LogLevel
+  #threshold: LogLevel
   readonly #counters: Counters
   readonly #post: PostLine
   readonly #nowMs: () => number
@@ -43,6 +43,11 @@ export class ForwardingLog implements Log {
     this.#seconds = new Map()
     // After a restart of the shard the main thread's count goes on from where it was.
     this.#posted = counters.get(counterCells.logLinesTaken)
+  }
+
+  /** From now on so grave. */
+  changeThreshold(threshold: LogLevel): void {
+    this.#threshold = threshold
   }
 
   debug(event: string, fields?: LogFields): void {

@@ -9,6 +9,8 @@ const maxValueCharacters = 1_024
 export interface LineLog extends Log {
   /** A line of any level: for lines that come from elsewhere. */
   write(level: LogLevel, event: string, fields: LogFields | undefined): void
+  /** Less grave lines are not written from now on. */
+  changeLevel(level: LogLevel): void
 }
 
 /**
@@ -30,6 +32,7 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
   }
   return {
     write,
+    changeLevel: (changed) => void (logger.level = changed),
     debug: (event, fields) => write('debug', event, fields),
     info: (event, fields) => write('info', event, fields),
     warn: (event, fields) => write('warn', event, fields),

@@ -188,7 +188,7 @@ for (const [signal, words] of [
   })
 }
 
-test('SIGHUP reads the file again, tells what would change, and a broken file changes nothing', async (t) => {
+test('SIGHUP reads the file again, tells what changes, and a broken file changes nothing', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'mqtt.max_packet_size = 1MB\n')
@@ -196,7 +196,7 @@ test('SIGHUP reads the file again, tells what would change, and a broken file ch
   await godwit.until(/listening/)
   await writeFile(file, 'mqtt.max_packet_size = 2MB\n')
   godwit.child.kill('SIGHUP')
-  await godwit.until(/setting changed in the file.*mqtt\.max_packet_size/)
+  await godwit.until(/setting changed.*mqtt\.max_packet_size/)
   await writeFile(file, 'mqtt.max_packet_size = \n]')
   godwit.child.kill('SIGHUP')
   await godwit.until(/the configuration cannot be loaded/)

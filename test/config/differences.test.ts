@@ -19,9 +19,9 @@ test('each changed setting is told with both values and when the new one holds',
   const before = load('mqtt.retry_interval = 20s\nlog.level = info')
   const after = load('mqtt.retry_interval = 10s\nlog.level = debug\nnode.shards = 2')
   assert.deepEqual(differences(before, after), [
-    { key: 'node.shards', old: 'auto', new: '2', takes: 'at-restart' },
-    { key: 'mqtt.retry_interval', old: '20s', new: '10s', takes: 'on-next-connect' },
-    { key: 'log.level', old: 'info', new: 'debug', takes: 'at-once' },
+    { key: 'node.shards', old: 'auto', new: '2', takes: 'at-restart', engine: 'present' },
+    { key: 'mqtt.retry_interval', old: '20s', new: '10s', takes: 'on-next-connect', engine: 'present' },
+    { key: 'log.level', old: 'info', new: 'debug', takes: 'at-once', engine: 'present' },
   ])
 })
 
@@ -29,8 +29,8 @@ test('what is new or gone under a name is told', () => {
   const found = differences(load('listeners.tcp.a.bind = 1'), load('listeners.tcp.b.bind = 2'))
   const binds = found.filter(({ key }) => key.endsWith('.bind'))
   assert.deepEqual(binds, [
-    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-restart' },
-    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-restart' },
+    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-restart', engine: 'present' },
+    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-restart', engine: 'present' },
   ])
 })
 
@@ -55,7 +55,13 @@ test('a changed secret is told, but neither the old nor the new one', () => {
 
 test('a secret that is set for the first time shows that there was none', () => {
   const [found] = differences(load(''), load('http_server.password = hunter2'))
-  assert.deepEqual(found, { key: 'http_server.password', old: 'none', new: mask, takes: 'at-restart' })
+  assert.deepEqual(found, {
+    key: 'http_server.password',
+    old: 'none',
+    new: mask,
+    takes: 'at-restart',
+    engine: 'present',
+  })
 })
 
 test('a whole configuration is described without its secrets', () => {

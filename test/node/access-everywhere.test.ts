@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type ErrorWithReasonCode, type MqttClient } from 'mqtt'
 import { hashPassword } from '../../src/access/index.ts'
-import { loadConfig } from '../../src/config/index.ts'
+import { loadConfig, parseHocon } from '../../src/config/index.ts'
 import { shardOf, type BanRecord, type CredentialRecord, type RuleRecord } from '../../src/core/index.ts'
 import { type RunningNode, startNode } from '../../src/node/index.ts'
 
@@ -152,9 +152,11 @@ test('shards that break come back with what was stored and with the rules that t
   const [banished = '', heard = ''] = clientIds
   await node.accessRecords.change({ put: [denial, ban(banished)], delete: [] })
   const rules = 'auth.acl.rules=[{permit = deny, action = publish, topics = ["closed/#"]}, {permit = allow}]'
-  const loaded = loadConfig({ overrides: [rules] })
-  assert.ok('config' in loaded)
-  assert.equal(await node.changeAccess(loaded.config), undefined)
+  const parsed = parseHocon(rules, { file: 'rules' })
+  assert.ok('value' in parsed)
+  const author = { name: 'admin', by: 'administrator', address: '' } as const
+  const outcome = await node.configuration.change(parsed.value, { author, persists: false, name: 'reload' })
+  assert.ok(outcome.isDone)
   const client = await connect(t, node, heard)
   const broken = once(client as unknown as EventEmitter, 'close')
   await writeFile(join(folder, 'break-now'), '')

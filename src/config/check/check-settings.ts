@@ -4,17 +4,21 @@
 import { faultAt, quoteForMessage, type Fault, type Warning } from '../faults.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
-import type { SchemaNode, Section, Setting, Takes, ValueOf } from '../schema/setting.ts'
+import type { Engine, SchemaNode, Section, Setting, Takes, ValueOf } from '../schema/setting.ts'
 import { nearestOf } from './nearest-key.ts'
 import { walkSchema } from './walk-schema.ts'
 
 /** One setting as it holds. */
 export interface HeldSetting {
+  /** The parts of its key: a name among them may hold dots. */
+  readonly path: readonly string[]
   /** The value in the spelling of a configuration file. */
   readonly text: string
   readonly isDefault: boolean
   readonly isSecret: boolean
   readonly takes: Takes
+  /** Whether something works on it yet. */
+  readonly engine: Engine
 }
 
 export interface Checked<Node> {
@@ -47,6 +51,8 @@ class SettingsChecker {
   readonly places = new Map<string, Position>()
   readonly #root: SchemaNode
   #knownKeys: string[] | undefined
+  /** Of the part that is being checked. */
+  readonly #path: string[] = []
 
   constructor(root: SchemaNode) {
     this.#root = root
@@ -62,20 +68,21 @@ class SettingsChecker {
     }
     const isSaid = isWarned || node.engine === 'none yet'
     return node.kind === 'setting'
-      ? this.#checkSetting(node, written, key)
+      ? this.#checkSetting(node, written, key, isSaid)
       : this.#checkSection(node, written, key, isSaid)
   }
 
-  #checkSetting(setting: Setting<unknown>, value: ConfigValue | undefined, key: string): unknown {
+  #checkSetting(setting: Setting<unknown>, value: ConfigValue | undefined, key: string, isIdle: boolean): unknown {
+    const engine = isIdle ? 'none yet' : 'present'
     if (value === undefined) {
-      this.#hold(key, setting, setting.default, true)
+      this.#hold(key, { setting, engine }, setting.default, true)
       return setting.default
     }
     this.places.set(key, value.at)
     const read = setting.type.read(value)
     if ('value' in read) {
       if (read.warning !== undefined) this.warnings.push(faultAt(value.at, key, read.warning))
-      this.#hold(key, setting, read.value, false)
+      this.#hold(key, { setting, engine }, read.value, false)
       return read.value
     }
     const message = setting.isSecret ? `the value is not ${setting.type.name}` : read.problem
@@ -83,9 +90,14 @@ class SettingsChecker {
     return setting.default
   }
 
-  #hold(key: string, setting: Setting<unknown>, value: unknown, isDefault: boolean): void {
+  #hold(
+    key: string,
+    { setting, engine }: { readonly setting: Setting<unknown>; readonly engine: Engine },
+    value: unknown,
+    isDefault: boolean,
+  ): void {
     const { isSecret, takes } = setting
-    this.held.set(key, { text: setting.type.show(value), isDefault, isSecret, takes })
+    this.held.set(key, { path: [...this.#path], text: setting.type.show(value), isDefault, isSecret, takes, engine })
   }
 
   #checkSection(node: Section, value: ConfigValue | undefined, key: string, isWarned: boolean): object {
@@ -102,7 +114,9 @@ class SettingsChecker {
     const prefix = key === '' ? '' : `${key}.`
     const values: Record<string, unknown> = {}
     for (const [name, entry] of Object.entries(node.entries)) {
+      this.#path.push(name)
       values[name] = this.check(entry, value?.entries.get(name), `${prefix}${name}`, isWarned)
+      this.#path.pop()
     }
     const named = new Map<string, unknown>()
     for (const [name, part] of value?.entries ?? []) {
@@ -126,7 +140,10 @@ class SettingsChecker {
       this.#refuse(value.at, prefix + name, message, 'use up to 64 letters, digits, _ and -')
       return undefined
     }
-    return this.check(named, value, prefix + name, isWarned)
+    this.#path.push(name)
+    const found = this.check(named, value, prefix + name, isWarned)
+    this.#path.pop()
+    return found
   }
 
   #refuseUnknown(node: Section, name: string, value: ConfigValue, prefix: string): void {
@@ -155,7 +172,8 @@ class SettingsChecker {
   /** What stands in an open group is compared as it is, and shown to nobody: it may hold anything. */
   #holdOpen(key: string, value: ConfigValue): void {
     const text = JSON.stringify(toPlain(value))
-    this.held.set(key, { text, isDefault: false, isSecret: true, takes: 'at-restart' })
+    const isHeld = { isDefault: false, isSecret: true, takes: 'at-restart', engine: 'none yet' } as const
+    this.held.set(key, { path: [...this.#path], text, ...isHeld })
   }
 }
 

@@ -32,6 +32,11 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
       'The largest packet that a client may send. It is told to MQTT 5.0 clients; a larger packet ends the connection.',
     takes: 'on-next-connect',
   }),
+  client_max_packet_size: setting(optional(size({ minBytes: 64, maxBytes: 260 * megabyte }), 'unset'), undefined, {
+    description: 'A second limit of the same kind: the smaller of the two holds.',
+    takes: 'on-next-connect',
+    defaultWords: 'the same as mqtt.max_packet_size',
+  }),
   property_size: setting(integer({ min: 1, max: 262_144 }), 32, {
     description:
       'The largest properties section of one packet. A larger one ends the connection with reason code 0x95.',

@@ -54,7 +54,6 @@ const perSecond = optional(integer({ min: 1, max: maxCount }), 'unlimited')
 export const limits = section('Limits for the whole node. Listeners have the same settings, each for itself.', {
   max_connections: setting(perSecond, undefined, {
     description: 'Connections at one time. One more is closed at once.',
-    takes: 'on-next-connect',
   }),
   max_connection_rate: setting(perSecond, undefined, {
     description:
@@ -74,6 +73,7 @@ export const limits = section('Limits for the whole node. Listeners have the sam
 export const sysTopics = section('Messages of the broker about itself, below $SYS.', {
   interval: setting(duration({ minMs: 0, maxMs: 86_400_000 }), 60_000, {
     description: 'Time between two rounds of $SYS messages, 1s at least. 0: there are none.',
+    takes: 'at-once',
   }),
   client_events: setting(boolean, true, {
     description: 'Whether each client that comes or goes is told of, a hundred a second at most.',

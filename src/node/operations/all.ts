@@ -4,6 +4,7 @@ import type { GodwitConfig } from '../../config/index.ts'
 import type { Operations } from '../../management/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../access-records.ts'
+import type { LiveConfig } from '../configuration/live-config.ts'
 import type { ShardCrew } from '../shard-crew.ts'
 import { brokerOperations } from './brokers.ts'
 import type { ControlDesk } from './control.ts'
@@ -21,6 +22,7 @@ export interface NodeGround {
   readonly accessRecords: AccessRecords
   readonly log: Logger
   readonly control: ControlDesk
+  readonly configuration: LiveConfig
 }
 
 export function operationsOf(ground: NodeGround): Operations {

@@ -1,0 +1,151 @@
+// The last configurations: who changed what, when, and everything that is needed to go back. One file for each, in the
+// data directory. Of secrets only a digest under the node's own key is added to what the layers hold anyway.
+
+import { createHmac } from 'node:crypto'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type GodwitConfig, mask, type PlainValue } from '../../config/index.ts'
+import { stageFile } from './staged-file.ts'
+
+/** So many are kept. */
+export const keptConfigurations = 20
+
+/** Who has changed it. */
+export interface ConfigAuthor {
+  /** The account; '' for the operator of the machine. */
+  readonly name: string
+  readonly by: 'administrator' | 'api-key' | 'token' | 'socket' | 'nobody' | 'signal' | 'start'
+  readonly address: string
+}
+
+export interface ConfigVersion {
+  readonly number: number
+  readonly atMs: number
+  readonly author: ConfigAuthor
+  /** What was asked for: `config_update`, `reload`, ... */
+  readonly act: string
+  /** Keys that differ from the version before. */
+  readonly changed: readonly string[]
+  /** Of the file; undefined: there was none. */
+  readonly text: string | undefined
+  readonly changes: PlainValue
+  readonly untilRestart: PlainValue
+  /** What was not as by default, by key: the value as it is written, or the digest of a secret. */
+  readonly settings: Readonly<Record<string, { readonly text: string } | { readonly digest: string }>>
+}
+
+export interface VersionDifference {
+  readonly key: string
+  /** undefined: as by default. */
+  readonly old: string | undefined
+  readonly new: string | undefined
+}
+
+export class ConfigHistory {
+  readonly #folder: string
+  readonly #secret: Uint8Array
+  #versions: readonly ConfigVersion[]
+
+  private constructor(folder: string, secret: Uint8Array, versions: readonly ConfigVersion[]) {
+    this.#folder = folder
+    this.#secret = secret
+    this.#versions = versions
+  }
+
+  /** Reads what is there. What cannot be read is left where it is and not told of. */
+  static async open(dataDirectory: string, secret: Uint8Array): Promise<ConfigHistory> {
+    const folder = join(dataDirectory, 'config-history')
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const names = (await readdir(folder)).filter((name) => /^\d{8}\.json$/.test(name)).toSorted()
+    const versions: ConfigVersion[] = []
+    for (const name of names.slice(-keptConfigurations)) {
+      const version = await readVersion(join(folder, name))
+      if (version !== undefined) versions.push(version)
+    }
+    return new ConfigHistory(folder, secret, versions)
+  }
+
+  /** The oldest first. */
+  get versions(): readonly ConfigVersion[] {
+    return this.#versions
+  }
+
+  get newest(): ConfigVersion | undefined {
+    return this.#versions.at(-1)
+  }
+
+  find(number: number): ConfigVersion | undefined {
+    return this.#versions.find((version) => version.number === number)
+  }
+
+  /** What is not as by default. */
+  settingsOf(config: GodwitConfig): ConfigVersion['settings'] {
+    const settings: Record<string, { text: string } | { digest: string }> = Object.create(null) as never
+    for (const [key, held] of config.held) {
+      if (held.isDefault) continue
+      settings[key] = held.isSecret ? { digest: this.#digest(key, held.text) } : { text: held.text }
+    }
+    return settings
+  }
+
+  /** Rejects with the error of the system. */
+  async add(version: Omit<ConfigVersion, 'number' | 'changed'>): Promise<ConfigVersion> {
+    const newest = this.newest
+    const changed = newest === undefined ? [] : versionDifferences(newest, version).map(({ key }) => key)
+    const added = { ...version, changed, number: (newest?.number ?? 0) + 1 }
+    const staged = await stageFile(this.#fileOf(added.number), JSON.stringify(added), { keepsOld: false })
+    await staged.commit()
+    const all = [...this.#versions, added]
+    for (const old of all.slice(0, -keptConfigurations)) await rm(this.#fileOf(old.number), { force: true })
+    this.#versions = all.slice(-keptConfigurations)
+    return added
+  }
+
+  #fileOf(number: number): string {
+    return join(this.#folder, `${String(number).padStart(8, '0')}.json`)
+  }
+
+  #digest(key: string, text: string): string {
+    return createHmac('sha256', this.#secret)
+      .update(JSON.stringify([key, text]))
+      .digest('base64url')
+  }
+}
+
+async function readVersion(path: string): Promise<ConfigVersion | undefined> {
+  try {
+    const version = JSON.parse(await readFile(path, 'utf8')) as Partial<ConfigVersion> | null
+    const isWhole = typeof version?.number === 'number' && typeof version.settings === 'object'
+    return isWhole ? (version as ConfigVersion) : undefined
+  } catch {
+    // Half a file from a disk that failed: the others are still worth something.
+    return undefined
+  }
+}
+
+/** The settings in which two versions differ, secrets masked. */
+export function versionDifferences(
+  before: Pick<ConfigVersion, 'settings'>,
+  after: Pick<ConfigVersion, 'settings'>,
+): readonly VersionDifference[] {
+  const keys = new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])
+  return [...keys].flatMap((key) => {
+    const [old, now] = [before.settings[key], after.settings[key]]
+    return markOf(old) === markOf(now) ? [] : [{ key, old: shown(old), new: shown(now) }]
+  })
+}
+
+/** The settings of a version as a file of a configuration has them, secrets masked. */
+export function textOfVersion({ settings }: Pick<ConfigVersion, 'settings'>): string {
+  return Object.entries(settings)
+    .map(([key, setting]) => `${key} = ${shown(setting)}\n`)
+    .join('')
+}
+
+type Noted = ConfigVersion['settings'][string] | undefined
+
+const markOf = (setting: Noted): string =>
+  setting === undefined ? '' : 'digest' in setting ? `digest ${setting.digest}` : `text ${setting.text}`
+
+const shown = (setting: Noted): string | undefined =>
+  setting === undefined ? undefined : 'digest' in setting ? `"${mask}"` : setting.text

@@ -1,0 +1,433 @@
+// The one way of a change of configuration, whoever asks for it: the whole new configuration is checked, what is to be
+// written is staged on disk, each owner takes its part, and then it is written; or all is as it was.
+//
+//   layers ──► loaded ──► files staged ──► owners, in order ──► files in place ──► history
+//              │ faults   │ disk           │ one refuses        │ disk
+//              ▼          ▼                ▼                    ▼
+//              refused: nothing has changed, or what has is put back
+//
+// Changes go one after the other. What takes hold at the next start only is written and told.
+
+import { existsSync } from 'node:fs'
+import {
+  type ConfigObject,
+  type Difference,
+  differences,
+  formatFault,
+  type Fault,
+  type GodwitConfig,
+  hoconLimits,
+  type LoadedConfig,
+  mergeObjects,
+  parseHocon,
+  type PlainValue,
+  putValue,
+  toPlain,
+  valueAt,
+  type Warning,
+  withoutValue,
+} from '../../config/index.ts'
+import type { Logger } from '../../telemetry/index.ts'
+import { readConfigFile } from './config-files.ts'
+import type { ConfigAuthor, ConfigHistory } from './config-history.ts'
+import {
+  type ConfigDocument,
+  type ConfigGround,
+  type ConfigLayers,
+  loadLayers,
+  nothingChanged,
+  readDocument,
+  type TextOrigin,
+  writeSettings,
+} from './config-layers.ts'
+import { applyEverywhere, type ConfigOwner, type Problem } from './config-owners.ts'
+import { isPinned, pinnedPaths, settingsIn, storedSecrets } from './setting-paths.ts'
+import { type StagedFile, stageFile } from './staged-file.ts'
+
+export type { ConfigAuthor } from './config-history.ts'
+
+/** What has become of a change. */
+export type ConfigOutcome = ConfigChange | ConfigRefusal
+
+export interface ConfigChange {
+  readonly isDone: true
+  /** In force. */
+  readonly changed: readonly Difference[]
+  /** Written, and in force from the next start; those of earlier changes among them. */
+  readonly needsRestart: readonly Difference[]
+  /** Accepted, but nothing works on them yet. */
+  readonly withoutEngine: readonly Difference[]
+  /** Keys that `--set` holds: what was written of them does not count. */
+  readonly pinned: readonly string[]
+  readonly warnings: readonly Warning[]
+}
+
+export interface ConfigRefusal {
+  readonly isDone: false
+  /** `invalid`: it can be read, but not be taken. `not-written`: the disk refuses. */
+  readonly why: 'empty' | 'not-hocon' | 'invalid' | 'not-written' | 'unknown-version'
+  /** Everything that is wrong, a line each. */
+  readonly message: string
+}
+
+export interface LiveConfigOptions {
+  readonly ground: ConfigGround
+  readonly layers: ConfigLayers
+  /** What `layers` come to: it is in force. */
+  readonly config: GodwitConfig
+  /** Files that the operator has named: see `loadLayers`. */
+  readonly trustedFiles: Set<string>
+  readonly history: ConfigHistory
+  readonly owners: readonly ConfigOwner[]
+  /** What keeps a configuration from being taken while the broker runs, beyond what the configuration's room knows. */
+  problemOf(config: GodwitConfig, running: GodwitConfig): Problem | undefined
+  readonly log: Logger
+}
+
+interface Act {
+  /** As it is called in the history. */
+  readonly name: string
+  readonly author: ConfigAuthor
+  readonly origin: TextOrigin
+  readonly writesFile: boolean
+}
+
+/** Of so many faults each gets its line. */
+const faultsTold = 20
+
+export class LiveConfig {
+  readonly #options: LiveConfigOptions
+  #layers: ConfigLayers
+  /** What the layers say. */
+  #wanted: GodwitConfig
+  /** What is in force. */
+  #running: GodwitConfig
+  #last: Promise<unknown>
+
+  constructor(options: LiveConfigOptions) {
+    this.#options = options
+    this.#layers = options.layers
+    this.#wanted = options.config
+    this.#running = options.config
+    this.#last = Promise.resolve()
+  }
+
+  /** What the layers say: some of it may wait for the next start. */
+  get config(): GodwitConfig {
+    return this.#wanted
+  }
+
+  get history(): ConfigHistory {
+    return this.#options.history
+  }
+
+  /** A start is a change, too, where the file is not as the last stop has left it. */
+  async noteStart(): Promise<void> {
+    const { history } = this.#options
+    const settings = history.settingsOf(this.#wanted)
+    if (history.newest !== undefined && JSON.stringify(history.newest.settings) === JSON.stringify(settings)) return
+    await this.#remember({ name: 'start', author: { name: '', by: 'start', address: '' } })
+  }
+
+  /** The whole configuration is from now on what `text` says. What the API has changed before counts no more. */
+  replaceText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
+    return this.#inTurn(async () => {
+      const read = this.#unwrap(text)
+      if ('isDone' in read) return read
+      const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
+      const changes = keptAccount(read, this.#written())
+      return this.#carryOut({ document: read, changes, untilRestart: nothingChanged }, act)
+    })
+  }
+
+  /** Some settings are from now on otherwise. `persists`: after the next start as well. */
+  change(
+    settings: ConfigObject,
+    { author, persists, name }: { readonly author: ConfigAuthor; readonly persists: boolean; readonly name: string },
+  ): Promise<ConfigOutcome> {
+    return this.#inTurn(async () => {
+      const act: Act = { name, author, origin: 'api', writesFile: false }
+      const over = (part: ConfigObject): ConfigLayers => ({
+        ...this.#layers,
+        untilRestart: mergeObjects(this.#layers.untilRestart, part),
+      })
+      const tried = this.#load(over(settings), act)
+      if ('faults' in tried) return refuseFaults('invalid', tried.faults)
+      const sent = mergeObjects(settings, storedSecrets(tried.config, this.#written()) ?? nothingChanged)
+      const pinned = this.#pinnedIn(sent, over(sent), act)
+      if (pinned.length > 0) return refusePinned(pinned)
+      const news = this.#newIn(sent, over(sent), act)
+      if (!persists) return this.#carryOut(over(news), act)
+      const { document, changes } = this.#layers
+      let { untilRestart } = this.#layers
+      for (const { path } of settingsIn(news, this.#wanted)) untilRestart = withoutValue(untilRestart, path)
+      return this.#carryOut({ document, changes: mergeObjects(changes, news), untilRestart }, act)
+    })
+  }
+
+  /** The file is read again. */
+  reload(author: ConfigAuthor): Promise<ConfigOutcome> {
+    return this.#inTurn(async () => {
+      const { ground } = this.#options
+      const act: Act = { name: 'reload', author, origin: 'file', writesFile: false }
+      const file = this.#layers.document?.file ?? ground.file
+      if (this.#layers.document === undefined && !existsSync(file)) return this.#carryOut(this.#layers, act)
+      const source = readConfigFile(file)
+      if ('error' in source) return refuseProblem({ problem: `configuration ${file}: ${source.error}` })
+      const read = readDocument(ground, { text: source.text, file, origin: 'file' })
+      if ('faults' in read) return refuseFaults('not-hocon', read.faults)
+      return this.#carryOut({ ...this.#layers, document: read.document }, act)
+    })
+  }
+
+  /** All is from now on as it was in a version of the history. */
+  rollback(number: number, author: ConfigAuthor): Promise<ConfigOutcome> {
+    return this.#inTurn(async () => {
+      const version = this.#options.history.find(number)
+      if (version === undefined) {
+        return { isDone: false, why: 'unknown-version', message: `configuration ${number} is not in the history` }
+      }
+      const { ground } = this.#options
+      const read = readDocument(ground, { text: version.text ?? '', file: ground.file, origin: 'file' })
+      if ('faults' in read) return refuseFaults('invalid', read.faults)
+      const act: Act = { name: `rollback to ${number}`, author, origin: 'file', writesFile: true }
+      const changes = settingsOf(version.changes)
+      return this.#carryOut({ document: read.document, changes, untilRestart: settingsOf(version.untilRestart) }, act)
+    })
+  }
+
+  /** One after the other: each finds what the one before it has left. */
+  #inTurn(work: () => Promise<ConfigOutcome>): Promise<ConfigOutcome> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => {
+      // Whoever asked for it is told; the next change is tried by itself.
+    })
+    return done
+  }
+
+  /** The text, or what stands in it where it is a document with nothing but `data`. */
+  #unwrap(text: string): ConfigDocument | ConfigRefusal {
+    if (text.length > hoconLimits.textCharacters) {
+      return {
+        isDone: false,
+        why: 'invalid',
+        message: `the text has more than ${hoconLimits.textCharacters} characters`,
+      }
+    }
+    const { ground } = this.#options
+    const read = readDocument(ground, { text, file: ground.file, origin: 'api' })
+    if ('faults' in read) return refuseFaults('not-hocon', read.faults)
+    const { values } = read.document
+    if (values.entries.size === 0) {
+      const message = 'no setting is in the text: send the whole configuration'
+      return { isDone: false, why: 'empty', message }
+    }
+    const data = values.entries.size === 1 ? values.entries.get('data') : undefined
+    if (data === undefined) return read.document
+    if (data.kind === 'text') return this.#unwrap(data.text)
+    if (data.kind !== 'object') return { isDone: false, why: 'invalid', message: 'data is not a configuration' }
+    return { file: ground.file, text: writeSettings(data), values: data }
+  }
+
+  #load(layers: ConfigLayers, { origin }: Pick<Act, 'origin'>, ignoresOverrides = false): LoadedConfig {
+    const { ground, trustedFiles } = this.#options
+    return loadLayers(ground, layers, { origin, trustedFiles, ignoresOverrides })
+  }
+
+  /** All that is written, but for `--set`. */
+  #written(): ConfigObject {
+    const { document, changes, untilRestart } = this.#layers
+    return mergeObjects(mergeObjects(document?.values ?? nothingChanged, changes), untilRestart)
+  }
+
+  /** Keys of `written` that `--set` holds at another value. */
+  #pinnedIn(written: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): readonly string[] {
+    const pinned = pinnedPaths(this.#options.ground.overrides)
+    const [free, held] = [this.#load(layers, act, true), this.#load(layers, act)]
+    if ('faults' in held) return []
+    return settingsIn(written, held.config).flatMap(({ path }) => {
+      const key = path.join('.')
+      if (!isPinned(path, pinned)) return []
+      // Where it would not hold without `--set` at all nobody can say whether it is the same.
+      if ('faults' in free) return [key]
+      return free.config.held.get(key)?.text === held.config.held.get(key)?.text ? [] : [key]
+    })
+  }
+
+  /** What of `sent` is not so already. Who sends back what was shown does not fasten it for ever. */
+  #newIn(sent: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): ConfigObject {
+    const tried = this.#load(layers, act)
+    const after = 'config' in tried ? tried.config : this.#wanted
+    let news = nothingChanged
+    for (const { path, value } of settingsIn(sent, after)) {
+      const key = path.join('.')
+      const [old, now] = [this.#wanted.held.get(key), after.held.get(key)]
+      const isSame = old !== undefined && old.text === now?.text
+      if (!isSame || valueAt(this.#layers.untilRestart, path) !== undefined) news = putValue(news, path, value)
+    }
+    return news
+  }
+
+  async #carryOut(asked: ConfigLayers, act: Act): Promise<ConfigOutcome> {
+    const { owners } = this.#options
+    let layers = asked
+    let loaded = this.#load(layers, act)
+    const secrets = 'config' in loaded ? storedSecrets(loaded.config, this.#written()) : undefined
+    if (secrets !== undefined) {
+      layers = { ...layers, changes: mergeObjects(layers.changes, secrets) }
+      loaded = this.#load(layers, act)
+    }
+    if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
+    const { config } = loaded
+    const problem = this.#options.problemOf(config, this.#running)
+    if (problem !== undefined) return refuseProblem(problem)
+    const found = differences(this.#running, config)
+    const live = found.filter((difference) => this.#isLive(difference))
+    const staged = await this.#stage(layers, act)
+    if ('isDone' in staged) return staged
+    const keys = live.map(({ key }) => key)
+    const refused = await applyEverywhere(owners, keys, { before: this.#running, after: config })
+    if (refused !== undefined) {
+      await discardAll(staged.files)
+      return refuseProblem(refused)
+    }
+    const unwritten = await commitAll(staged.files)
+    if (unwritten !== undefined) {
+      await applyEverywhere(owners, keys, { before: config, after: this.#running })
+      return unwritten
+    }
+    return this.#conclude({ layers, config, found, live, warnings: loaded.warnings }, act)
+  }
+
+  async #conclude(
+    done: {
+      readonly layers: ConfigLayers
+      readonly config: GodwitConfig
+      readonly found: readonly Difference[]
+      readonly live: readonly Difference[]
+      readonly warnings: readonly Warning[]
+    },
+    act: Act,
+  ): Promise<ConfigChange> {
+    const { layers, config, found, live, warnings } = done
+    const written = layers.document === undefined || !act.writesFile ? nothingChanged : layers.document.values
+    const pinned = this.#pinnedIn(written, layers, act)
+    this.#layers = layers
+    this.#wanted = config
+    this.#running = { ...config, held: this.#heldNow(config) }
+    const others = found.filter((difference) => !live.includes(difference))
+    const withoutEngine = others.filter(({ engine }) => engine === 'none yet')
+    const needsRestart = others.filter(({ engine }) => engine === 'present')
+    this.#tell(act, { live, needsRestart })
+    await this.#remember(act)
+    return { isDone: true, changed: live, needsRestart, withoutEngine, pinned, warnings }
+  }
+
+  #isLive({ key, takes }: Pick<Difference, 'key' | 'takes'>): boolean {
+    return takes !== 'at-restart' && this.#options.owners.some((owner) => owner.owns(key))
+  }
+
+  /** What is in force now: of what takes hold at the next start only, what was in force before. */
+  #heldNow(config: GodwitConfig): GodwitConfig['held'] {
+    const held = new Map<string, NonNullable<ReturnType<GodwitConfig['held']['get']>>>()
+    for (const [key, setting] of config.held) if (this.#isLive({ key, ...setting })) held.set(key, setting)
+    for (const [key, setting] of this.#running.held) if (!this.#isLive({ key, ...setting })) held.set(key, setting)
+    return held
+  }
+
+  async #stage(layers: ConfigLayers, act: Act): Promise<{ readonly files: readonly StagedFile[] } | ConfigRefusal> {
+    const { ground } = this.#options
+    const files: StagedFile[] = []
+    try {
+      if (act.writesFile) files.push(await stageFile(ground.file, layers.document?.text ?? '', { keepsOld: true }))
+      const changes = writeSettings(layers.changes)
+      if (changes !== writeSettings(this.#layers.changes)) {
+        files.push(await stageFile(ground.changesFile, changes, { keepsOld: true }))
+      }
+      return { files }
+    } catch (error) {
+      await discardAll(files)
+      return refuseDisk(error)
+    }
+  }
+
+  #tell({ name, author }: Act, { live, needsRestart }: Record<'live' | 'needsRestart', readonly Difference[]>): void {
+    const { log } = this.#options
+    const event = name === 'reload' ? 'the configuration was read again' : 'the configuration was changed'
+    const by = { by: author.by, name: author.name, address: author.address }
+    log.warn(event, { act: name, ...by, changes: live.length, needRestart: needsRestart.length })
+    for (const { key, old, new: now, takes } of [...live, ...needsRestart]) {
+      log.warn('setting changed', { key, old: old ?? '', new: now ?? '', takes })
+    }
+  }
+
+  async #remember({ name, author }: Pick<Act, 'name' | 'author'>): Promise<void> {
+    const { history, log } = this.#options
+    const { document, changes, untilRestart } = this.#layers
+    try {
+      await history.add({
+        atMs: Date.now(),
+        author,
+        act: name,
+        text: document?.text,
+        changes: toPlain(changes),
+        untilRestart: toPlain(untilRestart),
+        settings: history.settingsOf(this.#wanted),
+      })
+    } catch (error) {
+      // It holds all the same: a history that cannot be written is no reason to take it back.
+      log.error('the history of configurations cannot be written', { why: (error as Error).message })
+    }
+  }
+}
+
+/** A text that says no password of the administrator leaves the account as it is. */
+function keptAccount(document: ConfigDocument, written: ConfigObject): ConfigObject {
+  const path = ['http_server', 'password']
+  const stored = valueAt(written, path)
+  if (stored === undefined || valueAt(document.values, path) !== undefined) return nothingChanged
+  const kept = putValue(nothingChanged, path, stored)
+  const namePath = ['http_server', 'username']
+  const name = valueAt(written, namePath)
+  return name === undefined || valueAt(document.values, namePath) !== undefined ? kept : putValue(kept, namePath, name)
+}
+
+/** What was written down of settings once. */
+function settingsOf(plain: PlainValue): ConfigObject {
+  const parsed = parseHocon(JSON.stringify(plain), { file: 'history' })
+  return 'value' in parsed ? parsed.value : nothingChanged
+}
+
+async function commitAll(files: readonly StagedFile[]): Promise<ConfigRefusal | undefined> {
+  try {
+    for (const file of files) await file.commit()
+    return undefined
+  } catch (error) {
+    await discardAll(files)
+    return refuseDisk(error)
+  }
+}
+
+async function discardAll(files: readonly StagedFile[]): Promise<void> {
+  for (const file of files) await file.discard()
+}
+
+function refuseDisk(error: unknown): ConfigRefusal {
+  const { message } = error as Error
+  return { isDone: false, why: 'not-written', message: `the configuration cannot be written: ${message}` }
+}
+
+function refuseProblem({ problem }: Problem): ConfigRefusal {
+  return { isDone: false, why: 'invalid', message: problem }
+}
+
+function refusePinned(keys: readonly string[]): ConfigRefusal {
+  const message = `${keys.join(', ')}: set with --set at the start, which wins; start the broker without that`
+  return { isDone: false, why: 'invalid', message }
+}
+
+function refuseFaults(why: 'not-hocon' | 'invalid', faults: readonly Fault[]): ConfigRefusal {
+  const told = faults.slice(0, faultsTold).map(formatFault)
+  const more = faults.length - told.length
+  return { isDone: false, why, message: [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('\n') }
+}

@@ -1,0 +1,129 @@
+// The configuration that a node starts with: which file, what the API has changed since, and `--set`.
+
+import { existsSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type Environment, type Fault, faultAt, type GodwitConfig, type Warning } from '../../config/index.ts'
+import { defaultDataDirectory, type Installation } from '../data-directory.ts'
+import { readConfigFile } from './config-files.ts'
+import {
+  type ConfigDocument,
+  type ConfigGround,
+  type ConfigLayers,
+  loadLayers,
+  nothingChanged,
+  readDocument,
+} from './config-layers.ts'
+
+export interface ConfigurationRequest {
+  /** Of `--config`. */
+  readonly file: string | undefined
+  /** Of `--data`. */
+  readonly dataDirectory: string | undefined
+  /** Of `--set`. */
+  readonly overrides: readonly string[]
+  readonly environment: Environment
+  readonly installation: Installation
+}
+
+/** Everything that a node has to know to change its configuration later. */
+export interface ConfigurationSources {
+  readonly ground: ConfigGround
+  readonly layers: ConfigLayers
+  readonly trustedFiles: Set<string>
+}
+
+export interface ReadConfiguration extends ConfigurationSources {
+  readonly config: GodwitConfig
+  readonly warnings: readonly Warning[]
+  /** undefined: there is none, the defaults count. */
+  readonly file: string | undefined
+}
+
+export type ConfigurationReading =
+  | ReadConfiguration
+  | { readonly problem: string }
+  | { readonly faults: readonly Fault[] }
+
+const changesFileName = 'changed-settings.conf'
+const ownFileName = 'godwit.conf'
+
+/** Reads everything that there is. Where something is wrong nothing is told but that. */
+export function readConfiguration(request: ConfigurationRequest): ConfigurationReading {
+  const shipped = request.file ?? shippedFile(request.installation)
+  const first = readFileIf(shipped, request)
+  if (!('document' in first)) return first
+  const found = dataDirectoryOf(request, first.document)
+  if ('faults' in found) return found
+  const { directory } = found
+  const own = join(directory, ownFileName)
+  const file = request.file !== undefined || !existsSync(own) ? shipped : own
+  const second = file === shipped ? first : readFileIf(file, request)
+  if (!('document' in second)) return second
+  const changesFile = join(directory, changesFileName)
+  const ground: ConfigGround = {
+    file: resolve(request.file ?? own),
+    changesFile,
+    overrides: request.overrides,
+    environment: request.environment,
+  }
+  const changes = existsSync(changesFile) ? readFileIf(changesFile, request) : { document: undefined }
+  if (!('document' in changes)) return changes
+  const trustedFiles = new Set<string>()
+  const layers: ConfigLayers = {
+    document: second.document,
+    changes: changes.document?.values ?? nothingChanged,
+    untilRestart: nothingChanged,
+  }
+  const loaded = loadLayers(ground, layers, { origin: 'file', trustedFiles })
+  if ('faults' in loaded) return loaded
+  const { config } = loaded
+  const warnings = [...loaded.warnings, ...warnOfNewer(shipped, file)]
+  const dataDir = request.dataDirectory ?? config.node.dataDir
+  return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file, ground, layers, trustedFiles }
+}
+
+type FileReading =
+  | { readonly document: ConfigDocument | undefined }
+  | { readonly problem: string }
+  | { readonly faults: readonly Fault[] }
+
+function readFileIf(file: string | undefined, { environment }: ConfigurationRequest): FileReading {
+  if (file === undefined) return { document: undefined }
+  const source = readConfigFile(file)
+  if ('error' in source) {
+    return { problem: `configuration ${file}: ${source.error}; name another with --config FILE` }
+  }
+  return readDocument({ environment }, { text: source.text, file, origin: 'file' })
+}
+
+/** Where the node will keep what it keeps: what lies there is a part of its configuration. */
+function dataDirectoryOf(
+  request: ConfigurationRequest,
+  document: ConfigDocument | undefined,
+): { readonly directory: string } | { readonly faults: readonly Fault[] } {
+  const { dataDirectory, installation, overrides } = request
+  if (dataDirectory !== undefined) return { directory: resolve(dataDirectory) }
+  const loaded = loadLayers(
+    { file: ownFileName, changesFile: '', overrides, environment: {} },
+    { document, changes: nothingChanged, untilRestart: nothingChanged },
+    { origin: 'file', trustedFiles: new Set() },
+  )
+  if ('faults' in loaded) return loaded
+  const account = { userId: process.getuid?.(), homeDirectory: homedir() }
+  return { directory: resolve(loaded.config.node.dataDir ?? defaultDataDirectory(installation, account)) }
+}
+
+/** The file that came with the installation, where it is still there. */
+function shippedFile(installation: Installation): string | undefined {
+  const file = join(installation.root, 'etc', ownFileName)
+  return existsSync(file) ? file : undefined
+}
+
+/** Whoever edits the shipped file after the API has written one of its own would wonder. */
+function warnOfNewer(shipped: string | undefined, file: string | undefined): readonly Warning[] {
+  if (shipped === undefined || file === undefined || shipped === file) return []
+  if (statSync(shipped).mtimeMs <= statSync(file).mtimeMs) return []
+  const message = `${shipped} is newer, but this file counts: the API has written it`
+  return [faultAt({ file, line: 0, column: 0 }, '', message, 'name the other with --config, or remove this one')]
+}

@@ -1,0 +1,57 @@
+// A file that is replaced whole or not at all: the new text is on disk beside the old one before anything is decided.
+//
+//   stage()   FILE.new written and synced, FILE.bak is the old text      may fail: nothing has changed
+//   commit()  FILE.new becomes FILE                                      may fail: nothing has changed
+//   discard() FILE.new is gone
+
+import { copyFile, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+export interface StagedFile {
+  commit(): Promise<void>
+  discard(): Promise<void>
+}
+
+/** Rejects with the error of the system. A link is followed: what it leads to is replaced. */
+export async function stageFile(
+  path: string,
+  text: string,
+  options: { readonly keepsOld: boolean },
+): Promise<StagedFile> {
+  const target = await realpath(path).catch(() => path)
+  const old = await stat(target).catch(() => undefined)
+  const fresh = `${target}.new`
+  const discard = (): Promise<void> => rm(fresh, { force: true })
+  try {
+    await writeSynced(fresh, text, old === undefined ? 0o600 : old.mode & 0o777)
+    if (old !== undefined && options.keepsOld) await copyFile(target, `${target}.bak`)
+  } catch (error) {
+    await discard()
+    throw error
+  }
+  const commit = async (): Promise<void> => {
+    await rename(fresh, target)
+    await syncFolder(dirname(target))
+  }
+  return { commit, discard }
+}
+
+async function writeSynced(path: string, text: string, mode: number): Promise<void> {
+  // Somebody else's leftover, or a trap: it is not written through.
+  await rm(path, { force: true })
+  const file = await open(path, 'wx', mode)
+  try {
+    await file.writeFile(text)
+    await file.chmod(mode)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** So that the new name outlives a loss of power. Where folders cannot be synced the system does it when it likes. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => undefined)
+  await folder?.sync().catch(() => {})
+  await folder?.close()
+}
