@@ -2,6 +2,7 @@
 
 export { brokerEndpoints } from './endpoints/brokers.ts'
 export { controlEndpoints } from './endpoints/control.ts'
+export { retainedEndpoints } from './endpoints/retained.ts'
 export { documentEndpoints } from './endpoints/documents.ts'
 export { publishingEndpoints, publishMessage, subscribeRequest, unsubscribeRequest } from './endpoints/publishing.ts'
 export { endpoints, type EndpointName } from './endpoints/all.ts'

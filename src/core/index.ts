@@ -13,6 +13,7 @@ export * from './send-list.ts'
 export { BrokerCore } from './broker-core.ts'
 export type { BrokerCounts, BrokerOptions } from './broker-state.ts'
 export type { BrokerView, ClientView } from './views/broker-view.ts'
+export type { RetainedView } from './views/retained-list.ts'
 export type { Outlook } from './views/outlook.ts'
 export {
   Connection,

@@ -3,6 +3,7 @@
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'
+export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { Operations } from './operations/all.ts'
 export { createManagementServer, type ListenAt, type ManagementOptions, type ManagementServer } from './server.ts'
 export type { Accounts } from './sign-in.ts'

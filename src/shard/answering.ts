@@ -1,6 +1,7 @@
 // Answers what the node asks a shard: each question by the function of its name, between two turns.
 
 import { publishFor, subscribeFor, unsubscribeFor } from './answering-publishing.ts'
+import { retainedFor } from './answering-retained.ts'
 import type { AnswerTo, QuestionName, QuestionOf, ShardQuestion } from './questions.ts'
 import type { Shard } from './shard.ts'
 
@@ -13,6 +14,7 @@ const answers: Answers = {
     const client = core.view.client(clientId)
     return client === undefined ? [] : [client]
   },
+  retained: retainedFor,
   publish: publishFor,
   foresee: ({ core }, { topics, qos }) => core.view.foresee(topics, qos),
   subscribe: subscribeFor,

@@ -1,12 +1,14 @@
 // What the node may ask a shard, and what it gets for an answer. Everything here survives a structured clone.
 
-import type { ClientView, CommandResult, Outlook } from '../core/index.ts'
+import type { ClientView, CommandResult, Outlook, RetainedView } from '../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter } from '../protocol/index.ts'
 
 /** By the name of the question: what is said, and what comes back. */
 export interface ShardTalk {
   /** The client with its session, where this shard has it: one item or none. */
   client: { asked: { readonly clientId: string }; answered: readonly ClientView[] }
+  /** Retained messages here whose topics match: at most `most`, and one more where there are more. */
+  retained: { asked: { readonly filter: TopicFilter; readonly most: number }; answered: readonly RetainedView[] }
   /** A message of the operator, to all of the topics or to none; answered when it is safe. */
   publish: { asked: AskedPublication; answered: CommandResult }
   /** In the name of a client that is there; where one filter can not be, why. */

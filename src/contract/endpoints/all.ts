@@ -1,6 +1,7 @@
 // Every operation of the API by its name. A new set of endpoints adds its line here, and nowhere else.
 
 import { brokerEndpoints } from './brokers.ts'
+import { retainedEndpoints } from './retained.ts'
 import { publishingEndpoints } from './publishing.ts'
 import { controlEndpoints } from './control.ts'
 import { documentEndpoints } from './documents.ts'
@@ -10,6 +11,7 @@ export const endpoints = {
   ...controlEndpoints,
   ...documentEndpoints,
   ...publishingEndpoints,
+  ...retainedEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

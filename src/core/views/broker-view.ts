@@ -7,6 +7,7 @@ import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
 import type { Message } from '../message.ts'
 import { foresee, type Outlook } from './outlook.ts'
+import { type RetainedWalk, walkRetained } from './retained-list.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
@@ -87,6 +88,11 @@ export class BrokerView {
   /** What sessions here would do with a message of this QoS, over all of these topics. */
   foresee(topics: readonly string[], qos: QoS): Outlook {
     return foresee(this.#state, topics, qos)
+  }
+
+  /** Retained messages here whose topics match. */
+  retainedMatching(filter: TopicFilter): RetainedWalk {
+    return walkRetained(this.#state, filter)
   }
 
   retained(topic: Topic): Message | undefined {

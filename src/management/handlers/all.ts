@@ -4,6 +4,7 @@ import type { endpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { Operations } from '../operations/all.ts'
 import { brokerHandlers } from './brokers.ts'
+import { retainedHandlers } from './retained.ts'
 import { publishingHandlers } from './publishing.ts'
 import { controlHandlers } from './control.ts'
 import { documentHandlers } from './documents.ts'
@@ -14,5 +15,6 @@ export function allHandlers(operations: Operations): Handlers<typeof endpoints> 
     ...controlHandlers(operations.control),
     ...documentHandlers(operations.brokers),
     ...publishingHandlers(operations.publishing),
+    ...retainedHandlers(operations.retained),
   }
 }

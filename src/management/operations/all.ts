@@ -2,10 +2,12 @@
 
 import type { BrokerOperations } from './brokers.ts'
 import type { PublishingOperations } from './publishing.ts'
+import type { RetainedOperations } from './retained.ts'
 import type { ControlOperations } from './control.ts'
 
 export interface Operations {
   readonly brokers: BrokerOperations
   readonly control: ControlOperations
   readonly publishing: PublishingOperations
+  readonly retained: RetainedOperations
 }

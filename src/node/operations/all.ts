@@ -9,6 +9,7 @@ import type { ShardCrew } from '../shard-crew.ts'
 import { brokerOperations } from './brokers.ts'
 import type { ControlDesk } from './control.ts'
 import { publishingOperations } from './publishing.ts'
+import { retainedOperations } from './retained.ts'
 
 /** The parts of a running node that operations work with. */
 export interface NodeGround {
@@ -30,5 +31,6 @@ export function operationsOf(ground: NodeGround): Operations {
     brokers: brokerOperations(ground),
     control: ground.control.operations,
     publishing: publishingOperations(ground.crew),
+    retained: retainedOperations(ground.crew),
   }
 }

@@ -27,7 +27,9 @@ test('a message of words or of a file reaches those who subscribe, and the recei
 test('a message is retained, and taken away again', async (t) => {
   const broker = await startBrokerWithApi(t)
   await ctlDone(broker, ['publish', 'birds/last', '-m', 'x', '-r'])
+  assert.match(await ctlDone(broker, ['retained', 'list', 'birds/#']), /^birds\/last\t0\t1\t/)
   await ctlDone(broker, ['retained', 'delete', 'birds/last'])
+  assert.equal(await ctlDone(broker, ['retained', 'list']), '')
   await ctlDone(broker, ['publish', 'birds/other', '-m', 'y', '-r'])
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync())

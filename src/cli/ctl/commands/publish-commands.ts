@@ -37,6 +37,13 @@ export const publishCommands: readonly CtlCommand[] = [
       doneAs(client.mqtt_unsubscribe({ body: { clientid, topic } }), `${clientid} has ${topic} no more`),
   },
   {
+    name: 'retained list',
+    description: 'messages that are retained at topics of a filter, at most 10,000',
+    arguments: ['[filter]'],
+    run: ({ client, words: [topic = '#'] }) =>
+      shown(client.list_retained({ query: { topic, limit: mostRetained } }), ({ data }) => ({ rows: data })),
+  },
+  {
     name: 'retained delete',
     description: 'take the retained message of a topic away',
     arguments: ['<topic>'],
@@ -47,6 +54,8 @@ export const publishCommands: readonly CtlCommand[] = [
       ),
   },
 ]
+
+const mostRetained = 10_000
 
 const badQos = '--qos: there are 0, 1 and 2'
 

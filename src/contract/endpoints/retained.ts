@@ -1,0 +1,41 @@
+// What topics remember for those who subscribe later.
+
+import { endpoint } from '../endpoint.ts'
+import { Type } from '../schema.ts'
+
+const mostRows = 10_000
+
+const retained = Type.Object({
+  topic: Type.String(),
+  qos: Type.Integer({ minimum: 0, maximum: 2 }),
+  payload_bytes: Type.Integer({ minimum: 0 }),
+  from_clientid: Type.String({ description: 'Empty where it was not a client.' }),
+  publish_at: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
+  expires_at: Type.Optional(Type.String({ description: 'The same; absent: never.' })),
+})
+
+const limit = Type.Integer({ minimum: 1, maximum: mostRows, description: 'Rows at most; unsaid: 1000.' })
+
+export const retainedEndpoints = {
+  list_retained: endpoint({
+    method: 'GET',
+    path: '/retained',
+    summary: 'The retained messages whose topics match a filter, without what they say.',
+    query: Type.Object({
+      topic: Type.Optional(Type.String({ description: 'A topic filter; unsaid: `#`.' })),
+      _limit: Type.Optional(limit),
+      limit: Type.Optional(limit),
+    }),
+    unknownQuery: 'refuse',
+    reply: Type.Object({
+      code: Type.Literal(0),
+      data: Type.Array(retained),
+      meta: Type.Object({
+        limit: Type.Integer({ minimum: 1 }),
+        hasnext: Type.Boolean({ description: 'There are more than were asked for.' }),
+      }),
+    }),
+    failures: ['rpcError', 'invalidParameter', 'invalidTopic'],
+    access: 'read',
+  }),
+}

@@ -1,0 +1,36 @@
+// The retained messages of this shard, for those who look: a few entries at a time, and nothing is changed.
+
+import type { QoS, TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import { type Message, never } from '../message.ts'
+
+export interface RetainedView {
+  readonly topic: string
+  readonly qos: QoS
+  readonly payloadBytes: number
+  /** Client id, '' where it was not a client. */
+  readonly publisher: string
+  readonly publishedAtMs: number
+  /** undefined: it does not expire. */
+  readonly expiresAtMs: number | undefined
+}
+
+export interface RetainedWalk {
+  /** Looks at so many more, whether they match or not. */
+  next(limitVisited: number): { readonly rows: readonly RetainedView[]; readonly isEnd: boolean }
+}
+
+export function walkRetained(state: BrokerState, filter: TopicFilter): RetainedWalk {
+  const cursor = state.retained.matching(filter)
+  return {
+    next: (limitVisited) => {
+      const { messages, isEnd } = cursor.next(limitVisited)
+      return { rows: messages.map(viewOf), isEnd }
+    },
+  }
+}
+
+function viewOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: Message): RetainedView {
+  const expiry = expiresAtMs === never ? undefined : expiresAtMs
+  return { topic: topic.name, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs: expiry }
+}
