@@ -36,6 +36,15 @@ export interface BrokerCounts {
   dropped: Record<DropReason, number>
 }
 
+/** Subscriptions of all sessions, counted as they come and go. */
+export interface HeldSubscriptions {
+  subscriptions: number
+  /** Those that begin with `$share/`. */
+  shared: number
+  /** Sessions with one subscription or more. */
+  subscribers: number
+}
+
 export interface BrokerOptions {
   /** Makes the client ids that this broker assigns unlike those of any other: random text from the driver. */
   readonly identity: string
@@ -84,6 +93,7 @@ export class BrokerState {
   /** Who holds a filter exclusively: see `delivery/exclusive.ts`. */
   readonly exclusive = new Map<TopicFilter, Session>()
   openConnections = 0
+  readonly held: HeldSubscriptions = { subscriptions: 0, shared: 0, subscribers: 0 }
   storageIsHealthy = true
   isShuttingDown = false
   committedBatch = 0
@@ -122,6 +132,15 @@ export class BrokerState {
     this.#lastBody = this.place.own
     const { sends, questions, closes, readers, events, peerSends } = this
     this.outputs = { sends, questions, closes, readers, events, peerSends }
+  }
+
+  /** A subscription of the session has come (1) or gone (-1); what the session holds is as it is afterwards. */
+  countSubscription(session: Session, filter: TopicFilter, change: 1 | -1): void {
+    const { held } = this
+    const now = session.subscriptions?.size ?? 0
+    held.subscriptions += change
+    if (filter.startsWith('$share/')) held.shared += change
+    if (now === (change === 1 ? 1 : 0)) held.subscribers += change
   }
 
   clearOutputs(): void {

@@ -7,6 +7,11 @@ export function publishCounters({ cells }: Counters, view: BrokerView, unsentByt
   cells[counterCells.unsentBytes] = unsentBytes
   cells[counterCells.connectionsOpen] = view.connections
   cells[counterCells.sessionsStored] = view.sessions
+  const { subscriptions, shared, subscribers } = view.held
+  cells[counterCells.subscriptionsStored] = subscriptions
+  cells[counterCells.sharedSubscriptionsStored] = shared
+  cells[counterCells.subscribersStored] = subscribers
+  cells[counterCells.topicsStored] = view.filters
   cells[counterCells.retainedStored] = view.retainedMessages
   cells[counterCells.messagesReceived] = view.counts.publishesReceived
   cells[counterCells.messagesSent] = view.counts.publishesSent

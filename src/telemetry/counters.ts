@@ -24,6 +24,12 @@ export const counterCells = {
   logLinesDropped: 14,
   /** Written by the main thread: lines of this shard that it has taken. See `ForwardingLog`. */
   logLinesTaken: 15,
+  /** Those that begin with `$share/`. */
+  sharedSubscriptionsStored: 16,
+  /** Sessions with one subscription or more. */
+  subscribersStored: 17,
+  /** Different filters; one that sessions of two shards hold counts for each. */
+  topicsStored: 18,
 } as const
 
 export type CounterName = keyof typeof counterCells

@@ -124,6 +124,7 @@ export function subscribe(
   const before = session.subscriptions.get(filter)
   const isNew = before === undefined
   session.subscriptions.set(filter, options)
+  if (isNew) state.countSubscription(session, filter, 1)
   state.routes.subscribe(filter, session, options)
   if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: options })
   if (session.stored !== undefined) put(state, { kind: 'subscription', clientId: session.clientId, filter, ...options })
@@ -172,6 +173,7 @@ export function unsubscribe(state: BrokerState, session: Session, filter: TopicF
   const before = session.subscriptions?.get(filter)
   if (before === undefined) return false
   session.subscriptions?.delete(filter)
+  state.countSubscription(session, filter, -1)
   state.routes.unsubscribe(filter, session)
   giveBack(state, session, filter)
   if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: undefined })

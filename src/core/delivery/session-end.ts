@@ -59,6 +59,8 @@ export function endSession(state: BrokerState, session: Session): void {
   state.fullSessions.delete(session)
   const moving = sharedDeliveries(session)
   for (const [filter, before] of session.subscriptions ?? []) {
+    session.subscriptions?.delete(filter)
+    state.countSubscription(session, filter, -1)
     state.routes.unsubscribe(filter, session)
     giveBack(state, session, filter)
     noteSubscription(state, session, filter, { before, after: undefined })

@@ -122,7 +122,9 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   const { qos, noLocal, retainAsPublished, retainHandling, identifier } = record
   const options = { qos, noLocal, retainAsPublished, retainHandling, identifier }
   session.subscriptions ??= new Map()
+  const isNew = !session.subscriptions.has(filter)
   session.subscriptions.set(filter, options)
+  if (isNew) state.countSubscription(session, filter, 1)
   state.routes.subscribe(filter, session, options)
   noteHeld(state, session, filter)
   noteSubscription(state, session, filter, { before: undefined, after: options })

@@ -57,6 +57,11 @@ export class Routes<S extends object, P extends object = object> {
     this.#admits = admits
   }
 
+  /** Different filters that subscribers here hold. */
+  get filters(): number {
+    return this.#trie.filters
+  }
+
   /** Every plan is made anew when its topic is next used: `admits` has changed its mind. */
   forgetPlans(): void {
     this.#cells.beginEra()

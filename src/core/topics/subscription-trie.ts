@@ -155,6 +155,12 @@ class TrieNode<S extends object, O> {
 export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   readonly #exact: WideMap<Audience<S, O>> = new WideMap()
   readonly #root: TrieNode<S, O> = new TrieNode('')
+  #filters = 0
+
+  /** Different filters that somebody holds; those of shared subscriptions without their groups. */
+  get filters(): number {
+    return this.#filters
+  }
 
   /** Nothing is left, not even a node. */
   get isEmpty(): boolean {
@@ -165,6 +171,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   add(filter: TopicFilter, subscriber: S, options: O): boolean {
     const shared = splitSharedFilter(filter)
     const audience = this.#audienceFor(shared?.filter ?? filter)
+    if (audience.isEmpty) this.#filters++
     if (shared === undefined) return audience.add(subscriber, options)
     return audience.addShared({ name: shared.group, filter: shared.filter }, subscriber, options)
   }
@@ -235,7 +242,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     const audience = this.#exact.get(filter)
     if (audience === undefined) return false
     const wasThere = removeFrom(audience)
-    if (audience.isEmpty) this.#exact.delete(filter)
+    if (audience.isEmpty && this.#exact.delete(filter)) this.#filters--
     return wasThere
   }
 
@@ -252,7 +259,10 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     const audience = last[place]
     if (audience === undefined) return false
     const wasThere = removeFrom(audience)
-    if (audience.isEmpty) last[place] = undefined
+    if (audience.isEmpty) {
+      last[place] = undefined
+      this.#filters--
+    }
     pruneUpwards(path)
     return wasThere
   }

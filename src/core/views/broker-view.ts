@@ -1,7 +1,7 @@
 // What others may see of the broker. They look and touch nothing.
 
 import type { QoS, Topic, TopicFilter } from '../../protocol/index.ts'
-import type { BrokerCounts, BrokerState } from '../broker-state.ts'
+import type { BrokerCounts, BrokerState, HeldSubscriptions } from '../broker-state.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
@@ -62,6 +62,16 @@ export class BrokerView {
 
   get sessions(): number {
     return this.#state.sessions.size
+  }
+
+  /** Subscriptions of all sessions. */
+  get held(): Readonly<HeldSubscriptions> {
+    return this.#state.held
+  }
+
+  /** Different filters that sessions here hold. */
+  get filters(): number {
+    return this.#state.routes.filters
   }
 
   get retainedMessages(): number {
