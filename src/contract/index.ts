@@ -1,10 +1,13 @@
 // The door of the room: the management API, said once.
 
+export { alarmEndpoints } from './endpoints/alarms.ts'
 export { brokerEndpoints } from './endpoints/brokers.ts'
 export { controlEndpoints } from './endpoints/control.ts'
 export { retainedEndpoints } from './endpoints/retained.ts'
 export { documentEndpoints } from './endpoints/documents.ts'
 export { publishingEndpoints, publishMessage, subscribeRequest, unsubscribeRequest } from './endpoints/publishing.ts'
+export { metricEndpoints } from './endpoints/metrics.ts'
+export { type Metric, type MetricName, metrics } from './metrics.ts'
 export { endpoints, type EndpointName } from './endpoints/all.ts'
 export { type Caller, type Endpoint, failure, type Method, type ReplyOf, type RequestOf } from './endpoint.ts'
 export { type ResultCode, type ResultCodeName, resultCodes } from './result-codes.ts'

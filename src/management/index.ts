@@ -1,5 +1,7 @@
 // The door of the room: the management API over HTTP. It knows what may be asked, and not how it is done.
 
+export type { AlarmOperations, AlarmRecord } from './operations/alarms.ts'
+export type { HighestName, MetricOperations, NodeReading, ShardReading } from './operations/metrics.ts'
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'

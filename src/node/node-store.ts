@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { openLevelStore, openStoreKeeper, type Store, type StoreKeeper, StoreSeat } from '../storage/index.ts'
-import type { Logger } from '../telemetry/index.ts'
+import type { Alarms } from './alarms.ts'
 
 export interface NodeStore {
   /** Lets shards in. */
@@ -21,15 +21,14 @@ export interface NodeStoreOptions {
   readonly shards: number
   readonly sync: 'commit' | 'interval' | 'never'
   readonly syncIntervalMs: number
-  readonly log: Logger
+  readonly alarms: Alarms
 }
 
 /** Rejects with StorageFailure. */
 export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStore> {
-  const { dataDirectory, shards, sync, syncIntervalMs, log } = options
+  const { dataDirectory, shards, sync, syncIntervalMs, alarms } = options
   const directory = join(dataDirectory, 'store')
-  const onAlarm = ({ alarm, text }: { alarm: string; text: string }): void =>
-    log.error('alarm', { name: alarm, message: text })
+  const onAlarm = ({ alarm, text }: { alarm: string; text: string }): void => alarms.raise(alarm, text)
   const keeper = await openStoreKeeper({ directory, shards, onAlarm })
   const seat = new StoreSeat((request) => kept.note(request))
   const kept = keeper.seat((notice) => seat.note(notice))

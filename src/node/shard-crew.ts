@@ -7,6 +7,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { AnswerTo, NodeToShard, QuestionName, QuestionOf, ShardLink, ShardStart } from '../shard/index.ts'
 import type { StoreKeeper } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
+import type { Alarms } from './alarms.ts'
 import { freePlacesOf } from './shared-places.ts'
 import { type RestartPolicy, type ShardStartOutcome, WatchedShard } from './watched-shard.ts'
 
@@ -21,7 +22,7 @@ export interface ShardCrewOptions {
   readonly maxHeapMb: number
   /** A shard died too often: the node cannot go on. */
   onGivenUp(message: string): void
-  onAlarm(name: string, message: string): void
+  readonly alarms: Alarms
   /** The session has killed its shard twice: resolves when it is out of the way. */
   setAside(clientId: string): Promise<void>
 }
@@ -49,7 +50,7 @@ export class ShardCrew {
           maxHeapMb,
           onGivenUp: (message) => options.onGivenUp(message),
           setAside: (clientId) => options.setAside(clientId),
-          onAlarm: (name, message) => options.onAlarm(name, message),
+          alarms: options.alarms,
           links: () => this.#linksOf(number),
           onThreadEnd: () => {
             freePlacesOf(start)
@@ -82,6 +83,16 @@ export class ShardCrew {
 
   get size(): number {
     return this.#shards.length
+  }
+
+  /** How many of them serve. */
+  get running(): number {
+    return this.#shards.filter(({ isRunning }) => isRunning).length
+  }
+
+  /** How often one of them died and was started again. */
+  get restarts(): number {
+    return this.#shards.reduce((sum, { restarts }) => sum + restarts, 0)
   }
 
   /**

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import type { AccessSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
 import { createLoadMark, type ShardStart } from '../shard/index.ts'
-import { createCounterTable } from '../telemetry/index.ts'
+import { createCounterTable, createMeterTable } from '../telemetry/index.ts'
 import { placesFor } from './shared-places.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
@@ -18,6 +18,8 @@ export interface ShardPlan {
   readonly maxHeapMb: number
   /** Shared counters of all shards. */
   readonly counters: SharedArrayBuffer
+  /** Shared histograms of all shards. */
+  readonly meters: SharedArrayBuffer
 }
 
 export interface Surroundings {
@@ -45,6 +47,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const { config, directory, listeners, access, clockBaseMs } = surroundings
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
+  const meters = createMeterTable(shards)
   const room = Math.min(config.limits.maxConnections ?? Number.POSITIVE_INFINITY, await roomForConnections())
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
   const places = placesFor(shards)
@@ -65,6 +68,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     maxConnections: room,
     places,
     counters,
+    meters,
     loadMark: createLoadMark(),
     logLevel: config.log.level,
     clientEventsTopic: config.sysTopics.clientEvents ? clientEventsTopic(surroundings.nodeName) : undefined,
@@ -72,6 +76,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   return {
     starts,
     counters,
+    meters,
     maxHeapMb: Math.max(leastHeapMb, Math.floor((memoryBytes() * heapShare) / shards / bytesPerMb)),
   }
 }

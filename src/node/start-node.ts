@@ -11,6 +11,7 @@ import { createLogger, type Logger } from '../telemetry/index.ts'
 import { problemOfQuic } from '../transports/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
 import { settleAccessSecret } from './access-secret.ts'
+import { Alarms } from './alarms.ts'
 import { type AccessRecords, openAccessRecords } from './access-records.ts'
 import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
@@ -23,6 +24,7 @@ import { type RunningManagement, startManagement } from './management.ts'
 import { operationsOf } from './operations/all.ts'
 import { controlDesk, type Wish } from './operations/control.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
+import { observeNode } from './observation.ts'
 import { setAsideInWords } from './set-aside-session.ts'
 import { ShardCrew } from './shard-crew.ts'
 import { planShards, shardsOf } from './shard-plan.ts'
@@ -125,7 +127,7 @@ async function startOnLog(
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
   const listeners = await listenersThatCanBe(resolved.listeners, ground.log)
-  return startOnStore(options, { ...ground, name, accessSecret, ...admission, listeners })
+  return startOnStore(options, { ...ground, alarms: new Alarms(ground), name, accessSecret, ...admission, listeners })
 }
 
 /** QUIC comes with a library that not every machine has. Everybody else is served all the same. */
@@ -161,6 +163,7 @@ interface Foundation {
   readonly directory: string
   readonly lock: DirectoryLock
   readonly log: Logger
+  readonly alarms: Alarms
   readonly name: string
   readonly access: AccessSettings
   readonly accessSecret: Uint8Array
@@ -169,9 +172,9 @@ interface Foundation {
 
 async function startOnStore(options: NodeOptions, foundation: Foundation): Promise<NodeStart> {
   const { config } = options
-  const { directory, log } = foundation
+  const { directory, alarms } = foundation
   try {
-    const store = await openNodeStore({ dataDirectory: directory, shards: shardsOf(config), ...config.storage, log })
+    const store = await openNodeStore({ dataDirectory: directory, shards: shardsOf(config), ...config.storage, alarms })
     return await startShards(options, foundation, store)
   } catch (error) {
     if (!(error instanceof StorageFailure)) throw error
@@ -181,10 +184,10 @@ async function startOnStore(options: NodeOptions, foundation: Foundation): Promi
 
 async function startShards(options: NodeOptions, foundation: Foundation, store: NodeStore): Promise<NodeStart> {
   const { config } = options
-  const { log, listeners, directory, name, access } = foundation
+  const { log, alarms, listeners, directory, name, access } = foundation
   const clock = clockBaseMs(await readClock(store.own))
   const surroundings = { config, directory, listeners, access, nodeName: name, clockBaseMs: clock }
-  const { starts, counters, maxHeapMb } = await planShards(surroundings)
+  const { starts, counters, meters, maxHeapMb } = await planShards(surroundings)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
   const { intervalMs } = config.sysTopics
   const sysTopics = new SysTopics({
@@ -194,7 +197,9 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     intervalMs,
     tell: (messages) => crew.send(0, { kind: 'tell', messages }),
   })
-  const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp, sysTopics })
+  alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
+  const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp })
+  const observation = observeNode({ nodeName: name, counters, meters, alarms, crew })
   const accessRecords = await openAccessRecords({
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
@@ -207,6 +212,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   let closeManagement = nothingToClose
   const stop = async (): Promise<void> => {
     await closeManagement()
+    observation.stop()
     sysTopics.stop()
     await crew.stop(options.shardStopMs ?? defaultShardStopMs)
     await store.close()
@@ -230,6 +236,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     log,
     control,
     configuration,
+    observation,
   }
   const operations = operationsOf(ground)
   const management = await startManagement({ config, operations, log })
@@ -238,6 +245,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     return management
   }
   closeManagement = () => management.close()
+  observation.start()
   sysTopics.start()
   await configuration.noteStart()
   const parts = { name, dataDirectory: directory, listeners, log, counters, broken, accessRecords, management }
@@ -250,12 +258,11 @@ interface CrewGround {
   readonly store: NodeStore
   readonly starts: readonly ShardStart[]
   readonly maxHeapMb: number
-  readonly sysTopics: SysTopics
   readonly giveUp: (message: string) => void
 }
 
-function crewOf({ options, foundation, store, starts, maxHeapMb, sysTopics, giveUp }: CrewGround): ShardCrew {
-  const { log, directory } = foundation
+function crewOf({ options, foundation, store, starts, maxHeapMb, giveUp }: CrewGround): ShardCrew {
+  const { log, directory, alarms } = foundation
   return new ShardCrew({
     entry: options.shardEntry ?? shardEntry,
     starts,
@@ -266,10 +273,9 @@ function crewOf({ options, foundation, store, starts, maxHeapMb, sysTopics, give
     onGivenUp: giveUp,
     setAside: async (clientId) => {
       const text = await setAsideInWords(store.own, directory, clientId)
-      log.error('alarm', { name: 'session-set-aside', message: text })
-      sysTopics.noteAlarm('session-set-aside', text)
+      alarms.raise('session-set-aside', text)
     },
-    onAlarm: (alarm, message) => sysTopics.noteAlarm(alarm, message),
+    alarms,
   })
 }
 

@@ -3,6 +3,7 @@
 
 import type { OwnMessage } from '../shard/index.ts'
 import { type CounterName, readCounters } from '../telemetry/index.ts'
+import type { Alarm } from './alarms.ts'
 
 export interface SysTopicsOptions {
   readonly nodeName: string
@@ -20,6 +21,10 @@ const shortestIntervalMs = 1_000
 const stats: readonly (readonly [topic: string, counter: CounterName])[] = [
   ['connections', 'connectionsOpen'],
   ['sessions', 'sessionsStored'],
+  ['subscriptions', 'subscriptionsStored'],
+  ['subscriptions/shared', 'sharedSubscriptionsStored'],
+  ['subscribers', 'subscribersStored'],
+  ['topics', 'topicsStored'],
   ['retained', 'retainedStored'],
 ]
 
@@ -73,10 +78,10 @@ export class SysTopics {
     this.start()
   }
 
-  /** An alarm has been raised. Not retained: whoever comes later looks into the log. */
-  noteAlarm(name: string, message: string): void {
-    const payload = JSON.stringify({ name, message, activated_at: Date.now() })
-    this.#options.tell([{ topic: `${this.#topic}/alarms/activate`, payload, retain: false }])
+  /** An alarm has been raised or is over. Not retained: whoever comes later asks the API for those that hold. */
+  noteAlarm(what: 'activate' | 'deactivate', { name, message, activatedAtMs, deactivatedAtMs }: Alarm): void {
+    const payload = JSON.stringify({ name, message, activated_at: activatedAtMs, deactivated_at: deactivatedAtMs })
+    this.#options.tell([{ topic: `${this.#topic}/alarms/${what}`, payload, retain: false }])
   }
 
   #tellAll(): void {

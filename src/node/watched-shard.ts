@@ -18,6 +18,7 @@ import {
   type ShardToNode,
 } from '../shard/index.ts'
 import type { KeptSeat, StoreKeeper } from '../storage/index.ts'
+import type { Alarms } from './alarms.ts'
 
 export interface RestartPolicy {
   /** Before the first restart; doubled for each further one. */
@@ -47,8 +48,7 @@ export interface WatchedShardOptions {
   readonly maxHeapMb: number
   /** It died `maxDeathsInARow` times: it is not started again. */
   onGivenUp(message: string): void
-  /** It is in the log already. */
-  onAlarm(name: string, message: string): void
+  readonly alarms: Alarms
   /** The session has killed the shard twice: resolves when it is out of the way. */
   setAside(clientId: string): Promise<void>
   /** Ports to its siblings, for a thread that begins. */
@@ -59,6 +59,9 @@ export interface WatchedShardOptions {
 export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
 
 const mostSuspects = 1_000
+
+/** Alarms that are about the thread itself and not about what is stored. */
+const troublesOfThread = ['storage', 'shards', 'connections', 'listener'] as const
 
 /** Objects of one turn die young: with room for them fewer are copied into the old generation. */
 const youngGenerationMb = 64
@@ -76,6 +79,7 @@ export class WatchedShard {
   /** Who waits for what it answers, by the number of the question. */
   readonly #asked: Map<number, (answer: unknown) => void>
   #deathsInARow: number
+  #restarts: number
   #startedAtMs: number
   /** What it said about its own end, for the log. */
   #lastWords: string | undefined
@@ -98,6 +102,7 @@ export class WatchedShard {
     this.#asked = new Map()
     this.#suspects = new Set()
     this.#deathsInARow = 0
+    this.#restarts = 0
     this.#startedAtMs = 0
     this.#lastWords = undefined
     this.#isOurMistake = false
@@ -112,6 +117,20 @@ export class WatchedShard {
       this.#settleFirstStart = resolve
       this.#startThread()
     })
+  }
+
+  /** It serves. */
+  get isRunning(): boolean {
+    return this.#state === 'running'
+  }
+
+  /** How often it died and was started again. */
+  get restarts(): number {
+    return this.#restarts
+  }
+
+  get #source(): string {
+    return `shard ${this.#start.shardNumber}`
   }
 
   get hasThread(): boolean {
@@ -201,8 +220,9 @@ export class WatchedShard {
         this.#options.log.write(message.level, message.event, message.fields)
         return
       case 'alarm':
-        this.#options.log.error('alarm', { name: message.name, message: message.message })
-        return this.#options.onAlarm(message.name, message.message)
+        return this.#options.alarms.raise(message.name, message.message, this.#source)
+      case 'alarm-over':
+        return this.#options.alarms.over(message.name, message.message, this.#source)
       case 'store':
         return this.#seat?.note(message.request)
       case 'answer':
@@ -224,7 +244,10 @@ export class WatchedShard {
     // Stopped while it started: the answer to `stop` is on its way.
     if (this.#state !== 'starting') return
     this.#state = 'running'
-    if (this.#deathsInARow > 0) this.#say('warn', 'a shard is back', undefined)
+    if (this.#deathsInARow > 0) {
+      this.#say('warn', 'a shard is back', undefined)
+      this.#options.alarms.over('shard-restarting', `${this.#source} serves again`, this.#source)
+    }
     this.#settleFirstStart?.({ ready: true })
     this.#settleFirstStart = undefined
   }
@@ -233,6 +256,8 @@ export class WatchedShard {
     this.#worker = undefined
     this.#seat?.gone()
     this.#options.onThreadEnd()
+    // What its next life finds in order it does not say again.
+    for (const name of troublesOfThread) this.#options.alarms.over(name, 'the shard has ended', this.#source)
     for (const settle of this.#changes.values()) settle()
     this.#changes.clear()
     for (const settle of this.#asked.values()) settle(undefined)
@@ -265,7 +290,10 @@ export class WatchedShard {
     }
     const delayMs = Math.min(restarts.longestDelayMs, restarts.firstDelayMs * 2 ** (this.#deathsInARow - 1))
     this.#state = 'waiting'
+    this.#restarts += 1
     this.#say('error', 'a shard died and is started again', lastWords)
+    const text = `${this.#source} died and is started again: ${firstLine(lastWords)}`
+    this.#options.alarms.raise('shard-restarting', text, this.#source)
     const isAway = this.#setAsideSuspect()
     this.#timer = setTimeout(() => void isAway.then(() => this.#startAgain()), delayMs)
   }

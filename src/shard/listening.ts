@@ -32,6 +32,7 @@ export interface ListeningWorld {
   /** Somebody was turned away; for the counter. */
   noteRefused(): void
   alarm(name: string, message: string): void
+  alarmOver(name: string, message: string): void
 }
 
 const fullAlarmIntervalMs = 60_000
@@ -128,8 +129,9 @@ function gateOf(
     onProblem: (problem) => {
       // Every shard reads the same files: one of them says it.
       if (world.own !== 0) return
-      const text = problem === undefined ? 'is in order again and in force' : `is not taken: ${problem.message}`
-      world.alarm('certificates', `listener ${kind} ${name}: what stands in the files ${text}`)
+      const files = `listener ${kind} ${name}: what stands in the files`
+      if (problem === undefined) world.alarmOver('certificates', `${files} is in order again and in force`)
+      else world.alarm('certificates', `${files} is not taken: ${problem.message}`)
     },
     onRefused: ({ address }, why) => refuse('bad-beginning', `${address}: ${why}`),
   })

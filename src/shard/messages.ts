@@ -91,6 +91,8 @@ export interface ShardStart extends ShardSettings {
   readonly maxConnectionRate?: number | undefined
   /** Made by `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
+  /** Made by `createMeterTable`; the shard writes its own row. Undefined: nobody looks. */
+  readonly meters?: SharedArrayBuffer | undefined
   /** Made by `createLoadMark`: says of which session's queue the shard died. Undefined: nobody looks. */
   readonly loadMark?: SharedArrayBuffer | undefined
   /** Below which topic clients that come and go are told of; undefined: they are not. */
@@ -105,6 +107,8 @@ export type ShardToNode =
   | { readonly kind: 'log'; readonly level: LogLevel; readonly event: string; readonly fields: LogFields | undefined }
   /** Something that the operator must know of. */
   | { readonly kind: 'alarm'; readonly name: string; readonly message: string }
+  /** It is in order again. */
+  | { readonly kind: 'alarm-over'; readonly name: string; readonly message: string }
   /** To the keeper of the store that all shards share. */
   | { readonly kind: 'store'; readonly request: SeatRequest }
   /** What the node has asked, by its number. */

@@ -24,20 +24,18 @@ import {
   type Packet,
   type PacketDecoderOptions,
 } from '../protocol/index.ts'
-import type { Store } from '../storage/index.ts'
-import { counterCells, type Counters, type Log } from '../telemetry/index.ts'
+import { counterCells } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { AccessAnswers } from './access-answers.ts'
 import { arrivalOf } from './arrival-traits.ts'
 import { Arrivals } from './arrivals.ts'
 import { ClientEvents, publicationOf } from './client-events.ts'
-import type { Time } from './clock.ts'
 import { Commands } from './commands.ts'
 import { Commits } from './commits.ts'
 import { DeadlineTimer } from './deadline-timer.ts'
 import { drainSends } from './drain-sends.ts'
 import { EventLog } from './event-log.ts'
-import type { ShardListener, ShardSettings, ShardStart } from './messages.ts'
+import type { ShardListener, ShardSettings } from './messages.ts'
 import { LateCloses } from './late-closes.ts'
 import { Outlet, type OutletOwner } from './outlet.ts'
 import { Patience } from './patience.ts'
@@ -46,6 +44,8 @@ import { LoadMark } from './load-mark.ts'
 import { QueueLoads } from './queue-loads.ts'
 import { Readers } from './readers.ts'
 import { droppedMessages, publishCounters } from './shard-counters.ts'
+import { ShardMeters } from './shard-meters.ts'
+import type { ShardWorld } from './shard-world.ts'
 import { WriteBuffers } from './write-buffers.ts'
 
 /** So many sendings are gathered before they are written into buffers: what the core made is still in the cache then. */
@@ -60,19 +60,6 @@ const maxInputBytesPerTurn = 262_144
 const reportUnsentFrom = 65_536
 const reportUnsentShare = 1 / 4
 const topicsRemembered = 262_144
-
-export interface ShardWorld {
-  readonly start: ShardStart
-  readonly store: Store
-  readonly clock: Time
-  readonly counters: Counters
-  readonly log: Log
-  /** Random text: nobody is to guess the client ids that are assigned. */
-  readonly identity: string
-  alarm(name: string, message: string): void
-  /** A mistake of ours: the thread ends and is started again. */
-  fail(error: unknown): void
-}
 
 export class Shard implements OutletOwner {
   readonly core: BrokerCore
@@ -90,6 +77,7 @@ export class Shard implements OutletOwner {
   readonly #arrivals: Arrivals | undefined
   readonly #outlets = new Set<Outlet>()
   readonly #eventLog: EventLog
+  readonly #meters: ShardMeters
   readonly #lateCloses = new LateCloses()
   #dirty: Outlet[] = []
   #committedBatch = 0
@@ -120,7 +108,8 @@ export class Shard implements OutletOwner {
     this.#world = world
     this.#settings = world.start.core
     this.#maxPropertyBytes = world.start.maxPropertyBytes
-    const { core, loadMark } = world.start
+    const { core, loadMark, meters, shardNumber } = world.start
+    this.#meters = new ShardMeters(meters, shardNumber)
     this.#topics = new TopicTable(topicsRemembered)
     this.#decoderOptions = this.#optionsOfDecoders()
     const clientEvents = new ClientEvents({
@@ -136,10 +125,9 @@ export class Shard implements OutletOwner {
       permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
     })
     const { permissions } = this.access
-    const { shardNumber: own, shards: count = 1 } = world.start
-    const place = { own, count }
+    const place = { own: shardNumber, count: world.start.shards ?? 1 }
     this.core = new BrokerCore(core, { identity: world.identity, topics: this.#topics, permissions, place })
-    this.#peers = count === 1 ? undefined : this.#linkPeers()
+    this.#peers = place.count === 1 ? undefined : this.#linkPeers()
     this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
     this.#answers = new AccessAnswers(this.access, {
       answer: (input) => this.core.handle(input, this.#now()),
@@ -380,7 +368,9 @@ export class Shard implements OutletOwner {
     if (outputs.peerSends.length > 0) this.#peers?.send(outputs.peerSends)
     for (const event of outputs.events) this.#eventLog.tell(event, this.#now())
     this.core.clearOutputs()
-    if (this.core.view.hasBatch || this.core.view.hasMoreWork) this.#planTurnEnd()
+    const { hasBatch } = this.core.view
+    if (hasBatch) this.#meters.noteGathering()
+    if (hasBatch || this.core.view.hasMoreWork) this.#planTurnEnd()
     this.#setTimer()
   }
 
@@ -428,6 +418,7 @@ export class Shard implements OutletOwner {
     publishCounters(this.#world.counters, this.core.view, this.buffers.takenBytes)
     this.#patience.lookAgain()
     this.#turnMs = 0
+    this.#meters.endTurn()
   }
 
   #flush(): void {
@@ -446,13 +437,16 @@ export class Shard implements OutletOwner {
     while (!this.#commits.isBusy) {
       const batch = this.core.takeBatch()
       if (batch === undefined) return
-      if (batch.changes.some((change) => change !== undefined)) this.#commits.start(batch)
+      const isForDisk = batch.changes.some((change) => change !== undefined)
+      this.#meters.takeBatch(isForDisk)
+      if (isForDisk) this.#commits.start(batch)
       else this.#afterCommit(batch)
     }
   }
 
   #afterCommit(batch: Batch): void {
     this.#committedBatch = batch.number
+    this.#meters.noteCommitted()
     this.#drain(batch.sendsAfterCommit)
     this.input({ kind: 'committed', batch: batch.number })
     this.#loads.noteCommitted(batch.number)
@@ -460,10 +454,8 @@ export class Shard implements OutletOwner {
   }
 
   #changeHealth(isHealthy: boolean, why: string): void {
-    this.#world.alarm(
-      'storage',
-      isHealthy ? 'the disk serves again' : `the disk fails, nothing durable is acknowledged: ${why}`,
-    )
+    if (isHealthy) this.#world.alarmOver('storage', 'the disk serves again')
+    else this.#world.alarm('storage', `the disk fails, nothing durable is acknowledged: ${why}`)
     this.input({ kind: 'storage-health', isHealthy })
   }
 
@@ -479,6 +471,7 @@ export class Shard implements OutletOwner {
   #now(): number {
     if (this.#turnMs === 0) {
       this.#turnMs = this.#world.clock.nowMs()
+      this.#meters.beginTurn()
       this.#planTurnEnd()
     }
     return this.#turnMs

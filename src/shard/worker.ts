@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
-import { counterCells, Counters, ForwardingLog } from '../telemetry/index.ts'
+import { counterCells, Counters, ForwardingLog, Meters, watchLoop } from '../telemetry/index.ts'
 import { ConnectionBudget, ConnectionRate, type Listener } from '../transports/index.ts'
 import { publicationOf } from './client-events.ts'
 import { Clock } from './clock.ts'
@@ -31,6 +31,11 @@ const counters = new Counters(start.counters, start.shardNumber)
 const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =>
   post({ kind: 'log', level, event, fields }),
 )
+
+if (start.meters !== undefined) {
+  const meters = new Meters(start.meters, start.shardNumber)
+  watchLoop((delay) => meters.setLoopDelay(delay))
+}
 
 await run().catch((error: unknown) => {
   post({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
@@ -58,7 +63,7 @@ async function run(): Promise<void> {
   })
   const clock = new Clock(start.clockBaseMs)
   const identity = randomBytes(identityBytes).toString('hex')
-  const running = new Shard({ start, store, clock, counters, log, identity, alarm, fail })
+  const running = new Shard({ start, store, clock, counters, log, identity, alarm, alarmOver, fail })
   shard = running
   await restoreAccess(store, running.access)
   await restoreBroker(store, running.core, clock.nowMs())
@@ -116,6 +121,7 @@ async function listen(shard: Shard): Promise<void> {
     accept: (stream, listener) => shard.accept(stream, listener),
     noteRefused: () => counters.add(counterCells.connectionsRefused, 1),
     alarm,
+    alarmOver,
   })
   if (isStopping) return closeListeners()
   const open = own.map(({ name }, index) => ({
@@ -144,6 +150,10 @@ function reloadFiles(): void {
 
 function alarm(name: string, message: string): void {
   post({ kind: 'alarm', name, message })
+}
+
+function alarmOver(name: string, message: string): void {
+  post({ kind: 'alarm-over', name, message })
 }
 
 /** Nothing that comes after a mistake of ours can be trusted: the thread ends, and the node starts it anew. */

@@ -11,3 +11,14 @@ export {
   type CounterName,
 } from './counters.ts'
 export { ForwardingLog, maxLinesPerEventAndSecond, maxWaitingLogLines, type PostLine } from './forwarding-log.ts'
+export {
+  bucketEndsSeconds,
+  createMeterTable,
+  type LoopDelay,
+  type MeterName,
+  meterNames,
+  type MeterReading,
+  meterRows,
+  Meters,
+} from './meters.ts'
+export { watchLoop } from './loop-watch.ts'

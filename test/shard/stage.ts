@@ -92,6 +92,7 @@ export class ShardStage {
       counters: this.#counters,
       log: this.#log(),
       alarm: (_, message) => this.alarms.push(message),
+      alarmOver: (_, message) => this.alarms.push(message),
       fail: (error) => {
         throw error
       },

@@ -1,10 +1,12 @@
 // Every operation of the API by its name. A new set of endpoints adds its line here, and nowhere else.
 
+import { alarmEndpoints } from './alarms.ts'
 import { brokerEndpoints } from './brokers.ts'
 import { retainedEndpoints } from './retained.ts'
 import { publishingEndpoints } from './publishing.ts'
 import { controlEndpoints } from './control.ts'
 import { documentEndpoints } from './documents.ts'
+import { metricEndpoints } from './metrics.ts'
 
 export const endpoints = {
   ...brokerEndpoints,
@@ -12,6 +14,8 @@ export const endpoints = {
   ...documentEndpoints,
   ...publishingEndpoints,
   ...retainedEndpoints,
+  ...metricEndpoints,
+  ...alarmEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

@@ -3,11 +3,13 @@
 import type { endpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { Operations } from '../operations/all.ts'
+import { alarmHandlers } from './alarms.ts'
 import { brokerHandlers } from './brokers.ts'
 import { retainedHandlers } from './retained.ts'
 import { publishingHandlers } from './publishing.ts'
 import { controlHandlers } from './control.ts'
 import { documentHandlers } from './documents.ts'
+import { metricHandlers } from './metrics.ts'
 
 export function allHandlers(operations: Operations): Handlers<typeof endpoints> {
   return {
@@ -16,5 +18,7 @@ export function allHandlers(operations: Operations): Handlers<typeof endpoints> 
     ...documentHandlers(operations.brokers),
     ...publishingHandlers(operations.publishing),
     ...retainedHandlers(operations.retained),
+    ...metricHandlers(operations.metrics),
+    ...alarmHandlers(operations.alarms),
   }
 }

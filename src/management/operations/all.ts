@@ -1,6 +1,8 @@
 // What the management needs of the node, by subject. The node hands it in.
 
+import type { AlarmOperations } from './alarms.ts'
 import type { BrokerOperations } from './brokers.ts'
+import type { MetricOperations } from './metrics.ts'
 import type { PublishingOperations } from './publishing.ts'
 import type { RetainedOperations } from './retained.ts'
 import type { ControlOperations } from './control.ts'
@@ -10,4 +12,6 @@ export interface Operations {
   readonly control: ControlOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
+  readonly metrics: MetricOperations
+  readonly alarms: AlarmOperations
 }

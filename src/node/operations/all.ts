@@ -5,6 +5,7 @@ import type { Operations } from '../../management/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../access-records.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
+import type { Observation } from '../observation.ts'
 import type { ShardCrew } from '../shard-crew.ts'
 import { brokerOperations } from './brokers.ts'
 import type { ControlDesk } from './control.ts'
@@ -24,6 +25,7 @@ export interface NodeGround {
   readonly log: Logger
   readonly control: ControlDesk
   readonly configuration: LiveConfig
+  readonly observation: Observation
 }
 
 export function operationsOf(ground: NodeGround): Operations {
@@ -32,5 +34,6 @@ export function operationsOf(ground: NodeGround): Operations {
     control: ground.control.operations,
     publishing: publishingOperations(ground.crew),
     retained: retainedOperations(ground.crew),
+    ...ground.observation.operations,
   }
 }

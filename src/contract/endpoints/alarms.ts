@@ -1,0 +1,83 @@
+// What the operator must know of.
+
+import { answer, done, endpoint } from '../endpoint.ts'
+import { Type } from '../schema.ts'
+
+const alarm = Type.Object({
+  name: Type.String({ description: 'What kind of trouble.' }),
+  message: Type.String({ description: 'What was said last.' }),
+  activated: Type.Boolean({ description: 'It holds.' }),
+  activated_at: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),
+  deactivated_at: Type.Union([Type.String(), Type.Null()], { description: 'null: it holds.' }),
+  duration: Type.Integer({ minimum: 0, description: 'Milliseconds, until now where it holds.' }),
+  occurrences: Type.Integer({ minimum: 1, description: 'How often it was raised meanwhile.' }),
+})
+const ofNodes = answer(Type.Array(Type.Object({ node: Type.String(), alarms: Type.Array(alarm) })))
+const ofNode = answer(Type.Array(alarm))
+const node = Type.Object({ node: Type.String({ minLength: 1, description: 'Name of the node.' }) })
+const common = { method: 'GET', access: 'read' } as const
+const unknownNode = { failures: ['invalidParameter'] } as const
+
+export const alarmEndpoints = {
+  list_alarms: endpoint({
+    ...common,
+    path: '/alarms',
+    summary: 'All alarms, those that are over too.',
+    reply: ofNodes,
+  }),
+  list_activated_alarms: endpoint({
+    ...common,
+    path: '/alarms/activated',
+    summary: 'Alarms that hold.',
+    reply: ofNodes,
+  }),
+  list_deactivated_alarms: endpoint({
+    ...common,
+    path: '/alarms/deactivated',
+    summary: 'Alarms that are over.',
+    reply: ofNodes,
+  }),
+  list_node_alarms: endpoint({
+    ...common,
+    ...unknownNode,
+    path: '/nodes/:node/alarms',
+    summary: 'All alarms of one node.',
+    params: node,
+    reply: ofNode,
+  }),
+  list_node_activated_alarms: endpoint({
+    ...common,
+    ...unknownNode,
+    path: '/nodes/:node/alarms/activated',
+    summary: 'Alarms of one node that hold.',
+    params: node,
+    reply: ofNode,
+  }),
+  list_node_deactivated_alarms: endpoint({
+    ...common,
+    ...unknownNode,
+    path: '/nodes/:node/alarms/deactivated',
+    summary: 'Alarms of one node that are over.',
+    params: node,
+    reply: ofNode,
+  }),
+  deactivate_alarm: endpoint({
+    method: 'POST',
+    path: '/alarms/deactivated',
+    summary: 'Says that an alarm has been seen to.',
+    body: Type.Object({
+      name: Type.String({ minLength: 1 }),
+      node: Type.Optional(Type.String({ minLength: 1, description: 'Unsaid: this one.' })),
+    }),
+    reply: done,
+    failures: ['missingParameter', 'invalidParameter', 'notJson'],
+    access: 'change',
+  }),
+  forget_deactivated_alarms: endpoint({
+    method: 'DELETE',
+    path: '/alarms/deactivated',
+    summary: 'Forgets the alarms that are over.',
+    reply: done,
+    access: 'change',
+  }),
+}

@@ -1,0 +1,57 @@
+import type { alarmEndpoints } from '../../contract/index.ts'
+import type { Handlers } from '../handler.ts'
+import type { AlarmOperations, AlarmRecord } from '../operations/alarms.ts'
+import { type Refusal, refuse } from '../refusal.ts'
+import { localTime } from '../words.ts'
+import { refuseNode } from './metrics.ts'
+
+export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alarmEndpoints> {
+  const { nodeName } = operations
+  const all = (): Shown[] => [...operations.active(), ...operations.history()].map(shown)
+  const active = (): Shown[] => operations.active().map(shown)
+  const history = (): Shown[] => operations.history().map(shown)
+  const ofNodes = (alarms: Shown[]) => ({ code: 0 as const, data: [{ node: nodeName, alarms }] })
+  const ofNode = (node: string, alarms: () => Shown[]) =>
+    node === nodeName ? { code: 0 as const, data: alarms() } : refuseNode(node, nodeName)
+  return {
+    list_alarms: () => ofNodes(all()),
+    list_activated_alarms: () => ofNodes(active()),
+    list_deactivated_alarms: () => ofNodes(history()),
+    list_node_alarms: ({ params }) => ofNode(params.node, all),
+    list_node_activated_alarms: ({ params }) => ofNode(params.node, active),
+    list_node_deactivated_alarms: ({ params }) => ofNode(params.node, history),
+    deactivate_alarm: ({ body }): Refusal | { code: 0 } => {
+      const { name, node = nodeName } = body
+      if (node !== nodeName) return refuseNode(node, nodeName)
+      if (operations.deactivate(name)) return { code: 0 }
+      return refuse('invalidParameter', `no alarm '${name}' holds`, 404)
+    },
+    forget_deactivated_alarms: () => {
+      operations.forgetHistory()
+      return { code: 0 }
+    },
+  }
+}
+
+interface Shown {
+  name: string
+  message: string
+  activated: boolean
+  activated_at: string
+  deactivated_at: string | null
+  duration: number
+  occurrences: number
+}
+
+function shown({ name, message, activatedAtMs, deactivatedAtMs, occurrences }: AlarmRecord): Shown {
+  return {
+    name,
+    message,
+    activated: deactivatedAtMs === undefined,
+    activated_at: localTime(activatedAtMs),
+    deactivated_at: deactivatedAtMs === undefined ? null : localTime(deactivatedAtMs),
+    // The wall clock may have been set back meanwhile.
+    duration: Math.max(0, Math.round((deactivatedAtMs ?? Date.now()) - activatedAtMs)),
+    occurrences,
+  }
+}

@@ -1,0 +1,142 @@
+import type { metricEndpoints, MetricName } from '../../contract/index.ts'
+import type { LoopDelay, MeterName } from '../../telemetry/index.ts'
+import type { Handlers } from '../handler.ts'
+import type { MetricOperations, NodeReading } from '../operations/metrics.ts'
+import { type MetricValue, type Sample, writePrometheus } from '../prometheus-text.ts'
+import { type Refusal, refuse } from '../refusal.ts'
+
+const msPerSecond = 1_000
+
+export function metricHandlers(operations: MetricOperations): Handlers<typeof metricEndpoints> {
+  const { nodeName } = operations
+  const unknown = (node: string): Refusal | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
+  return {
+    get_metrics: () => {
+      const { cpuPercent, memoryBytes } = operations.read()
+      return { metrics: [], cpuinfo: `${cpuPercent.toFixed(2)}%`, memory: String(memoryBytes) }
+    },
+    get_prometheus: () => writePrometheus(metricsOf(operations.read())),
+    get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: statsOf(operations.read()) }] }),
+    get_node_stats: ({ params }) => unknown(params.node) ?? { code: 0, data: statsOf(operations.read()) },
+    get_node_metrics: ({ params }) => unknown(params.node) ?? { code: 0, data: countsOf(operations.read()) },
+    get_status: () => {
+      const { shardsRunning } = operations.read()
+      if (shardsRunning === 0) return refuse('rpcError', 'no shard of the node serves: its log says why', 503)
+      return `Node ${nodeName} is started\ngodwit is running\n`
+    },
+  }
+}
+
+export function refuseNode(node: string, nodeName: string): Refusal {
+  return refuse('invalidParameter', `there is no node '${node}': this one is '${nodeName}'`, 404)
+}
+
+/** What EMQX 4 calls the numbers of a node that go up and down. */
+function statsOf({ counters, highest }: NodeReading): Record<string, number> {
+  const pairs: [string, number, number][] = [
+    ['connections', counters.connectionsOpen, highest.connections],
+    ['channels', counters.connectionsOpen, highest.connections],
+    ['sessions', counters.sessionsStored, highest.sessions],
+    ['topics', counters.topicsStored, highest.topics],
+    ['suboptions', counters.subscriptionsStored, highest.subscriptions],
+    ['subscribers', counters.subscribersStored, highest.subscribers],
+    ['subscriptions', counters.subscriptionsStored, highest.subscriptions],
+    ['subscriptions.shared', counters.sharedSubscriptionsStored, highest.sharedSubscriptions],
+    ['routes', counters.topicsStored, highest.topics],
+    ['retained', counters.retainedStored, highest.retained],
+  ]
+  return Object.fromEntries(
+    pairs.flatMap(([name, count, most]) => [
+      [`${name}.count`, count],
+      [`${name}.max`, most],
+    ]),
+  )
+}
+
+/** And those that only go up. */
+function countsOf({ counters }: NodeReading): Record<string, number> {
+  return {
+    'bytes.received': counters.bytesReceived,
+    'bytes.sent': counters.bytesSent,
+    'packets.received': counters.packetsReceived,
+    'packets.sent': counters.packetsSent,
+    'messages.received': counters.messagesReceived,
+    'messages.sent': counters.messagesSent,
+    'messages.dropped': counters.messagesDropped,
+    'connections.accepted': counters.connectionsAccepted,
+    'connections.refused': counters.connectionsRefused,
+  }
+}
+
+function metricsOf(reading: NodeReading): Record<MetricName, MetricValue> {
+  return { ...requiredOf(reading), ...trafficOf(reading), ...shardsOf(reading) }
+}
+
+function requiredOf({ counters, highest, memoryBytes, cpuPercent }: NodeReading) {
+  return {
+    svc_connections_count: counters.connectionsOpen,
+    svc_connections_max: highest.connections,
+    svc_sessions_count: counters.sessionsStored,
+    svc_sessions_max: highest.sessions,
+    svc_topics_count: counters.topicsStored,
+    svc_topics_max: highest.topics,
+    svc_subscribers_count: counters.subscribersStored,
+    svc_subscribers_max: highest.subscribers,
+    svc_messages_received: counters.messagesReceived,
+    svc_messages_sent: counters.messagesSent,
+    svc_messages_dropped: counters.messagesDropped,
+    svc_memory_usage: memoryBytes,
+    svc_memory_usage_max: highest.memoryBytes,
+    svc_cpu_usage: cpuPercent.toFixed(2),
+    svc_cpu_usage_max: highest.cpuPercent.toFixed(2),
+  }
+}
+
+function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
+  return {
+    svc_uptime_seconds: Math.floor(uptimeMs / msPerSecond),
+    svc_connections_accepted: counters.connectionsAccepted,
+    svc_connections_refused: counters.connectionsRefused,
+    svc_subscriptions_count: counters.subscriptionsStored,
+    svc_subscriptions_shared_count: counters.sharedSubscriptionsStored,
+    svc_retained_count: counters.retainedStored,
+    svc_packets_received: counters.packetsReceived,
+    svc_packets_sent: counters.packetsSent,
+    svc_bytes_received: counters.bytesReceived,
+    svc_bytes_sent: counters.bytesSent,
+    svc_unsent_bytes: counters.unsentBytes,
+    svc_messages_received_rate: rates.received,
+    svc_messages_sent_rate: rates.sent,
+    svc_messages_dropped_rate: rates.dropped,
+    svc_log_lines_dropped: counters.logLinesDropped,
+  }
+}
+
+function shardsOf(reading: NodeReading) {
+  const { shards, shardsRunning, shardRestarts, alarms } = reading
+  const histogram = (name: MeterName): Sample[] =>
+    shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.read(name) }))
+  return {
+    svc_alarm_active: alarms.map((name) => ({ labels: { name }, value: 1 })),
+    svc_shards_count: shards.length,
+    svc_shards_running: shardsRunning,
+    svc_shard_restarts: shardRestarts,
+    svc_shard_connections_count: shards.map(({ connections }, shard) => ({
+      labels: { shard: String(shard) },
+      value: connections,
+    })),
+    svc_event_loop_delay_mean_seconds: delays(reading, 'meanSeconds'),
+    svc_event_loop_delay_p99_seconds: delays(reading, 'p99Seconds'),
+    svc_event_loop_delay_max_seconds: delays(reading, 'maxSeconds'),
+    svc_commit_seconds: histogram('commit'),
+    svc_acknowledgement_held_seconds: histogram('held'),
+    svc_turn_seconds: histogram('turn'),
+  }
+}
+
+function delays({ shards, loopDelay }: NodeReading, which: keyof LoopDelay): Sample[] {
+  return [
+    { labels: { shard: 'main' }, value: loopDelay[which] },
+    ...shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.loopDelay[which] })),
+  ]
+}

@@ -1,0 +1,46 @@
+import type { CounterName, LoopDelay, Meters } from '../../telemetry/index.ts'
+
+/** What the management asks of the node about how it does. */
+export interface MetricOperations {
+  readonly nodeName: string
+  /** What holds now. Asks no shard: everything is in shared memory. */
+  read(): NodeReading
+}
+
+/** What has a highest value. */
+export type HighestName =
+  | 'connections'
+  | 'sessions'
+  | 'topics'
+  | 'subscribers'
+  | 'subscriptions'
+  | 'sharedSubscriptions'
+  | 'retained'
+  | 'memoryBytes'
+  | 'cpuPercent'
+
+export interface NodeReading {
+  readonly uptimeMs: number
+  /** Of all shards together. */
+  readonly counters: Readonly<Record<CounterName, number>>
+  /** Of the whole process. */
+  readonly memoryBytes: number
+  /** Of all processors of the machine. */
+  readonly cpuPercent: number
+  /** The highest values that were seen. */
+  readonly highest: Readonly<Record<HighestName, number>>
+  /** In a second, lately. */
+  readonly rates: { readonly received: number; readonly sent: number; readonly dropped: number }
+  readonly shards: readonly ShardReading[]
+  /** How late the event loop of the main thread came. */
+  readonly loopDelay: LoopDelay
+  readonly shardsRunning: number
+  readonly shardRestarts: number
+  /** Names of the alarms that hold. */
+  readonly alarms: readonly string[]
+}
+
+export interface ShardReading {
+  readonly connections: number
+  readonly meters: Meters
+}

@@ -1,0 +1,33 @@
+import type { MetricOperations } from '../../management/index.ts'
+import { counterCells, Counters, meterRows } from '../../telemetry/index.ts'
+import type { Alarms } from '../alarms.ts'
+import type { Gauges } from '../gauges.ts'
+
+export interface MetricSources {
+  readonly nodeName: string
+  readonly counters: SharedArrayBuffer
+  readonly meters: SharedArrayBuffer
+  readonly gauges: Gauges
+  readonly alarms: Alarms
+  readonly crew: { readonly running: number; readonly restarts: number }
+}
+
+export function metricOperations(sources: MetricSources): MetricOperations {
+  const { nodeName, gauges, alarms, crew } = sources
+  const startedAtMs = performance.now()
+  const rows = meterRows(sources.meters).map((meters, shard) => ({
+    meters,
+    counters: new Counters(sources.counters, shard),
+  }))
+  return {
+    nodeName,
+    read: () => ({
+      ...gauges.read(),
+      uptimeMs: performance.now() - startedAtMs,
+      shards: rows.map(({ meters, counters }) => ({ meters, connections: counters.get(counterCells.connectionsOpen) })),
+      shardsRunning: crew.running,
+      shardRestarts: crew.restarts,
+      alarms: alarms.active().map(({ name }) => name),
+    }),
+  }
+}

@@ -1,0 +1,34 @@
+// Watches how late the event loop of this thread comes: whatever holds it up (a long turn, a collection of garbage, too
+// little processor) is seen here.
+
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { LoopDelay } from './meters.ts'
+
+/** How often it looks. What a loop without work takes is this long: it is taken off. */
+const resolutionMs = 20
+const intervalMs = 1_000
+const nsPerSecond = 1e9
+
+/** Tells once a second; keeps no thread alive. Returns what ends it. */
+export function watchLoop(tell: (delay: LoopDelay) => void): () => void {
+  const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
+  histogram.enable()
+  const timer = setInterval(() => {
+    if (histogram.count > 0) {
+      tell({
+        meanSeconds: delayOf(histogram.mean),
+        p99Seconds: delayOf(histogram.percentile(99)),
+        maxSeconds: delayOf(histogram.max),
+      })
+    }
+    histogram.reset()
+  }, intervalMs).unref()
+  return () => {
+    clearInterval(timer)
+    histogram.disable()
+  }
+}
+
+function delayOf(nanoseconds: number): number {
+  return Math.max(0, nanoseconds / nsPerSecond - resolutionMs / 1_000)
+}

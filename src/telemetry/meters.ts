@@ -1,0 +1,87 @@
+// How long things take, as histograms that every thread can read without asking: one row for each shard in shared memory,
+// one writer for each row.
+//
+//             commit: 17 buckets | sum | count || turn: ... || held: ... || delay: mean | p99 | max
+//   shard 0     3 120 44 1 ...   | 0.4 | 168   ||
+//   shard 1
+
+/** Upper ends of the buckets, in seconds; behind the last one there is no end. */
+export const bucketEndsSeconds = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+] as const
+
+/** What is measured, in the order of the cells. */
+export const meterNames = ['commit', 'turn', 'held'] as const
+export type MeterName = (typeof meterNames)[number]
+
+const buckets = bucketEndsSeconds.length + 1
+const cellsOfMeter = buckets + 2
+const delayAt = meterNames.length * cellsOfMeter
+const delayCells = 3
+const cacheLineBytes = 64
+const rowBytes = Math.ceil(((delayAt + delayCells) * Float64Array.BYTES_PER_ELEMENT) / cacheLineBytes) * cacheLineBytes
+
+/** Shared memory for the meters of `shards` shards, all zero. */
+export function createMeterTable(shards: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(shards * rowBytes)
+}
+
+/** What one histogram has counted. */
+export interface MeterReading {
+  /** By bucket, not added up; one more than there are ends. */
+  readonly counts: readonly number[]
+  readonly sumSeconds: number
+  readonly count: number
+}
+
+/** By how much the event loop of a thread comes late, in the last second. */
+export interface LoopDelay {
+  readonly meanSeconds: number
+  readonly p99Seconds: number
+  readonly maxSeconds: number
+}
+
+/** One shard's row. */
+export class Meters {
+  readonly #cells: Float64Array
+
+  /** `table` as made by `createMeterTable` for more than `shardNumber` shards. */
+  constructor(table: SharedArrayBuffer, shardNumber: number) {
+    this.#cells = new Float64Array(table, shardNumber * rowBytes, delayAt + delayCells)
+  }
+
+  /** One more that took so long. */
+  observe(name: MeterName, seconds: number): void {
+    const at = meterNames.indexOf(name) * cellsOfMeter
+    let bucket = 0
+    while (bucket < bucketEndsSeconds.length && seconds > bucketEndsSeconds[bucket]) bucket += 1
+    const cells = this.#cells
+    cells[at + bucket] += 1
+    cells[at + buckets] += seconds
+    cells[at + buckets + 1] += 1
+  }
+
+  read(name: MeterName): MeterReading {
+    const at = meterNames.indexOf(name) * cellsOfMeter
+    const cells = this.#cells
+    return {
+      counts: [...cells.subarray(at, at + buckets)],
+      sumSeconds: cells[at + buckets],
+      count: cells[at + buckets + 1],
+    }
+  }
+
+  setLoopDelay({ meanSeconds, p99Seconds, maxSeconds }: LoopDelay): void {
+    this.#cells.set([meanSeconds, p99Seconds, maxSeconds], delayAt)
+  }
+
+  get loopDelay(): LoopDelay {
+    const [meanSeconds, p99Seconds, maxSeconds] = this.#cells.subarray(delayAt)
+    return { meanSeconds, p99Seconds, maxSeconds }
+  }
+}
+
+/** The rows of all shards, in order. */
+export function meterRows(table: SharedArrayBuffer): Meters[] {
+  return Array.from({ length: table.byteLength / rowBytes }, (_, shard) => new Meters(table, shard))
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { metricEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+const named = { set: ['node.name="godwit@plant"'] }
+
+function assertShape(schema: TSchema | 'text', value: unknown): void {
+  assert.notEqual(schema, 'text')
+  assert.equal(shapeOf(schema as TSchema).faultOf(value), undefined)
+}
+
+/** By name with labels. */
+async function scrape(broker: BrokerWithApi): Promise<Map<string, number>> {
+  const { text } = await broker.ask('/api/v4/prometheus')
+  const values = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(values.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
+}
+
+const mostScrapes = 500
+
+/** Asks until it is so: counters are written at the end of a turn. */
+async function scrapeUntil(broker: BrokerWithApi, holds: (values: Map<string, number>) => boolean) {
+  for (let scrapes = 0; scrapes < mostScrapes; scrapes++) {
+    const values = await scrape(broker)
+    if (holds(values)) return values
+  }
+  throw new Error(`not after ${mostScrapes} scrapes:\n${(await broker.ask('/api/v4/prometheus')).text}`)
+}
+
+test('prometheus tells the fifteen numbers of the specification first, in its order, each with type, help and value', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const { status, headers, text } = await broker.ask('/api/v4/prometheus')
+  assert.equal(status, 200)
+  assert.match(headers.get('content-type') ?? '', /^text\/plain/)
+  const expected = [
+    ['connections_count', 'gauge', ''],
+    ['connections_max', 'gauge', ''],
+    ['sessions_count', 'gauge', ''],
+    ['sessions_max', 'gauge', ''],
+    ['topics_count', 'gauge', ''],
+    ['topics_max', 'gauge', ''],
+    ['subscribers_count', 'gauge', ''],
+    ['subscribers_max', 'gauge', ''],
+    ['messages_received', 'counter', ''],
+    ['messages_sent', 'counter', ''],
+    ['messages_dropped', 'counter', ''],
+    ['memory_usage', 'gauge', ' (b)'],
+    ['memory_usage_max', 'gauge', ' (b)'],
+    ['cpu_usage', 'gauge', ' (%)'],
+    ['cpu_usage_max', 'gauge', ' (%)'],
+  ]
+  const lines = text.split('\n')
+  for (const [place, [name, type, help]] of expected.entries()) {
+    assert.equal(lines[3 * place], `# TYPE svc_${name} ${type}`)
+    assert.equal(lines[3 * place + 1], `# HELP svc_${name}${help}`)
+    const value = name.startsWith('cpu') ? '\\d+\\.\\d\\d' : '\\d+'
+    assert.match(lines[3 * place + 2], new RegExp(`^svc_${name} ${value}$`))
+  }
+  assert.match(text, /[^\n]\n$/, 'it ends with one line end')
+})
+
+test('what clients do is in the numbers: connections, sessions, subscribers, topics and messages', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1', 'sys_topics.interval=0'] })
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const subscriber = await connectAsync(url, { clientId: 'reader', clean: false })
+  t.after(() => subscriber.end(true))
+  await subscriber.subscribeAsync(['plant/#', 'plant/+/heat', '$share/crew/plant/#'], { qos: 1 })
+  const publisher = await connectAsync(url, { clientId: 'writer' })
+  t.after(() => publisher.end(true))
+  await publisher.publishAsync('plant/1/heat', 'x', { qos: 1, retain: true })
+  const busy = await scrapeUntil(broker, (values) => values.get('svc_messages_received') === 1)
+  assert.equal(busy.get('svc_connections_count'), 2)
+  assert.equal(busy.get('svc_sessions_count'), 2)
+  assert.equal(busy.get('svc_topics_count'), 2, 'a filter that is shared as well is one topic')
+  assert.equal(busy.get('svc_subscribers_count'), 1)
+  assert.equal(busy.get('svc_subscriptions_count'), 3)
+  assert.equal(busy.get('svc_subscriptions_shared_count'), 1)
+  assert.equal(busy.get('svc_retained_count'), 1)
+  assert.ok((busy.get('svc_commit_seconds_count{shard="0"}') ?? 0) > 0, 'the disk was written to')
+  assert.ok((busy.get('svc_turn_seconds_bucket{shard="0",le="+Inf"}') ?? 0) > 0, 'turns were taken')
+  await subscriber.unsubscribeAsync(['plant/#', 'plant/+/heat', '$share/crew/plant/#'])
+  await publisher.endAsync()
+  await subscriber.endAsync()
+  const quiet = await scrapeUntil(broker, (values) => values.get('svc_connections_count') === 0)
+  assert.deepEqual(
+    ['topics_count', 'subscribers_count', 'subscriptions_count', 'connections_max', 'topics_max'].map((name) =>
+      quiet.get(`svc_${name}`),
+    ),
+    [0, 0, 0, 2, 2],
+  )
+})
+
+test('metrics are processor and memory, and nothing around them', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const { json } = await broker.ask('/api/v4/metrics')
+  assertShape(metricEndpoints.get_metrics.reply, json)
+  assert.deepEqual(Object.keys(json), ['metrics', 'cpuinfo', 'memory'])
+  assert.deepEqual(json.metrics, [])
+  assert.match(json.cpuinfo, /^\d+\.\d\d%$/)
+  assert.match(json.memory, /^\d+$/)
+})
+
+test('stats and metrics of the node are numbers by name; of another node there are none', async (t) => {
+  const broker = await startBrokerWithApi(t, named)
+  const stats = await broker.ask('/api/v4/stats')
+  assertShape(metricEndpoints.get_stats.reply, stats.json)
+  assert.equal(stats.json.data[0].node, 'godwit@plant')
+  const ofNode = await broker.ask('/api/v4/nodes/godwit@plant/stats')
+  assertShape(metricEndpoints.get_node_stats.reply, ofNode.json)
+  assert.deepEqual(Object.keys(ofNode.json.data), Object.keys(stats.json.data[0].stats))
+  for (const name of ['connections', 'sessions', 'topics', 'subscribers', 'subscriptions.shared', 'routes', 'retained'])
+    assert.deepEqual([ofNode.json.data[`${name}.count`], ofNode.json.data[`${name}.max`]], [0, 0], name)
+  const counts = await broker.ask('/api/v4/nodes/godwit%40plant/metrics')
+  assertShape(metricEndpoints.get_node_metrics.reply, counts.json)
+  assert.equal(counts.json.data['messages.received'], 0)
+  for (const what of ['stats', 'metrics']) {
+    const elsewhere = await broker.ask(`/api/v4/nodes/nowhere/${what}`)
+    assert.deepEqual([elsewhere.status, elsewhere.json.code], [404, 108])
+  }
+})
+
+test('whether the node serves is told outside the prefix, to anybody, in two lines', async (t) => {
+  const broker = await startBrokerWithApi(t, named)
+  const { status, text, headers } = await broker.ask('/status', { as: null })
+  assert.equal(status, 200)
+  assert.match(headers.get('content-type') ?? '', /^text\/plain/)
+  assert.equal(text, 'Node godwit@plant is started\ngodwit is running\n')
+  assert.equal((await broker.ask('/api/v4/status')).status, 404)
+  assert.equal((await broker.ask('/api/v4/prometheus', { as: null })).status, 401, 'a scrape needs an account')
+})

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Alarms } from '../../src/node/alarms.ts'
+import { OverloadWatch } from '../../src/node/overload-watch.ts'
+
+interface Stage {
+  alarms: Alarms
+  told: string[]
+  clock: { nowMs: number }
+}
+
+function stage(mostInHistory?: number): Stage {
+  const told: string[] = []
+  const clock = { nowMs: 1_000 }
+  const silent = { error: () => {}, warn: () => {} }
+  const alarms = new Alarms({ log: silent, nowMs: () => clock.nowMs, ...(mostInHistory && { mostInHistory }) })
+  alarms.listen((what, { name, message }) => told.push(`${what} ${name}: ${message}`))
+  return { alarms, told, clock }
+}
+
+test('an alarm holds from when it is raised until it is over, and is told both times', () => {
+  const { alarms, told, clock } = stage()
+  alarms.raise('storage', 'the disk fails')
+  clock.nowMs = 5_000
+  alarms.over('storage', 'the disk serves again')
+  assert.deepEqual(told, ['activate storage: the disk fails', 'deactivate storage: the disk fails'])
+  assert.deepEqual(alarms.active(), [])
+  assert.deepEqual(alarms.history(), [
+    { name: 'storage', message: 'the disk fails', activatedAtMs: 1_000, deactivatedAtMs: 5_000, occurrences: 1 },
+  ])
+})
+
+test('what several have trouble with is over when it is over for all of them', () => {
+  const { alarms } = stage()
+  alarms.raise('storage', 'of shard 0', '0')
+  alarms.raise('storage', 'of shard 1', '1')
+  alarms.over('storage', 'again', '0')
+  assert.deepEqual(
+    alarms.active().map(({ name, occurrences }) => [name, occurrences]),
+    [['storage', 2]],
+  )
+  alarms.over('storage', 'again', '0')
+  assert.equal(alarms.active().length, 1, 'nobody ends the trouble of another')
+  alarms.over('storage', 'again', '1')
+  assert.deepEqual(alarms.active(), [])
+})
+
+test('an operator ends an alarm by its name, and one that does not hold is not ended', () => {
+  const { alarms } = stage()
+  alarms.raise('session-set-aside', 'of client a', 'a')
+  assert.equal(alarms.deactivate('session-set-aside'), true)
+  assert.equal(alarms.deactivate('session-set-aside'), false)
+  alarms.forgetHistory()
+  assert.deepEqual(alarms.history(), [])
+})
+
+test('the history keeps the last alarms and no more', () => {
+  const { alarms } = stage(3)
+  for (let number = 0; number < 5; number++) {
+    alarms.raise(`trouble-${number}`, '')
+    alarms.over(`trouble-${number}`, '')
+  }
+  assert.deepEqual(
+    alarms.history().map(({ name }) => name),
+    ['trouble-4', 'trouble-3', 'trouble-2'],
+  )
+})
+
+test('a shard that comes late for ten seconds on end is overloaded, and not any more when it kept up for ten', () => {
+  const { alarms } = stage()
+  const loopDelay = { meanSeconds: 0.8, p99Seconds: 0, maxSeconds: 0 }
+  const watch = new OverloadWatch([{ loopDelay }], alarms)
+  const look = (times: number): void => {
+    for (let second = 0; second < times; second++) watch.look()
+  }
+  const holds = (): boolean => alarms.active().some(({ name }) => name === 'overload')
+  look(9)
+  loopDelay.meanSeconds = 0.01
+  look(1)
+  loopDelay.meanSeconds = 0.8
+  look(9)
+  assert.equal(holds(), false)
+  look(1)
+  assert.equal(holds(), true)
+  loopDelay.meanSeconds = 0.01
+  look(9)
+  assert.equal(holds(), true)
+  look(1)
+  assert.equal(holds(), false)
+})
