@@ -4,7 +4,7 @@ import { connectAsync } from 'mqtt'
 import { metricEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
-const named = { set: ['node.name="godwit@plant"'] }
+const named = { set: ['node.name="godwit@plant"', 'sys_topics.interval=0'] }
 
 function assertShape(schema: TSchema | 'text', value: unknown): void {
   assert.notEqual(schema, 'text')
