@@ -16,6 +16,7 @@ import { SendList } from './send-list.ts'
 import { mayReceive } from './sessions/may-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
 import type { Session } from './sessions/session.ts'
+import { SessionTable } from './sessions/session-table.ts'
 import type { CoreSettings } from './settings.ts'
 import { Slabs } from './slabs.ts'
 import { RetainedTree, Routes } from './topics/index.ts'
@@ -69,7 +70,7 @@ export class BrokerState {
   /** The other shards of the node; undefined where there are none. */
   readonly neighbours: Neighbours | undefined
   nowMs = 0
-  readonly sessions = new Map<string, Session>()
+  readonly sessions = new SessionTable()
   readonly routes: Routes<Session, Peer>
   readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
   readonly deadlines = new Deadlines()
@@ -212,6 +213,7 @@ export class BrokerState {
 
   countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
     this.counts.dropped[reason]++
+    if (session !== undefined) session.droppedMessages++
     if (this.nowMs - this.#dropEventsSinceMs >= dropEventWindowMs) {
       this.#dropEvents = 0
       this.#dropEventsSinceMs = this.nowMs

@@ -55,6 +55,13 @@ export class Connection {
   readonly outlet: object
   readonly listener: ListenerTraits
   readonly peerAddress: string
+  /** 0 where there is none. */
+  peerPort: number
+  /** Counted by the driver, in both directions, since it opened. */
+  receivedBytes: number
+  receivedPackets: number
+  sentBytes: number
+  sentPackets: number
   /** Undefined where the transport knows nothing more. */
   readonly arrival: ArrivalTraits | undefined
   now: { readonly state: ConnectionStateName }
@@ -97,6 +104,11 @@ export class Connection {
     this.outlet = outlet
     this.listener = listener
     this.peerAddress = peerAddress
+    this.peerPort = 0
+    this.receivedBytes = 0
+    this.receivedPackets = 0
+    this.sentBytes = 0
+    this.sentPackets = 0
     this.arrival = arrival
     this.now = { state: 'awaiting-connect' }
     this.version = 4

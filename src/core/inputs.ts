@@ -95,6 +95,10 @@ export type Command =
       readonly wantsDeliveries?: boolean | undefined
     }
   | { readonly name: 'kick'; readonly clientId: string }
+  /** From now on its client may be silent for so long; 0: for ever. */
+  | { readonly name: 'keep-alive'; readonly clientId: string; readonly seconds: number }
+  /** What it was told about publishing is asked again. */
+  | { readonly name: 'forget-verdicts'; readonly clientId: string }
   /** The filter as the client would say it, without its mount point; so below. */
   | { readonly name: 'subscribe'; readonly clientId: string; readonly filter: TopicFilter; readonly qos: QoS }
   | { readonly name: 'unsubscribe'; readonly clientId: string; readonly filter: TopicFilter }

@@ -18,6 +18,13 @@ export interface HowToPublish {
   readonly retain: boolean
 }
 
+export interface RememberedVerdict {
+  readonly topic: string
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly permission: Exclude<Permission, 'ask'>
+}
+
 export class VerdictCache {
   #epoch = -1
   #lastTopic: Topic | undefined = undefined
@@ -36,6 +43,12 @@ export class VerdictCache {
     this.#lastVerdicts |= verdicts.indexOf(permission) << shiftOf(how)
   }
 
+  /** All of it; some may be of an epoch that is over, and asks again when it is needed. */
+  *remembered(): IterableIterator<RememberedVerdict> {
+    if (this.#lastTopic !== undefined) yield* verdictsOf(this.#lastTopic, this.#lastVerdicts)
+    for (const [topic, bits] of this.#others) if (topic !== this.#lastTopic) yield* verdictsOf(topic, bits)
+  }
+
   #forget(epoch: number): void {
     this.#epoch = epoch
     this.#lastVerdicts = 0
@@ -49,6 +62,15 @@ export class VerdictCache {
     }
     this.#lastTopic = topic
     this.#lastVerdicts = this.#others.get(topic) ?? 0
+  }
+}
+
+function* verdictsOf({ name }: Topic, bits: number): IterableIterator<RememberedVerdict> {
+  for (const qos of [0, 1, 2] as const) {
+    for (const retain of [false, true]) {
+      const permission = verdicts[(bits >> shiftOf({ qos, retain })) & 3]
+      if (permission !== undefined) yield { topic: name, qos, retain, permission }
+    }
   }
 }
 

@@ -4,12 +4,22 @@ import { publishFor, subscribeFor, unsubscribeFor } from './answering-publishing
 import { retainedFor } from './answering-retained.ts'
 import type { AnswerTo, QuestionName, QuestionOf, ShardQuestion } from './questions.ts'
 import type { Shard } from './shard.ts'
+import { wantedOf } from './slices.ts'
 
 type Answers = {
   readonly [Name in QuestionName]: (shard: Shard, asked: QuestionOf<Name>) => AnswerTo<Name> | Promise<AnswerTo<Name>>
 }
 
 const answers: Answers = {
+  clients: ({ core }, asked) => core.view.clientSlice(asked.filter, wantedOf(asked)),
+  subscriptions: ({ core }, asked) => core.view.subscriptionSlice(asked.filter, wantedOf(asked)),
+  'session-count': ({ core }) => core.view.sessions,
+  verdicts: ({ core }, { clientId }) => ({ found: core.view.rememberedVerdicts(clientId) }),
+  'change-client': (shard, { command }) => {
+    if (shard.core.view.client(command.clientId)?.isConnected !== true) return false
+    shard.input({ kind: 'command', question: 0, command })
+    return true
+  },
   client: ({ core }, { clientId }) => {
     const client = core.view.client(clientId)
     return client === undefined ? [] : [client]

@@ -35,6 +35,7 @@ export function drainSends(sends: SendList, nowMs: number): void {
     const connection = sends.connectionAt(index)
     const outlet = connection.outlet as Outlet
     if (outlet.isClosed) continue
+    connection.sentPackets++
     const head = sends.head[index]
     const what = sends.what[index]
     if (headBits.kind(head) === sendKinds.publish) {

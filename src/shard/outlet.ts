@@ -139,7 +139,7 @@ export class Outlet {
     const bytes = buffer.subarray(0, this.#used)
     this.#forgetBuffer()
     this.#writing = buffer
-    this.#owner.noteWritten(bytes.length)
+    this.#noteWritten(bytes.length)
     this.stream.write(bytes, this.#done)
   }
 
@@ -153,10 +153,15 @@ export class Outlet {
       const { buffers } = this.#owner
       const bytes = buffer.subarray(0, this.#used)
       this.#forgetBuffer()
-      this.#owner.noteWritten(bytes.length)
+      this.#noteWritten(bytes.length)
       this.stream.write(bytes, () => buffers.giveBack(buffer))
     }
     this.stream.end()
+  }
+
+  #noteWritten(bytes: number): void {
+    if (this.connection !== undefined) this.connection.sentBytes += bytes
+    this.#owner.noteWritten(bytes)
   }
 
   #copyAhead(chunk: Buffer, start: number, bytes: number): void {

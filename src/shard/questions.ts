@@ -1,10 +1,42 @@
 // What the node may ask a shard, and what it gets for an answer. Everything here survives a structured clone.
 
-import type { ClientView, CommandResult, Outlook, RetainedView } from '../core/index.ts'
+import type {
+  ClientFilter,
+  ClientView,
+  Command,
+  CommandResult,
+  Outlook,
+  RememberedVerdict,
+  RetainedView,
+  Slice,
+  SubscriptionFilter,
+  SubscriptionView,
+  WalkPosition,
+} from '../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter } from '../protocol/index.ts'
+
+/** A part of a list: where it begins and how much of it. A shard gives less where it is much. */
+export interface SliceAsked {
+  readonly from: WalkPosition
+  /** Rows that are passed before the first one is given. */
+  readonly skip: number
+  /** Rows at most; 0: they are only counted. */
+  readonly most: number
+}
 
 /** By the name of the question: what is said, and what comes back. */
 export interface ShardTalk {
+  clients: { asked: SliceAsked & { readonly filter: ClientFilter }; answered: Slice<ClientView> }
+  subscriptions: { asked: SliceAsked & { readonly filter: SubscriptionFilter }; answered: Slice<SubscriptionView> }
+  /** How many sessions there are, of clients that are there or not. */
+  'session-count': { asked: object; answered: number }
+  /** Of a client that is connected; undefined: it is not. */
+  verdicts: {
+    asked: { readonly clientId: string }
+    answered: { readonly found: readonly RememberedVerdict[] | undefined }
+  }
+  /** Something is done to a client that is connected; false: it is not. */
+  'change-client': { asked: { readonly command: ClientCommand }; answered: boolean }
   /** The client with its session, where this shard has it: one item or none. */
   client: { asked: { readonly clientId: string }; answered: readonly ClientView[] }
   /** Retained messages here whose topics match: at most `most`, and one more where there are more. */
@@ -38,6 +70,8 @@ export interface AskedPublication {
   readonly clientId: string
   readonly wantsDeliveries: boolean
 }
+
+export type ClientCommand = Extract<Command, { readonly name: 'kick' | 'keep-alive' | 'forget-verdicts' }>
 
 export type QuestionName = keyof ShardTalk
 

@@ -204,6 +204,7 @@ export class Shard implements OutletOwner {
   #welcome(stream: ByteStream, listener: ShardListener): Outlet {
     const outlet = new Outlet(this, stream, new PacketDecoder(this.#decoderOptions))
     outlet.connection = new Connection(outlet, listener, stream.remoteAddress, arrivalOf(stream, listener))
+    outlet.connection.peerPort = stream.remotePort
     this.#outlets.add(outlet)
     // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.
     this.core.handle({ kind: 'connection-opened', connection: outlet.connection }, this.#world.clock.nowMs())
@@ -215,6 +216,7 @@ export class Shard implements OutletOwner {
     const { connection } = outlet
     if (connection !== undefined && first !== undefined) {
       this.#count(counterCells.packetsReceived, 1)
+      connection.receivedPackets++
       this.core.handle({ kind: 'packet', connection, packet: first }, this.#now())
     }
     this.#read(outlet)
@@ -263,6 +265,7 @@ export class Shard implements OutletOwner {
 
   noteChunk(outlet: Outlet, chunk: Buffer): void {
     this.#count(counterCells.bytesReceived, chunk.length)
+    if (outlet.connection !== undefined) outlet.connection.receivedBytes += chunk.length
     outlet.decoder.push(chunk)
     if (outlet.isBacklogged) return
     if (outlet.inputTurn !== this.#turn) {
@@ -353,6 +356,7 @@ export class Shard implements OutletOwner {
       this.core.handle({ kind: 'protocol-fault', connection, error }, nowMs)
     }
     this.#count(counterCells.packetsReceived, packets)
+    connection.receivedPackets += packets
     this.#carryOut()
     this.#readers.stopIfOwing(outlet)
   }

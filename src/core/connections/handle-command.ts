@@ -21,6 +21,10 @@ export function handleCommand(state: BrokerState, question: QuestionId, command:
       return publishFromOperator(state, question, command)
     case 'kick':
       return answerCommand(state, question, kick(state, command.clientId))
+    case 'keep-alive':
+      return answerCommand(state, question, changeKeepAlive(state, command.clientId, command.seconds))
+    case 'forget-verdicts':
+      return answerCommand(state, question, forgetVerdicts(state, command.clientId))
     case 'subscribe':
       return subscribeFor(state, question, command)
     case 'unsubscribe':
@@ -91,5 +95,23 @@ function kick(state: BrokerState, clientId: string): CommandResult {
     text: 'disconnected by the operator',
     publishWill: true,
   })
+  return { done: true, matched: 1 }
+}
+
+function changeKeepAlive(state: BrokerState, clientId: string, seconds: number): CommandResult {
+  const session = state.sessions.get(clientId)
+  const connection = session?.connection
+  if (session === undefined || connection === undefined) return { done: false, why: 'no-such-client' }
+  session.keepAliveSeconds = seconds
+  connection.keepAliveMs = seconds * 1_000 * state.settings.keepAliveMultiplier
+  if (seconds === 0) state.deadlines.cancel('keep-alive', connection)
+  else state.deadlines.set('keep-alive', connection, connection.lastPacketAtMs + connection.keepAliveMs)
+  return { done: true, matched: 1 }
+}
+
+function forgetVerdicts(state: BrokerState, clientId: string): CommandResult {
+  const connection = state.sessions.get(clientId)?.connection
+  if (connection === undefined) return { done: false, why: 'no-such-client' }
+  connection.verdicts = undefined
   return { done: true, matched: 1 }
 }

@@ -114,17 +114,19 @@ function settleOrphanWill(state: BrokerState, clientId: string): void {
 
 function attach(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
   const { settings } = state
-  state.sessions.set(session.clientId, session)
+  state.sessions.add(session)
   session.connection = connection
   session.rest = undefined
   notePresence(state, session, 1)
   connection.lastPacketAtMs = state.nowMs
+  session.connectedAtMs = state.nowMs
   session.version = connect.version
   session.cleanStart = connect.cleanStart
   session.expirySeconds = sessionExpiry(state, connect)
   const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
   session.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
-  connection.keepAliveMs = keepAliveSeconds(state, connect) * 1_000 * settings.keepAliveMultiplier
+  session.keepAliveSeconds = keepAliveSeconds(state, connect)
+  connection.keepAliveMs = session.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
   connection.publishesPlainly = connection.mountpoint === '' && connection.meter === undefined
   connection.isPlain = connection.outgoingAliasMaximum === 0 && connection.mountpoint === ''

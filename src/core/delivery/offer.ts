@@ -23,6 +23,7 @@ export function offerAtMostOnce(
   if (!fits(state, connection, message, how.subscriptionIdentifiers))
     return state.countDrop(session, message, 'too-large')
   state.counts.publishesSent++
+  session.sentMessages++
   const list = sendsOf(state, connection)
   const head = publishHead(0, { retain: how.retain, dup: false }, 0)
   if (how.subscriptionIdentifiers === undefined && connection.isPlain) {
@@ -108,6 +109,7 @@ export function sendFirst(
   delivery.stage = 'sent'
   delivery.sentAtMs = state.nowMs
   state.counts.publishesSent++
+  session.sentMessages++
   transmit(state, session, connection, delivery, message)
   if (connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
 }

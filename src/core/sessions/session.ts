@@ -78,6 +78,8 @@ export interface StoredQueue {
 export class Session {
   readonly clientId: string
   readonly createdAtMs: number
+  /** In the table of sessions; -1: it is not there. */
+  place: number
   version: ProtocolVersion
   /** Whom it speaks for. */
   identity: Identity
@@ -89,6 +91,10 @@ export class Session {
   connection: Connection | undefined
   /** Meaningful while `connection` is undefined. */
   disconnectedAtMs: number
+  /** The last time; undefined: not in this life of the broker. */
+  connectedAtMs: number | undefined
+  /** What its last client was told or has asked for; 0: none, or nobody knows any more. */
+  keepAliveSeconds: number
   subscriptions: Map<TopicFilter, SubscriptionOptions> | undefined
   outgoing: OutgoingWindow<SessionDelivery> | undefined
   pending: PendingQueue<SessionDelivery> | undefined
@@ -119,10 +125,15 @@ export class Session {
   cleanStart: boolean
   /** PUBLISH packets from the client in all its connections. */
   receivedMessages: number
+  /** PUBLISH packets to the client in all its connections, those that were sent again left out. */
+  sentMessages: number
+  /** Messages that were for the client and did not go to it. */
+  droppedMessages: number
 
   constructor(clientId: string, createdAtMs: number, identity: Identity) {
     this.clientId = clientId
     this.createdAtMs = createdAtMs
+    this.place = -1
     this.version = 4
     this.identity = identity
     this.identityIsFromDisk = false
@@ -130,6 +141,8 @@ export class Session {
     this.expirySeconds = 0
     this.connection = undefined
     this.disconnectedAtMs = 0
+    this.connectedAtMs = undefined
+    this.keepAliveSeconds = 0
     this.subscriptions = undefined
     this.outgoing = undefined
     this.pending = undefined
@@ -149,6 +162,8 @@ export class Session {
     this.isReleaseScheduled = false
     this.cleanStart = true
     this.receivedMessages = 0
+    this.sentMessages = 0
+    this.droppedMessages = 0
   }
 
   get inflightCount(): number {

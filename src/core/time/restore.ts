@@ -94,7 +94,7 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
     lostItsClientInCrash: record.disconnectedAtMs === undefined,
   }
   session.isRestored = true
-  state.sessions.set(session.clientId, session)
+  state.sessions.add(session)
   const expiry = expiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, session.disconnectedAtMs + expiry)
 }

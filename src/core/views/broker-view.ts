@@ -6,25 +6,14 @@ import type { Neighbours } from '../neighbours/neighbours.ts'
 import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
 import type { Message } from '../message.ts'
+import type { RememberedVerdict } from '../verdict-cache.ts'
 import { foresee, type Outlook } from './outlook.ts'
 import { type RetainedWalk, walkRetained } from './retained-list.ts'
-import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-
-export interface ClientView {
-  readonly clientId: string
-  readonly username: string | undefined
-  readonly version: number
-  readonly isConnected: boolean
-  readonly cleanStart: boolean
-  readonly expirySeconds: number
-  readonly createdAtMs: number
-  readonly inflight: number
-  /** Waiting, in memory and on disk. */
-  readonly waiting: number
-  readonly unreleased: number
-  readonly receivedMessages: number
-}
+import { type ClientFilter, listClients } from './client-list.ts'
+import { type ClientView, viewOf } from './client-view.ts'
+import { listSubscriptions, type SubscriptionFilter, type SubscriptionView } from './subscription-list.ts'
+import type { Slice, SliceWanted } from './walk.ts'
 
 export class BrokerView {
   readonly #state: BrokerState
@@ -84,11 +73,26 @@ export class BrokerView {
 
   client(clientId: string): ClientView | undefined {
     const session = this.#state.sessions.get(clientId)
-    return session === undefined ? undefined : viewOf(session)
+    return session === undefined ? undefined : viewOf(session, this.#state.settings)
   }
 
   *clients(): IterableIterator<ClientView> {
-    for (const session of this.#state.sessions.values()) yield viewOf(session)
+    for (const session of this.#state.sessions.values()) yield viewOf(session, this.#state.settings)
+  }
+
+  /** Some of the clients that the filter lets through. */
+  clientSlice(filter: ClientFilter, wanted: SliceWanted): Slice<ClientView> {
+    return listClients(this.#state, filter, wanted)
+  }
+
+  subscriptionSlice(filter: SubscriptionFilter, wanted: SliceWanted): Slice<SubscriptionView> {
+    return listSubscriptions(this.#state, filter, wanted)
+  }
+
+  /** What a client that is connected was told about publishing, as far as it is remembered; undefined: it is not there. */
+  rememberedVerdicts(clientId: string): readonly RememberedVerdict[] | undefined {
+    const connection = this.#state.sessions.get(clientId)?.connection
+    return connection === undefined ? undefined : [...(connection.verdicts?.remembered() ?? [])]
   }
 
   subscriptions(clientId: string): ReadonlyMap<TopicFilter, SubscriptionOptions> {
@@ -107,22 +111,5 @@ export class BrokerView {
 
   retained(topic: Topic): Message | undefined {
     return this.#state.retained.get(topic.name)
-  }
-}
-
-function viewOf(session: Session): ClientView {
-  const { clientId, identity, version, cleanStart, expirySeconds, createdAtMs, receivedMessages } = session
-  return {
-    clientId,
-    username: identity.username,
-    version,
-    isConnected: session.connection !== undefined,
-    cleanStart,
-    expirySeconds,
-    createdAtMs,
-    inflight: session.inflightCount,
-    waiting: session.pendingCount + session.onDiskCount,
-    unreleased: session.incoming?.size ?? 0,
-    receivedMessages,
   }
 }

@@ -1,0 +1,76 @@
+// Which clients are wanted, and a slice of those.
+
+import type { BrokerState } from '../broker-state.ts'
+import type { Session } from '../sessions/session.ts'
+import { type ClientView, viewOf, waitingOf } from './client-view.ts'
+import { type Slice, SliceBuilder, type SliceWanted, walkSessions } from './walk.ts'
+
+/** All that is said must hold. Bounds are included; what has no such time lies outside of all bounds. */
+export interface ClientFilter {
+  readonly clientId?: string | undefined
+  readonly username?: string | undefined
+  readonly isConnected?: boolean | undefined
+  readonly cleanStart?: boolean | undefined
+  readonly version?: number | undefined
+  readonly address?: string | undefined
+  /** Somewhere in the client id. */
+  readonly clientIdPart?: string | undefined
+  readonly usernamePart?: string | undefined
+  readonly createdAtMs?: Bounds | undefined
+  readonly connectedAtMs?: Bounds | undefined
+  readonly waiting?: Bounds | undefined
+  readonly droppedMessages?: Bounds | undefined
+}
+
+export interface Bounds {
+  readonly least?: number | undefined
+  readonly most?: number | undefined
+}
+
+export function listClients(state: BrokerState, filter: ClientFilter, wanted: SliceWanted): Slice<ClientView> {
+  const { sessions, settings } = state
+  const builder = new SliceBuilder<ClientView>(wanted)
+  if (filter.clientId !== undefined) {
+    const session = sessions.get(filter.clientId)
+    if (session !== undefined && isWanted(session, filter)) builder.pass(() => viewOf(session, settings))
+    return { rows: builder.rows, passed: builder.passed, next: undefined }
+  }
+  const next = walkSessions(sessions, wanted, (session) => {
+    if (!isWanted(session, filter)) return undefined
+    if (builder.isFull) return 0
+    builder.pass(() => viewOf(session, settings))
+    return undefined
+  })
+  return { rows: builder.rows, passed: builder.passed, next }
+}
+
+function isWanted(session: Session, filter: ClientFilter): boolean {
+  const { username, peerAddress } = session.identity
+  return (
+    is(session.clientId, filter.clientId) &&
+    is(username, filter.username) &&
+    is(session.connection !== undefined, filter.isConnected) &&
+    is(session.cleanStart, filter.cleanStart) &&
+    is(session.version, filter.version) &&
+    is(session.connection?.peerAddress ?? peerAddress, filter.address) &&
+    hasPart(session.clientId, filter.clientIdPart) &&
+    hasPart(username ?? '', filter.usernamePart) &&
+    isWithin(session.createdAtMs, filter.createdAtMs) &&
+    isWithin(session.connectedAtMs, filter.connectedAtMs) &&
+    (filter.waiting === undefined || isWithin(waitingOf(session), filter.waiting)) &&
+    isWithin(session.droppedMessages, filter.droppedMessages)
+  )
+}
+
+function is<Value>(value: Value, wanted: Value | undefined): boolean {
+  return wanted === undefined || value === wanted
+}
+
+function hasPart(text: string, part: string | undefined): boolean {
+  return part === undefined || text.includes(part)
+}
+
+function isWithin(value: number | undefined, bounds: Bounds | undefined): boolean {
+  if (bounds === undefined) return true
+  return value !== undefined && value >= (bounds.least ?? -Infinity) && value <= (bounds.most ?? Infinity)
+}

@@ -1,0 +1,80 @@
+// One client and its session, as others may see them.
+
+import type { Session } from '../sessions/session.ts'
+import type { CoreSettings } from '../settings.ts'
+
+export interface ClientView {
+  readonly clientId: string
+  readonly username: string | undefined
+  readonly version: number
+  readonly isConnected: boolean
+  readonly cleanStart: boolean
+  readonly expirySeconds: number
+  readonly createdAtMs: number
+  /** The last time; undefined: not since the broker was started. */
+  readonly connectedAtMs: number | undefined
+  /** Undefined: it is connected. */
+  readonly disconnectedAtMs: number | undefined
+  readonly keepAliveSeconds: number
+  /** Of the last connection; '' where nobody knows any more. */
+  readonly address: string
+  /** 0: it is not connected. */
+  readonly port: number
+  readonly subscriptions: number
+  readonly maxSubscriptions: number
+  readonly inflight: number
+  readonly maxInflight: number
+  /** Waiting, in memory and on disk. */
+  readonly waiting: number
+  readonly maxWaiting: number
+  readonly droppedMessages: number
+  /** QoS 2 messages from the client that it has not released. */
+  readonly unreleased: number
+  readonly maxUnreleased: number
+  /** Of all its connections since the broker was started. */
+  readonly receivedMessages: number
+  readonly sentMessages: number
+  /** Of the present connection, 0 without one. */
+  readonly receivedBytes: number
+  readonly receivedPackets: number
+  readonly sentBytes: number
+  readonly sentPackets: number
+}
+
+export function viewOf(session: Session, settings: CoreSettings): ClientView {
+  const { clientId, identity, version, cleanStart, expirySeconds, connection } = session
+  const isConnected = connection !== undefined
+  return {
+    clientId,
+    username: identity.username,
+    version,
+    isConnected,
+    cleanStart,
+    expirySeconds,
+    createdAtMs: session.createdAtMs,
+    connectedAtMs: session.connectedAtMs,
+    disconnectedAtMs: isConnected ? undefined : session.disconnectedAtMs,
+    keepAliveSeconds: session.keepAliveSeconds,
+    address: connection?.peerAddress ?? identity.peerAddress,
+    port: connection?.peerPort ?? 0,
+    subscriptions: session.subscriptions?.size ?? 0,
+    maxSubscriptions: settings.maxSubscriptions,
+    inflight: session.inflightCount,
+    maxInflight: session.windowLimit,
+    waiting: waitingOf(session),
+    maxWaiting: settings.maxQueuedMessages,
+    droppedMessages: session.droppedMessages,
+    unreleased: session.incoming?.size ?? 0,
+    maxUnreleased: settings.maxAwaitingRelease,
+    receivedMessages: session.receivedMessages,
+    sentMessages: session.sentMessages,
+    receivedBytes: connection?.receivedBytes ?? 0,
+    receivedPackets: connection?.receivedPackets ?? 0,
+    sentBytes: connection?.sentBytes ?? 0,
+    sentPackets: connection?.sentPackets ?? 0,
+  }
+}
+
+export function waitingOf(session: Session): number {
+  return session.pendingCount + session.onDiskCount
+}

@@ -1,0 +1,86 @@
+// Which subscriptions are wanted, and a slice of those.
+
+import { bareFilter, hasWildcard, matchesFilter, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Session } from '../sessions/session.ts'
+import { type Slice, SliceBuilder, type SliceWanted, walkSessions } from './walk.ts'
+
+/** How many subscriptions of one session are looked at between two looks at the clock. */
+const rowsBetweenLooks = 64
+
+export interface SubscriptionView {
+  readonly clientId: string
+  /** With `$share/group/` and all, and with the mount point of its client. */
+  readonly filter: TopicFilter
+  readonly qos: number
+}
+
+/** All that is said must hold. */
+export interface SubscriptionFilter {
+  readonly clientId?: string | undefined
+  /** As it was subscribed; of shared subscriptions the part behind the group as well, where `group` is said. */
+  readonly filter?: string | undefined
+  /** Without `$share/group/` and `$exclusive/`. */
+  readonly bareFilter?: string | undefined
+  readonly qos?: number | undefined
+  /** Of shared subscriptions. */
+  readonly group?: string | undefined
+  /** A topic that it would be given, or, with wildcards, a filter that it lies within. */
+  readonly matching?: string | undefined
+}
+
+export function listSubscriptions(
+  state: BrokerState,
+  filter: SubscriptionFilter,
+  wanted: SliceWanted,
+): Slice<SubscriptionView> {
+  const { sessions } = state
+  const builder = new SliceBuilder<SubscriptionView>(wanted)
+  const visit = (session: Session, offset: number): number | undefined =>
+    addRows(builder, session, { offset, filter, wanted })
+  if (filter.clientId === undefined) {
+    const next = walkSessions(sessions, wanted, visit)
+    return { rows: builder.rows, passed: builder.passed, next }
+  }
+  const session = sessions.get(filter.clientId)
+  const stoppedAt = session === undefined ? undefined : visit(session, wanted.from.offset)
+  const next =
+    session === undefined || stoppedAt === undefined ? undefined : { place: session.place, offset: stoppedAt }
+  return { rows: builder.rows, passed: builder.passed, next }
+}
+
+interface RowsWanted {
+  readonly offset: number
+  readonly filter: SubscriptionFilter
+  readonly wanted: SliceWanted
+}
+
+/** The offset at which it stopped, if it did. */
+function addRows(
+  builder: SliceBuilder<SubscriptionView>,
+  { clientId, subscriptions }: Session,
+  { offset, filter, wanted }: RowsWanted,
+): number | undefined {
+  let at = 0
+  for (const [held, { qos }] of subscriptions ?? []) {
+    if (at++ < offset) continue
+    if (!isWanted(held, qos, filter)) continue
+    if (builder.isFull) return at - 1
+    builder.pass(() => ({ clientId, filter: held, qos }))
+    if ((at - offset) % rowsBetweenLooks === 0 && wanted.isOver()) return at
+  }
+  return undefined
+}
+
+function isWanted(held: TopicFilter, qos: number, filter: SubscriptionFilter): boolean {
+  if (filter.qos !== undefined && qos !== filter.qos) return false
+  const shared = filter.group === undefined ? undefined : splitSharedFilter(held)
+  if (filter.group !== undefined && shared?.group !== filter.group) return false
+  if (filter.filter !== undefined && held !== filter.filter && shared?.filter !== filter.filter) return false
+  if (filter.bareFilter !== undefined && bareFilter(held) !== filter.bareFilter) return false
+  return filter.matching === undefined || isMatching(bareFilter(held), filter.matching)
+}
+
+function isMatching(held: TopicFilter, matching: string): boolean {
+  return hasWildcard(matching) ? matchesFilter(matching, held) : matchesFilter(held, matching)
+}
