@@ -2,10 +2,12 @@
 
 import type { Endpoint, ReplyOf, RequestOf } from '../contract/index.ts'
 import type { Refusal } from './refusal.ts'
+import type { WrittenJson } from './written-json.ts'
 
-export type Handler<E extends Endpoint> = (
-  request: RequestOf<E>,
-) => Promise<ReplyOf<E> | Refusal> | ReplyOf<E> | Refusal
+/** What comes of a request; the JSON that is written already has the shape of the reply as well. */
+export type Outcome<E extends Endpoint> = ReplyOf<E> | Refusal | WrittenJson
+
+export type Handler<E extends Endpoint> = (request: RequestOf<E>) => Promise<Outcome<E>> | Outcome<E>
 
 /** One handler for each endpoint of a set, by the same name. */
 export type Handlers<Set extends Record<string, Endpoint>> = { readonly [Name in keyof Set]: Handler<Set[Name]> }

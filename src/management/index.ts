@@ -6,6 +6,8 @@ export type { BrokerDescription, BrokerOperations } from './operations/brokers.t
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
+export type { ClientOperations } from './operations/clients.ts'
+export type { ListPosition, ListSlice, RowsWanted, Unanswered } from './operations/lists.ts'
 export type { Operations } from './operations/all.ts'
 export { createManagementServer, type ListenAt, type ManagementOptions, type ManagementServer } from './server.ts'
 export type { Accounts } from './sign-in.ts'

@@ -32,6 +32,9 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   const params = raw.params as Record<string, string>
   const paramsFault = shapes.params?.faultOf(params)
   if (paramsFault !== undefined) return refuseShape('path', paramsFault)
+  const unknown = endpoint.unknownQuery === 'refuse' ? unknownKeyOf(endpoint, raw.query) : undefined
+  if (unknown !== undefined)
+    return refuse('invalidParameter', `there is no ${unknown} in the query of ${endpoint.path}`)
   const query = readQuery(endpoint, raw.query as Record<string, string>)
   const queryFault = shapes.query?.faultOf(query)
   if (queryFault !== undefined) return refuseShape('query', queryFault)
@@ -64,6 +67,13 @@ function wrongKind({ body: schema }: Endpoint, body: unknown): string | undefine
   if (type === 'array') return Array.isArray(body) ? undefined : 'an array of JSON'
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
   return type === 'object' && !isObject ? 'an object of JSON' : undefined
+}
+
+/** What has no value is taken as if it were not there. */
+function unknownKeyOf({ query }: Endpoint, raw: unknown): string | undefined {
+  const known = query?.properties ?? {}
+  const found = Object.entries(raw as object).find(([key, text]) => text !== '' && !Object.hasOwn(known, key))
+  return found === undefined ? undefined : JSON.stringify(found[0])
 }
 
 /** Text becomes what its schema says it stands for. What stands for nothing stays text, and the check says so. */

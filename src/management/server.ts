@@ -13,7 +13,9 @@ import { allHandlers } from './handlers/all.ts'
 import type { Operations } from './operations/all.ts'
 import { type Refusal, refuse, Refusal as RefusalValue } from './refusal.ts'
 import { type Accounts, callerOf } from './sign-in.ts'
+import { readQueryString } from './query-string.ts'
 import { readRequest, RequestShapes } from './read-request.ts'
+import { WrittenJson } from './written-json.ts'
 
 export interface ManagementOptions {
   readonly operations: Operations
@@ -46,7 +48,7 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, _request, reply) => void answerRefusal(reply, refuse('invalidParameter', error.message)),
     exposeHeadRoutes: false,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength, querystringParser: readQueryString },
   })
   server.server.on('checkExpectation', answerExpectation)
   // Whatever the content type says: bodies are read by the endpoint they are for.
@@ -104,6 +106,7 @@ function addRoutes(
       const read = readRequest(shapes, request, caller)
       const result = read instanceof RefusalValue ? read : await handle(read)
       if (result instanceof RefusalValue) return answerRefusal(reply, result)
+      if (result instanceof WrittenJson) return reply.type('application/json; charset=utf-8').send(result.body)
       if (endpoint.reply === 'text') return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(result)
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(result))
     }

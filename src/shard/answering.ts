@@ -15,11 +15,7 @@ const answers: Answers = {
   subscriptions: ({ core }, asked) => core.view.subscriptionSlice(asked.filter, wantedOf(asked)),
   'session-count': ({ core }) => core.view.sessions,
   verdicts: ({ core }, { clientId }) => ({ found: core.view.rememberedVerdicts(clientId) }),
-  'change-client': (shard, { command }) => {
-    if (shard.core.view.client(command.clientId)?.isConnected !== true) return false
-    shard.input({ kind: 'command', question: 0, command })
-    return true
-  },
+  'change-client': async ({ commands }, { command }) => (await commands.run(command)).done,
   client: ({ core }, { clientId }) => {
     const client = core.view.client(clientId)
     return client === undefined ? [] : [client]

@@ -5,12 +5,16 @@ import { brokerEndpoints } from './brokers.ts'
 import { retainedEndpoints } from './retained.ts'
 import { publishingEndpoints } from './publishing.ts'
 import { controlEndpoints } from './control.ts'
+import { clientEndpoints } from './clients.ts'
 import { documentEndpoints } from './documents.ts'
 import { metricEndpoints } from './metrics.ts'
+import { subscriptionEndpoints } from './subscriptions.ts'
 
 export const endpoints = {
   ...brokerEndpoints,
   ...controlEndpoints,
+  ...clientEndpoints,
+  ...subscriptionEndpoints,
   ...documentEndpoints,
   ...publishingEndpoints,
   ...retainedEndpoints,

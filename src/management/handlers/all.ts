@@ -8,13 +8,17 @@ import { brokerHandlers } from './brokers.ts'
 import { retainedHandlers } from './retained.ts'
 import { publishingHandlers } from './publishing.ts'
 import { controlHandlers } from './control.ts'
+import { clientHandlers } from './clients.ts'
 import { documentHandlers } from './documents.ts'
 import { metricHandlers } from './metrics.ts'
+import { subscriptionHandlers } from './subscriptions.ts'
 
 export function allHandlers(operations: Operations): Handlers<typeof endpoints> {
   return {
     ...brokerHandlers(operations.brokers),
     ...controlHandlers(operations.control),
+    ...clientHandlers(operations.clients),
+    ...subscriptionHandlers(operations.clients),
     ...documentHandlers(operations.brokers),
     ...publishingHandlers(operations.publishing),
     ...retainedHandlers(operations.retained),

@@ -5,10 +5,12 @@ import type { BrokerOperations } from './brokers.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { PublishingOperations } from './publishing.ts'
 import type { RetainedOperations } from './retained.ts'
+import type { ClientOperations } from './clients.ts'
 import type { ControlOperations } from './control.ts'
 
 export interface Operations {
   readonly brokers: BrokerOperations
+  readonly clients: ClientOperations
   readonly control: ControlOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations

@@ -8,6 +8,7 @@ import type { LiveConfig } from '../configuration/live-config.ts'
 import type { Observation } from '../observation.ts'
 import type { ShardCrew } from '../shard-crew.ts'
 import { brokerOperations } from './brokers.ts'
+import { clientOperations } from './clients.ts'
 import type { ControlDesk } from './control.ts'
 import { publishingOperations } from './publishing.ts'
 import { retainedOperations } from './retained.ts'
@@ -31,6 +32,7 @@ export interface NodeGround {
 export function operationsOf(ground: NodeGround): Operations {
   return {
     brokers: brokerOperations(ground),
+    clients: clientOperations(ground.crew, ground.nodeName),
     control: ground.control.operations,
     publishing: publishingOperations(ground.crew),
     retained: retainedOperations(ground.crew),

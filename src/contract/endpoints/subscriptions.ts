@@ -1,0 +1,104 @@
+// What clients subscribe to, as a list, as a tree and as the topics that lead somewhere.
+
+import { answer, endpoint } from '../endpoint.ts'
+import { pageQuery, pagingMeta, pagingQuery } from '../paging.ts'
+import { Type } from '../schema.ts'
+
+const subscription = Type.Object({
+  clientid: Type.String(),
+  topic: Type.String({ description: 'As it was subscribed, `$share/group/` and all.' }),
+  qos: Type.Integer({ minimum: 0, maximum: 2 }),
+  node: Type.String(),
+})
+
+/** All that is said must hold. */
+const subscriptionQuery = Type.Object({
+  clientid: Type.Optional(Type.String({ description: 'Client identifier.' })),
+  client_id: Type.Optional(Type.String({ description: 'The same as `clientid`.' })),
+  topic: Type.Optional(
+    Type.String({ description: 'As it was subscribed; with `share` also what stands behind the group.' }),
+  ),
+  qos: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
+  share: Type.Optional(Type.String({ description: 'Group of a shared subscription.' })),
+  _match_topic: Type.Optional(
+    Type.String({ description: 'A topic that it would be given, or, with wildcards, a filter that it lies within.' }),
+  ),
+  ...pagingQuery,
+})
+
+const subscriptionList = Type.Object({
+  code: Type.Literal(0),
+  data: Type.Array(subscription),
+  meta: Type.Optional(pagingMeta),
+})
+
+const route = Type.Object({ topic: Type.String(), node: Type.String() })
+const routeList = Type.Object({ code: Type.Literal(0), data: Type.Array(route), meta: Type.Optional(pagingMeta) })
+
+const treeNode = Type.Object({
+  topic: Type.String({ description: 'One level; empty at the root.' }),
+  cld_cnt: Type.Integer({ minimum: 0, description: 'How many nodes of the next level are below this one.' }),
+  clientid: Type.Optional(Type.Array(Type.String(), { description: 'Who subscribes to just this; absent: nobody.' })),
+})
+
+export const subscriptionEndpoints = {
+  list_subscriptions: endpoint({
+    method: 'GET',
+    path: '/subscriptions',
+    summary: 'What clients subscribe to: all, or what fulfils all conditions.',
+    query: subscriptionQuery,
+    unknownQuery: 'refuse',
+    reply: subscriptionList,
+    failures: ['rpcError', 'invalidParameter'],
+    access: 'read',
+  }),
+  lookup_client_subscriptions: endpoint({
+    method: 'GET',
+    path: '/subscriptions/:clientid',
+    summary: 'What one client subscribes to.',
+    params: Type.Object({ clientid: Type.String() }),
+    query: subscriptionQuery,
+    unknownQuery: 'refuse',
+    reply: subscriptionList,
+    failures: ['rpcError', 'invalidParameter'],
+    access: 'read',
+  }),
+  list_node_subscriptions: endpoint({
+    method: 'GET',
+    path: '/nodes/:node/subscriptions',
+    summary: 'What the clients of one node subscribe to.',
+    params: Type.Object({ node: Type.String() }),
+    query: subscriptionQuery,
+    unknownQuery: 'refuse',
+    reply: subscriptionList,
+    failures: ['rpcError', 'invalidParameter'],
+    access: 'read',
+  }),
+  'list_topic-tree': endpoint({
+    method: 'GET',
+    path: '/topic-tree',
+    summary: 'The levels of all that is subscribed to, from the root down.',
+    reply: answer(Type.Array(Type.Array(treeNode))),
+    failures: ['rpcError', 'unknownError'],
+    access: 'read',
+  }),
+  list_routes: endpoint({
+    method: 'GET',
+    path: '/routes',
+    summary: 'The topics that somebody subscribes to.',
+    query: Type.Object(pageQuery),
+    unknownQuery: 'refuse',
+    reply: routeList,
+    failures: ['rpcError', 'unknownError', 'invalidParameter'],
+    access: 'read',
+  }),
+  lookup_routes: endpoint({
+    method: 'GET',
+    path: '/routes/:topic',
+    summary: 'Where a topic that somebody subscribes to leads: one or none.',
+    params: Type.Object({ topic: Type.String() }),
+    reply: routeList,
+    failures: ['rpcError'],
+    access: 'read',
+  }),
+}

@@ -1,0 +1,30 @@
+// Lists that are too long to be read at once.
+
+import { Type } from './schema.ts'
+
+/** Rows of one page at most. */
+export const mostRowsOfPage = 10_000
+
+const page = Type.Integer({ minimum: 1, description: 'Which page, from 1.' })
+const limit = Type.Integer({ minimum: 1, maximum: mostRowsOfPage, description: 'Rows of a page.' })
+const cursor = Type.String({ description: 'Where to go on: `first`, then what the last answer gave.' })
+
+/** In the query of a list, in both spellings. Without any of them all of it is answered. */
+export const pageQuery = {
+  _page: Type.Optional(page),
+  _limit: Type.Optional(limit),
+  page: Type.Optional(page),
+  limit: Type.Optional(limit),
+}
+
+/** The same for a list that can be read by cursor as well. */
+export const pagingQuery = { ...pageQuery, _cursor: Type.Optional(cursor), cursor: Type.Optional(cursor) }
+
+/** Beside `data`, where pages were asked for: by number, or by cursor. */
+export const pagingMeta = Type.Object({
+  page: Type.Optional(Type.Integer({ minimum: 1 })),
+  limit: Type.Integer({ minimum: 1 }),
+  count: Type.Optional(Type.Integer({ minimum: 0, description: 'Rows of all pages. Not known by cursor.' })),
+  hasnext: Type.Boolean({ description: 'More follows.' }),
+  cursor: Type.Optional(Type.String({ description: 'Where the next page begins.' })),
+})

@@ -1,0 +1,91 @@
+// Which clients a query asks for.
+
+import type { clientEndpoints, RequestOf } from '../../contract/index.ts'
+import type { Bounds, ClientFilter } from '../../core/index.ts'
+import { type Refusal, refuse, Refusal as RefusalValue } from '../refusal.ts'
+
+export type ClientQuery = RequestOf<typeof clientEndpoints.list_clients>['query']
+
+/** `nobody`: there can be no such client. */
+export type WantedClients = ClientFilter | 'nobody'
+
+const states = ['connected', 'disconnected', 'idle']
+const onlyProtocol = 'MQTT'
+
+/** `path`: what the path says already. */
+export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedClients | Refusal {
+  const state = query.conn_state?.toLowerCase()
+  if (state !== undefined && !states.includes(state)) {
+    return refuse('invalidParameter', `conn_state in the query is one of ${states.join(', ')}`)
+  }
+  const { _like_clientid: clientIdPart, _like_username: usernamePart } = query
+  const { _gte_mqueue_len: leastWaiting, _lte_mqueue_len: mostWaiting } = query
+  const { _gte_mqueue_dropped: leastDropped, _lte_mqueue_dropped: mostDropped } = query
+  const createdAtMs = timesOf(query, '_gte_created_at', '_lte_created_at')
+  const connectedAtMs = timesOf(query, '_gte_connected_at', '_lte_connected_at')
+  if (createdAtMs instanceof RefusalValue) return createdAtMs
+  if (connectedAtMs instanceof RefusalValue) return connectedAtMs
+  const clientId = theSame(query.clientid, query.client_id, path.clientId)
+  const username = theSame(query.username, path.username)
+  const isConnected = theSame(query.connected, state === undefined ? undefined : state === 'connected')
+  if (clientId.differ || username.differ || isConnected.differ || state === 'idle') return 'nobody'
+  if (query.proto_name !== undefined && query.proto_name !== onlyProtocol) return 'nobody'
+  return {
+    clientId: clientId.value,
+    username: username.value,
+    isConnected: isConnected.value,
+    cleanStart: query.clean_start,
+    version: query.proto_ver,
+    address: query.ip_address,
+    clientIdPart,
+    usernamePart,
+    createdAtMs,
+    connectedAtMs,
+    waiting: boundsOf(leastWaiting, mostWaiting),
+    droppedMessages: boundsOf(leastDropped, mostDropped),
+  }
+}
+
+/** Of several ways to say the same, what all of them say that say anything. */
+export function theSame<Value>(...said: readonly (Value | undefined)[]): { value: Value | undefined; differ: boolean } {
+  const [value, ...others] = said.filter((one) => one !== undefined)
+  return { value, differ: others.some((other) => other !== value) }
+}
+
+function boundsOf(least: number | undefined, most: number | undefined): Bounds | undefined {
+  return least === undefined && most === undefined ? undefined : { least, most }
+}
+
+type TimeKey = '_gte_created_at' | '_lte_created_at' | '_gte_connected_at' | '_lte_connected_at'
+
+function timesOf(query: ClientQuery, leastKey: TimeKey, mostKey: TimeKey): Bounds | undefined | Refusal {
+  const [leastText, mostText] = [query[leastKey], query[mostKey]]
+  const least = leastText === undefined ? undefined : momentOf(leastText)
+  const most = mostText === undefined ? undefined : momentOf(mostText)
+  if (leastText !== undefined && least === undefined) return refuseTime(leastKey)
+  if (mostText !== undefined && most === undefined) return refuseTime(mostKey)
+  return boundsOf(least?.firstMs, most?.lastMs)
+}
+
+function refuseTime(key: TimeKey): Refusal {
+  return refuse('invalidParameter', `${key} in the query is seconds since 1970 or a time as YYYY-MM-DD HH:mm:ss`)
+}
+
+/** Later than this it is not seconds but milliseconds. */
+const mostSeconds = 100_000_000_000
+const msPerSecond = 1_000
+
+/** A second is a thousand milliseconds, and a client that came in it came neither before nor after it. */
+function momentOf(text: string): { readonly firstMs: number; readonly lastMs: number } | undefined {
+  if (/^\d{1,15}$/.test(text)) {
+    const number = Number(text)
+    return number < mostSeconds ? secondFrom(number * msPerSecond) : { firstMs: number, lastMs: number }
+  }
+  const isTime = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d$/.test(text)
+  const atMs = isTime ? Date.parse(text.replace(' ', 'T')) : Number.NaN
+  return Number.isNaN(atMs) ? undefined : secondFrom(atMs)
+}
+
+function secondFrom(firstMs: number): { firstMs: number; lastMs: number } {
+  return { firstMs, lastMs: firstMs + msPerSecond - 1 }
+}

@@ -1,0 +1,44 @@
+// A client in the words of the API, in both spellings.
+
+import type { ReplyOf, clientEndpoints } from '../../contract/index.ts'
+import type { ClientView } from '../../core/index.ts'
+import { localTime } from '../words.ts'
+
+type ClientRecord = ReplyOf<typeof clientEndpoints.list_clients>['data'][number]
+
+export function clientRecord(client: ClientView, node: string): ClientRecord {
+  const { clientId, isConnected, connectedAtMs, disconnectedAtMs } = client
+  return {
+    clientid: clientId,
+    client_id: clientId,
+    username: client.username ?? '',
+    proto_name: 'MQTT',
+    proto_ver: client.version,
+    conn_state: isConnected ? 'connected' : 'disconnected',
+    connected: isConnected,
+    keepalive: client.keepAliveSeconds,
+    clean_start: client.cleanStart,
+    recv_msg: client.receivedMessages,
+    send_msg: client.sentMessages,
+    node,
+    ip_address: client.address,
+    port: client.port,
+    ...(connectedAtMs === undefined ? {} : { connected_at: localTime(connectedAtMs) }),
+    ...(disconnectedAtMs === undefined ? {} : { disconnected_at: localTime(disconnectedAtMs) }),
+    created_at: localTime(client.createdAtMs),
+    expiry_interval: client.expirySeconds,
+    subscriptions_cnt: client.subscriptions,
+    max_subscriptions: client.maxSubscriptions,
+    inflight: client.inflight,
+    max_inflight: client.maxInflight,
+    mqueue_len: client.waiting,
+    max_mqueue: client.maxWaiting,
+    mqueue_dropped: client.droppedMessages,
+    awaiting_rel: client.unreleased,
+    max_awaiting_rel: client.maxUnreleased,
+    recv_oct: client.receivedBytes,
+    recv_pkt: client.receivedPackets,
+    send_oct: client.sentBytes,
+    send_pkt: client.sentPackets,
+  }
+}

@@ -1,0 +1,46 @@
+// Which part of a list is asked for.
+
+import { mostRowsOfPage } from '../../contract/index.ts'
+import type { ListPosition } from '../operations/lists.ts'
+import { type Refusal, refuse } from '../refusal.ts'
+
+export type Paging =
+  | { readonly part: 'whole' }
+  | { readonly part: 'page'; readonly page: number; readonly limit: number }
+  | { readonly part: 'onward'; readonly from: ListPosition; readonly limit: number }
+
+export interface PagingQuery {
+  readonly _page?: number
+  readonly _limit?: number
+  readonly _cursor?: string
+  readonly page?: number
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+export const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
+const cursorPattern = /^(\d{1,6})\.(\d{1,10})\.(\d{1,10})$/
+
+export function pagingOf(query: PagingQuery): Paging | Refusal {
+  const { page: plainPage, limit: plainLimit, cursor: plainCursor } = query
+  const { _page: page = plainPage, _limit: limit = plainLimit, _cursor: cursor = plainCursor } = query
+  if (cursor === undefined) {
+    if (page === undefined && limit === undefined) return { part: 'whole' }
+    return { part: 'page', page: page ?? 1, limit: limit ?? mostRowsOfPage }
+  }
+  if (page !== undefined) return refuse('invalidParameter', 'ask for a page by its number or by _cursor, not by both')
+  const from = cursor === 'first' ? beginning : positionOf(cursor)
+  if (from === undefined) return refuse('invalidParameter', '_cursor is `first` or what the last answer gave')
+  return { part: 'onward', from, limit: limit ?? mostRowsOfPage }
+}
+
+function positionOf(cursor: string): ListPosition | undefined {
+  const found = cursorPattern.exec(cursor)
+  if (found === null) return undefined
+  const [shard, place, offset] = found.slice(1).map(Number)
+  return { shard, place, offset }
+}
+
+export function cursorOf({ shard, place, offset }: ListPosition): string {
+  return `${shard}.${place}.${offset}`
+}

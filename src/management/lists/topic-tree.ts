@@ -1,0 +1,58 @@
+// All that is subscribed to as a tree of levels.
+//
+//   a/b, a/c, x      root ── a ── b          levels:  [ root 2 ]  [ a 2, x 0 ]  [ b 0, c 0 ]
+//                      └─ x  └── c
+
+/** So many nodes are written at a time. */
+const nodesInPiece = 500
+
+interface TreeNode {
+  readonly level: string
+  readonly children: Map<string, TreeNode>
+  clients: string[] | undefined
+}
+
+export class TopicTree {
+  readonly #root: TreeNode = newNode('')
+  size = 0
+
+  add(filter: string, clientId: string): void {
+    let node = this.#root
+    for (const level of filter.split('/')) {
+      let child = node.children.get(level)
+      if (child === undefined) {
+        child = newNode(level)
+        node.children.set(level, child)
+        this.size++
+      }
+      node = child
+    }
+    node.clients ??= []
+    node.clients.push(clientId)
+    this.size++
+  }
+
+  /** JSON of the levels, each an array, without the brackets around them all. A node is told from its parent by order. */
+  *writtenLevels(): IterableIterator<string> {
+    for (let level = [this.#root]; level.length > 0;) {
+      yield level[0] === this.#root ? '[' : ',['
+      const next: TreeNode[] = []
+      for (let from = 0; from < level.length; from += nodesInPiece) {
+        const piece = level.slice(from, from + nodesInPiece)
+        for (const { children } of piece) for (const child of children.values()) next.push(child)
+        yield `${from === 0 ? '' : ','}${piece.map(writeNode).join(',')}`
+      }
+      yield ']'
+      level = next
+    }
+  }
+}
+
+function newNode(level: string): TreeNode {
+  return { level, children: new Map(), clients: undefined }
+}
+
+function writeNode({ level, children, clients }: TreeNode): string {
+  const who = clients === undefined ? {} : { clientid: clients }
+  return JSON.stringify({ topic: level, cld_cnt: children.size, ...who })
+}

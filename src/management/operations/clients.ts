@@ -1,0 +1,23 @@
+import type {
+  ClientFilter,
+  ClientView,
+  RememberedVerdict,
+  SubscriptionFilter,
+  SubscriptionView,
+} from '../../core/index.ts'
+import type { ListSlice, RowsWanted, Unanswered } from './lists.ts'
+
+/** What the management asks about clients and what they subscribe to. */
+export interface ClientOperations {
+  readonly nodeName: string
+  clients(filter: ClientFilter, wanted: RowsWanted): Promise<ListSlice<ClientView> | Unanswered>
+  subscriptions(filter: SubscriptionFilter, wanted: RowsWanted): Promise<ListSlice<SubscriptionView> | Unanswered>
+  /** Of all clients that are known, connected or not. */
+  countClients(): Promise<number | Unanswered>
+  /** False: it is not connected, and so for those below. */
+  kick(clientId: string): Promise<boolean | Unanswered>
+  changeKeepAlive(clientId: string, seconds: number): Promise<boolean | Unanswered>
+  /** What it was told about publishing, as far as that is remembered. */
+  verdicts(clientId: string): Promise<readonly RememberedVerdict[] | false | Unanswered>
+  forgetVerdicts(clientId: string): Promise<boolean | Unanswered>
+}

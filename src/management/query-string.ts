@@ -1,0 +1,31 @@
+// The part of an address behind `?`, taken apart.
+
+/** In these a `+` that is a whole level is the wildcard that it looks like. Everywhere else it stands for a space. */
+const keysOfTopics = new Set(['topic', '_match_topic'])
+const loneWildcard = /(^|\/|%2f)\+(?=$|\/|%2f)/gi
+
+/** Each key with its value, decoded once; of a key that comes several times all values. */
+export function readQueryString(text: string): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>
+  for (const pair of text.split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const key = decode(equals === -1 ? pair : pair.slice(0, equals))
+    const raw = equals === -1 ? '' : pair.slice(equals + 1)
+    const value = decode(keysOfTopics.has(key) ? raw.replaceAll(loneWildcard, '$1%2B') : raw)
+    const before = query[key]
+    if (before === undefined) query[key] = value
+    else query[key] = typeof before === 'string' ? [before, value] : [...before, value]
+  }
+  return query
+}
+
+/** What is not well encoded stands for itself. */
+function decode(text: string): string {
+  const spaced = text.replaceAll('+', ' ')
+  try {
+    return decodeURIComponent(spaced)
+  } catch {
+    return spaced
+  }
+}

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
+import { clientEndpoints, shapeOf } from '../../src/contract/index.ts'
+import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+const listShape = shapeOf(clientEndpoints.list_clients.reply)
+
+/** Their answers are checked against the contract. */
+async function list(broker: BrokerWithApi, path: string): Promise<Answer['json']> {
+  const { status, json, text } = await broker.ask(`/api/v4${path}`)
+  assert.equal(status, 200, text)
+  assert.equal(listShape.faultOf(json), undefined)
+  return json
+}
+
+async function idsOf(broker: BrokerWithApi, path: string): Promise<string[]> {
+  const { data } = await list(broker, path)
+  return data.map((client: { clientid: string }) => client.clientid).toSorted()
+}
+
+async function connect(t: TestContext, broker: BrokerWithApi, options: IClientOptions): Promise<MqttClient> {
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, ...options })
+  t.after(() => client.endAsync(true))
+  return client
+}
+
+const kept = { protocolVersion: 5, clean: false, properties: { sessionExpiryInterval: 600 } } as const
+
+/** Ann's sensor of 5.0 and Bob's of 3.1.1 are there; Ann's other one has left its session, with a message in it. */
+async function startWithThree(t: TestContext): Promise<BrokerWithApi> {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=3', 'mqtt.max_stored_messages=2'] })
+  const asleep = await connect(t, broker, { clientId: 'sensor/asleep', username: 'ann', ...kept })
+  await asleep.subscribeAsync('queue', { qos: 1 })
+  await asleep.endAsync()
+  await connect(t, broker, { clientId: 'sensor-5', username: 'ann', protocolVersion: 5, keepalive: 33 })
+  const third = await connect(t, broker, { clientId: 'lamp-4', username: 'bob' })
+  for (let count = 0; count < 3; count++) await third.publishAsync('queue', 'x', { qos: 1 })
+  return broker
+}
+
+test('a client is listed with everything that is known of it, in both spellings', async (t) => {
+  const broker = await startWithThree(t)
+  const { data } = await list(broker, '/clients/sensor-5')
+  assert.equal(data.length, 1)
+  const [client] = data
+  const { clientid, client_id, username, conn_state, connected, keepalive, proto_name, proto_ver, clean_start } = client
+  assert.deepEqual(
+    { clientid, client_id, username, conn_state, connected, keepalive, proto_name, proto_ver, clean_start },
+    {
+      clientid: 'sensor-5',
+      client_id: 'sensor-5',
+      username: 'ann',
+      conn_state: 'connected',
+      connected: true,
+      keepalive: 33,
+      proto_name: 'MQTT',
+      proto_ver: 5,
+      clean_start: true,
+    },
+  )
+  assert.equal(client.ip_address, '127.0.0.1')
+  assert.ok(client.port > 0 && client.recv_pkt > 0 && client.send_pkt > 0 && client.send_oct > 0)
+  assert.match(client.connected_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
+  const [asleep] = (await list(broker, '/clients/sensor%2Fasleep')).data
+  assert.deepEqual([asleep.conn_state, asleep.connected, asleep.port], ['disconnected', false, 0])
+  assert.deepEqual([asleep.subscriptions_cnt, asleep.mqueue_len, asleep.mqueue_dropped], [1, 2, 1])
+  assert.match(asleep.disconnected_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
+  assert.equal((await list(broker, '/clients/lamp-4')).data[0].recv_msg, 3)
+})
+
+test('every filter of clients filters, alone and with others, and the paths filter as well', async (t) => {
+  const broker = await startWithThree(t)
+  const all = ['lamp-4', 'sensor-5', 'sensor/asleep']
+  const expected: readonly [string, readonly string[]][] = [
+    ['', all],
+    ['?clientid=lamp-4', ['lamp-4']],
+    ['?client_id=sensor%2Fasleep', ['sensor/asleep']],
+    ['?clientid=lamp-4&client_id=sensor-5', []],
+    ['?username=ann', ['sensor-5', 'sensor/asleep']],
+    ['?conn_state=connected', ['lamp-4', 'sensor-5']],
+    ['?conn_state=DISCONNECTED', ['sensor/asleep']],
+    ['?conn_state=idle', []],
+    ['?connected=true', ['lamp-4', 'sensor-5']],
+    ['?clean_start=false', ['sensor/asleep']],
+    ['?clean_start=True', ['lamp-4', 'sensor-5']],
+    ['?proto_name=MQTT', all],
+    ['?proto_name=CoAP', []],
+    ['?proto_ver=4', ['lamp-4']],
+    ['?proto_ver=77', []],
+    ['?ip_address=127.0.0.1', all],
+    ['?ip_address=10.0.0.1', []],
+    ['?_like_clientid=ens', ['sensor-5', 'sensor/asleep']],
+    ['?_like_username=o', ['lamp-4']],
+    ['?_gte_created_at=2020-01-01%2000:00:00', all],
+    ['?_lte_created_at=1600000000', []],
+    ['?_gte_connected_at=1600000000&_lte_connected_at=99999999999', all],
+    ['?_lte_connected_at=1600000000000', []],
+    ['?_gte_mqueue_len=2', ['sensor/asleep']],
+    ['?_lte_mqueue_len=1', ['lamp-4', 'sensor-5']],
+    ['?_gte_mqueue_dropped=1', ['sensor/asleep']],
+    ['?_lte_mqueue_dropped=0', ['lamp-4', 'sensor-5']],
+    ['?username=ann&conn_state=connected', ['sensor-5']],
+    ['?username=ann&proto_ver=4', []],
+    ['?username=', all],
+    ['/lamp-4', ['lamp-4']],
+    ['/lamp-4?username=ann', []],
+    ['/lamp-4?clientid=sensor-5', []],
+    ['/nobody', []],
+    ['/username/ann', ['sensor-5', 'sensor/asleep']],
+    ['/username/ann?connected=false', ['sensor/asleep']],
+    ['/username/nobody', []],
+  ]
+  for (const [query, ids] of expected) assert.deepEqual(await idsOf(broker, `/clients${query}`), ids, query)
+})
+
+test('a key that is not known and a value that cannot be are refused with 108', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const wrong = [
+    '?zone=default',
+    '?__proto__=1',
+    '?conn_state=awake',
+    '?connected=perhaps',
+    '?clean_start=1',
+    '?proto_ver=five',
+    '?proto_ver=4.5',
+    '?_gte_created_at=yesterday',
+    '?_lte_connected_at=2020-99-01%2000:00:00',
+    '?_gte_mqueue_len=-1',
+    '?_lte_mqueue_dropped=many',
+    '?clientid=a&clientid=b',
+    '?_page=0',
+    '?_page=1.5',
+    '?_limit=0',
+    '?_limit=10001',
+    '?_cursor=nowhere',
+    '?_cursor=first&_page=1',
+  ]
+  for (const query of wrong) {
+    for (const path of ['/clients', '/clients/x', '/clients/username/x']) {
+      const { status, json } = await broker.ask(`/api/v4${path}${query}`)
+      assert.deepEqual([status, json.code], [400, 108], path + query)
+    }
+  }
+})
+
+test('clients are told page by page and by cursor, each once, and the number of all with it', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=3'] })
+  const ids = Array.from({ length: 11 }, (_, number) => `c${number}`).toSorted()
+  await Promise.all(ids.map((clientId) => connect(t, broker, { clientId, username: clientId < 'c2' ? 'a' : 'b' })))
+  const pages = await Promise.all([1, 2, 3, 4].map((page) => list(broker, `/clients?_page=${page}&_limit=4`)))
+  assert.deepEqual(
+    pages.map(({ meta }) => meta),
+    [true, true, false, false].map((hasnext, at) => ({ page: at + 1, limit: 4, count: 11, hasnext })),
+  )
+  const paged: string[] = pages.flatMap(({ data }) => data.map((client: { clientid: string }) => client.clientid))
+  assert.deepEqual(paged.toSorted(), ids)
+  const filtered = await list(broker, '/clients?username=a&limit=2&page=2')
+  assert.deepEqual(filtered.meta, { page: 2, limit: 2, count: 3, hasnext: false })
+  assert.equal(filtered.data.length, 1)
+  assert.equal((await list(broker, '/clients')).meta, undefined)
+
+  const told: string[] = []
+  let cursor = 'first'
+  for (let answers = 0; cursor !== ''; answers++) {
+    assert.ok(answers < 10, 'it comes to an end')
+    const { data, meta } = await list(broker, `/clients?_cursor=${cursor}&_limit=3`)
+    for (const { clientid } of data) told.push(clientid)
+    assert.equal(meta.hasnext, meta.cursor !== undefined)
+    cursor = meta.cursor ?? ''
+  }
+  assert.deepEqual(told.toSorted(), ids)
+  assert.deepEqual(await idsOf(broker, '/clients?_cursor=99.0.0'), [], 'a place that is none')
+})
+
+test('a client that is kicked is told why and has gone, and one that is not there is 112', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const client = await connect(t, broker, { clientId: 'a/b c', ...kept })
+  const disconnected = new Promise<number | undefined>((resolve) => {
+    client.once('disconnect', ({ reasonCode }) => resolve(reasonCode))
+  })
+  const kicked = await broker.ask('/api/v4/clients/a%2Fb%20c', { method: 'DELETE' })
+  assert.deepEqual([kicked.status, kicked.json], [200, { code: 0 }])
+  assert.equal(await disconnected, 0x98)
+  assert.deepEqual(await idsOf(broker, '/clients?conn_state=disconnected'), ['a/b c'])
+  for (const id of ['a%2Fb%20c', 'nobody']) {
+    const offline = await broker.ask(`/api/v4/clients/${id}`, { method: 'DELETE' })
+    assert.deepEqual([offline.status, offline.json.code], [404, 112])
+  }
+})
+
+test('the keep alive of a client is changed while it is connected', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const client = await connect(t, broker, { clientId: 'c', keepalive: 0 })
+  const change = (body: unknown, id = 'c'): Promise<Answer> =>
+    broker.ask(`/api/v4/clients/${id}/keepalive`, { method: 'PUT', body })
+  assert.deepEqual((await change({ interval: 77 })).json, { code: 0 })
+  assert.equal((await list(broker, '/clients/c')).data[0].keepalive, 77)
+  const wrong: readonly [unknown, number, number][] = [
+    [{ interval: -1 }, 400, 108],
+    [{ interval: 65_536 }, 400, 108],
+    [{ interval: '5' }, 400, 108],
+    [{}, 400, 107],
+    ['{', 400, 109],
+  ]
+  for (const [body, status, code] of wrong) {
+    const refused = await change(body)
+    assert.deepEqual([refused.status, refused.json.code], [status, code], JSON.stringify(body))
+  }
+  const offline = await change({ interval: 5 }, 'nobody')
+  assert.deepEqual([offline.status, offline.json.code], [404, 112])
+  // It says nothing by itself, for it asked for no keep alive: now it is held to one.
+  const closed = new Promise<void>((resolve) => void client.once('close', resolve))
+  assert.deepEqual((await change({ interval: 1 })).json, { code: 0 })
+  await closed
+})
+
+test('what a client was told about publishing can be seen and forgotten', async (t) => {
+  const rules = 'auth.acl.rules=[{permit=deny,action=publish,topics=["no"]},{permit=allow}]'
+  const broker = await startBrokerWithApi(t, { set: [rules] })
+  const client = await connect(t, broker, { clientId: 'c' })
+  await client.publishAsync('yes', 'x', { qos: 1 })
+  await client.publishAsync('no', 'x', { qos: 1 })
+  const cache = '/api/v4/clients/c/acl_cache'
+  const { json } = await broker.ask(cache)
+  assert.equal(shapeOf(clientEndpoints.list_acl_cache.reply).faultOf(json), undefined)
+  const told = json.data.map(({ topic, result }: { topic: string; result: string }) => `${topic}: ${result}`)
+  assert.deepEqual(told.toSorted(), ['no: deny', 'yes: allow'])
+  assert.deepEqual((await broker.ask(cache, { method: 'DELETE' })).json, { code: 0 })
+  assert.deepEqual((await broker.ask(cache)).json, { code: 0, data: [] })
+  for (const method of ['GET', 'DELETE'] as const) {
+    const offline = await broker.ask('/api/v4/clients/nobody/acl_cache', { method })
+    assert.deepEqual([offline.status, offline.json.code], [404, 112])
+  }
+})
+
+test('the node has the same clients, and a node that there is not is 404', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.name="here@127.0.0.1"'] })
+  await connect(t, broker, { clientId: 'c', username: 'ann' })
+  assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients?username=ann'), ['c'])
+  assert.deepEqual(await idsOf(broker, '/nodes/here%40127.0.0.1/clients/c'), ['c'])
+  assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients/d'), [])
+  for (const path of ['clients', 'clients/c', 'subscriptions']) {
+    const nowhere = await broker.ask(`/api/v4/nodes/there/${path}`)
+    assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108])
+  }
+})

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { connectAsync, type MqttClient } from 'mqtt'
+import { shapeOf, subscriptionEndpoints } from '../../src/contract/index.ts'
+import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+const listShape = shapeOf(subscriptionEndpoints.list_subscriptions.reply)
+const treeShape = shapeOf(subscriptionEndpoints['list_topic-tree'].reply)
+
+async function list(broker: BrokerWithApi, path: string): Promise<Answer['json']> {
+  const { status, json, text } = await broker.ask(`/api/v4${path}`)
+  assert.equal(status, 200, text)
+  return json
+}
+
+/** `client topic qos` */
+async function rowsOf(broker: BrokerWithApi, path: string): Promise<string[]> {
+  const json = await list(broker, path)
+  assert.equal(listShape.faultOf(json), undefined)
+  const rows: { clientid: string; topic: string; qos: number }[] = json.data
+  return rows.map(({ clientid, topic, qos }) => `${clientid} ${topic} ${qos}`).toSorted()
+}
+
+async function connect(t: TestContext, broker: BrokerWithApi, clientId: string): Promise<MqttClient> {
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId })
+  t.after(() => client.endAsync(true))
+  return client
+}
+
+function byTopic(one: { topic: string }, other: { topic: string }): number {
+  return one.topic < other.topic ? -1 : 1
+}
+
+function topicsOf(data: { topic: string }[]): string[] {
+  return data.map(({ topic }) => topic).toSorted()
+}
+
+async function startWithTwo(t: TestContext): Promise<BrokerWithApi> {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=3', 'node.name="here"'] })
+  const ann = await connect(t, broker, 'ann')
+  await ann.subscribeAsync({ 'a/b': { qos: 0 }, 'a/+': { qos: 1 }, '$share/g/a/b': { qos: 2 } })
+  const bob = await connect(t, broker, 'bob')
+  await bob.subscribeAsync({ 'a/b': { qos: 1 }, '$share/h/a/b': { qos: 1 }, '#': { qos: 0 }, 'x y': { qos: 0 } })
+  return broker
+}
+
+test('every filter of subscriptions filters, alone and with others', async (t) => {
+  const broker = await startWithTwo(t)
+  const ann = ['ann $share/g/a/b 2', 'ann a/+ 1', 'ann a/b 0']
+  const bob = ['bob # 0', 'bob $share/h/a/b 1', 'bob a/b 1', 'bob x y 0']
+  const expected: readonly [string, readonly string[]][] = [
+    ['', [...ann, ...bob]],
+    ['/ann', ann],
+    ['/nobody', []],
+    ['/ann?clientid=bob', []],
+    ['?clientid=bob', bob],
+    ['?client_id=bob', bob],
+    ['?topic=a/b', ['ann a/b 0', 'bob a/b 1']],
+    ['?topic=a/+', ['ann a/+ 1']],
+    ['?topic=a%2F%2B', ['ann a/+ 1']],
+    ['?topic=x+y', ['bob x y 0']],
+    ['?topic=%23', ['bob # 0']],
+    ['?topic=%24share/g/a/b', ['ann $share/g/a/b 2']],
+    ['?qos=1', ['ann a/+ 1', 'bob $share/h/a/b 1', 'bob a/b 1']],
+    ['?share=g', ['ann $share/g/a/b 2']],
+    ['?share=g&topic=a/b', ['ann $share/g/a/b 2']],
+    ['?share=g&topic=a/c', []],
+    ['?share=g&clientid=bob', []],
+    ['?topic=a/b&qos=1', ['bob a/b 1']],
+    ['?_match_topic=a/c', ['ann a/+ 1', 'bob # 0']],
+    ['?_match_topic=a/%23', ['ann $share/g/a/b 2', 'ann a/+ 1', 'ann a/b 0', 'bob $share/h/a/b 1', 'bob a/b 1']],
+    ['?_match_topic=%24SYS/x', []],
+  ]
+  for (const [query, rows] of expected) assert.deepEqual(await rowsOf(broker, `/subscriptions${query}`), rows, query)
+  assert.deepEqual(await rowsOf(broker, '/nodes/here/subscriptions?clientid=ann'), ann)
+})
+
+test('subscriptions are told page by page and by cursor, in the midst of a client as well', async (t) => {
+  const broker = await startWithTwo(t)
+  const all = await rowsOf(broker, '/subscriptions')
+  const paged: string[] = []
+  for (const page of [1, 2, 3, 4]) {
+    const path = `/subscriptions?_page=${page}&_limit=2`
+    paged.push(...(await rowsOf(broker, path)))
+    assert.deepEqual((await list(broker, path)).meta, { page, limit: 2, count: 7, hasnext: page < 4 })
+  }
+  assert.deepEqual(paged.toSorted(), all)
+  const told: string[] = []
+  for (let cursor: string | undefined = 'first'; cursor !== undefined;) {
+    const path: string = `/subscriptions?cursor=${cursor}&limit=1`
+    told.push(...(await rowsOf(broker, path)))
+    assert.ok(told.length <= all.length)
+    cursor = (await list(broker, path)).meta.cursor
+  }
+  assert.deepEqual(told.toSorted(), all)
+})
+
+test('a filter of subscriptions that is none is refused with 108', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const query of ['?qos=3', '?qos=-1', '?qos=x', '?username=x', '?_limit=0', '?_cursor=x', '?topic=a&topic=b']) {
+    for (const path of ['/subscriptions', '/subscriptions/x']) {
+      const { status, json } = await broker.ask(`/api/v4${path}${query}`)
+      assert.deepEqual([status, json.code], [400, 108], query)
+    }
+  }
+})
+
+test('the topic tree is told level by level from the root, with who subscribes where', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+  assert.deepEqual((await broker.ask('/api/v4/topic-tree')).json, { code: 0, data: [[{ topic: '', cld_cnt: 0 }]] })
+  const ann = await connect(t, broker, 'ann')
+  await ann.subscribeAsync(['a/b', 'a', '$share/g/x'])
+  const bob = await connect(t, broker, 'bob')
+  await bob.subscribeAsync(['a/b'])
+  const { json } = await broker.ask('/api/v4/topic-tree')
+  assert.equal(treeShape.faultOf(json), undefined)
+  const levels: { topic: string; cld_cnt: number; clientid?: string[] }[][] = json.data
+  for (const level of levels) for (const node of level) node.clientid?.sort()
+  assert.deepEqual(
+    levels.map((level) => level.toSorted(byTopic)),
+    [
+      [{ topic: '', cld_cnt: 2 }],
+      [
+        { topic: '$share', cld_cnt: 1 },
+        { topic: 'a', cld_cnt: 1, clientid: ['ann'] },
+      ],
+      [
+        { topic: 'b', cld_cnt: 0, clientid: ['ann', 'bob'] },
+        { topic: 'g', cld_cnt: 1 },
+      ],
+      [{ topic: 'x', cld_cnt: 0, clientid: ['ann'] }],
+    ],
+  )
+})
+
+test('routes are the topics that somebody subscribes to, each once', async (t) => {
+  const broker = await startWithTwo(t)
+  const json = await list(broker, '/routes')
+  assert.equal(shapeOf(subscriptionEndpoints.list_routes.reply).faultOf(json), undefined)
+  assert.deepEqual(topicsOf(json.data), ['#', 'a/+', 'a/b', 'x y'])
+  const pages = await Promise.all([1, 2].map((page) => list(broker, `/routes?_page=${page}&_limit=3`)))
+  assert.deepEqual(topicsOf(pages.flatMap(({ data }) => data)), ['#', 'a/+', 'a/b', 'x y'])
+  assert.deepEqual(pages[1].meta, { page: 2, limit: 3, count: 4, hasnext: false })
+  assert.deepEqual((await list(broker, '/routes/a%2Fb')).data, [{ topic: 'a/b', node: 'here' }])
+  assert.deepEqual((await list(broker, '/routes/nowhere')).data, [])
+  const unknown = await broker.ask('/api/v4/routes?topic=a')
+  assert.deepEqual([unknown.status, unknown.json.code], [400, 108])
+})
