@@ -46,9 +46,9 @@ export class IdleTidy {
 
 /** Of this thread's own heap. */
 export function ownHeap(): Pick<TidyWorld, 'heapBytes' | 'collect'> {
-  // Only a context that is made with the flag has the function.
+  // Only a context that is made with the flag has the function. The flag is of the whole process and stays: a shard that
+  // took it back could do so while another one is just here.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  setFlagsFromString('--no-expose-gc')
   return { heapBytes: () => getHeapStatistics().total_heap_size, collect: () => collect() }
 }
