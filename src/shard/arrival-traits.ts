@@ -1,9 +1,17 @@
 // What a stream has shown of its client, as the core wants to know it.
 
 import { createHash } from 'node:crypto'
-import type { ArrivalTraits } from '../core/index.ts'
+import { type ArrivalTraits, Connection } from '../core/index.ts'
 import type { ByteStream, PeerCertificate } from '../transports/index.ts'
 import type { CertificateField, ShardListener } from './messages.ts'
+import type { Outlet } from './outlet.ts'
+
+export function connectionOver(outlet: Outlet, listener: ShardListener): Connection {
+  const { stream } = outlet
+  const connection = new Connection(outlet, listener, stream.remoteAddress, arrivalOf(stream, listener))
+  connection.peerPort = stream.remotePort
+  return connection
+}
 
 /** Undefined where the client has shown nothing: most have not. */
 export function arrivalOf(stream: ByteStream, listener: ShardListener): ArrivalTraits | undefined {

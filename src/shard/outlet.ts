@@ -87,6 +87,12 @@ export class Outlet {
     return this.#used + (this.#writing === undefined ? 0 : this.#writing.length)
   }
 
+  /** Bytes from the peer, for the decoder. */
+  push(chunk: Buffer): void {
+    if (this.connection !== undefined) this.connection.receivedBytes += chunk.length
+    this.decoder.push(chunk)
+  }
+
   get isWriting(): boolean {
     return this.#writing !== undefined
   }

@@ -8,7 +8,7 @@
 import { AccessControl, type RecordChange } from '../access/index.ts'
 import {
   BrokerCore,
-  Connection,
+  type Connection,
   type Batch,
   type CoreSettings,
   type Input,
@@ -27,7 +27,7 @@ import {
 import { counterCells } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { AccessAnswers } from './access-answers.ts'
-import { arrivalOf } from './arrival-traits.ts'
+import { connectionOver } from './arrival-traits.ts'
 import { Arrivals } from './arrivals.ts'
 import { ClientEvents, publicationOf } from './client-events.ts'
 import { Commands } from './commands.ts'
@@ -203,8 +203,7 @@ export class Shard implements OutletOwner {
 
   #welcome(stream: ByteStream, listener: ShardListener): Outlet {
     const outlet = new Outlet(this, stream, new PacketDecoder(this.#decoderOptions))
-    outlet.connection = new Connection(outlet, listener, stream.remoteAddress, arrivalOf(stream, listener))
-    outlet.connection.peerPort = stream.remotePort
+    outlet.connection = connectionOver(outlet, listener)
     this.#outlets.add(outlet)
     // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.
     this.core.handle({ kind: 'connection-opened', connection: outlet.connection }, this.#world.clock.nowMs())
@@ -265,8 +264,7 @@ export class Shard implements OutletOwner {
 
   noteChunk(outlet: Outlet, chunk: Buffer): void {
     this.#count(counterCells.bytesReceived, chunk.length)
-    if (outlet.connection !== undefined) outlet.connection.receivedBytes += chunk.length
-    outlet.decoder.push(chunk)
+    outlet.push(chunk)
     if (outlet.isBacklogged) return
     if (outlet.inputTurn !== this.#turn) {
       outlet.inputTurn = this.#turn
