@@ -87,6 +87,12 @@ function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' |
       state.deadlines.cancel('idle-timeout', input.connection)
       state.deadlines.cancel('rate', input.connection)
       return handleConnectionClosed(state, input.connection)
+    case 'listener-closed':
+      return endConnection(state, input.connection, {
+        reason: reasonCodes.serverShuttingDown,
+        text: 'the listener is closed',
+        publishWill: true,
+      })
     case 'unsent-bytes':
       return handleUnsentBytes(state, input.connection, input.bytes)
     case 'connect-verdict':

@@ -20,6 +20,8 @@ export type Input =
   | { readonly kind: 'protocol-fault'; readonly connection: Connection; readonly error: ProtocolError }
   /** The stream has ended, whoever ended it. Said exactly once for each connection that was opened. */
   | { readonly kind: 'connection-closed'; readonly connection: Connection }
+  /** The listener that it came through is no more: its client gets DISCONNECT 0x8B and is closed, its session stays. */
+  | { readonly kind: 'listener-closed'; readonly connection: Connection }
   /** How many bytes wait in the driver for this client to read them. Replaces what the core had added up itself. */
   | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
   /** The answer to `may-connect` or `authenticate`. */

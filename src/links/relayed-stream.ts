@@ -31,7 +31,7 @@ export interface RelayHome {
 
 /** Where a relayed client comes from. */
 export interface RelayOrigin {
-  /** Which of the node's listeners it came through, by its place among them: the same at every shard. */
+  /** Which of the node's listeners it came through, by its number: the same at every shard. */
   readonly listener: number
   readonly remoteAddress: string
   readonly remotePort: number

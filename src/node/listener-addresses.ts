@@ -26,10 +26,9 @@ export async function resolveListeners(config: GodwitConfig): Promise<ResolvedLi
       const bound = await bindFirst(listener, hostsFor(listener, config))
       if ('problem' in bound) return bound
       servers.push(bound.server)
-      const address = addressOf(listener, bound.server)
-      const problem = 'tls' in address ? problemOfTlsFiles(address.tls) : undefined
-      if (problem !== undefined) return { problem: `${keyOfFile(listener, problem)}: ${problem.message}` }
-      listeners.push(address)
+      const checked = withFiles(listener, placeOf(bound.server))
+      if ('problem' in checked) return checked
+      listeners.push(checked.listener)
     }
     return { listeners }
   } finally {
@@ -37,12 +36,49 @@ export async function resolveListeners(config: GodwitConfig): Promise<ResolvedLi
   }
 }
 
-function addressOf(listener: ListenerConfig, server: Server | Socket): ListenerAddress {
-  const { address, port } = server.address() as AddressInfo
-  const resolved = { host: address, port, isLoopback: isLoopbackAddress(address) }
-  return 'tls' in listener
-    ? { ...listener, ...resolved, tls: withAbsoluteFiles(listener.tls) }
-    : { ...listener, ...resolved }
+export type ResolvedListener = { readonly listener: ListenerAddress } | { readonly problem: string }
+
+/** For one more listener of a broker that runs. `freePorts` will be free by then: listeners that go have them now. */
+export async function resolveListener(
+  listener: ListenerConfig,
+  config: GodwitConfig,
+  freePorts: readonly number[],
+): Promise<ResolvedListener> {
+  const hosts = hostsFor(listener, config)
+  const bound = await bindFirst(listener, hosts)
+  if ('problem' in bound) {
+    if (bound.code !== 'EADDRINUSE' || !freePorts.includes(listener.port)) return bound
+    const { address: host } = await lookup(bound.host)
+    return withFiles(listener, { host, port: listener.port })
+  }
+  const { server } = bound
+  const place = placeOf(server)
+  await new Promise<void>((closed) => server.close(() => closed()))
+  return withFiles(listener, place)
+}
+
+/** A listener that stays where it is and has other settings. */
+export function changedAddress({ host, port }: ListenerAddress, listener: ListenerConfig): ResolvedListener {
+  return withFiles(listener, { host, port })
+}
+
+interface Place {
+  readonly host: string
+  readonly port: number
+}
+
+function placeOf(server: Server | Socket): Place {
+  const { address: host, port } = server.address() as AddressInfo
+  return { host, port }
+}
+
+function withFiles(listener: ListenerConfig, { host, port }: Place): ResolvedListener {
+  const resolved = { host, port, isLoopback: isLoopbackAddress(host) }
+  if (!('tls' in listener)) return { listener: { ...listener, ...resolved } }
+  const tls = withAbsoluteFiles(listener.tls)
+  const problem = problemOfTlsFiles(tls)
+  if (problem !== undefined) return { problem: `${keyOfFile(listener, problem)}: ${problem.message}` }
+  return { listener: { ...listener, ...resolved, tls } }
 }
 
 /** Relative to where the program was started, as every file that is named on a command line. */
@@ -72,7 +108,7 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 /** Hosts to try in order: the next one only where the machine does not have the one before. */
-function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
+export function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
   return listener.host === undefined ? hostsOfPort(config) : [listener.host]
 }
 
@@ -83,7 +119,9 @@ export function hostsOfPort(config: GodwitConfig): readonly string[] {
   return securityProfile === 'legacy' ? ['::', '0.0.0.0'] : ['127.0.0.1']
 }
 
-type Bound = { readonly server: Server | Socket } | { readonly problem: string }
+type Bound =
+  | { readonly server: Server | Socket }
+  | { readonly problem: string; readonly code: string | undefined; readonly host: string }
 
 async function bindFirst(listener: ListenerConfig, hosts: readonly string[]): Promise<Bound> {
   const [host = '', ...others] = hosts
@@ -93,7 +131,7 @@ async function bindFirst(listener: ListenerConfig, hosts: readonly string[]): Pr
     const { code, message } = error as NodeJS.ErrnoException
     const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
     if (isMissing && others.length > 0) return bindFirst(listener, others)
-    return { problem: `${keyOf(listener, 'bind')}: ${reasonOf(code, message, host, listener.port)}` }
+    return { code, host, problem: `${keyOf(listener, 'bind')}: ${reasonOf(code, message, host, listener.port)}` }
   }
 }
 

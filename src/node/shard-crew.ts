@@ -52,8 +52,8 @@ export class ShardCrew {
           setAside: (clientId) => options.setAside(clientId),
           alarms: options.alarms,
           links: () => this.#linksOf(number),
-          onThreadEnd: () => {
-            freePlacesOf(start)
+          onThreadEnd: (ended) => {
+            freePlacesOf(ended)
             this.#forgetLinks(number)
           },
         }),
@@ -100,8 +100,14 @@ export class ShardCrew {
    * one that dies meanwhile starts with that.
    */
   async change(message: (change: number) => NodeToShard, alters: Partial<ShardStart>): Promise<void> {
+    await this.attempt(message, alters)
+  }
+
+  /** As `change`, of what a shard may be unable to do: resolves with the first problem. */
+  async attempt(message: (change: number) => NodeToShard, alters: Partial<ShardStart>): Promise<string | undefined> {
     const change = ++this.#lastChange
-    await Promise.all(this.#shards.map((shard) => shard.change(change, message(change), alters)))
+    const problems = await Promise.all(this.#shards.map((shard) => shard.change(change, message(change), alters)))
+    return problems.find((problem) => problem !== undefined)
   }
 
   /** For a shard that starts: a port to each sibling. */

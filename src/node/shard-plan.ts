@@ -3,12 +3,10 @@
 import { availableParallelism } from 'node:os'
 import type { AccessSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
-import { createLoadMark, type ShardStart } from '../shard/index.ts'
+import { createLoadMark, type ShardListener, type ShardStart } from '../shard/index.ts'
 import { createCounterTable, createMeterTable } from '../telemetry/index.ts'
 import { placesFor } from './shared-places.ts'
-import type { ListenerAddress } from './listener-addresses.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
-import { shardListeners } from './shard-listener.ts'
 import { clientEventsTopic } from './sys-topics.ts'
 
 export interface ShardPlan {
@@ -25,7 +23,7 @@ export interface ShardPlan {
 export interface Surroundings {
   readonly config: GodwitConfig
   readonly directory: string
-  readonly listeners: readonly ListenerAddress[]
+  readonly listeners: readonly ShardListener[]
   readonly access: AccessSettings
   readonly nodeName: string
   readonly clockBaseMs: number
@@ -51,13 +49,12 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const room = Math.min(config.limits.maxConnections ?? Number.POSITIVE_INFINITY, await roomForConnections())
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
   const places = placesFor(shards)
-  const dealt = shardListeners(listeners, shards)
   const { maxConnectionRate } = config.limits
   const starts = Array.from({ length: shards }, (_, shardNumber) => ({
     shardNumber,
     shards,
     dataDirectory: directory,
-    listeners: dealt,
+    listeners,
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
     core: config.core,
     clockBaseMs,

@@ -8,7 +8,6 @@ import { formatFault, type GodwitConfig, type Warning } from '../config/index.ts
 import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
-import { problemOfQuic } from '../transports/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
 import { settleAccessSecret } from './access-secret.ts'
 import { Alarms } from './alarms.ts'
@@ -19,16 +18,18 @@ import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import type { LiveConfig } from './configuration/live-config.ts'
 import type { ConfigurationSources } from './configuration/read-configuration.ts'
 import { createLiveConfig } from './live-config.ts'
+import { listenersOwner, LiveListeners } from './live-listeners.ts'
 import { settleNodeName } from './node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
 import { operationsOf } from './operations/all.ts'
 import { controlDesk, type Wish } from './operations/control.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
 import { observeNode } from './observation.ts'
+import { withoutMissingQuic } from './quic-presence.ts'
 import { setAsideInWords } from './set-aside-session.ts'
 import { ShardCrew } from './shard-crew.ts'
 import { planShards, shardsOf } from './shard-plan.ts'
-import { SysTopics } from './sys-topics.ts'
+import { SysTopics, type SysTopicsOptions } from './sys-topics.ts'
 import { defaultRestartPolicy, type RestartPolicy } from './watched-shard.ts'
 
 export interface NodeOptions {
@@ -53,6 +54,7 @@ export interface RunningNode {
   readonly name: string
   /** Absolute. */
   readonly dataDirectory: string
+  /** Those that are open now. */
   readonly listeners: readonly ListenerAddress[]
   readonly log: Logger
   /** The management API. */
@@ -126,22 +128,8 @@ async function startOnLog(
   if ('problem' in admission) return admission
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
-  const listeners = await listenersThatCanBe(resolved.listeners, ground.log)
+  const listeners = await withoutMissingQuic(resolved.listeners, ground.log)
   return startOnStore(options, { ...ground, alarms: new Alarms(ground), name, accessSecret, ...admission, listeners })
-}
-
-/** QUIC comes with a library that not every machine has. Everybody else is served all the same. */
-async function listenersThatCanBe(
-  listeners: readonly ListenerAddress[],
-  log: Logger,
-): Promise<readonly ListenerAddress[]> {
-  const overQuic = listeners.filter(({ kind }) => kind === 'quic')
-  const problem = overQuic.length === 0 ? undefined : await problemOfQuic()
-  if (problem === undefined) return listeners
-  for (const { name, port } of overQuic) {
-    log.warn('a listener is not served', { listener: `quic:${name}`, port, why: problem })
-  }
-  return listeners.filter(({ kind }) => kind !== 'quic')
 }
 
 type Logging = { readonly log: Logger } | { readonly problem: string }
@@ -184,19 +172,13 @@ async function startOnStore(options: NodeOptions, foundation: Foundation): Promi
 
 async function startShards(options: NodeOptions, foundation: Foundation, store: NodeStore): Promise<NodeStart> {
   const { config } = options
-  const { log, alarms, listeners, directory, name, access } = foundation
+  const { log, alarms, directory, name, access } = foundation
   const clock = clockBaseMs(await readClock(store.own))
-  const surroundings = { config, directory, listeners, access, nodeName: name, clockBaseMs: clock }
+  const live = liveListeners(config, foundation, () => crew)
+  const surroundings = { config, directory, listeners: live.dealt, access, nodeName: name, clockBaseMs: clock }
   const { starts, counters, meters, maxHeapMb } = await planShards(surroundings)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
-  const { intervalMs } = config.sysTopics
-  const sysTopics = new SysTopics({
-    nodeName: name,
-    version: options.version ?? '',
-    counters,
-    intervalMs,
-    tell: (messages) => crew.send(0, { kind: 'tell', messages }),
-  })
+  const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp })
   const observation = observeNode({ nodeName: name, counters, meters, alarms, crew })
@@ -204,7 +186,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
   })
-  const configuration = await configurationOf(options, foundation, { crew, sysTopics })
+  const configuration = await configurationOf(options, foundation, { crew, sysTopics, listeners: live })
   const outcome = await crew.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
@@ -237,6 +219,8 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     control,
     configuration,
     observation,
+    listeners: live,
+    maxConnections: starts[0].maxConnections,
   }
   const operations = operationsOf(ground)
   const management = await startManagement({ config, operations, log })
@@ -248,8 +232,46 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   observation.start()
   sysTopics.start()
   await configuration.noteStart()
-  const parts = { name, dataDirectory: directory, listeners, log, counters, broken, accessRecords, management }
-  return { node: { ...parts, wished: control.wished, configuration, reloadFiles, stop } }
+  const { wished } = control
+  const parts = { name, dataDirectory: directory, log, counters, broken, accessRecords, management, wished }
+  return { node: withListeners({ ...parts, configuration, reloadFiles, stop }, live) }
+}
+
+/** What they are changes while the node runs. */
+function withListeners(node: Omit<RunningNode, 'listeners'>, live: LiveListeners): RunningNode {
+  return {
+    ...node,
+    get listeners() {
+      return live.addresses
+    },
+  }
+}
+
+function liveListeners(config: GodwitConfig, foundation: Foundation, crew: () => ShardCrew): LiveListeners {
+  return new LiveListeners({
+    config,
+    addresses: foundation.listeners,
+    shards: shardsOf(config),
+    log: foundation.log,
+    tell: (step, difference, dealt) =>
+      crew().attempt(
+        (change) => ({ kind: 'listeners', change, step, difference }),
+        dealt === undefined ? {} : { listeners: dealt },
+      ),
+  })
+}
+
+function sysTopicsOf(
+  { config, version = '' }: NodeOptions,
+  {
+    nodeName,
+    counters,
+    crew,
+  }: { readonly nodeName: string; readonly counters: SharedArrayBuffer; readonly crew: () => ShardCrew },
+): SysTopics {
+  const { intervalMs } = config.sysTopics
+  const tell: SysTopicsOptions['tell'] = (messages) => crew().send(0, { kind: 'tell', messages })
+  return new SysTopics({ nodeName, version, counters, intervalMs, tell })
 }
 
 interface CrewGround {
@@ -282,9 +304,10 @@ function crewOf({ options, foundation, store, starts, maxHeapMb, giveUp }: CrewG
 function configurationOf(
   { config, sources }: NodeOptions,
   { directory, accessSecret: secret, log }: Foundation,
-  parts: { readonly crew: ShardCrew; readonly sysTopics: SysTopics },
+  parts: { readonly crew: ShardCrew; readonly sysTopics: SysTopics; readonly listeners: LiveListeners },
 ): Promise<LiveConfig> {
-  return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, others: [] })
+  const others = [listenersOwner(parts.listeners)]
+  return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, others })
 }
 
 const nothingToClose = async (): Promise<void> => {}

@@ -53,7 +53,8 @@ export interface WatchedShardOptions {
   setAside(clientId: string): Promise<void>
   /** Ports to its siblings, for a thread that begins. */
   links(): readonly ShardLink[]
-  onThreadEnd(): void
+  /** `start`: as its next thread is started. */
+  onThreadEnd(start: ShardStart): void
 }
 
 export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
@@ -75,7 +76,7 @@ export class WatchedShard {
   /** With what its next thread is started. */
   #start: ShardStart
   /** Who waits until it has taken a change, by the number of that. */
-  readonly #changes: Map<number, () => void>
+  readonly #changes: Map<number, (problem: string | undefined) => void>
   /** Who waits for what it answers, by the number of the question. */
   readonly #asked: Map<number, (answer: unknown) => void>
   #deathsInARow: number
@@ -142,10 +143,13 @@ export class WatchedShard {
     this.#worker?.postMessage(message, transfer)
   }
 
-  /** Resolves when the shard has taken the change, or when its thread is gone: the next one starts with it. */
-  change(number: number, message: NodeToShard, alters: Partial<ShardStart>): Promise<void> {
+  /**
+   * Resolves when the shard has taken the change, or with the problem why it cannot; also when its thread is gone: the next
+   * one starts with the change.
+   */
+  change(number: number, message: NodeToShard, alters: Partial<ShardStart>): Promise<string | undefined> {
     this.#start = { ...this.#start, ...alters }
-    if (this.#worker === undefined) return Promise.resolve()
+    if (this.#worker === undefined) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#changes.set(number, resolve)
       this.send(message)
@@ -230,7 +234,7 @@ export class WatchedShard {
         this.#asked.delete(message.ask)
         return
       case 'changed':
-        this.#changes.get(message.change)?.()
+        this.#changes.get(message.change)?.(message.problem)
         this.#changes.delete(message.change)
         return
       case 'stopped':
@@ -255,10 +259,10 @@ export class WatchedShard {
   #threadEnded(): void {
     this.#worker = undefined
     this.#seat?.gone()
-    this.#options.onThreadEnd()
+    this.#options.onThreadEnd(this.#start)
     // What its next life finds in order it does not say again.
     for (const name of troublesOfThread) this.#options.alarms.over(name, 'the shard has ended', this.#source)
-    for (const settle of this.#changes.values()) settle()
+    for (const settle of this.#changes.values()) settle(undefined)
     this.#changes.clear()
     for (const settle of this.#asked.values()) settle(undefined)
     this.#asked.clear()

@@ -60,7 +60,7 @@ export class Arrivals {
     listener: ShardListener,
     { peer, connect, begun }: { peer: number; connect: ConnectPacket; begun: Buffer },
   ): void {
-    const isCarried = this.#peers.relay(peer, outlet.stream, this.#world.start.listeners.indexOf(listener), begun)
+    const isCarried = this.#peers.relay(peer, outlet.stream, listener.number, begun)
     if (!isCarried) this.#turnAway(outlet, connect.version)
   }
 

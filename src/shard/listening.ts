@@ -2,19 +2,21 @@
 
 import assert from 'node:assert/strict'
 import type { QuicConfig, WebSocketConfig } from '../config/index.ts'
-import type { Log } from '../telemetry/index.ts'
+import { ListenerCounters, type Log } from '../telemetry/index.ts'
 import {
   type ByteStream,
+  type ChangingListener,
   ConnectionBudget,
   ConnectionRate,
   type DoorRefusal,
-  type Listener,
   listenQuic,
   listenTcp,
   listenTls,
   listenWebSocket,
   type QuicCredentials,
+  type QuicListenOptions,
   readQuicCredentials,
+  type TcpListenOptions,
   TlsGate,
 } from '../transports/index.ts'
 import type { ShardListener } from './messages.ts'
@@ -37,53 +39,163 @@ export interface ListeningWorld {
 
 const fullAlarmIntervalMs = 60_000
 
-/** Opens all of them. Rejects with a sentence for the operator where one cannot be opened. */
-export async function openListeners(listeners: readonly ShardListener[], world: ListeningWorld): Promise<Listener[]> {
-  const refusals = new RefusalLog(world.log)
-  const full = new FullAlarm(world)
-  const opened: Listener[] = []
-  for (const listener of listeners) opened.push(await openListener(listener, world, { refusals, full }))
-  return opened
+/** A listener of this shard that lets clients in. */
+export interface OpenListener {
+  readonly host: string
+  readonly port: number
+  /** Takes no more connections; those that are open stay. */
+  close(): Promise<void>
+  /** Resolves when its address can be listened on again, which over QUIC its last client decides. */
+  released(): Promise<void>
+  /** Reads its files again, if it has any. */
+  reload(): Promise<void>
+  /** Makes ready what it takes to receive clients as `listener` says. Throws a sentence where that cannot be. Not for QUIC. */
+  prepare(listener: ShardListener): PreparedChange
 }
 
-function openListener(
-  listener: ShardListener,
-  world: ListeningWorld,
-  { refusals, full }: { readonly refusals: RefusalLog; readonly full: FullAlarm },
-): Promise<Listener> {
-  const { kind, name, host, port, maxConnectionRate, accessRules, proxyProtocol } = listener
-  const refuse = (reason: DoorRefusal, why?: string): void => {
-    world.noteRefused()
-    refusals.note({ listener: `${kind}:${name}`, reason, why })
-    if (reason === 'no-room') full.raise()
+/** One of the two is called. */
+export interface PreparedChange {
+  apply(): void
+  discard(): void
+}
+
+/** Opens listeners, one at a time, and looks after what all of them have in common. */
+export class Porter {
+  readonly #world: ListeningWorld
+  readonly #refusals: RefusalLog
+  readonly #full: FullAlarm
+
+  constructor(world: ListeningWorld) {
+    this.#world = world
+    this.#refusals = new RefusalLog(world.log)
+    this.#full = new FullAlarm(world)
   }
-  const rates = [...(maxConnectionRate === undefined ? [] : [new ConnectionRate(maxConnectionRate)]), world.rate]
-  const options = {
-    host,
-    port,
-    reusePort: listener.sharesPort,
-    ...limitsOf(listener, world),
-    rates: rates.filter((rate) => rate !== undefined),
-    accessRules,
-    proxyProtocol,
-    onStream: (stream: ByteStream) => world.accept(stream, listener),
-    onRefused: refuse,
-    onFault: (error: Error) =>
-      world.alarm('listener', `listener ${kind} ${name} could not accept a connection: ${error.message}`),
+
+  /** Rejects with a sentence for the operator, or with the system's error, where it cannot be opened. */
+  open(listener: ShardListener): Promise<OpenListener> {
+    const { kind } = listener
+    switch (kind) {
+      case 'tcp':
+        return openChanging(listener, { open: listenTcp, optionsOf: (now) => this.#optionsOf(now), gateIn: noGate })
+      case 'ssl':
+        return openChanging(listener, {
+          open: listenTls,
+          optionsOf: (now) => ({ ...this.#optionsOf(now), gate: this.#gateOf(now) }),
+          gateIn: ({ gate }) => gate,
+        })
+      case 'ws':
+        return openChanging(listener, {
+          open: listenWebSocket,
+          optionsOf: (now) => ({ ...this.#optionsOf(now), ...webSocketOf(now) }),
+          gateIn: noGate,
+        })
+      case 'wss':
+        return openChanging(listener, {
+          open: listenWebSocket,
+          optionsOf: (now) => ({ ...this.#optionsOf(now), ...webSocketOf(now), tls: this.#gateOf(now) }),
+          gateIn: ({ tls }) => tls,
+        })
+      case 'quic':
+        return openOverQuic({ ...this.#optionsOf(listener), ...quicOf(listener) })
+      default:
+        return kind satisfies never
+    }
   }
-  switch (kind) {
-    case 'tcp':
-      return listenTcp(options)
-    case 'ssl':
-      return listenTls({ ...options, gate: gateOf(listener, world, refuse) })
-    case 'ws':
-      return listenWebSocket({ ...options, ...webSocketOf(listener) })
-    case 'wss':
-      return listenWebSocket({ ...options, ...webSocketOf(listener), tls: gateOf(listener, world, refuse) })
-    case 'quic':
-      return listenQuic({ ...options, ...quicOf(listener) })
-    default:
-      return kind satisfies never
+
+  #optionsOf(listener: ShardListener): TcpListenOptions {
+    const { kind, name, host, port, maxConnectionRate, accessRules, proxyProtocol, counts } = listener
+    const world = this.#world
+    const rates = [...(maxConnectionRate === undefined ? [] : [new ConnectionRate(maxConnectionRate)]), world.rate]
+    const counters = counts === undefined ? undefined : new ListenerCounters(counts, world.own)
+    return {
+      host,
+      port,
+      reusePort: listener.sharesPort,
+      ...limitsOf(listener, world),
+      rates: rates.filter((rate) => rate !== undefined),
+      accessRules,
+      proxyProtocol,
+      onStream: (stream) => {
+        counters?.noteAccepted()
+        world.accept(stream, listener)
+      },
+      onRefused: (reason, why) => {
+        counters?.noteRefused()
+        this.#noteRefused(listener, reason, why)
+      },
+      onFault: (error) =>
+        world.alarm('listener', `listener ${kind} ${name} could not accept a connection: ${error.message}`),
+    }
+  }
+
+  #noteRefused({ kind, name }: ShardListener, reason: DoorRefusal, why: string | undefined): void {
+    this.#world.noteRefused()
+    this.#refusals.note({ listener: `${kind}:${name}`, reason, why })
+    if (reason === 'no-room') this.#full.raise()
+  }
+
+  #gateOf(listener: ShardListener): TlsGate {
+    const { tls, ticketSecret, name } = listener
+    if (tls === undefined || ticketSecret === undefined) throw new Error(`${wordsOf(listener)}: it has no TLS settings`)
+    const opening = TlsGate.open({
+      settings: tls,
+      name,
+      ticketSecret,
+      onProblem: (problem) => {
+        // Every shard reads the same files: one of them says it.
+        if (this.#world.own !== 0) return
+        const files = `${wordsOf(listener)}: what stands in the files`
+        if (problem === undefined) this.#world.alarmOver('certificates', `${files} is in order again and in force`)
+        else this.#world.alarm('certificates', `${files} is not taken: ${problem.message}`)
+      },
+      onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
+    })
+    // The main thread has tried the same files just now, and said it by the name of the setting.
+    if ('problem' in opening) throw new Error(`${wordsOf(listener)}: ${opening.problem.message}`)
+    return opening.gate
+  }
+}
+
+/** How listeners of one kind are opened and changed. */
+interface Kind<Options> {
+  open(options: Options): Promise<ChangingListener<Options>>
+  optionsOf(listener: ShardListener): Options
+  /** What has to be closed where the options are not taken after all. */
+  gateIn(options: Options): TlsGate | undefined
+}
+
+const noGate = (): undefined => undefined
+
+async function openChanging<Options>(listener: ShardListener, kind: Kind<Options>): Promise<OpenListener> {
+  const options = kind.optionsOf(listener)
+  try {
+    const opened = await kind.open(options)
+    return {
+      host: opened.host,
+      port: opened.port,
+      close: () => opened.close(),
+      released: async () => {},
+      reload: async () => opened.reload?.(),
+      prepare: (changed) => {
+        const next = kind.optionsOf(changed)
+        return { apply: () => opened.change(next), discard: () => kind.gateIn(next)?.close() }
+      },
+    }
+  } catch (error) {
+    kind.gateIn(options)?.close()
+    throw error
+  }
+}
+
+async function openOverQuic(options: QuicListenOptions): Promise<OpenListener> {
+  const opened = await listenQuic(options)
+  return {
+    host: opened.host,
+    port: opened.port,
+    close: () => opened.close(),
+    released: async () => opened.released?.(),
+    reload: async () => {},
+    prepare: () => assert.fail('a QUIC listener is closed and opened, never changed'),
   }
 }
 
@@ -105,39 +217,15 @@ function quicOf(listener: ShardListener): QuicConfig & { readonly credentials: Q
   return { ...listener.quic, credentials: reading.credentials }
 }
 
-/** Where several shards listen on one port the listener's limit is counted by all of them together. */
+/** The listener's connections are counted by all shards together, with a limit or without. */
 function limitsOf(
   { maxConnections, places }: ShardListener,
   { budget, own }: ListeningWorld,
 ): { readonly maxConnections: number | undefined; readonly budget: ConnectionBudget } {
-  if (maxConnections === undefined || places === undefined) return { maxConnections, budget }
+  if (places === undefined) return { maxConnections, budget }
   const ofListener = { places: { cells: places, own }, within: budget, refusal: 'listener-full' } as const
-  return { maxConnections: undefined, budget: new ConnectionBudget(maxConnections, ofListener) }
-}
-
-function gateOf(
-  { kind, name, tls, ticketSecret }: ShardListener,
-  world: ListeningWorld,
-  refuse: (reason: DoorRefusal, why: string) => void,
-): TlsGate {
-  if (tls === undefined || ticketSecret === undefined)
-    throw new Error(`listener ${kind} ${name}: it has no TLS settings`)
-  const opening = TlsGate.open({
-    settings: tls,
-    name,
-    ticketSecret,
-    onProblem: (problem) => {
-      // Every shard reads the same files: one of them says it.
-      if (world.own !== 0) return
-      const files = `listener ${kind} ${name}: what stands in the files`
-      if (problem === undefined) world.alarmOver('certificates', `${files} is in order again and in force`)
-      else world.alarm('certificates', `${files} is not taken: ${problem.message}`)
-    },
-    onRefused: ({ address }, why) => refuse('bad-beginning', `${address}: ${why}`),
-  })
-  // The main thread has tried the same files just now, and said it by the name of the setting.
-  if ('problem' in opening) throw new Error(`listener ${kind} ${name}: ${opening.problem.message}`)
-  return opening.gate
+  const limit = maxConnections ?? Number.POSITIVE_INFINITY
+  return { maxConnections: undefined, budget: new ConnectionBudget(limit, ofListener) }
 }
 
 /** At most once in a while: whoever is turned away comes again at once. */

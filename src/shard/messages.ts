@@ -13,6 +13,8 @@ export type { CertificateField } from '../config/index.ts'
 
 /** One listener of the node. Every shard opens it for itself; the kernel deals out the connections. */
 export interface ShardListener extends ListenerTraits {
+  /** Of this listener alone and never given again: by it shards tell each other what they mean. */
+  readonly number: number
   readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic'
   /** As in the configuration: `default` for `listeners.tcp.bind`. */
   readonly name: string
@@ -21,8 +23,10 @@ export interface ShardListener extends ListenerTraits {
   readonly port: number
   /** Connections through this listener; one more is accepted and closed at once. Undefined: no limit. */
   readonly maxConnections: number | undefined
-  /** Made by `createSharedPlaces` where several shards count them together. */
+  /** Made by `createSharedPlaces`: where all shards count its connections together. */
   readonly places?: SharedArrayBuffer | undefined
+  /** Made by `createListenerTable`; the shard writes its own row. Undefined: nobody looks. */
+  readonly counts?: SharedArrayBuffer | undefined
   /** Nobody but this machine can reach it: what is not configured otherwise may be generous here. */
   readonly isLoopback: boolean
   /** The only shard that opens it; the others know it for the connections that are carried to them. Undefined: all do. */
@@ -50,6 +54,22 @@ export interface ShardLink {
   /** To be named in the transfer list of what carries it. */
   readonly port: MessagePort
 }
+
+/** What another configuration makes of the listeners. */
+export interface ListenerDifference {
+  /** New ones; one of them may be where one that is closed was. */
+  readonly opened: readonly ShardListener[]
+  /** As they are to be. Number, host and port stay: who is in stays in. */
+  readonly changed: readonly ShardListener[]
+  /** Numbers. Who came in by them is sent away with 0x8B. */
+  readonly closed: readonly number[]
+}
+
+/**
+ * `learn`: clients of the new listeners may be handed over by other shards from now on. `open`: all that can be done is done
+ * and nothing is in force that cannot be taken back. `settle`: the difference holds. `abandon`: it never was.
+ */
+export type ListenerStep = 'learn' | 'open' | 'settle' | 'abandon'
 
 /** What the broker says of itself, below `$SYS/`. */
 export interface OwnMessage {
@@ -113,8 +133,8 @@ export type ShardToNode =
   | { readonly kind: 'store'; readonly request: SeatRequest }
   /** What the node has asked, by its number. */
   | { readonly kind: 'answer'; readonly ask: number; readonly answer: unknown }
-  /** A change that the node has sent holds from now on. */
-  | { readonly kind: 'changed'; readonly change: number }
+  /** A change that the node has sent holds from now on, or, with a problem, cannot be. */
+  | { readonly kind: 'changed'; readonly change: number; readonly problem?: string | undefined }
   /** Clients are told, the store is closed: the thread may end. */
   | { readonly kind: 'stopped' }
 
@@ -133,6 +153,13 @@ export type NodeToShard =
       readonly kind: 'settings'
       readonly change: number
       readonly settings: ShardSettings
+    }
+  /** One step of a change of listeners. Answered by `changed`. */
+  | {
+      readonly kind: 'listeners'
+      readonly change: number
+      readonly step: ListenerStep
+      readonly difference: ListenerDifference
     }
   /** What is stored of who may come in has changed. Answered by `changed` when it holds. */
   | { readonly kind: 'access'; readonly change: number; readonly records: RecordChange }

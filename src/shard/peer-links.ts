@@ -8,6 +8,7 @@ import type { BrokerCore, Input, PeerMessage, PeerNumber, PeerSend } from '../co
 import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrigin } from '../links/index.ts'
 import type { TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
+import type { ShardListener } from './messages.ts'
 
 /** The clock is looked at, and what was put out is carried out, after so many things that came. */
 const takenBetweenLooks = 256
@@ -23,8 +24,10 @@ export interface PeerLinksOwner {
   isFull(): boolean
   carryOut(): void
   planTurnEnd(): void
+  /** By its number; undefined: it is closed. */
+  listenerOf(number: number): ShardListener | undefined
   /** A client whose socket another shard has. */
-  acceptRelayed(stream: ByteStream, listener: number): void
+  acceptRelayed(stream: ByteStream, listener: ShardListener): void
 }
 
 export class PeerLinks implements LinkOwner {
@@ -76,7 +79,7 @@ export class PeerLinks implements LinkOwner {
     const early = this.#early ?? []
     this.#early = undefined
     for (const { stream, origin } of early) {
-      this.#owner.acceptRelayed(stream, origin.listener)
+      this.#accept(stream, origin)
       stream.resume()
     }
   }
@@ -130,7 +133,7 @@ export class PeerLinks implements LinkOwner {
   }
 
   noteRelayed(_: Link, stream: RelayedStream, origin: RelayOrigin): void {
-    if (this.#early === undefined) return this.#owner.acceptRelayed(stream, origin.listener)
+    if (this.#early === undefined) return this.#accept(stream, origin)
     stream.pause()
     this.#early.push({ stream, origin })
   }
@@ -163,6 +166,13 @@ export class PeerLinks implements LinkOwner {
     const following = this.#following.get(peer)
     this.#following.delete(peer)
     if (following !== undefined) this.add(peer, following)
+  }
+
+  #accept(stream: RelayedStream, origin: RelayOrigin): void {
+    const listener = this.#owner.listenerOf(origin.listener)
+    // It was closed while the client was on its way.
+    if (listener === undefined) stream.destroy()
+    else this.#owner.acceptRelayed(stream, listener)
   }
 
   #join(peer: PeerNumber, port: LinkPort): void {

@@ -3,7 +3,7 @@
 import type { Store } from '../storage/index.ts'
 import type { Counters, Log } from '../telemetry/index.ts'
 import type { Time } from './clock.ts'
-import type { ShardStart } from './messages.ts'
+import type { ShardListener, ShardStart } from './messages.ts'
 
 export interface ShardWorld {
   readonly start: ShardStart
@@ -11,6 +11,8 @@ export interface ShardWorld {
   readonly clock: Time
   readonly counters: Counters
   readonly log: Log
+  /** By its number, of whichever shard; undefined: it is closed. */
+  listenerOf(number: number): ShardListener | undefined
   /** Random text: nobody is to guess the client ids that are assigned. */
   readonly identity: string
   alarm(name: string, message: string): void

@@ -75,7 +75,7 @@ export class Shard implements OutletOwner {
   /** Undefined where this is the only shard. */
   readonly #peers: PeerLinks | undefined
   readonly #arrivals: Arrivals | undefined
-  readonly #outlets = new Set<Outlet>()
+  readonly outlets = new Set<Outlet>()
   readonly #eventLog: EventLog
   readonly #meters: ShardMeters
   readonly #lateCloses = new LateCloses()
@@ -153,7 +153,7 @@ export class Shard implements OutletOwner {
   }
 
   get connections(): number {
-    return this.#outlets.size
+    return this.outlets.size
   }
 
   #linkPeers(): PeerLinks {
@@ -166,7 +166,8 @@ export class Shard implements OutletOwner {
       isFull: () => sends.length >= maxSendsBetweenDrains,
       carryOut: () => this.#carryOut(),
       planTurnEnd: () => this.#planTurnEnd(),
-      acceptRelayed: (stream, listener) => void this.#welcome(stream, this.#world.start.listeners[listener]),
+      listenerOf: (number) => this.#world.listenerOf(number),
+      acceptRelayed: (stream, listener) => void this.#welcome(stream, listener),
     })
   }
 
@@ -204,7 +205,7 @@ export class Shard implements OutletOwner {
   #welcome(stream: ByteStream, listener: ShardListener): Outlet {
     const outlet = new Outlet(this, stream, new PacketDecoder(this.#decoderOptions))
     outlet.connection = connectionOver(outlet, listener)
-    this.#outlets.add(outlet)
+    this.outlets.add(outlet)
     // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.
     this.core.handle({ kind: 'connection-opened', connection: outlet.connection }, this.#world.clock.nowMs())
     this.#setTimer()
@@ -223,13 +224,13 @@ export class Shard implements OutletOwner {
 
   #forget(outlet: Outlet): void {
     const { connection } = outlet
-    this.#outlets.delete(outlet)
+    this.outlets.delete(outlet)
     outlet.connection = undefined
     if (connection !== undefined) this.input({ kind: 'connection-closed', connection })
   }
 
   #dismiss(outlet: Outlet): void {
-    this.#outlets.add(outlet)
+    this.outlets.add(outlet)
     this.#close(outlet, 0)
   }
 
@@ -292,7 +293,7 @@ export class Shard implements OutletOwner {
   }
 
   noteClosed(outlet: Outlet, error: Error | undefined): void {
-    this.#outlets.delete(outlet)
+    this.outlets.delete(outlet)
     const { connection } = outlet
     if (connection !== undefined) {
       this.access.forget(connection)
@@ -307,10 +308,10 @@ export class Shard implements OutletOwner {
   async stop(patienceMs: number): Promise<void> {
     this.input({ kind: 'shutdown' })
     // Who has not said who they are cannot be told.
-    for (const outlet of this.#outlets) if (outlet.connection?.now.state === 'awaiting-connect') outlet.stream.end()
+    for (const outlet of this.outlets) if (outlet.connection?.now.state === 'awaiting-connect') outlet.stream.end()
     const peers = this.#peers
-    await this.#patience.until(() => this.#outlets.size === 0 && (peers?.doors ?? 0) === 0, patienceMs)
-    for (const outlet of this.#outlets) outlet.stream.destroy()
+    await this.#patience.until(() => this.outlets.size === 0 && (peers?.doors ?? 0) === 0, patienceMs)
+    for (const outlet of this.outlets) outlet.stream.destroy()
     // What they still have to say (wills) is heard before the store is closed.
     peers?.sayFarewell()
     await this.#patience.until(() => peers?.isQuiet ?? true, patienceMs)

@@ -6,13 +6,15 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
 import { counterCells, Counters, ForwardingLog, Meters, watchLoop } from '../telemetry/index.ts'
-import { ConnectionBudget, ConnectionRate, type Listener } from '../transports/index.ts'
+import { type ByteStream, ConnectionBudget, ConnectionRate } from '../transports/index.ts'
 import { publicationOf } from './client-events.ts'
 import { Clock } from './clock.ts'
-import { openListeners } from './listening.ts'
-import type { NodeToShard, ShardStart, ShardToNode } from './messages.ts'
+import { ListenerSet } from './listener-set.ts'
+import { Porter } from './listening.ts'
+import type { NodeToShard, ShardListener, ShardStart, ShardToNode } from './messages.ts'
 import { restoreAccess, restoreBroker } from './restore.ts'
 import { answerOf } from './answering.ts'
+import { sendAway } from './send-away.ts'
 import { IdleTidy, ownHeap, tidyIntervalMs } from './idle-tidy.ts'
 import { Shard } from './shard.ts'
 
@@ -25,7 +27,6 @@ const readyPatienceMs = 10_000
 const identityBytes = 8
 
 const start = workerData as ShardStart
-let listeners: readonly Listener[] = []
 let isStopping = false
 const counters = new Counters(start.counters, start.shardNumber)
 const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =>
@@ -63,15 +64,21 @@ async function run(): Promise<void> {
   })
   const clock = new Clock(start.clockBaseMs)
   const identity = randomBytes(identityBytes).toString('hex')
-  const running = new Shard({ start, store, clock, counters, log, identity, alarm, alarmOver, fail })
+  const listeners: ListenerSet = new ListenerSet(start.listeners, {
+    porter: porterOf((stream, listener) => running.accept(stream, listener)),
+    own: start.shardNumber,
+    sendAway: (numbers) => sendAway(running, numbers),
+  })
+  const listenerOf = (number: number): ShardListener | undefined => listeners.byNumber(number)
+  const running: Shard = new Shard({ start, store, clock, counters, log, identity, listenerOf, alarm, alarmOver, fail })
   shard = running
   await restoreAccess(store, running.access)
   await restoreBroker(store, running.core, clock.nowMs())
   running.input({ kind: 'tick' })
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
-  hear = (message) => obey(message, running, store)
+  hear = (message) => obey(message, { shard: running, store, listeners })
   for (const message of early) hear(message)
-  await letClientsIn(running)
+  await letClientsIn(running, listeners)
   const tidy = new IdleTidy({ ...ownHeap(), messages: messagesSoFar })
   setInterval(() => tidy.look(), tidyIntervalMs).unref()
 }
@@ -80,7 +87,13 @@ function messagesSoFar(): number {
   return counters.get(counterCells.messagesReceived) + counters.get(counterCells.messagesSent)
 }
 
-function obey(message: NodeToShard, shard: Shard, store: Store): void {
+interface Running {
+  readonly shard: Shard
+  readonly store: Store
+  readonly listeners: ListenerSet
+}
+
+function obey(message: NodeToShard, { shard, store, listeners }: Running): void {
   if (message.kind === 'settings') {
     shard.changeSettings(message.settings)
     log.changeThreshold(message.settings.logLevel)
@@ -89,63 +102,51 @@ function obey(message: NodeToShard, shard: Shard, store: Store): void {
     shard.applyAccess(message.records)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
-  else if (message.kind === 'reload-files') reloadFiles()
-  else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
+  else if (message.kind === 'reload-files') listeners.reload().catch(fail)
+  else if (message.kind === 'listeners') {
+    const { change } = message
+    const taken = listeners.take(message.step, message.difference)
+    taken.then((problem) => post({ kind: 'changed', change, problem }), fail)
+  } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
   else if (message.kind === 'ask') {
     const { ask } = message
     answerOf(shard, message.question).then((answer) => post({ kind: 'answer', ask, answer }), fail)
-  } else if (message.kind === 'stop') stop(shard, store).catch(fail)
+  } else if (message.kind === 'stop') stop({ shard, store, listeners }).catch(fail)
 }
 
 /** A shard that cannot be reached keeps nobody out for ever: its clients hear that it is not there, the others are served. */
-async function letClientsIn(shard: Shard): Promise<void> {
+async function letClientsIn(shard: Shard, listeners: ListenerSet): Promise<void> {
   if (!(await shard.isReadyWithin(readyPatienceMs))) {
     alarm('shards', 'not every shard has said what its clients subscribe to: some may miss messages until it has')
   }
   if (isStopping) return
   shard.letClientsIn()
-  await listen(shard)
+  await listeners.openAll()
+  if (isStopping) return listeners.closeAll()
+  post({ kind: 'ready', listeners: listeners.open })
 }
 
-async function listen(shard: Shard): Promise<void> {
-  const { maxConnectionRate, places, shardNumber } = start
-  const own = start.listeners.filter(({ onlyOnShard = shardNumber }) => onlyOnShard === shardNumber)
-  listeners = await openListeners(own, {
-    own: shardNumber,
-    budget: new ConnectionBudget(
-      start.maxConnections,
-      places === undefined ? {} : { places: { cells: places, own: shardNumber } },
-    ),
+function porterOf(accept: (stream: ByteStream, listener: ShardListener) => void): Porter {
+  const { maxConnectionRate, maxConnections, places, shardNumber: own } = start
+  const shared = places === undefined ? {} : { places: { cells: places, own } }
+  return new Porter({
+    own,
+    budget: new ConnectionBudget(maxConnections, shared),
     rate: maxConnectionRate === undefined ? undefined : new ConnectionRate(maxConnectionRate),
     log,
-    accept: (stream, listener) => shard.accept(stream, listener),
+    accept,
     noteRefused: () => counters.add(counterCells.connectionsRefused, 1),
     alarm,
     alarmOver,
   })
-  if (isStopping) return closeListeners()
-  const open = own.map(({ name }, index) => ({
-    name,
-    host: listeners[index].host,
-    port: listeners[index].port,
-  }))
-  post({ kind: 'ready', listeners: open })
 }
 
-async function closeListeners(): Promise<void> {
-  await Promise.all(listeners.map((listener) => listener.close()))
-}
-
-async function stop(shard: Shard, store: Store): Promise<void> {
+async function stop({ shard, store, listeners }: Running): Promise<void> {
   isStopping = true
-  await closeListeners()
+  await listeners.closeAll()
   await shard.stop(stopPatienceMs)
   await store.close()
   post({ kind: 'stopped' })
-}
-
-function reloadFiles(): void {
-  for (const listener of listeners) listener.reload?.().catch(fail)
 }
 
 function alarm(name: string, message: string): void {

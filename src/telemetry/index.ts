@@ -10,6 +10,7 @@ export {
   type CounterCell,
   type CounterName,
 } from './counters.ts'
+export { createListenerTable, ListenerCounters, type ListenerCounts, readListenerTable } from './listener-counters.ts'
 export { ForwardingLog, maxLinesPerEventAndSecond, maxWaitingLogLines, type PostLine } from './forwarding-log.ts'
 export {
   bucketEndsSeconds,

@@ -62,4 +62,12 @@ export interface Listener {
   close(): Promise<void>
   /** Reads the files again that it works with, if there are any. What cannot be used is told as an alarm and not taken. */
   reload?(): Promise<void>
+  /** Resolves when the address can be listened on again after `close`. Unsaid: as soon as it is closed. */
+  released?(): Promise<void>
+}
+
+/** A listener that need not be closed to become another one. */
+export interface ChangingListener<Options> extends Listener {
+  /** Who comes from now on is received as `options` say; who is in stays as they are. Host and port are not looked at. */
+  change(options: Options): void
 }

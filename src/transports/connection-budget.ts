@@ -18,6 +18,11 @@ export function createSharedPlaces(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer((1 + threads) * Int32Array.BYTES_PER_ELEMENT)
 }
 
+/** By all threads together. */
+export function takenPlaces(cells: SharedArrayBuffer): number {
+  return Atomics.load(new Int32Array(cells), 0)
+}
+
 /** The thread has ended, and its connections with it. */
 export function freeSharedPlaces({ cells, own }: SharedPlaces): void {
   const counts = new Int32Array(cells)

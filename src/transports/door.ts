@@ -49,7 +49,13 @@ export interface DoorGuest {
   noteClosed(): void
 }
 
-type Welcome = (socket: DoorSocket, client: ClientAddress) => void
+export type Welcome = (socket: DoorSocket, client: ClientAddress) => void
+
+/** A door that is open. */
+export interface OpenDoor extends Listener {
+  /** Who comes from now on is received as `options` say. Host and port are not looked at. */
+  change(options: DoorOptions, onSocket: Welcome): void
+}
 
 /** Clients that the kernel holds for us during one turn; it takes less where its own limit is lower. */
 const backlog = 4_096
@@ -58,44 +64,62 @@ const backlog = 4_096
  * Starts to listen; `onSocket` is called for each client that may come in. Rejects with the system's error (`EADDRINUSE`,
  * `EACCES`, `EADDRNOTAVAIL`) where it cannot.
  */
-export function openDoor(options: DoorOptions, onSocket: Welcome): Promise<Listener> {
+export function openDoor(options: DoorOptions, onSocket: Welcome): Promise<OpenDoor> {
   const door = new Door(options, onSocket)
   const server = createServer({ noDelay: true }, (socket) => door.welcome(socket as DoorSocket))
-  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections
-  server.on('drop', () => options.onRefused?.('listener-full'))
+  limit(server, options)
+  server.on('drop', () => door.noteDropped())
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     const { host, port, reusePort = false } = options
     server.listen({ host, port, reusePort, exclusive: true, backlog }, () => {
       server.off('error', reject)
-      server.on('error', (error) => options.onFault?.(error))
+      server.on('error', (error) => door.noteFault(error))
       resolve(listenerOf(server, door))
     })
   })
 }
 
+function limit(server: Server, { maxConnections = Number.POSITIVE_INFINITY }: DoorOptions): void {
+  server.maxConnections = maxConnections
+}
+
 class Door {
-  readonly #options: DoorOptions
-  readonly #budget: ConnectionBudget
-  readonly #rates: readonly ConnectionRate[]
-  readonly #onSocket: Welcome
+  #options: DoorOptions
+  #budget: ConnectionBudget
+  #rates: readonly ConnectionRate[]
+  #onSocket: Welcome
   /** Undefined where everybody may come: nothing is asked then. */
-  readonly #rules: AddressRules | undefined
-  readonly #proxies: AddressRules | undefined
+  #rules: AddressRules | undefined
+  #proxies: AddressRules | undefined
   /** Those who came too fast, with the time at which they are let in. */
   readonly #waiting: Map<DoorSocket, NodeJS.Timeout>
 
   constructor(options: DoorOptions, onSocket: Welcome) {
     this.#options = options
-    this.#budget = options.budget ?? new ConnectionBudget(Number.POSITIVE_INFINITY)
+    this.#budget = budgetOf(options)
     this.#rates = options.rates ?? []
     this.#onSocket = onSocket
-    const { accessRules = [], proxyProtocol } = options
-    this.#rules = accessRules.length === 0 ? undefined : new AddressRules(accessRules)
-    const trusted = proxyProtocol?.trusted ?? []
-    this.#proxies =
-      trusted.length === 0 ? undefined : new AddressRules(trusted.map((range) => ({ isAllowed: true, range })))
+    this.#rules = rulesOf(options)
+    this.#proxies = proxiesOf(options)
     this.#waiting = new Map()
+  }
+
+  change(options: DoorOptions, onSocket: Welcome): void {
+    this.#options = options
+    this.#budget = budgetOf(options)
+    this.#rates = options.rates ?? []
+    this.#onSocket = onSocket
+    this.#rules = rulesOf(options)
+    this.#proxies = proxiesOf(options)
+  }
+
+  noteDropped(): void {
+    this.#options.onRefused?.('listener-full')
+  }
+
+  noteFault(error: Error): void {
+    this.#options.onFault?.(error)
   }
 
   welcome(socket: DoorSocket): void {
@@ -181,6 +205,19 @@ class Door {
   }
 }
 
+function budgetOf({ budget }: DoorOptions): ConnectionBudget {
+  return budget ?? new ConnectionBudget(Number.POSITIVE_INFINITY)
+}
+
+function rulesOf({ accessRules = [] }: DoorOptions): AddressRules | undefined {
+  return accessRules.length === 0 ? undefined : new AddressRules(accessRules)
+}
+
+function proxiesOf({ proxyProtocol }: DoorOptions): AddressRules | undefined {
+  const trusted = proxyProtocol?.trusted ?? []
+  return trusted.length === 0 ? undefined : new AddressRules(trusted.map((range) => ({ isAllowed: true, range })))
+}
+
 const ignore = (): void => {}
 
 function passError(this: Socket, error: Error): void {
@@ -194,7 +231,7 @@ function passClose(this: Socket): void {
   guest?.noteClosed()
 }
 
-function listenerOf(server: Server, door: Door): Listener {
+function listenerOf(server: Server, door: Door): OpenDoor {
   const { address, port } = server.address() as AddressInfo
   return {
     host: address,
@@ -204,6 +241,10 @@ function listenerOf(server: Server, door: Door): Listener {
       server.close()
       door.close()
       return Promise.resolve()
+    },
+    change(options, onSocket): void {
+      limit(server, options)
+      door.change(options, onSocket)
     },
   }
 }

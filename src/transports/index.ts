@@ -1,7 +1,20 @@
 // The door of transports: streams of bytes.
 
-export type { ByteStream, DoorRefusal, Listener, PeerCertificate, StreamCredentials } from './byte-stream.ts'
-export { ConnectionBudget, createSharedPlaces, freeSharedPlaces, type SharedPlaces } from './connection-budget.ts'
+export type {
+  ByteStream,
+  ChangingListener,
+  DoorRefusal,
+  Listener,
+  PeerCertificate,
+  StreamCredentials,
+} from './byte-stream.ts'
+export {
+  ConnectionBudget,
+  createSharedPlaces,
+  freeSharedPlaces,
+  type SharedPlaces,
+  takenPlaces,
+} from './connection-budget.ts'
 export { ConnectionRate } from './connection-rate.ts'
 export { listenQuic, problemOfQuic, type QuicListenOptions } from './quic.ts'
 export { readQuicCredentials, type QuicCredentials } from './quic-credentials.ts'

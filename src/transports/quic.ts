@@ -86,7 +86,7 @@ export async function listenQuic(options: QuicListenOptions): Promise<Listener> 
   })
   const { address, port } = await server.listen(options.port, options.host)
   const house = new QuicHouse(server, options)
-  return { host: address, port, close: () => house.close() }
+  return { host: address, port, close: () => house.close(), released: () => house.released }
 }
 
 /** Why this machine has no QUIC, and what to do about it, without a full stop; undefined: it has. */
@@ -130,10 +130,16 @@ class QuicHouse {
   readonly #timers: NodeJS.Timeout[]
   #isClosing = false
   #whenEmpty: (() => void) | undefined
+  /** Resolves when the socket is closed. */
+  readonly released: Promise<void>
+  readonly #release: () => void
 
   constructor(server: http3.QuicServer, options: QuicListenOptions) {
     this.#server = server
     this.#options = options
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.released = promise
+    this.#release = resolve
     this.#rules = new AddressRules(options.accessRules ?? [])
     server.on('session', (session) => this.#welcome(session))
     server.on('error', (error) => options.onFault?.(error))
@@ -149,9 +155,10 @@ class QuicHouse {
     return Promise.resolve()
   }
 
-  #closeServer(): Promise<void> {
+  async #closeServer(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
-    return this.#server.close()
+    await this.#server.close()
+    this.#release()
   }
 
   #welcome(session: http3.QuicServerSession): void {

@@ -4,8 +4,8 @@
 // socket's listeners are shared and find the stream through a field of the socket.
 
 import type { Socket } from 'node:net'
-import type { ByteStream, Listener } from './byte-stream.ts'
-import { openDoor, type DoorOptions, type DoorSocket } from './door.ts'
+import type { ByteStream, ChangingListener } from './byte-stream.ts'
+import { openDoor, type DoorOptions, type DoorSocket, type Welcome } from './door.ts'
 import { SocketStream } from './socket-stream.ts'
 
 export interface TcpListenOptions extends DoorOptions {
@@ -14,13 +14,18 @@ export interface TcpListenOptions extends DoorOptions {
 }
 
 /** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
-export function listenTcp(options: TcpListenOptions): Promise<Listener> {
-  return openDoor(options, (socket, client) => {
+export async function listenTcp(options: TcpListenOptions): Promise<ChangingListener<TcpListenOptions>> {
+  const door = await openDoor(options, welcomeTo(options))
+  return { ...door, change: (changed) => door.change(changed, welcomeTo(changed)) }
+}
+
+function welcomeTo(options: TcpListenOptions): Welcome {
+  return (socket, client) => {
     const stream = new SocketStream(socket, client, undefined)
     socket.guest = stream
     socket.on('data', passData)
     options.onStream(stream)
-  })
+  }
 }
 
 function passData(this: Socket, chunk: Buffer): void {

@@ -115,9 +115,14 @@ export class TlsGate {
     this.#server.setSecureContext(loading.material.options)
   }
 
-  close(): void {
+  /** Another gate is in its place: handshakes that are under way or in line come to their end here. */
+  retire(): void {
     this.#isClosed = true
     clearInterval(this.#filesTimer)
+  }
+
+  close(): void {
+    this.retire()
     clearInterval(this.#sweepTimer)
     for (const { raw } of [...this.#underWay.values(), ...this.#line]) raw.destroy()
   }

@@ -1,8 +1,8 @@
 // MQTT over TLS: what comes through the door and the gate, as byte streams.
 
 import type { TLSSocket } from 'node:tls'
-import type { ByteStream, Listener } from './byte-stream.ts'
-import { openDoor, type DoorOptions } from './door.ts'
+import type { ByteStream, ChangingListener } from './byte-stream.ts'
+import { openDoor, type DoorOptions, type Welcome } from './door.ts'
 import { SocketStream } from './socket-stream.ts'
 import type { TlsGate } from './tls-gate.ts'
 
@@ -17,19 +17,9 @@ interface StreamSocket extends TLSSocket {
 }
 
 /** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
-export async function listenTls(options: TlsListenOptions): Promise<Listener> {
-  const { gate } = options
-  const door = await openDoor(options, (raw, address) =>
-    gate.welcome(raw, address, (socket, client, credentials) => {
-      const stream = new SocketStream(socket, client, credentials)
-      const streamSocket = socket as StreamSocket
-      streamSocket.byteStream = stream
-      socket.on('data', passData)
-      socket.on('error', passError)
-      socket.on('close', passClose)
-      options.onStream(stream)
-    }),
-  )
+export async function listenTls(options: TlsListenOptions): Promise<ChangingListener<TlsListenOptions>> {
+  let { gate } = options
+  const door = await openDoor(options, welcomeTo(options))
   return {
     host: door.host,
     port: door.port,
@@ -38,7 +28,25 @@ export async function listenTls(options: TlsListenOptions): Promise<Listener> {
       return door.close()
     },
     reload: () => gate.reload(),
+    change(changed): void {
+      gate.retire()
+      gate = changed.gate
+      door.change(changed, welcomeTo(changed))
+    },
   }
+}
+
+function welcomeTo(options: TlsListenOptions): Welcome {
+  return (raw, address) =>
+    options.gate.welcome(raw, address, (socket, client, credentials) => {
+      const stream = new SocketStream(socket, client, credentials)
+      const streamSocket = socket as StreamSocket
+      streamSocket.byteStream = stream
+      socket.on('data', passData)
+      socket.on('error', passError)
+      socket.on('close', passClose)
+      options.onStream(stream)
+    })
 }
 
 function passData(this: TLSSocket, chunk: Buffer): void {

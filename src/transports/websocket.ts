@@ -12,8 +12,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
-import type { ByteStream, ClientAddress, Listener, StreamCredentials } from './byte-stream.ts'
-import { type DoorOptions, openDoor } from './door.ts'
+import type { ByteStream, ChangingListener, ClientAddress, StreamCredentials } from './byte-stream.ts'
+import { type DoorOptions, openDoor, type Welcome } from './door.ts'
 import type { TlsGate } from './tls-gate.ts'
 import { judgeUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
 
@@ -182,13 +182,11 @@ class WebSocketStream implements ByteStream {
 }
 
 /** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
-export async function listenWebSocket(options: WebSocketListenOptions): Promise<Listener> {
-  const { tls } = options
-  const gate = new WebSocketGate(options)
-  const door = await openDoor(options, (raw, address) => {
-    if (tls === undefined) return gate.welcome({ ...address, socket: raw, credentials: undefined })
-    tls.welcome(raw, address, (socket, client, credentials) => gate.welcome({ ...client, socket, credentials }))
-  })
+export async function listenWebSocket(
+  options: WebSocketListenOptions,
+): Promise<ChangingListener<WebSocketListenOptions>> {
+  let { tls } = options
+  const door = await openDoor(options, welcomeTo(options))
   return {
     host: door.host,
     port: door.port,
@@ -196,7 +194,21 @@ export async function listenWebSocket(options: WebSocketListenOptions): Promise<
       tls?.close()
       return door.close()
     },
-    ...(tls === undefined ? {} : { reload: () => tls.reload() }),
+    reload: async () => tls?.reload(),
+    change(changed): void {
+      tls?.retire()
+      tls = changed.tls
+      door.change(changed, welcomeTo(changed))
+    },
+  }
+}
+
+function welcomeTo(options: WebSocketListenOptions): Welcome {
+  const { tls } = options
+  const gate = new WebSocketGate(options)
+  return (raw, address) => {
+    if (tls === undefined) return gate.welcome({ ...address, socket: raw, credentials: undefined })
+    tls.welcome(raw, address, (socket, client, credentials) => gate.welcome({ ...client, socket, credentials }))
   }
 }
 

@@ -29,8 +29,8 @@ test('what is new or gone under a name is told', () => {
   const found = differences(load('listeners.tcp.a.bind = 1'), load('listeners.tcp.b.bind = 2'))
   const binds = found.filter(({ key }) => key.endsWith('.bind'))
   assert.deepEqual(binds, [
-    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-restart', engine: 'present' },
-    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-restart', engine: 'present' },
+    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-once', engine: 'present' },
+    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-once', engine: 'present' },
   ])
 })
 

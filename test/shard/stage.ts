@@ -37,6 +37,7 @@ export interface StageOptions {
 }
 
 export const listener = {
+  number: 1,
   kind: 'tcp',
   name: 'default',
   host: '127.0.0.1',
@@ -87,6 +88,7 @@ export class ShardStage {
         logLevel: 'debug',
         ...options.start,
       },
+      listenerOf: (number) => (number === listener.number ? listener : undefined),
       store: this.store,
       clock: this.clock,
       counters: this.#counters,

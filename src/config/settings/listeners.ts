@@ -6,22 +6,30 @@ import { bind, bindWithPath, type Bind, type BindWithPath } from '../schema/bind
 import { listOf } from '../schema/collections.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { boolean, choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
-import { namedSection, section, setting, type Engine } from '../schema/setting.ts'
+import { namedSection, section, setting as anySetting, type Engine, type Setting } from '../schema/setting.ts'
 import { maxCount } from './node.ts'
+
+/** A listener stays open when one of its settings changes: who comes from then on meets the new value. */
+function setting<T>(type: SettingType<T>, value: T, words: Parameters<typeof anySetting<T>>[2]): Setting<T> {
+  return anySetting(type, value, { takes: 'on-next-connect', ...words })
+}
 
 const count = optional(integer({ min: 1, max: maxCount }), 'unlimited')
 
 /** Settings that a listener of every kind has. */
 function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B>, defaultBind: B) {
   return {
-    enable: setting(boolean, true, { description: 'Whether the listener is opened.' }),
+    enable: setting(boolean, true, {
+      description: 'Whether the listener is opened. Clients of one that is closed are disconnected.',
+      takes: 'at-once',
+    }),
     bind: setting(bindType, defaultBind, {
       description:
-        'Address and port. With a port only, node.default_listener_address and node.security_profile say who can reach it.',
+        'Address and port. With a port only, node.default_listener_address and node.security_profile say who can reach it. When it changes, clients of the old address are disconnected.',
+      takes: 'at-once',
     }),
     max_connections: setting(count, undefined, {
       description: 'Connections of this listener at one time. One more is closed at once.',
-      takes: 'on-next-connect',
     }),
     max_connection_rate: setting(count, undefined, {
       description:
@@ -30,12 +38,10 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
     messages_rate: setting(count, undefined, {
       description:
         'Messages per second that one client of this listener may publish. The lower of this and limits.messages_rate holds.',
-      takes: 'on-next-connect',
     }),
     bytes_rate: setting(count, undefined, {
       description:
         'Bytes per second that one client of this listener may publish. The lower of this and limits.bytes_rate holds.',
-      takes: 'on-next-connect',
     }),
     proxy_protocol: setting(boolean, false, {
       description:
@@ -55,7 +61,6 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
     mountpoint: setting(text({ isEmptyAllowed: true }), '', {
       description:
         'Put before every topic of the clients of this listener. ${clientid} and ${username} stand for those of the client; one whose value holds + # or / is not let in.',
-      takes: 'on-next-connect',
     }),
   }
 }
@@ -207,7 +212,7 @@ export const listeners = section(
       'present',
     ),
     quic: listenersOf(
-      'MQTT over QUIC, on a UDP port. It needs the package @currentspace/http3; without it the broker starts and says so. Files are read once: a new certificate takes a restart.',
+      'MQTT over QUIC, on a UDP port. It needs the package @currentspace/http3; without it the broker starts and says so. Files are read once: a new certificate takes a restart of the listener. Any change of its settings is one: its clients are disconnected.',
       bind,
       { host: undefined, port: 14_567 },
       quicSettings,

@@ -7,6 +7,7 @@ import { publishingEndpoints } from './publishing.ts'
 import { controlEndpoints } from './control.ts'
 import { clientEndpoints } from './clients.ts'
 import { documentEndpoints } from './documents.ts'
+import { listenerEndpoints } from './listeners.ts'
 import { metricEndpoints } from './metrics.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 
@@ -16,6 +17,7 @@ export const endpoints = {
   ...clientEndpoints,
   ...subscriptionEndpoints,
   ...documentEndpoints,
+  ...listenerEndpoints,
   ...publishingEndpoints,
   ...retainedEndpoints,
   ...metricEndpoints,

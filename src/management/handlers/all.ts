@@ -10,6 +10,7 @@ import { publishingHandlers } from './publishing.ts'
 import { controlHandlers } from './control.ts'
 import { clientHandlers } from './clients.ts'
 import { documentHandlers } from './documents.ts'
+import { listenerHandlers } from './listeners.ts'
 import { metricHandlers } from './metrics.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
 
@@ -20,6 +21,7 @@ export function allHandlers(operations: Operations): Handlers<typeof endpoints> 
     ...clientHandlers(operations.clients),
     ...subscriptionHandlers(operations.clients),
     ...documentHandlers(operations.brokers),
+    ...listenerHandlers(operations.listeners),
     ...publishingHandlers(operations.publishing),
     ...retainedHandlers(operations.retained),
     ...metricHandlers(operations.metrics),

@@ -7,11 +7,13 @@ import type { PublishingOperations } from './publishing.ts'
 import type { RetainedOperations } from './retained.ts'
 import type { ClientOperations } from './clients.ts'
 import type { ControlOperations } from './control.ts'
+import type { ListenerOperations } from './listeners.ts'
 
 export interface Operations {
   readonly brokers: BrokerOperations
   readonly clients: ClientOperations
   readonly control: ControlOperations
+  readonly listeners: ListenerOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
   readonly metrics: MetricOperations

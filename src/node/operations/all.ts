@@ -4,12 +4,14 @@ import type { GodwitConfig } from '../../config/index.ts'
 import type { Operations } from '../../management/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../access-records.ts'
+import type { LiveListeners } from '../live-listeners.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import type { Observation } from '../observation.ts'
 import type { ShardCrew } from '../shard-crew.ts'
 import { brokerOperations } from './brokers.ts'
 import { clientOperations } from './clients.ts'
 import type { ControlDesk } from './control.ts'
+import { listenerOperations } from './listeners.ts'
 import { publishingOperations } from './publishing.ts'
 import { retainedOperations } from './retained.ts'
 
@@ -25,6 +27,9 @@ export interface NodeGround {
   readonly accessRecords: AccessRecords
   readonly log: Logger
   readonly control: ControlDesk
+  readonly listeners: LiveListeners
+  /** Of all listeners together: by limits.max_connections and by the open-file limit. */
+  readonly maxConnections: number
   readonly configuration: LiveConfig
   readonly observation: Observation
 }
@@ -34,6 +39,7 @@ export function operationsOf(ground: NodeGround): Operations {
     brokers: brokerOperations(ground),
     clients: clientOperations(ground.crew, ground.nodeName),
     control: ground.control.operations,
+    listeners: listenerOperations(ground),
     publishing: publishingOperations(ground.crew),
     retained: retainedOperations(ground.crew),
     ...ground.observation.operations,

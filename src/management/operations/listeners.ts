@@ -1,0 +1,20 @@
+export interface ListenerDescription {
+  readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic'
+  readonly name: string
+  readonly host: string
+  readonly port: number
+  /** Threads that accept connections. */
+  readonly acceptors: number
+  readonly maxConnections: number
+  readonly connections: number
+  /** Connections that were turned away since it was opened. */
+  readonly refused: number
+}
+
+/** What the management asks of the node about its listeners. */
+export interface ListenerOperations {
+  readonly nodeName: string
+  list(): readonly ListenerDescription[]
+  /** False: there is none of that kind and name. A problem: it could not be opened again. */
+  restart(kind: string, name: string): Promise<boolean | { readonly problem: string }>
+}

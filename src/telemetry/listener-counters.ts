@@ -1,0 +1,48 @@
+// Numbers of one listener that every thread can read without asking: a row of cells for each shard in shared memory. As
+// in the counters of the shards a cell has one writer. How many connections are open is not here: places are taken and
+// given back at the door, see `ConnectionBudget`.
+
+const cells = { accepted: 0, refused: 1 } as const
+const rowCells = 8
+const rowBytes = rowCells * Float64Array.BYTES_PER_ELEMENT
+
+/** Connections since the listener was opened. */
+export interface ListenerCounts {
+  /** Let in by the door. */
+  readonly accepted: number
+  /** Turned away: full, too fast, not allowed, or wrongly begun. */
+  readonly refused: number
+}
+
+/** Shared memory for one listener on `shards` shards, all zero. */
+export function createListenerTable(shards: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(shards * rowBytes)
+}
+
+/** One shard's row. */
+export class ListenerCounters {
+  readonly #cells: Float64Array
+
+  constructor(table: SharedArrayBuffer, shardNumber: number) {
+    this.#cells = new Float64Array(table, shardNumber * rowBytes, rowCells)
+  }
+
+  noteAccepted(): void {
+    this.#cells[cells.accepted] += 1
+  }
+
+  noteRefused(): void {
+    this.#cells[cells.refused] += 1
+  }
+}
+
+/** The sums over all shards. */
+export function readListenerTable(table: SharedArrayBuffer): ListenerCounts {
+  const all = new Float64Array(table)
+  let [accepted, refused] = [0, 0]
+  for (let row = 0; row < all.length; row += rowCells) {
+    accepted += all[row + cells.accepted]
+    refused += all[row + cells.refused]
+  }
+  return { accepted, refused }
+}

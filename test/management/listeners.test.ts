@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { createConnection } from 'node:net'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { endpoints, shapeOf } from '../../src/contract/index.ts'
+import { portOf } from '../e2e/godwit-process.ts'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+interface Listed {
+  readonly protocol: string
+  readonly listen_on: string
+  readonly identifier: string
+  readonly acceptors: number
+  readonly max_conns: number
+  readonly current_conns: number
+  readonly shutdown_count: Record<string, number>
+}
+
+async function listed(broker: BrokerWithApi, identifier: string): Promise<Listed> {
+  const answer = await broker.ask('/api/v4/listeners')
+  assert.equal(shapeOf(endpoints.list_listeners.reply).faultOf(answer.json), undefined)
+  const found = answer.json.data[0].listeners.find((one: Listed) => one.identifier === identifier)
+  assert.ok(found, `${identifier} in ${answer.text}`)
+  return found
+}
+
+/** Asks again and again: the broker hears of a closed socket by itself, and later. */
+async function untilConnections(broker: BrokerWithApi, identifier: string, connections: number): Promise<void> {
+  while ((await listed(broker, identifier)).current_conns !== connections);
+}
+
+const twoShards = ['node.shards=2']
+
+test('listeners are listed with their connections, on however many threads they were accepted', async (t) => {
+  const ws = [
+    'listeners.ws.bind="127.0.0.1:0/mqtt"',
+    'listeners.ws.max_connections=7',
+    'listeners.ws.access_rules=["deny all"]',
+  ]
+  const broker = await startBrokerWithApi(t, { set: [...twoShards, ...ws] })
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const clients = await Promise.all(Array.from({ length: 9 }, () => connectAsync(url)))
+  const tcp = await listed(broker, 'mqtt:tcp:default')
+  const expected = { protocol: 'mqtt:tcp', listen_on: `127.0.0.1:${broker.port}`, acceptors: 2, current_conns: 9 }
+  assert.deepEqual({ ...tcp, ...expected }, tcp)
+  assert.ok(tcp.max_conns > 100, 'without a limit of its own it is that of the machine')
+  await clients[0]?.endAsync()
+  await untilConnections(broker, 'mqtt:tcp:default', 8)
+  for (const client of clients.slice(1)) await client.endAsync()
+  const refused = createConnection(portOf(broker, 'ws'), '127.0.0.1')
+  await once(refused, 'close')
+  const { max_conns, shutdown_count } = await listed(broker, 'mqtt:ws:default')
+  assert.deepEqual({ max_conns, shutdown_count }, { max_conns: 7, shutdown_count: { refused: 1 } })
+})
+
+test('the listeners of a node are those of the node, and of an unknown one 404', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.name="godwit@here"'] })
+  const here = await broker.ask('/api/v4/nodes/godwit%40here/listeners')
+  assert.equal(shapeOf(endpoints.list_node_listeners.reply).faultOf(here.json), undefined)
+  assert.equal(here.json.data[0].identifier, 'mqtt:tcp:default')
+  for (const [path, method] of [
+    ['/api/v4/nodes/elsewhere/listeners', 'GET'],
+    ['/api/v4/nodes/elsewhere/listeners/mqtt:tcp:default/restart', 'PUT'],
+  ] as const) {
+    const there = await broker.ask(path, { method })
+    assert.deepEqual([there.status, there.json.code], [404, 108], path)
+  }
+})
+
+test('a listener that is restarted sends its clients away with 0x8B, lets them in again, and leaves the others', async (t) => {
+  const ws = ['listeners.ws.bind="127.0.0.1:0/mqtt"']
+  const broker = await startBrokerWithApi(t, { set: [...twoShards, ...ws] })
+  const options = { protocolVersion: 5, reconnectPeriod: 0 } as const
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const leaving = await Promise.all(Array.from({ length: 6 }, () => connectAsync(url, options)))
+  const staying = await connectAsync(`ws://127.0.0.1:${portOf(broker, 'ws')}/mqtt`, options)
+  t.after(() => staying.endAsync(true))
+  let hasStayed = true
+  staying.on('close', () => (hasStayed = false))
+  const told = leaving.map(
+    (client) => new Promise((resolve) => client.on('disconnect', ({ reasonCode }) => resolve(reasonCode))),
+  )
+  const answer = await broker.ask('/api/v4/listeners/mqtt%3Atcp%3Adefault/restart', { method: 'PUT' })
+  assert.deepEqual([answer.status, answer.json], [200, { code: 0 }])
+  assert.deepEqual(
+    await Promise.all(told),
+    leaving.map(() => 0x8b),
+  )
+  const again = await connectAsync(url, options)
+  assert.equal((await listed(broker, 'mqtt:tcp:default')).current_conns, 1)
+  await staying.publishAsync('a', 'b', { qos: 1 })
+  assert.ok(hasStayed)
+  await again.endAsync()
+})
+
+test('a listener that is not there cannot be restarted: 404 with 108, and which there are', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const identifier of ['mqtt:tcp:nobody', 'default', 'mqtt:tcp', '%00', '..%2f', 'mqtt:__proto__:default']) {
+    const answer = await broker.ask(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
+    assert.deepEqual([answer.status, answer.json.code], [404, 108], identifier)
+    assert.match(answer.json.message, /mqtt:tcp:default/)
+  }
+})
