@@ -1,14 +1,18 @@
 // Every command of `godwit ctl`. A new set adds its line here.
 
 import type { CtlCommand } from '../ctl-command.ts'
+import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
 import { brokerCommands } from './broker-commands.ts'
 import { publishCommands } from './publish-commands.ts'
+import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
 
 export const ctlCommands: readonly CtlCommand[] = [
+  ...statusCommands,
   ...brokerCommands,
   ...publishCommands,
+  ...alarmCommands,
   ...tokenCommands,
   ...anyCommands,
 ]

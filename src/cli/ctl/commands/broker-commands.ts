@@ -1,18 +1,8 @@
-// The broker as a whole.
+// The end of the broker, and its new beginning.
 
-import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+import { type CtlCommand, doneAs } from '../ctl-command.ts'
 
 export const brokerCommands: readonly CtlCommand[] = [
-  {
-    name: 'status',
-    description: 'what the broker is and how it does',
-    run: async ({ client }) => {
-      const nodes = await client.list_nodes()
-      if ('failure' in nodes) return nodes
-      const [node] = nodes.reply.data
-      return shown(client.list_brokers(), ({ data: [broker] }) => ({ thing: { ...broker, ...node } }))
-    },
-  },
   {
     name: 'stop',
     description: 'stop the broker: clients are told, the store is closed',

@@ -1,0 +1,18 @@
+// What the operator must know of.
+
+import { type CtlCommand, shown } from '../ctl-command.ts'
+
+const columns = ['node', 'name', 'message', 'activated_at', 'deactivated_at']
+
+export const alarmCommands: readonly CtlCommand[] = [
+  {
+    name: 'alarms',
+    description: 'alarms that hold',
+    options: [{ flags: '--all', description: 'those that are over too' }],
+    run: ({ client, options }) =>
+      shown(options['all'] === true ? client.list_alarms() : client.list_activated_alarms(), ({ data }) => {
+        const rows = data.flatMap(({ node, alarms }) => alarms.map((alarm) => ({ node, ...alarm })))
+        return { rows, columns }
+      }),
+  },
+]

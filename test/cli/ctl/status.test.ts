@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { startBrokerWithApi } from '../../management/api.ts'
+import { ctlDone } from './ctl.ts'
+
+test('status is one page about the broker: what it is, what it holds, what troubles it', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.endAsync())
+  const status = JSON.parse(await ctlDone(broker, ['status', '--json']))
+  assert.equal(status.node_status, 'Running')
+  assert.equal(status.connections, 1)
+  assert.equal(status.alarms, 'none')
+  assert.match(status['messages.received.rate'], /^\d+\/s$/)
+  assert.match(await ctlDone(broker, ['status'], { asPeople: true }), /^uptime +\d+ Hours/m)
+})
+
+test('alarms are a list, which is empty where nothing is wrong', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  assert.equal(await ctlDone(broker, ['alarms']), '')
+  assert.deepEqual(JSON.parse(await ctlDone(broker, ['alarms', '--all', '--json'])), [])
+})
