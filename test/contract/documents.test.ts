@@ -55,6 +55,23 @@ test('the listing names what stands below the prefix, with its path as it is wri
   assert.ok(listing.every(({ path }) => !path.startsWith('/api/')))
 })
 
+test('the listing has the operations that scripts look for, by their names and paths', () => {
+  const listed = new Map(listingOf(endpoints).map(({ name, path, method }) => [name, `${method} ${path}`]))
+  for (const [name, place] of Object.entries(expected)) assert.equal(listed.get(name), place, name)
+})
+
+const expected = {
+  list_brokers: 'GET /brokers',
+  list_nodes: 'GET /nodes',
+  list_clients: 'GET /clients',
+  lookup_client: 'GET /clients/:clientid',
+  lookup_client_via_username: 'GET /clients/username/:username',
+  list_subscriptions: 'GET /subscriptions',
+  lookup_client_subscriptions: 'GET /subscriptions/:clientid',
+  'list_topic-tree': 'GET /topic-tree',
+  ctrl_broker: 'POST /ctrl/:action',
+}
+
 test('the page lets nothing of the contract become HTML, and has no script', () => {
   const summary = '<script>alert("1")</script> & <img onerror=x>'
   const evil: Endpoint = { method: 'GET', path: '/evil', summary, reply: 'text', access: 'read' }

@@ -4,6 +4,7 @@ import type { CtlCommand } from '../ctl-command.ts'
 import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
 import { brokerCommands } from './broker-commands.ts'
+import { clientCommands } from './client-commands.ts'
 import { publishCommands } from './publish-commands.ts'
 import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
@@ -11,6 +12,7 @@ import { tokenCommands } from './token-command.ts'
 export const ctlCommands: readonly CtlCommand[] = [
   ...statusCommands,
   ...brokerCommands,
+  ...clientCommands,
   ...publishCommands,
   ...alarmCommands,
   ...tokenCommands,
@@ -19,6 +21,9 @@ export const ctlCommands: readonly CtlCommand[] = [
 
 /** What the first words of commands with two are about. */
 export const ctlGroups: Readonly<Record<string, string>> = {
+  clients: 'clients that are connected or have a session',
+  subscriptions: 'what clients subscribe to',
+  topics: 'what is subscribed to',
   retained: 'messages that the broker keeps for those who subscribe later',
   api: 'the operations of the management API, by their names',
 }

@@ -1,0 +1,79 @@
+// Clients, and what they subscribe to.
+
+import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { queryFrom } from '../filters.ts'
+import { visible } from '../print-outcome.ts'
+
+const columns = ['clientid', 'username', 'conn_state', 'ip_address', 'proto_ver', 'subscriptions_cnt', 'mqueue_len']
+
+export const clientCommands: readonly CtlCommand[] = [
+  {
+    name: 'clients list',
+    description: 'clients that are connected or have a session; filters as KEY=VALUE: username=a conn_state=connected',
+    arguments: ['[filters...]'],
+    run: ({ client, words }) => {
+      const filters = queryFrom('list_clients', words)
+      if ('usage' in filters) return filters
+      return shown(client.list_clients(filters), ({ data }) => ({ rows: data, columns }))
+    },
+  },
+  {
+    name: 'clients show',
+    description: 'all that is known of a client',
+    arguments: ['<client>'],
+    run: ({ client, words: [clientid = ''] }) =>
+      shown(client.lookup_client({ params: { clientid } }), ({ data: [found] }): Outcome => {
+        return found === undefined ? { problem: `there is no client ${clientid}` } : { thing: found }
+      }),
+  },
+  {
+    name: 'clients kick',
+    description: 'disconnect a client; a session that is kept stays',
+    arguments: ['<client>'],
+    run: ({ client, words: [clientid = ''] }) =>
+      doneAs(client.kickout_client({ params: { clientid } }), `${clientid} is disconnected`),
+  },
+  {
+    name: 'subscriptions list',
+    description: 'what clients subscribe to; filters as KEY=VALUE: clientid=a topic=b qos=1 share=group',
+    arguments: ['[filters...]'],
+    run: ({ client, words }) => {
+      const filters = queryFrom('list_subscriptions', words)
+      if ('usage' in filters) return filters
+      const shows = ['clientid', 'topic', 'qos']
+      return shown(client.list_subscriptions(filters), ({ data }) => ({ rows: data, columns: shows }))
+    },
+  },
+  { name: 'topics tree', description: 'all that is subscribed to, level by level', run: showTree },
+  {
+    name: 'topics list',
+    description: 'the topics that somebody subscribes to',
+    run: ({ client }) => shown(client.list_routes(), ({ data }) => ({ rows: data, columns: ['topic', 'node'] })),
+  },
+]
+
+interface TreeNode {
+  readonly topic: string
+  readonly cld_cnt: number
+  readonly clientid?: readonly string[]
+}
+
+function showTree({ client }: CtlCall): Promise<Outcome> {
+  return shown(client['list_topic-tree'](), ({ data }) => ({ text: drawTree(data), document: data }))
+}
+
+/** Each level has the children of the level before in its order: so many of the first node, so many of the second. */
+function drawTree(levels: readonly (readonly TreeNode[])[]): string {
+  const taken = levels.map(() => 0)
+  const lines: string[] = []
+  const draw = (node: TreeNode, depth: number): void => {
+    const whose = node.clientid === undefined ? '' : `  (${node.clientid.join(', ')})`
+    if (depth > 0) lines.push(`${'  '.repeat(depth - 1)}${visible(node.topic)}${visible(whose)}`)
+    const below = levels[depth + 1] ?? []
+    const from = taken[depth + 1] ?? 0
+    taken[depth + 1] = from + node.cld_cnt
+    for (const child of below.slice(from, from + node.cld_cnt)) draw(child, depth + 1)
+  }
+  for (const root of levels[0] ?? []) draw(root, 0)
+  return lines.join('\n')
+}
