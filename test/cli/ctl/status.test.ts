@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { startBrokerWithApi } from '../../management/api.ts'
-import { ctlDone } from './ctl.ts'
+import { ctlDone, ctlRefused } from './ctl.ts'
 
 test('status is one page about the broker: what it is, what it holds, what troubles it', async (t) => {
   const broker = await startBrokerWithApi(t)
@@ -20,4 +20,16 @@ test('alarms are a list, which is empty where nothing is wrong', async (t) => {
   const broker = await startBrokerWithApi(t)
   assert.equal(await ctlDone(broker, ['alarms']), '')
   assert.deepEqual(JSON.parse(await ctlDone(broker, ['alarms', '--all', '--json'])), [])
+})
+
+test('listeners are listed and opened anew', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  assert.match(
+    await ctlDone(broker, ['listeners', 'list']),
+    new RegExp(`\tmqtt:tcp:default\t127\\.0\\.0\\.1:${broker.port}\t0\t`),
+  )
+  await ctlDone(broker, ['listeners', 'restart', 'mqtt:tcp:default'])
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.endAsync())
+  assert.match(await ctlRefused(broker, 1, ['listeners', 'restart', 'mqtt:tcp:other']), /\(code \d+\)/)
 })

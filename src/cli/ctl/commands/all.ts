@@ -5,6 +5,7 @@ import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
 import { brokerCommands } from './broker-commands.ts'
 import { clientCommands } from './client-commands.ts'
+import { listenerCommands } from './listener-commands.ts'
 import { publishCommands } from './publish-commands.ts'
 import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
@@ -14,6 +15,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...brokerCommands,
   ...clientCommands,
   ...publishCommands,
+  ...listenerCommands,
   ...alarmCommands,
   ...tokenCommands,
   ...anyCommands,
@@ -24,6 +26,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   clients: 'clients that are connected or have a session',
   subscriptions: 'what clients subscribe to',
   topics: 'what is subscribed to',
+  listeners: 'where clients come in',
   retained: 'messages that the broker keeps for those who subscribe later',
   api: 'the operations of the management API, by their names',
 }

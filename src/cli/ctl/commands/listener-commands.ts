@@ -1,0 +1,24 @@
+// Where clients come in.
+
+import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+
+const columns = ['node', 'identifier', 'listen_on', 'current_conns', 'max_conns']
+
+export const listenerCommands: readonly CtlCommand[] = [
+  {
+    name: 'listeners list',
+    description: 'where clients come in, and how many are there',
+    run: ({ client }) =>
+      shown(client.list_listeners(), ({ data }) => {
+        const rows = data.flatMap(({ node, listeners }) => listeners.map((listener) => ({ node, ...listener })))
+        return { rows, columns }
+      }),
+  },
+  {
+    name: 'listeners restart',
+    description: 'send the clients of a listener away and open it anew',
+    arguments: ['<identifier>'],
+    run: ({ client, words: [identifier = ''] }) =>
+      doneAs(client.restart_listener({ params: { identifier } }), `${identifier} is open anew`),
+  },
+]
