@@ -8,8 +8,8 @@ import { runInNewContext } from 'node:vm'
 export interface TidyWorld {
   /** That V8 holds of the system, in use or not. */
   heapBytes(): number
-  /** A whole collection: nothing else is done meanwhile, some 50 ms after a large burst. */
-  collect(): void
+  /** A whole collection: nothing else is done meanwhile. Gives how long it took, in ms. */
+  collect(): number
   /** Received and sent since the start. */
   messages(): number
 }
@@ -20,12 +20,19 @@ export const tidyIntervalMs = 15_000
 const idleMessages = 7_500
 /** A pause is worth that much. */
 const worthwhileBytes = 33_554_432
+/** V8 gives its pages back in several steps. */
+const mostCollections = 4
+/** A collection that takes longer has much to look through that is in use: this heap is left to itself. */
+const longestMs = 250
 
 export class IdleTidy {
   readonly #world: TidyWorld
   #messages: number
-  /** After the last collection, or at the start. */
+  /** The least that it came to. */
   #tidyBytes: number
+  /** Since the last traffic. */
+  #collections = 0
+  #isTooLarge = false
 
   constructor(world: TidyWorld) {
     this.#world = world
@@ -38,17 +45,26 @@ export class IdleTidy {
     const messages = this.#world.messages()
     const isIdle = messages - this.#messages < idleMessages
     this.#messages = messages
-    if (!isIdle || this.#world.heapBytes() - this.#tidyBytes < worthwhileBytes) return
-    this.#world.collect()
-    this.#tidyBytes = this.#world.heapBytes()
+    if (!isIdle) this.#collections = 0
+    if (!isIdle || this.#isTooLarge || this.#collections === mostCollections) return
+    if (this.#world.heapBytes() - this.#tidyBytes < worthwhileBytes) return
+    this.#collections++
+    this.#isTooLarge = this.#world.collect() > longestMs
+    this.#tidyBytes = Math.min(this.#tidyBytes, this.#world.heapBytes())
   }
 }
 
 /** Of this thread's own heap. */
 export function ownHeap(): Pick<TidyWorld, 'heapBytes' | 'collect'> {
-  // Only a context that is made with the flag has the function. The flag is of the whole process and stays: a shard that
-  // took it back could do so while another one is just here.
+  // Only a context that is made while the flag is set has the function; it is one flag for all threads, so it stays.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  return { heapBytes: () => getHeapStatistics().total_heap_size, collect: () => collect() }
+  return {
+    heapBytes: () => getHeapStatistics().total_heap_size,
+    collect: () => {
+      const startedMs = performance.now()
+      collect()
+      return performance.now() - startedMs
+    },
+  }
 }
