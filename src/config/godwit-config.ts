@@ -122,6 +122,8 @@ export interface HttpServerConfig {
   readonly jwt: {
     /** As it was written. */
     readonly keyFile: string | undefined
+    /** What stands in the file. */
+    readonly keyText: string | undefined
     readonly issuer: string | undefined
     readonly leewayMs: number
   }
@@ -164,6 +166,8 @@ export interface NamedFiles {
   readonly aclRules: readonly AclRule[]
   /** Of `auth.jwt.public_key_file` or `auth.jwt.jwks_file`; undefined: none is named, or it can not be read. */
   readonly tokenKeys: string | undefined
+  /** Of `http_server.jwt.public.keyfile`, likewise. */
+  readonly apiTokenKey: string | undefined
 }
 
 type CheckedSettings = Pick<Checked<typeof root>, 'values' | 'held' | 'places'>
@@ -185,7 +189,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     log: toLogConfig(values.log),
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     flapping: toFlappingConfig(values.flapping_detect),
-    http: toHttpServerConfig(values.http_server),
+    http: toHttpServerConfig(values.http_server, files.apiTokenKey),
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
@@ -251,7 +255,7 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
   }
 }
 
-function toHttpServerConfig(http: SettingValues['http_server']): HttpServerConfig {
+function toHttpServerConfig(http: SettingValues['http_server'], keyText: string | undefined): HttpServerConfig {
   return {
     isEnabled: http.enable,
     port: http.port,
@@ -261,7 +265,7 @@ function toHttpServerConfig(http: SettingValues['http_server']): HttpServerConfi
     username: http.username,
     password: http.password,
     authType: http.auth_type,
-    jwt: { keyFile: http.jwt.public.keyfile, issuer: http.jwt.issuer, leewayMs: http.jwt.leeway },
+    jwt: { keyFile: http.jwt.public.keyfile, keyText, issuer: http.jwt.issuer, leewayMs: http.jwt.leeway },
   }
 }
 

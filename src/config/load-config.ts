@@ -69,8 +69,10 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { auth } = checked.values
   const aclFile = readNamedAclFile(auth.acl.file, checked.places, sources.readFile)
   const tokenKeys = readTokenKeyFile(auth.jwt, checked.places, sources.readFile)
-  faults.push(...aclFile.faults, ...tokenKeys.faults)
-  const config = toGodwitConfig(checked, { aclRules: aclFile.rules, tokenKeys: tokenKeys.text })
+  const apiTokenKey = readApiTokenKeyFile(checked, sources.readFile)
+  faults.push(...aclFile.faults, ...tokenKeys.faults, ...apiTokenKey.faults)
+  const named = { aclRules: aclFile.rules, tokenKeys: tokenKeys.text, apiTokenKey: apiTokenKey.text }
+  const config = toGodwitConfig(checked, named)
   faults.push(...checkListeners(config.listeners, checked.places), ...checkAuth(auth, checked.places))
   if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
   const warnings = inOrderOfWriting([...checked.warnings, ...warnOfNoListener(config)], file)
@@ -100,10 +102,31 @@ function readTokenKeyFile(
   { public_key_file: keyFile, jwks_file: setFile }: SettingValues['auth']['jwt'],
   places: ReadonlyMap<string, Position>,
   readFile: FileReader | undefined,
-): { readonly text: string | undefined; readonly faults: readonly Fault[] } {
+): OptionalText {
   const path = keyFile ?? setFile
-  if (path === undefined) return { text: undefined, faults: [] }
   const key = keyFile === undefined ? 'auth.jwt.jwks_file' : 'auth.jwt.public_key_file'
+  return readOptionalFile({ path, key }, places, readFile)
+}
+
+function readApiTokenKeyFile(
+  { values, places }: { readonly values: SettingValues; readonly places: ReadonlyMap<string, Position> },
+  readFile: FileReader | undefined,
+): OptionalText {
+  const path = values.http_server.jwt.public.keyfile
+  return readOptionalFile({ path, key: 'http_server.jwt.public.keyfile' }, places, readFile)
+}
+
+interface OptionalText {
+  readonly text: string | undefined
+  readonly faults: readonly Fault[]
+}
+
+function readOptionalFile(
+  { path, key }: { readonly path: string | undefined; readonly key: string },
+  places: ReadonlyMap<string, Position>,
+  readFile: FileReader | undefined,
+): OptionalText {
+  if (path === undefined) return { text: undefined, faults: [] }
   const found = readNamedFile({ path, key }, places, readFile)
   return 'fault' in found ? { text: undefined, faults: [found.fault] } : { text: found.text, faults: [] }
 }

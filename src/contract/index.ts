@@ -1,6 +1,7 @@
 // The door of the room: the management API, said once.
 
 export { alarmEndpoints } from './endpoints/alarms.ts'
+export { accountEndpoints } from './endpoints/accounts.ts'
 export { brokerEndpoints } from './endpoints/brokers.ts'
 export { controlEndpoints } from './endpoints/control.ts'
 export { retainedEndpoints } from './endpoints/retained.ts'

@@ -2,6 +2,7 @@
 
 export type { AlarmOperations, AlarmRecord } from './operations/alarms.ts'
 export type { HighestName, MetricOperations, NodeReading, ShardReading } from './operations/metrics.ts'
+export type { AccountOperations, AccountRefusal, App, AppChange, NewApp, User } from './operations/accounts.ts'
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
@@ -11,4 +12,12 @@ export type { ClientOperations } from './operations/clients.ts'
 export type { ListPosition, ListSlice, RowsWanted, Unanswered } from './operations/lists.ts'
 export type { Operations } from './operations/all.ts'
 export { createManagementServer, type ListenAt, type ManagementOptions, type ManagementServer } from './server.ts'
-export type { Accounts } from './sign-in.ts'
+export {
+  createDoorkeeper,
+  type Accounts,
+  type Doorkeeper,
+  type SignedIn,
+  type SignInWays,
+  socketDoorkeeper,
+  type Tokens,
+} from './sign-in.ts'

@@ -1,5 +1,6 @@
 // Path, query and body of a request, checked against its endpoint.
 
+import { isUtf8 } from 'node:buffer'
 import { type Caller, type Endpoint, type RequestOf, type Shape, type ShapeFault, shapeOf } from '../contract/index.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
@@ -38,7 +39,9 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   const query = readQuery(endpoint, raw.query as Record<string, string>)
   const queryFault = shapes.query?.faultOf(query)
   if (queryFault !== undefined) return refuseShape('query', queryFault)
-  const text = Buffer.isBuffer(raw.body) ? raw.body.toString() : ''
+  const bytes = Buffer.isBuffer(raw.body) ? raw.body : Buffer.of()
+  if (endpoint.body !== undefined && !isUtf8(bytes)) return refuse('notJson', 'the body is not text in UTF-8')
+  const text = bytes.toString()
   if (endpoint.body === 'text') return { params, query, body: text, caller }
   if (shapes.body === undefined) return { params, query, body: undefined, caller }
   let body: unknown
@@ -66,7 +69,8 @@ function wrongKind({ body: schema }: Endpoint, body: unknown): string | undefine
   const { type } = schema as { type?: string }
   if (type === 'array') return Array.isArray(body) ? undefined : 'an array of JSON'
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
-  return type === 'object' && !isObject ? 'an object of JSON' : undefined
+  if (type === 'object') return isObject ? undefined : 'an object of JSON'
+  return isObject || Array.isArray(body) ? undefined : 'an object or array of JSON'
 }
 
 /** What has no value is taken as if it were not there. */

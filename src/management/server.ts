@@ -1,122 +1,246 @@
 // The contract over HTTP: a request goes through sign-in and the checks of its endpoint to the handler of the same name.
 //
-//   bytes -> [limits] -> who asks -> route -> params, query, body checked -> handler -> answer
+//   bytes -> [limits] -> who asks -> route -> [its turn] -> params, query, body checked -> handler -> answer
 //
 // Who asks is settled before anything else: who may not come in does not learn which paths there are.
 
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { chmod } from 'node:fs/promises'
 import { type Caller, type Endpoint, endpoints, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
+import { allowedMethods, refuseAbsent } from './absent-path.ts'
 import { answerBrokenRequest, answerExpectation, maxHeaderBytes } from './broken-requests.ts'
+import { refusalOfForeign, refusalOfStrangeHost } from './foreign-origin.ts'
 import type { Handler } from './handler.ts'
 import { allHandlers } from './handlers/all.ts'
+import {
+  closeGraceMs,
+  headersTimeoutMs,
+  keepAliveTimeoutMs,
+  maxConnections,
+  maxOpenBodyBytes,
+  maxPathPart,
+  maxUnanswered,
+  maxWaitingRequests,
+  requestTimeoutMs,
+  standstillTimeoutMs,
+  timeoutCheckMs,
+} from './limits.ts'
+import { OpenConnections } from './open-connections.ts'
 import type { Operations } from './operations/all.ts'
-import { type Refusal, refuse, Refusal as RefusalValue } from './refusal.ts'
-import { type Accounts, callerOf } from './sign-in.ts'
 import { readQueryString } from './query-string.ts'
 import { readRequest, RequestShapes } from './read-request.ts'
+import { type Refusal, refuse, Refusal as RefusalValue } from './refusal.ts'
+import { RequestGate, type Ticket } from './request-gate.ts'
+import type { Doorkeeper } from './sign-in.ts'
 import { WrittenJson } from './written-json.ts'
 
 export interface ManagementOptions {
   readonly operations: Operations
-  readonly accounts: Accounts
+  readonly doorkeeper: Doorkeeper
   readonly log: Log
   /** http_server.max_body */
   readonly maxBodyBytes: number
+  /** http_server.limit_conn */
+  readonly maxRequests: number
 }
 
-export interface ListenAt {
-  readonly host: string
-  /** 0: any that is free. */
-  readonly port: number
-}
+export type ListenAt =
+  | {
+      readonly host: string
+      /** 0: any that is free. */
+      readonly port: number
+    }
+  /** Of a Unix socket, for this account alone. */
+  | { readonly path: string }
 
 export interface ManagementServer {
-  /** Resolves with the port, or with the sentence why not. */
+  /** Resolves with the port (0 of a path), or with the sentence why not. */
   listen(at: ListenAt): Promise<{ readonly port: number } | { readonly problem: string }>
-  /** Requests under way are answered. */
+  /** Requests under way are answered, if that is soon. */
   close(): Promise<void>
 }
 
-/** The longest that MQTT allows for a client id, each byte written as three. */
-const maxParamLength = 3 * 65_535
+/** What is known of a request on its way. */
+interface Way {
+  readonly caller: Caller
+  readonly ticket: Ticket | undefined
+  isHandled: boolean
+  hasLeft: boolean
+}
 
 export function createManagementServer(options: ManagementOptions): ManagementServer {
   const server = fastify({
     bodyLimit: options.maxBodyBytes,
-    http: { maxHeaderSize: maxHeaderBytes },
     clientErrorHandler: answerBrokenRequest,
-    frameworkErrors: (error, _request, reply) => void answerRefusal(reply, refuse('invalidParameter', error.message)),
     exposeHeadRoutes: false,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength, querystringParser: readQueryString },
+    http: {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: timeoutCheckMs,
+    },
+    requestTimeout: requestTimeoutMs,
+    connectionTimeout: standstillTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      maxParamLength: maxPathPart,
+      querystringParser: readQueryString,
+    },
+    frameworkErrors: (_error, request, reply) => void answerUnreadable(request, reply, options.doorkeeper),
   })
   server.server.on('checkExpectation', answerExpectation)
   // Whatever the content type says: bodies are read by the endpoint they are for.
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  const callers = new WeakMap<FastifyRequest, Caller>()
-  server.addHook('onRequest', async (request, reply) => {
-    const { access } = (request.routeOptions.config as { access?: string } | undefined) ?? {}
-    if (access === 'open') return undefined
-    const caller = await callerOf(request.headers.authorization, request.ip, options.accounts)
-    if (caller instanceof RefusalValue) return answerRefusal(reply, caller)
-    callers.set(request, caller)
-    return undefined
-  })
-  addRoutes(server, options, (request) => callers.get(request))
-  server.setNotFoundHandler((request, reply) =>
-    answerRefusal(reply, refuse('unknownError', `there is no ${request.method} ${request.url.split('?')[0]}`, 404)),
-  )
+  const ways = addEntrance(server, options)
+  addRoutes(server, options, ways)
+  server.setNotFoundHandler((request, reply) => answerRefusal(reply, refuseAbsent(request.method, request.url)))
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
     if (status < 500) return answerRefusal(reply, refuse('invalidParameter', error.message))
     options.log.error('a request of the API failed', { path: request.url, stack: error.stack })
     return answerRefusal(reply, refuse('unknownError', 'the broker made a mistake: its log says which'))
   })
-  return {
-    listen: (at) => listenAt(server, at),
-    close: () => server.close(),
-  }
+  return { listen: (at) => listenAt(server, at), close: () => closeServer(server, options.doorkeeper) }
 }
 
-async function listenAt(server: FastifyInstance, { host, port }: ListenAt): ReturnType<ManagementServer['listen']> {
-  try {
-    await server.listen({ host, port })
-  } catch (error) {
-    return { problem: `http_server: cannot listen on ${host}:${port}: ${(error as Error).message}` }
-  }
-  const address = server.server.address()
-  return { port: typeof address === 'object' && address !== null ? address.port : port }
+/** Every request goes this way before it is known what it wants. Gives what is known of each then. */
+function addEntrance(server: FastifyInstance, options: ManagementOptions): WeakMap<FastifyRequest, Way> {
+  const { doorkeeper } = options
+  const connections = new OpenConnections(maxConnections)
+  const gate = new RequestGate(options.maxRequests, maxWaitingRequests)
+  const ways = new WeakMap<FastifyRequest, Way>()
+  server.server.on('connection', (socket) => connections.add(socket))
+  server.addHook('onRequest', async (request, reply) => {
+    const { socket } = request.raw
+    reply.raw.once('close', () => connections.noteRequest(socket, -1))
+    if (connections.noteRequest(socket, 1) > maxUnanswered) return void socket.destroy()
+    void reply.headers(safeHeaders)
+    const isOpen = isOpenToAll(request)
+    const address = request.ip ?? ''
+    const nobody: Caller = { name: '', by: 'nobody', mayChange: false, address }
+    const caller = isOpen ? nobody : await doorkeeper.callerOf(request.headers.authorization, address)
+    if (caller instanceof RefusalValue) return answerRefusal(reply, caller)
+    const foreign = refusalOfForeign(request) ?? (doorkeeper.isOpen ? refusalOfStrangeHost(request) : undefined)
+    if (foreign !== undefined) return answerRefusal(reply, foreign)
+    if (isOpen) return void ways.set(request, { caller, ticket: undefined, isHandled: false, hasLeft: false })
+    if (socket.destroyed) return undefined
+    const ticket = gate.enter()
+    const way: Way = { caller, ticket, isHandled: false, hasLeft: false }
+    connections.noteWork(socket, 1)
+    reply.raw.once('close', () => {
+      connections.noteWork(socket, -1)
+      way.hasLeft = true
+      // What is still worked on takes its place until it is done, whether somebody waits for it or not.
+      if (!way.isHandled) ticket.leave()
+    })
+    ways.set(request, way)
+    if (await ticket.mayGoOn) return undefined
+    return answerRefusal(reply, refuse('rpcError', 'too many requests wait: ask again later', 503))
+  })
+  return ways
 }
 
-function addRoutes(
-  server: FastifyInstance,
-  options: ManagementOptions,
-  callerOfRequest: (request: FastifyRequest) => Caller | undefined,
-): void {
-  const handlers: Record<string, Handler<Endpoint>> = allHandlers(options.operations)
+/** What answers hold is for the program that asked, and for nobody that it shares a browser or a cache with. */
+const safeHeaders = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+}
+
+/** A page says itself what it may load. */
+const pageSecurityPolicy = "frame-ancestors 'none'"
+
+function isOpenToAll({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as { readonly access?: string } | undefined)?.access === 'open'
+}
+
+/** A path that cannot be decoded comes past the entrance. */
+async function answerUnreadable(request: FastifyRequest, reply: FastifyReply, doorkeeper: Doorkeeper): Promise<void> {
+  void reply.headers(safeHeaders)
+  const caller = await doorkeeper.callerOf(request.headers.authorization, request.ip ?? '')
+  const unreadable = refuse('invalidParameter', 'the path is not percent-encoded text in UTF-8')
+  answerRefusal(reply, caller instanceof RefusalValue ? caller : unreadable)
+}
+
+function addRoutes(server: FastifyInstance, options: ManagementOptions, ways: WeakMap<FastifyRequest, Way>): void {
+  const handlers: Record<string, Handler<Endpoint>> = allHandlers(options.operations, options.doorkeeper)
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
-    const shapes = new RequestShapes(endpoint)
+    const shapes = shapesOf(endpoint)
     const handle = handlers[name]
     const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      const caller = callerOfRequest(request) ?? { name: '', by: 'nobody', mayChange: false, address: request.ip }
-      if (endpoint.access === 'change' && !caller.mayChange) {
-        return answerRefusal(reply, refuse('wrongCredentials', 'this account may look, and change nothing', 403))
-      }
-      const read = readRequest(shapes, request, caller)
-      const result = read instanceof RefusalValue ? read : await handle(read)
+      const way = ways.get(request)
+      if (way === undefined) return answerRefusal(reply, refuse('emptyCredentials', 'who asks is not known'))
+      const result = await atWork(way, () => resultOf(request, way.caller, { shapes, handle }))
       if (result instanceof RefusalValue) return answerRefusal(reply, result)
       if (result instanceof WrittenJson) return reply.type('application/json; charset=utf-8').send(result.body)
+      if (endpoint.replyType !== undefined) void reply.header('content-security-policy', pageSecurityPolicy)
       if (endpoint.reply === 'text') return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(result)
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(result))
     }
+    const bodyLimit = endpoint.access === 'open' ? maxOpenBodyBytes : options.maxBodyBytes
     for (const url of urlsOf(endpoint)) {
-      server.route({ method: endpoint.method, url, config: { access: endpoint.access }, handler: answer })
+      server.route({ method: endpoint.method, url, bodyLimit, config: { access: endpoint.access }, handler: answer })
     }
+  }
+}
+
+const knownShapes = new WeakMap<Endpoint, RequestShapes>()
+
+/** Compiled once, however many doors an endpoint is served at. */
+function shapesOf(endpoint: Endpoint): RequestShapes {
+  const shapes = knownShapes.get(endpoint) ?? new RequestShapes(endpoint)
+  knownShapes.set(endpoint, shapes)
+  return shapes
+}
+
+interface Service {
+  readonly shapes: RequestShapes
+  readonly handle: Handler<Endpoint> | undefined
+}
+
+async function resultOf(request: FastifyRequest, caller: Caller, { shapes, handle }: Service): Promise<unknown> {
+  if (shapes.endpoint.access === 'change' && !caller.mayChange) {
+    return refuse('wrongCredentials', 'this account may look, and change nothing', 403)
+  }
+  const read = readRequest(shapes, request, caller)
+  return read instanceof RefusalValue || handle === undefined ? read : handle(read)
+}
+
+async function atWork<Result>(way: Way, work: () => Promise<Result>): Promise<Result> {
+  way.isHandled = true
+  try {
+    return await work()
+  } finally {
+    way.isHandled = false
+    if (way.hasLeft) way.ticket?.leave()
   }
 }
 
 function answerRefusal(reply: FastifyReply, { code, status, message }: Refusal): FastifyReply {
-  if (status === 401) void reply.header('www-authenticate', 'Basic realm="godwit"')
+  if (status === 401) void reply.header('www-authenticate', 'Basic realm="godwit", charset="UTF-8"')
+  if (status === 405) void reply.header('allow', allowedMethods)
   return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify({ code, message }))
+}
+
+async function listenAt(server: FastifyInstance, at: ListenAt): ReturnType<ManagementServer['listen']> {
+  try {
+    await server.listen(at)
+    if ('path' in at) await chmod(at.path, 0o600)
+  } catch (error) {
+    const where = 'path' in at ? at.path : `${at.host}:${at.port}`
+    return { problem: `http_server: cannot listen on ${where}: ${(error as Error).message}` }
+  }
+  const address = server.server.address()
+  return { port: typeof address === 'object' && address !== null ? address.port : 0 }
+}
+
+async function closeServer(server: FastifyInstance, doorkeeper: Doorkeeper): Promise<void> {
+  doorkeeper.close()
+  const end = setTimeout(() => server.server.closeAllConnections(), closeGraceMs)
+  await server.close()
+  clearTimeout(end)
 }

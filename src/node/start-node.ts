@@ -223,7 +223,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     maxConnections: starts[0].maxConnections,
   }
   const operations = operationsOf(ground)
-  const management = await startManagement({ config, operations, log })
+  const management = await startManagement({ config, dataDirectory: directory, operations, accessRecords, log })
   if ('problem' in management) {
     await stop()
     return management

@@ -62,7 +62,7 @@ export class TokenAuthenticator implements Authenticator {
 
   async #check(token: string, keys: readonly TokenKey[], attempt: Attempt): Promise<Outcome> {
     const { leewayMs } = this.#settings
-    let checked: TokenCheck = { problem: 'no key fits' }
+    let checked: TokenCheck = { problem: 'no key fits', hasEnded: false }
     for (const key of keys) {
       checked = await checkToken(token, key, { nowMs: attempt.nowMs, leewayMs })
       if ('claims' in checked) return this.#admit(checked.claims, attempt)

@@ -2,12 +2,26 @@
 // only place that knows the library.
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { decodeProtectedHeader, errors, jwtVerify, type JWTPayload, SignJWT } from 'jose'
+import { compactVerify, decodeProtectedHeader, errors, jwtVerify, type JWTPayload, SignJWT } from 'jose'
 import type { TokenKey } from './token-keys.ts'
 
 export type Claims = JWTPayload
 
-export type TokenCheck = { readonly claims: Claims } | { readonly problem: string }
+export type TokenCheck =
+  | { readonly claims: Claims }
+  | {
+      readonly problem: string
+      /** It is good but for that. */
+      readonly hasEnded: boolean
+    }
+
+export interface TokenTimes {
+  /** The time for `exp` and `nbf`. */
+  readonly nowMs: number
+  readonly leewayMs: number
+  /** Times may be text that holds a number, as some issuers write them. Unsaid: they may not. */
+  readonly takesTimesAsText?: boolean
+}
 
 /** Looks like a token: three parts, of which the first says how it is signed. */
 const tokenForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
@@ -28,13 +42,14 @@ export function readTokenHeader(
   }
 }
 
-/** Checks signature and times with one key. `nowMs` is the time for `exp` and `nbf`; a token that never ends is none. */
+/** Checks signature and times with one key. A token that never ends is none. */
 export async function checkToken(
   token: string,
   { key, algorithms }: TokenKey,
-  { nowMs, leewayMs }: { readonly nowMs: number; readonly leewayMs: number },
+  { nowMs, leewayMs, takesTimesAsText = false }: TokenTimes,
 ): Promise<TokenCheck> {
   try {
+    if (takesTimesAsText) return await checkWithTimesAsText(token, { key, algorithms }, { nowMs, leewayMs })
     const { payload } = await jwtVerify(token, key, {
       algorithms: [...algorithms],
       clockTolerance: leewayMs / 1_000,
@@ -43,9 +58,41 @@ export async function checkToken(
     })
     return { claims: payload }
   } catch (error) {
-    if (error instanceof errors.JOSEError) return { problem: wordsFor(error) }
+    if (error instanceof errors.JOSEError)
+      return { problem: wordsFor(error), hasEnded: error instanceof errors.JWTExpired }
     throw error
   }
+}
+
+/** The library takes numbers only. Throws JOSEError. */
+async function checkWithTimesAsText(
+  token: string,
+  { key, algorithms }: Pick<TokenKey, 'key' | 'algorithms'>,
+  { nowMs, leewayMs }: TokenTimes,
+): Promise<TokenCheck> {
+  const { payload } = await compactVerify(token, key, { algorithms: [...algorithms] })
+  const claims = claimsIn(payload)
+  const [endsAt, beginsAt] = [secondsOf(claims?.exp), secondsOf(claims?.nbf)]
+  if (claims === undefined || endsAt === undefined)
+    return { problem: 'the token does not say when it ends', hasEnded: false }
+  const isEarly = claims.nbf !== undefined && !((beginsAt ?? Infinity) * 1_000 <= nowMs + leewayMs)
+  if (isEarly) return { problem: 'the token has not begun', hasEnded: false }
+  if (endsAt * 1_000 <= nowMs - leewayMs) return { problem: 'the token has ended', hasEnded: true }
+  return { claims: { ...claims, exp: endsAt } }
+}
+
+function claimsIn(payload: Uint8Array): Claims | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(payload).toString())
+    return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? (claims as Claims) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function secondsOf(time: unknown): number | undefined {
+  if (typeof time === 'string' && /^\d{1,15}$/.test(time)) return Number(time)
+  return typeof time === 'number' && Number.isFinite(time) ? time : undefined
 }
 
 function wordsFor(error: errors.JOSEError): string {

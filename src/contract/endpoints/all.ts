@@ -1,6 +1,7 @@
 // Every operation of the API by its name. A new set of endpoints adds its line here, and nowhere else.
 
 import { alarmEndpoints } from './alarms.ts'
+import { accountEndpoints } from './accounts.ts'
 import { brokerEndpoints } from './brokers.ts'
 import { retainedEndpoints } from './retained.ts'
 import { publishingEndpoints } from './publishing.ts'
@@ -22,6 +23,7 @@ export const endpoints = {
   ...retainedEndpoints,
   ...metricEndpoints,
   ...alarmEndpoints,
+  ...accountEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

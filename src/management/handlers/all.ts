@@ -4,6 +4,8 @@ import type { endpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { Operations } from '../operations/all.ts'
 import { alarmHandlers } from './alarms.ts'
+import type { Doorkeeper } from '../sign-in.ts'
+import { accountHandlers } from './accounts.ts'
 import { brokerHandlers } from './brokers.ts'
 import { retainedHandlers } from './retained.ts'
 import { publishingHandlers } from './publishing.ts'
@@ -14,7 +16,7 @@ import { listenerHandlers } from './listeners.ts'
 import { metricHandlers } from './metrics.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
 
-export function allHandlers(operations: Operations): Handlers<typeof endpoints> {
+export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Handlers<typeof endpoints> {
   return {
     ...brokerHandlers(operations.brokers),
     ...controlHandlers(operations.control),
@@ -26,5 +28,6 @@ export function allHandlers(operations: Operations): Handlers<typeof endpoints> 
     ...retainedHandlers(operations.retained),
     ...metricHandlers(operations.metrics),
     ...alarmHandlers(operations.alarms),
+    ...accountHandlers(operations.accounts, doorkeeper),
   }
 }

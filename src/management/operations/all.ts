@@ -1,6 +1,7 @@
 // What the management needs of the node, by subject. The node hands it in.
 
 import type { AlarmOperations } from './alarms.ts'
+import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { PublishingOperations } from './publishing.ts'
@@ -10,6 +11,7 @@ import type { ControlOperations } from './control.ts'
 import type { ListenerOperations } from './listeners.ts'
 
 export interface Operations {
+  readonly accounts: AccountOperations
   readonly brokers: BrokerOperations
   readonly clients: ClientOperations
   readonly control: ControlOperations

@@ -34,7 +34,8 @@ export interface NodeGround {
   readonly observation: Observation
 }
 
-export function operationsOf(ground: NodeGround): Operations {
+/** All but those about accounts, which belong to the door of the API. */
+export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
   return {
     brokers: brokerOperations(ground),
     clients: clientOperations(ground.crew, ground.nodeName),

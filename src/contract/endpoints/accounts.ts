@@ -1,0 +1,140 @@
+// Who may use this API: people with a name and a password, programs with an id and a secret.
+
+import { answer, done, endpoint } from '../endpoint.ts'
+import { Type } from '../schema.ts'
+
+const role = Type.Union([Type.Literal('administrator'), Type.Literal('viewer')], {
+  description: '`administrator` may change things, `viewer` may look.',
+})
+const name = Type.String({ minLength: 1, maxLength: 256, description: 'What somebody signs in by.' })
+const user = Type.Object({ username: Type.String(), tags: role })
+const ofUser = Type.Object({ username: Type.String() })
+
+const seconds = Type.Union([Type.Integer({ minimum: 0, maximum: 253_402_300_799 }), Type.Null()], {
+  description: 'When it ends, in seconds since 1970; null: never.',
+})
+const app = Type.Object({
+  app_id: Type.String(),
+  name: Type.String(),
+  desc: Type.String(),
+  status: Type.Boolean({ description: 'Whether it may be used.' }),
+  expired: seconds,
+  tags: role,
+})
+const ofApp = Type.Object({ app_id: Type.String() })
+const appChange = {
+  name: Type.Optional(Type.String({ maxLength: 256 })),
+  desc: Type.Optional(Type.String({ maxLength: 1_024 })),
+  status: Type.Optional(Type.Boolean()),
+  expired: Type.Optional(seconds),
+  tags: Type.Optional(role),
+}
+const secret = Type.String({ minLength: 16, maxLength: 1_024, description: 'Random, if it is left out.' })
+
+export const accountEndpoints = {
+  check_password: endpoint({
+    method: 'POST',
+    path: '/auth',
+    summary: 'Whether user name and password open this API.',
+    body: Type.Object({ username: Type.String(), password: Type.String() }),
+    reply: done,
+    failures: ['wrongCredentials', 'emptyCredentials'],
+    access: 'open',
+  }),
+  list_users: endpoint({
+    method: 'GET',
+    path: '/users',
+    summary: 'The people who may use this API.',
+    reply: answer(Type.Array(user)),
+    access: 'change',
+  }),
+  create_user: endpoint({
+    method: 'POST',
+    path: '/users',
+    summary: 'Lets somebody use this API.',
+    body: Type.Object({
+      username: Type.String({ maxLength: 256, description: 'What somebody signs in by.' }),
+      password: Type.String({ description: '8 to 64 characters of ASCII.' }),
+      tags: Type.Optional(role),
+    }),
+    reply: done,
+    failures: ['emptyCredentials', 'userExists'],
+    access: 'change',
+  }),
+  update_user: endpoint({
+    method: 'PUT',
+    path: '/users/:username',
+    summary: 'Changes what somebody may do.',
+    params: ofUser,
+    body: Type.Object({ tags: role }),
+    reply: done,
+    failures: ['userNotFound'],
+    access: 'change',
+  }),
+  delete_user: endpoint({
+    method: 'DELETE',
+    path: '/users/:username',
+    summary: 'Lets somebody use this API no more. The account of `http_server` stays.',
+    params: ofUser,
+    reply: done,
+    failures: ['userNotFound', 'adminCannotBeDeleted'],
+    access: 'change',
+  }),
+  change_password: endpoint({
+    method: 'PUT',
+    path: '/change_pwd/:username',
+    summary: 'Changes a password, for who knows the old one.',
+    params: ofUser,
+    body: Type.Object({
+      old_pwd: Type.String(),
+      new_pwd: Type.String({ description: '8 to 64 characters of ASCII.' }),
+    }),
+    reply: done,
+    failures: ['userNotFound', 'wrongOldPassword'],
+    access: 'read',
+  }),
+  list_apps: endpoint({
+    method: 'GET',
+    path: '/apps',
+    summary: 'The programs that may use this API, without their secrets.',
+    reply: answer(Type.Array(app)),
+    access: 'change',
+  }),
+  create_app: endpoint({
+    method: 'POST',
+    path: '/apps',
+    summary: 'Lets a program use this API. Its secret is told here and nowhere else.',
+    body: Type.Object({ app_id: name, secret: Type.Optional(secret), ...appChange }),
+    reply: answer(Type.Object({ secret: Type.String() })),
+    failures: ['userExists'],
+    access: 'change',
+  }),
+  lookup_app: endpoint({
+    method: 'GET',
+    path: '/apps/:app_id',
+    summary: 'A program that may use this API, without its secret.',
+    params: ofApp,
+    reply: answer(app),
+    failures: ['userNotFound'],
+    access: 'change',
+  }),
+  update_app: endpoint({
+    method: 'PUT',
+    path: '/apps/:app_id',
+    summary: 'Changes what is said here of a program; what is left out stays.',
+    params: ofApp,
+    body: Type.Object(appChange),
+    reply: done,
+    failures: ['userNotFound'],
+    access: 'change',
+  }),
+  delete_app: endpoint({
+    method: 'DELETE',
+    path: '/apps/:app_id',
+    summary: 'Lets a program use this API no more.',
+    params: ofApp,
+    reply: done,
+    failures: ['userNotFound'],
+    access: 'change',
+  }),
+}

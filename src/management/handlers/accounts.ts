@@ -1,0 +1,143 @@
+import type { accountEndpoints, Caller, RequestOf } from '../../contract/index.ts'
+import type { Handlers } from '../handler.ts'
+import type { AccountOperations, AccountRefusal, App, AppChange } from '../operations/accounts.ts'
+import { type Refusal, refuse, Refusal as RefusalValue } from '../refusal.ts'
+import type { Doorkeeper } from '../sign-in.ts'
+
+type Known = typeof accountEndpoints
+
+export function accountHandlers(accounts: AccountOperations, doorkeeper: Doorkeeper): Handlers<Known> {
+  return {
+    check_password: async ({ body: { username, password }, caller }) => {
+      const found = await doorkeeper.signIn(username, password, caller.address)
+      return found instanceof RefusalValue ? found : { code: 0 }
+    },
+    ...userHandlers(accounts),
+    ...appHandlers(accounts),
+  }
+}
+
+type OfUsers = 'list_users' | 'create_user' | 'update_user' | 'delete_user' | 'change_password'
+
+function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfUsers>> {
+  return {
+    list_users: ({ caller }) => {
+      const data = accounts.users().map(({ name, role }) => ({ username: name, tags: role }))
+      return refusalOfProgram(caller) ?? { code: 0, data }
+    },
+    create_user: async ({ body: { username, password, tags: role = 'administrator' }, caller }) => {
+      if (username === '' || password === '') return refuse('emptyCredentials', 'username or password is empty', 400)
+      const refused = refusalOfProgram(caller) ?? refusalOfPassword(accounts, username, password)
+      if (refused !== undefined) return refused
+      return answerOf(await accounts.createUser({ name: username, role, password }, caller), username)
+    },
+    update_user: async ({ params: { username }, body: { tags: role }, caller }) =>
+      refusalOfProgram(caller) ?? answerOf(await accounts.updateUser({ name: username, role }, caller), username),
+    delete_user: async ({ params: { username }, caller }) =>
+      refusalOfProgram(caller) ?? answerOf(await accounts.deleteUser(username, caller), username),
+    change_password: async ({ params: { username }, body: { old_pwd: old, new_pwd: password }, caller }) => {
+      const isOwnName = caller.by === 'administrator' && caller.name === username
+      if (!caller.mayChange && !isOwnName) return refuse('wrongCredentials', 'a viewer may change its own only', 403)
+      const refused = refusalOfProgram(caller) ?? refusalOfPassword(accounts, username, password)
+      if (refused !== undefined) return refused
+      return answerOf(await accounts.changePassword({ name: username, old, new: password }, caller), username)
+    },
+  }
+}
+
+type OfApps = 'list_apps' | 'create_app' | 'lookup_app' | 'update_app' | 'delete_app'
+
+function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfApps>> {
+  return {
+    list_apps: ({ caller }) => refusalOfProgram(caller) ?? { code: 0, data: accounts.apps().map(written) },
+    create_app: async ({ body, caller }) => {
+      const { app_id: id, secret } = body
+      const unsaid = {
+        name: id,
+        description: '',
+        role: 'administrator',
+        isEnabled: true,
+        expiresAtMs: undefined,
+      } as const
+      const made =
+        refusalOfProgram(caller) ?? (await accounts.createApp({ ...unsaid, ...changeIn(body), id, secret }, caller))
+      if (made instanceof RefusalValue) return made
+      return typeof made === 'string' ? refusalFor(made, id) : { code: 0, data: { secret: made.secret } }
+    },
+    lookup_app: ({ params: { app_id: id }, caller }) => {
+      const found = accounts.app(id)
+      const answer = found === undefined ? refusalFor('not-found', id) : { code: 0 as const, data: written(found) }
+      return refusalOfProgram(caller) ?? answer
+    },
+    update_app: async ({ params: { app_id: id }, body, caller }) =>
+      refusalOfProgram(caller) ?? answerOf(await accounts.updateApp(id, changeIn(body), caller), id),
+    delete_app: async ({ params: { app_id: id }, caller }) =>
+      refusalOfProgram(caller) ?? answerOf(await accounts.deleteApp(id, caller), id),
+  }
+}
+
+const msPerSecond = 1_000
+
+function written({ id, name, description, role, isEnabled, expiresAtMs }: App): {
+  app_id: string
+  name: string
+  desc: string
+  status: boolean
+  expired: number | null
+  tags: App['role']
+} {
+  const expired = expiresAtMs === undefined ? null : Math.floor(expiresAtMs / msPerSecond)
+  return { app_id: id, name, desc: description, status: isEnabled, expired, tags: role }
+}
+
+function changeIn({ name, desc, status, expired, tags }: RequestOf<Known['update_app']>['body']): AppChange {
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(desc === undefined ? {} : { description: desc }),
+    ...(status === undefined ? {} : { isEnabled: status }),
+    ...(expired === undefined ? {} : { expiresAtMs: expired === null ? undefined : expired * msPerSecond }),
+    ...(tags === undefined ? {} : { role: tags }),
+  }
+}
+
+/** A secret that leaks must not become more secrets. */
+function refusalOfProgram({ by }: Caller): Refusal | undefined {
+  return by === 'api-key' ? refuse('wrongCredentials', 'a program may not look after accounts', 403) : undefined
+}
+
+const passwordForm = /^[\x20-\x7e]{8,64}$/
+
+function refusalOfPassword(accounts: AccountOperations, name: string, password: string): Refusal | undefined {
+  if (!passwordForm.test(password)) {
+    return refuse(
+      'invalidParameter',
+      'a password has 8 to 64 characters, all of them letters, digits and signs of ASCII',
+    )
+  }
+  if (!accounts.isWellKnown(name, password)) return undefined
+  return refuse('invalidParameter', 'that is a password that everybody tries first: take another one')
+}
+
+function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | Refusal {
+  return refused === undefined ? { code: 0 } : refusalFor(refused, name)
+}
+
+function refusalFor(refused: AccountRefusal, name: string): Refusal {
+  const said = JSON.stringify(name)
+  switch (refused) {
+    case 'not-found':
+      return refuse('userNotFound', `there is no ${said}`)
+    case 'exists':
+      return refuse('userExists', `${said} exists already`)
+    case 'too-many':
+      return refuse('invalidParameter', 'there are as many accounts as may be: take one away first')
+    case 'is-own':
+      return refuse('adminCannotBeDeleted', `${said} is the account of http_server, which stays an administrator`)
+    case 'is-configured':
+      return refuse('invalidParameter', `the password of ${said} is set by http_server.password: change it there`)
+    case 'wrong-password':
+      return refuse('wrongOldPassword', 'the old password is wrong')
+    default:
+      return refused satisfies never
+  }
+}

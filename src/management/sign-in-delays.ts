@@ -1,0 +1,81 @@
+// Who is wrong waits for the answer: longer with each time, by the address that it comes from and by the name that it
+// tries there. Who is right never waits, so nobody can lock somebody else out.
+//
+//   address and name      wrong 3 times: no wait; then 100 ms, 200 ms, 400 ms ... 10 s
+//   address, any name     wrong 20 times: no wait; then the same
+//
+// Guesses made at one time wait one after the other.
+
+import { createHash } from 'node:crypto'
+
+interface Failures {
+  count: number
+  lastAtMs: number
+  /** When the answer to the last one is due. */
+  dueAtMs: number
+}
+
+const freeByName = 3
+const freeByAddress = 20
+const firstDelayMs = 100
+const longestDelayMs = 10_000
+/** However many wait. */
+const longestWaitMs = 30_000
+const forgottenAfterMs = 900_000
+/** Addresses and names that are remembered; the one that was wrong longest ago goes first. */
+const maxRemembered = 8_192
+
+export class SignInDelays {
+  readonly #nowMs: () => number
+  readonly #failures: Map<string, Failures>
+
+  /** `nowMs` is a clock that never goes back. */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+    this.#failures = new Map()
+  }
+
+  /** Notes that somebody was wrong. Gives how long the answer is to wait. */
+  noteWrong(address: string, name: string): number {
+    const network = networkOf(address)
+    return Math.max(this.#note(network, freeByAddress), this.#note(keyOf(network, name), freeByName))
+  }
+
+  noteRight(address: string, name: string): void {
+    this.#failures.delete(keyOf(networkOf(address), name))
+  }
+
+  #note(key: string, free: number): number {
+    const nowMs = this.#nowMs()
+    const known = this.#failures.get(key)
+    const isKnown = known !== undefined && nowMs - known.lastAtMs < forgottenAfterMs
+    const { count, dueAtMs } = isKnown ? known : { count: 0, dueAtMs: nowMs }
+    const stepMs = count < free ? 0 : Math.min(firstDelayMs * 2 ** (count - free), longestDelayMs)
+    const nextDueAtMs = Math.min(Math.max(dueAtMs, nowMs) + stepMs, nowMs + longestWaitMs)
+    this.#failures.delete(key)
+    this.#failures.set(key, { count: count + 1, lastAtMs: nowMs, dueAtMs: nextDueAtMs })
+    if (this.#failures.size > maxRemembered) this.#forgetOldest()
+    return nextDueAtMs - nowMs
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#failures.keys().next().value
+    if (oldest !== undefined) this.#failures.delete(oldest)
+  }
+}
+
+/** Names may be long; what is kept of them is not. */
+function keyOf(network: string, name: string): string {
+  return `${network} ${createHash('sha256').update(name).digest('base64')}`
+}
+
+const groupsOfNetwork = 4
+
+/** Whoever has one address of version 6 has all of its /64. */
+function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address
+  const [front = '', back] = address.split('::')
+  const groups = front.split(':')
+  if (back !== undefined) while (groups.length < groupsOfNetwork) groups.push('0')
+  return groups.slice(0, groupsOfNetwork).join(':')
+}

@@ -1,0 +1,35 @@
+// Who may use the management API by a token that the holder of a key has signed.
+
+import { checkToken, readTokenKeys } from '../../access/index.ts'
+import { faultAt, formatFault, type GodwitConfig } from '../../config/index.ts'
+import type { Tokens } from '../../management/index.ts'
+
+const keyOfKeyFile = 'http_server.jwt.public.keyfile'
+
+/** undefined: no key is configured. A problem is a sentence with file, line and key. */
+export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | undefined } | { problem: string } {
+  const { keyText, issuer, leewayMs } = http.jwt
+  const complain = (words: string): { problem: string } => {
+    const nowhere = { file: 'configuration', line: 0, column: 0 }
+    return { problem: formatFault(faultAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, words)) }
+  }
+  if (keyText === undefined) {
+    if (http.authType !== 'jwt') return { tokens: undefined }
+    return complain('http_server.auth_type = jwt needs the key that tokens are checked with: name its file')
+  }
+  const read = readTokenKeys({ kind: 'public-key', text: keyText })
+  if ('problem' in read) return complain(`tokens can not be checked with the file: ${read.problem}`)
+  const [key] = read.keys
+  if (key === undefined) return complain('the file holds no key')
+  return {
+    tokens: {
+      signIn: async (token) => {
+        const checked = await checkToken(token, key, { nowMs: Date.now(), leewayMs, takesTimesAsText: true })
+        if ('problem' in checked) return checked.hasEnded ? 'ended' : 'wrong'
+        const { iss, sub } = checked.claims
+        if (issuer !== undefined && iss !== issuer) return 'wrong'
+        return { name: typeof sub === 'string' ? sub : (iss ?? ''), by: 'token', mayChange: true }
+      },
+    },
+  }
+}

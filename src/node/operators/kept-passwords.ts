@@ -1,0 +1,106 @@
+// Passwords of people, and how they are kept: so that one guess takes a good part of a second's hundredth and much
+// memory. Guesses are worked on one at a time and address by address, so that many of them neither fill the machine nor
+// keep anybody else waiting for long.
+//
+//   10.0.0.9   guess guess guess guess ...  ─┐
+//   10.0.0.1   admin                        ─┴─ in turns ──► one at a time
+
+import crypto, { type BinaryLike } from 'node:crypto'
+import type { KeptPassword } from '../../core/index.ts'
+
+const saltBytes = 16
+const hashBytes = 32
+/** 19 MiB, twice. */
+const argonManner = { algorithm: 'argon2id', memory: 19_456, passes: 2, lanes: 1 } as const
+/** The same cost, for a Node that was built without argon2. */
+const scryptManner = { algorithm: 'scrypt', memory: 16_384, passes: 8, lanes: 1 } as const
+/** Of one address. Its connections are bounded; this bounds what they ask. */
+const maxWaitingByAddress = 64
+
+type Manner = Omit<KeptPassword, 'salt' | 'hash'>
+
+const mannerOfPeople: Manner = typeof crypto.argon2 === 'function' ? argonManner : scryptManner
+
+/** Of a random secret: nobody finds it by trying, so that it may be quick. */
+export function keepSecret(secret: string): KeptPassword {
+  const salt = crypto.randomBytes(saltBytes)
+  return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash: digestOf(secret, salt) }
+}
+
+export class PasswordWork {
+  readonly #waiting: Map<string, (() => void)[]>
+  readonly #stranger: KeptPassword
+  #isBusy: boolean
+
+  constructor() {
+    this.#waiting = new Map()
+    this.#isBusy = false
+    this.#stranger = { ...mannerOfPeople, salt: crypto.randomBytes(saltBytes), hash: crypto.randomBytes(hashBytes) }
+  }
+
+  /** A password of somebody, as it is to be kept. */
+  async keep(password: string): Promise<KeptPassword> {
+    const salt = crypto.randomBytes(saltBytes)
+    return { ...mannerOfPeople, salt, hash: await this.#inTurn('', () => derive(password, mannerOfPeople, salt)) }
+  }
+
+  /**
+   * Whether it is the password that was kept; undefined: of nobody. It takes the time of one person's password for
+   * everybody who is wrong, also where a secret was kept or nobody is known.
+   */
+  async isPassword(password: string, kept: KeptPassword | undefined, from: string): Promise<boolean> {
+    if (kept?.algorithm === 'sha256' && crypto.timingSafeEqual(digestOf(password, kept.salt), kept.hash)) return true
+    if ((this.#waiting.get(from)?.length ?? 0) >= maxWaitingByAddress) return false
+    const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#stranger : kept
+    const hash = await this.#inTurn(from, () => derive(password, compared, compared.salt))
+    const isSame = hash.length === compared.hash.length && crypto.timingSafeEqual(hash, compared.hash)
+    return isSame && compared === kept
+  }
+
+  async #inTurn<Result>(from: string, work: () => Promise<Result>): Promise<Result> {
+    if (this.#isBusy) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const others = this.#waiting.get(from)
+      if (others === undefined) this.#waiting.set(from, [resolve])
+      else others.push(resolve)
+      await promise
+    }
+    this.#isBusy = true
+    try {
+      return await work()
+    } finally {
+      this.#isBusy = false
+      this.#callNext()
+    }
+  }
+
+  /** The first of the address that was not asked for the longest time. */
+  #callNext(): void {
+    const [turn] = this.#waiting
+    if (turn === undefined) return
+    const [from, [next, ...others]] = turn
+    this.#waiting.delete(from)
+    if (others.length > 0) this.#waiting.set(from, others)
+    // Who comes in between now and then waits too.
+    this.#isBusy = true
+    next?.()
+  }
+}
+
+function digestOf(secret: string, salt: BinaryLike): Buffer {
+  return crypto.createHash('sha256').update(salt).update(secret).digest()
+}
+
+function derive(password: string, manner: Manner, salt: Uint8Array): Promise<Buffer> {
+  const { algorithm, memory, passes, lanes } = manner
+  return new Promise((resolve, reject) => {
+    const finish = (error: Error | null, hash: Buffer): void => (error === null ? resolve(hash) : reject(error))
+    if (algorithm === 'argon2id') {
+      const parameters = { message: password, nonce: salt, parallelism: lanes, tagLength: hashBytes, memory, passes }
+      crypto.argon2('argon2id', parameters, finish)
+    } else {
+      const maxmem = 256 * memory * passes
+      crypto.scrypt(password, salt, hashBytes, { N: memory, r: passes, p: lanes, maxmem }, finish)
+    }
+  })
+}

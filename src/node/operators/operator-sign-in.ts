@@ -1,0 +1,95 @@
+// Who may use the management API, by name and password: the account of `http_server`, other people, programs.
+
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { AccountRecord, ApiKeyRecord, KeptPassword, OperatorRole } from '../../core/index.ts'
+import type { Accounts, SignedIn } from '../../management/index.ts'
+import type { AccessRecords } from '../access-records.ts'
+import type { PasswordWork } from './kept-passwords.ts'
+import { isWellKnownPassword } from './well-known-passwords.ts'
+
+/** The account of `http_server`. */
+export interface OwnAccount {
+  readonly username: string
+  /** As the configuration has it; undefined: what is kept of it is in the records, if it has one. */
+  readonly password: string | undefined
+}
+
+export interface SignInGround {
+  readonly records: Pick<AccessRecords, 'find'>
+  readonly work: PasswordWork
+  readonly own: OwnAccount
+  /** Passwords that everybody tries open nothing, unless the configuration has them. */
+  readonly isHardened: boolean
+  /** People show who they are by other means: only programs come in here. */
+  readonly refusesPeople: boolean
+  /** Wall clock. */
+  nowMs(): number
+}
+
+/** What was right before need not be worked out again. Those that are left out cost what they cost the first time. */
+const maxRemembered = 1_024
+
+export function operatorSignIn(ground: SignInGround): Accounts {
+  const { records, work, own, refusesPeople } = ground
+  // What is remembered is of no use to whoever reads the memory of another day.
+  const key = randomBytes(32)
+  const fingerprintOf = (name: string, password: string): string =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([name, password]))
+      .digest('base64')
+  const ofConfiguration = own.password === undefined ? undefined : fingerprintOf(own.username, own.password)
+  /** By fingerprint: the record that it was right for. A record that is changed is another one. */
+  const remembered = new Map<string, AccountRecord | ApiKeyRecord>()
+  const isOwn = (name: string): boolean => ofConfiguration !== undefined && name === own.username
+  const find = (name: string): AccountRecord | ApiKeyRecord | undefined => {
+    const apiKey = records.find({ kind: 'api-key', id: name })
+    if (apiKey !== undefined || refusesPeople || isOwn(name)) return apiKey
+    return records.find({ kind: 'account', name })
+  }
+  return {
+    signIn: async (name, password, from) => {
+      const fingerprint = fingerprintOf(name, password)
+      if (isOwn(name) && !refusesPeople && isSame(fingerprint, ofConfiguration)) {
+        return { name, by: 'administrator', mayChange: true }
+      }
+      const record = find(name)
+      const isKnown = record !== undefined && remembered.get(fingerprint) === record
+      if (!isKnown && !(await work.isPassword(password, passwordOf(record), from))) return undefined
+      // It may have been taken away meanwhile.
+      if (record === undefined || find(name) !== record || !mayComeIn(record, password, ground)) return undefined
+      remembered.delete(fingerprint)
+      remembered.set(fingerprint, record)
+      if (remembered.size > maxRemembered) forgetOldest(remembered)
+      return callerOf(record)
+    },
+  }
+}
+
+function passwordOf(record: AccountRecord | ApiKeyRecord | undefined): KeptPassword | undefined {
+  return record?.kind === 'account' ? record.password : record?.secret
+}
+
+function mayComeIn(record: AccountRecord | ApiKeyRecord, password: string, ground: SignInGround): boolean {
+  if (record.kind === 'account') return !(ground.isHardened && isWellKnownPassword(record.name, password))
+  return record.isEnabled && (record.expiresAtMs === undefined || ground.nowMs() < record.expiresAtMs)
+}
+
+function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
+  const mayChange = mayChangeAs(record.role)
+  return record.kind === 'account'
+    ? { name: record.name, by: 'administrator', mayChange }
+    : { name: record.id, by: 'api-key', mayChange }
+}
+
+function mayChangeAs(role: OperatorRole): boolean {
+  return role === 'administrator'
+}
+
+function isSame(one: string, other: string | undefined): boolean {
+  return other !== undefined && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+}
+
+function forgetOldest(remembered: Map<string, unknown>): void {
+  const oldest = remembered.keys().next().value
+  if (oldest !== undefined) remembered.delete(oldest)
+}

@@ -1,0 +1,60 @@
+// `ctl.sock` in the data directory: the same contract, for whoever may read that.
+
+import assert from 'node:assert/strict'
+import { existsSync, lstatSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi } from './api.ts'
+import { askSocket } from './http.ts'
+
+test('who may read the data directory asks without a password, and may change things', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const socket = join(broker.dataDirectory, 'ctl.sock')
+  assert.equal(lstatSync(socket).mode & 0o777, 0o600)
+  const brokers = await askSocket(socket, '/api/v4/brokers')
+  assert.deepEqual([brokers.status, brokers.json.code], [200, 0])
+  const made = await askSocket(socket, '/api/v4/apps', { method: 'POST', body: { app_id: 'reports' } })
+  assert.equal(made.status, 200, made.text)
+  const unknown = await askSocket(socket, '/api/v4/nowhere')
+  assert.deepEqual([unknown.status, unknown.json.code], [404, 102])
+  assert.equal(await broker.process.stop(), 0)
+  assert.ok(!existsSync(socket), 'it is gone with the node')
+})
+
+test('a node that was killed leaves it behind, and the next one takes its place', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const socket = join(broker.dataDirectory, 'ctl.sock')
+  await broker.process.stop('SIGKILL')
+  assert.ok(existsSync(socket), 'it is left behind by a node that was killed')
+  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  const brokers = await askSocket(socket, '/api/v4/brokers')
+  assert.equal(brokers.status, 200)
+  assert.equal(await again.process.stop(), 0)
+})
+
+test('what stands in its place is replaced, be it a file or a link that leads elsewhere', async (t) => {
+  const folder = await temporaryFolder(t)
+  const elsewhere = join(folder, 'precious')
+  writeFileSync(elsewhere, 'text')
+  const dataDirectory = join(folder, 'data')
+  mkdirSync(dataDirectory, { mode: 0o700 })
+  symlinkSync(elsewhere, join(dataDirectory, 'ctl.sock'))
+  const broker = await startBrokerWithApi(t, { dataDirectory })
+  const brokers = await askSocket(join(dataDirectory, 'ctl.sock'), '/api/v4/brokers')
+  assert.equal(brokers.status, 200)
+  assert.ok(existsSync(elsewhere))
+  await broker.process.stop()
+})
+
+test('a data directory whose path is too long for a socket has a link to a short one', async (t) => {
+  const folder = await temporaryFolder(t)
+  const dataDirectory = join(folder, 'a-long-name'.repeat(12))
+  const broker = await startBrokerWithApi(t, { dataDirectory })
+  const target = readlinkSync(join(dataDirectory, 'ctl.sock'))
+  assert.equal(lstatSync(dirname(target)).mode & 0o777, 0o700)
+  const brokers = await askSocket(target, '/api/v4/brokers')
+  assert.equal(brokers.status, 200)
+  assert.equal(await broker.process.stop(), 0)
+  assert.ok(!existsSync(dirname(target)), 'the folder goes with the node')
+})

@@ -1,0 +1,50 @@
+// HTTP as `fetch` does not let it be spoken: over a Unix socket, and byte by byte.
+
+import { request } from 'node:http'
+import { connect } from 'node:net'
+
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+  /** Of a JSON body. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly json: any
+}
+
+/** One request over a Unix socket, with nothing said about who asks. */
+export function askSocket(
+  socketPath: string,
+  path: string,
+  { method = 'GET', body }: { readonly method?: string; readonly body?: unknown } = {},
+): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path, method }, (response) => {
+      let text = ''
+      response.on('data', (chunk) => (text += String(chunk)))
+      response.on('end', () => {
+        const { statusCode: status = 0, headers } = response
+        resolve({ status, headers, text, json: text.startsWith('{') ? JSON.parse(text) : undefined })
+      })
+    })
+    asked.on('error', reject)
+    asked.end(body === undefined ? undefined : JSON.stringify(body))
+  })
+}
+
+/** Sends bytes and gives all that comes back until the other side closes. */
+export function sendBytes(url: string, bytes: string | Buffer): Promise<string> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve) => {
+    let text = ''
+    const socket = connect(Number(port), hostname, () => socket.write(bytes))
+    socket.on('data', (chunk) => (text += chunk.toString('latin1')))
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => resolve(text))
+  })
+}
+
+/** The status of the first answer in what came back; 0: none came. */
+export function statusIn(text: string): number {
+  return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0)
+}
