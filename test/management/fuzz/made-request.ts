@@ -27,7 +27,9 @@ export function makeRequest(random: Random, authorization: string): MadeRequest 
   const path = isStrayed ? strayedPath(random, endpoint) : pathFor(random, endpoint)
   const method = random.oneIn(20) ? random.pick(methods) : endpoint.method
   const body = bodyFor(random, endpoint)
-  const isHers = !isStrayed && method === endpoint.method
+  // Where the last parameter is empty, the path is that of the list.
+  const isOfList = /:\w+$/.test(endpoint.path) && /\/(\?|$)/.test(path)
+  const isHers = !isStrayed && method === endpoint.method && !isOfList
   return { method, path, headers: headersFor(random, authorization), body, name: isHers ? name : undefined }
 }
 
