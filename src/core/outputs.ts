@@ -130,6 +130,8 @@ export type BrokerEvent =
       readonly reason: ReasonCode
       readonly text: string
     }
+  /** Silent for longer than it said, but not for so long that it is given up. */
+  | { readonly event: 'keep-alive-gap'; readonly connection: Connection; readonly clientId: string }
   | { readonly event: 'session-taken-over'; readonly clientId: string }
   | { readonly event: 'session-ended'; readonly clientId: string }
   | { readonly event: 'subscribed'; readonly clientId: string; readonly filter: string; readonly qos: QoS }

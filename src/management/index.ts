@@ -6,6 +6,7 @@ export type { AccountOperations, AccountRefusal, App, AppChange, NewApp, User } 
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
+export type * from './operations/insight.ts'
 export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { ClientOperations } from './operations/clients.ts'

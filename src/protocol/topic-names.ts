@@ -74,7 +74,11 @@ export function countLevels(text: string): number {
  * [MQTT-4.7.2-1] [MQTT5-4.7.2-1].
  */
 export function matchesFilter(filter: string, topic: string): boolean {
-  const wanted = filter.split('/')
+  return levelsMatch(filter.split('/'), topic)
+}
+
+/** The same, for a filter that is compared with many topics: its levels. */
+export function levelsMatch(wanted: readonly string[], topic: string): boolean {
   const given = topic.split('/')
   if (topic.startsWith('$') && (wanted[0] === '+' || wanted[0] === '#')) return false
   for (const [index, level] of wanted.entries()) {

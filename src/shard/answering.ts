@@ -25,6 +25,8 @@ const answers: Answers = {
   foresee: ({ core }, { topics, qos }) => core.view.foresee(topics, qos),
   subscribe: subscribeFor,
   unsubscribe: unsubscribeFor,
+  dropped: ({ eventLog }, { query, limit }) => eventLog.ledger.find(query, limit),
+  timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),
 }
 
 /** Rejects only by a mistake of ours. */

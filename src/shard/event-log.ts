@@ -4,9 +4,13 @@ import type { BrokerEvent } from '../core/index.ts'
 import type { Commands } from './commands.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { ClientEvents } from './client-events.ts'
+import { DropLedger } from './drop-ledger.ts'
 import { DropLog } from './drop-log.ts'
+import { Timelines } from './timelines.ts'
 
 export class EventLog {
+  readonly ledger = new DropLedger()
+  readonly timelines = new Timelines()
   readonly #log: Log
   readonly #drops: DropLog
   readonly #clientEvents: ClientEvents
@@ -22,6 +26,7 @@ export class EventLog {
 
   tell(event: BrokerEvent, nowMs: number): void {
     const log = this.#log
+    this.timelines.note(event, nowMs)
     switch (event.event) {
       case 'client-connected':
         this.#clientEvents.note(event, nowMs)
@@ -39,8 +44,10 @@ export class EventLog {
       case 'session-taken-over':
         return log.info('session taken over', { clientId: event.clientId })
       case 'message-dropped':
+        this.ledger.note(event, nowMs)
         return this.#drops.note(event, nowMs)
       case 'session-ended':
+      case 'keep-alive-gap':
       case 'subscribed':
       case 'unsubscribed':
         return

@@ -14,6 +14,11 @@ import type {
   WalkPosition,
 } from '../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter } from '../protocol/index.ts'
+import type { DroppedFound, DroppedQuery } from './drop-ledger.ts'
+import type { TimelineEntry } from './timelines.ts'
+
+export type { DroppedFound, DroppedMessage, DroppedQuery } from './drop-ledger.ts'
+export type { TimelineEntry } from './timelines.ts'
 
 /** A part of a list: where it begins and how much of it. A shard gives less where it is much. */
 export interface SliceAsked {
@@ -53,6 +58,10 @@ export interface ShardTalk {
     asked: { readonly topics: readonly string[]; readonly qos: QoS }
     answered: Outlook
   }
+  /** The newest of the messages that were dropped here. */
+  dropped: { asked: { readonly query: DroppedQuery; readonly limit: number }; answered: DroppedFound }
+  /** What has happened to a client lately, in order. */
+  timeline: { asked: { readonly clientId: string }; answered: readonly TimelineEntry[] }
   unsubscribe: {
     asked: { readonly clientId: string; readonly filters: readonly TopicFilter[] }
     answered: CommandResult

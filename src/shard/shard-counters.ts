@@ -1,7 +1,22 @@
 // What others may read of this shard without asking it.
 
-import type { BrokerView } from '../core/index.ts'
-import { counterCells, type Counters } from '../telemetry/index.ts'
+import type { BrokerView, DropReason } from '../core/index.ts'
+import { counterCells, type CounterName, type Counters } from '../telemetry/index.ts'
+
+/** Where the drops of each reason are counted. */
+export const dropCounters = {
+  'queue-full': 'droppedQueueFull',
+  expired: 'droppedExpired',
+  'too-large': 'droppedTooLarge',
+  'not-reading': 'droppedNotReading',
+  'storage-full': 'droppedStorageFull',
+  'no-retained-room': 'droppedNoRetainedRoom',
+  'session-ended': 'droppedSessionEnded',
+  'peer-behind': 'droppedPeerBehind',
+  'not-allowed': 'droppedNotAllowed',
+} as const satisfies Record<DropReason, CounterName>
+
+export const dropReasons = Object.keys(dropCounters) as DropReason[]
 
 export function publishCounters({ cells }: Counters, view: BrokerView, unsentBytes: number): void {
   cells[counterCells.unsentBytes] = unsentBytes
@@ -15,10 +30,21 @@ export function publishCounters({ cells }: Counters, view: BrokerView, unsentByt
   cells[counterCells.retainedStored] = view.retainedMessages
   cells[counterCells.messagesReceived] = view.counts.publishesReceived
   cells[counterCells.messagesSent] = view.counts.publishesSent
-  cells[counterCells.messagesDropped] = droppedMessages(view)
+  publishDrops(cells, view)
+}
+
+/** Nearly always nothing has been dropped since the last time: then the sum is all there is to do. */
+function publishDrops(cells: Float64Array, view: BrokerView): void {
+  const dropped = droppedMessages(view)
+  if (cells[counterCells.messagesDropped] === dropped) return
+  cells[counterCells.messagesDropped] = dropped
+  for (const reason of dropReasons) cells[counterCells[dropCounters[reason]]] = view.counts.dropped[reason]
 }
 
 /** For all reasons together. */
 export function droppedMessages(view: BrokerView): number {
-  return Object.values(view.counts.dropped).reduce((sum, count) => sum + count, 0)
+  const { dropped } = view.counts
+  let sum = 0
+  for (const reason of dropReasons) sum += dropped[reason]
+  return sum
 }

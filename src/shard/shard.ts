@@ -78,6 +78,8 @@ export class Shard implements OutletOwner {
   readonly outlets = new Set<Outlet>()
   readonly #eventLog: EventLog
   readonly #meters: ShardMeters
+  readonly #outlets = new Set<Outlet>()
+  readonly eventLog: EventLog
   readonly #lateCloses = new LateCloses()
   #dirty: Outlet[] = []
   #committedBatch = 0
@@ -118,7 +120,7 @@ export class Shard implements OutletOwner {
       tell: (message) => this.#guarded(() => this.input(publicationOf(message))),
       client: (clientId) => this.core.view.client(clientId),
     })
-    this.#eventLog = new EventLog(world.log, () => droppedMessages(this.core.view), clientEvents, this.commands)
+    this.eventLog = new EventLog(world.log, () => droppedMessages(this.core.view), clientEvents, this.commands)
     this.access = new AccessControl(world.start.access, {
       log: world.log,
       nowMs: this.#nowOfTurn,
@@ -369,7 +371,7 @@ export class Shard implements OutletOwner {
     for (const { connection, isPaused } of outputs.readers) this.#readers.change(connection.outlet as Outlet, isPaused)
     for (const { connection, afterBatch } of outputs.closes) this.#close(connection.outlet as Outlet, afterBatch)
     if (outputs.peerSends.length > 0) this.#peers?.send(outputs.peerSends)
-    for (const event of outputs.events) this.#eventLog.tell(event, this.#now())
+    for (const event of outputs.events) this.eventLog.tell(event, this.#now())
     this.core.clearOutputs()
     const { hasBatch } = this.core.view
     if (hasBatch) this.#meters.noteGathering()

@@ -30,6 +30,16 @@ export const counterCells = {
   subscribersStored: 17,
   /** Different filters; one that sessions of two shards hold counts for each. */
   topicsStored: 18,
+  // Those of `messagesDropped`, by reason.
+  droppedQueueFull: 16,
+  droppedExpired: 17,
+  droppedTooLarge: 18,
+  droppedNotReading: 19,
+  droppedStorageFull: 20,
+  droppedNoRetainedRoom: 21,
+  droppedSessionEnded: 22,
+  droppedPeerBehind: 23,
+  droppedNotAllowed: 24,
 } as const
 
 export type CounterName = keyof typeof counterCells

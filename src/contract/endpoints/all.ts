@@ -3,6 +3,7 @@
 import { alarmEndpoints } from './alarms.ts'
 import { accountEndpoints } from './accounts.ts'
 import { brokerEndpoints } from './brokers.ts'
+import { insightEndpoints } from './insight.ts'
 import { retainedEndpoints } from './retained.ts'
 import { publishingEndpoints } from './publishing.ts'
 import { controlEndpoints } from './control.ts'
@@ -24,6 +25,7 @@ export const endpoints = {
   ...metricEndpoints,
   ...alarmEndpoints,
   ...accountEndpoints,
+  ...insightEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

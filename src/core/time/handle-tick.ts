@@ -5,6 +5,7 @@ import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { endConnection } from '../connections/close-connection.ts'
+import { stateOf } from '../connections/connection-state.ts'
 import { endReauthentication } from '../connections/handle-auth.ts'
 import { continueStayChecks } from '../connections/handle-permissions.ts'
 import { releaseRate } from '../connections/rate-limit.ts'
@@ -22,6 +23,9 @@ import type { Session } from '../sessions/session.ts'
 
 /** So many deadlines in one tick at most; the rest is due in the next. */
 const maxDeadlinesPerTick = 1_000
+
+/** Of what a client is given (one and a half times its keep alive): so long and it has missed its own by a quarter. */
+const gapShare = 5 / 6
 
 export function handleTick(state: BrokerState): void {
   // A will that were published before the others have said what they want would reach nobody there.
@@ -80,7 +84,7 @@ function endExpired(state: BrokerState, connection: Connection): void {
 function checkKeepAlive(state: BrokerState, connection: Connection): void {
   if (connection.now.state !== 'open') return
   const dueAtMs = connection.lastPacketAtMs + connection.keepAliveMs
-  if (dueAtMs > state.nowMs) return state.deadlines.set('keep-alive', connection, dueAtMs)
+  if (dueAtMs > state.nowMs) return waitForKeepAlive(state, connection, dueAtMs)
   // Whoever stands still at our wish is not silent by its own.
   if (connection.isPaused) return state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
   endConnection(state, connection, {
@@ -88,6 +92,16 @@ function checkKeepAlive(state: BrokerState, connection: Connection): void {
     text: 'silent for longer than its keep alive',
     publishWill: true,
   })
+}
+
+/** Looks once before the end is due: a client that comes close to it now and then is worth a word. */
+function waitForKeepAlive(state: BrokerState, connection: Connection, dueAtMs: number): void {
+  const now = stateOf(connection)
+  const gapAtMs = connection.lastPacketAtMs + connection.keepAliveMs * gapShare
+  if (gapAtMs > state.nowMs) return state.deadlines.set('keep-alive', connection, gapAtMs)
+  state.deadlines.set('keep-alive', connection, dueAtMs)
+  if (connection.isPaused || now.state !== 'open') return
+  state.events.push({ event: 'keep-alive-gap', connection, clientId: now.session.clientId })
 }
 
 function expireSession(state: BrokerState, session: Session): void {

@@ -7,6 +7,7 @@ import { alarmHandlers } from './alarms.ts'
 import type { Doorkeeper } from '../sign-in.ts'
 import { accountHandlers } from './accounts.ts'
 import { brokerHandlers } from './brokers.ts'
+import { insightHandlers } from './insight.ts'
 import { retainedHandlers } from './retained.ts'
 import { publishingHandlers } from './publishing.ts'
 import { controlHandlers } from './control.ts'
@@ -29,5 +30,6 @@ export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Han
     ...metricHandlers(operations.metrics),
     ...alarmHandlers(operations.alarms),
     ...accountHandlers(operations.accounts, doorkeeper),
+    ...insightHandlers(operations.insight),
   }
 }

@@ -3,6 +3,7 @@
 import type { AlarmOperations } from './alarms.ts'
 import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
+import type { InsightOperations } from './insight.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { PublishingOperations } from './publishing.ts'
 import type { RetainedOperations } from './retained.ts'
@@ -20,4 +21,5 @@ export interface Operations {
   readonly retained: RetainedOperations
   readonly metrics: MetricOperations
   readonly alarms: AlarmOperations
+  readonly insight: InsightOperations
 }

@@ -11,6 +11,7 @@ import type { ShardCrew } from '../shard-crew.ts'
 import { brokerOperations } from './brokers.ts'
 import { clientOperations } from './clients.ts'
 import type { ControlDesk } from './control.ts'
+import { insightOperations } from './insight.ts'
 import { listenerOperations } from './listeners.ts'
 import { publishingOperations } from './publishing.ts'
 import { retainedOperations } from './retained.ts'
@@ -44,5 +45,6 @@ export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
     publishing: publishingOperations(ground.crew),
     retained: retainedOperations(ground.crew),
     ...ground.observation.operations,
+    insight: insightOperations(ground.crew, ground.counters),
   }
 }

@@ -1,0 +1,92 @@
+// The last messages that were dropped here, with why: for whoever asks where a message went. A ring; the oldest goes.
+// Floods are told by the core in part only (`message-dropped`): the counters by reason have every one.
+
+import type { BrokerEvent, DropReason } from '../core/index.ts'
+import { levelsMatch } from '../protocol/index.ts'
+
+type Dropped = Extract<BrokerEvent, { event: 'message-dropped' }>
+
+export interface DroppedMessage {
+  /** Wall clock. */
+  readonly atMs: number
+  readonly topic: string
+  readonly qos: number
+  readonly reason: DropReason
+  /** '' where it was no client. */
+  readonly publisher: string
+  /** '' where it was dropped for all: the publisher may not, or there is no room to remember it. */
+  readonly subscriber: string
+}
+
+/** What is looked for; undefined: any. */
+export interface DroppedQuery {
+  /** A topic, or a filter. */
+  readonly topic: string | undefined
+  readonly reason: DropReason | undefined
+  /** Publisher or subscriber. */
+  readonly clientId: string | undefined
+  readonly sinceMs: number | undefined
+}
+
+export interface DroppedFound {
+  /** Newest first. */
+  readonly newest: readonly DroppedMessage[]
+  readonly count: number
+}
+
+export const dropLedgerLimits = {
+  messages: 4_096,
+  /** Of topics and client ids together, which may be long. */
+  characters: 1_048_576,
+} as const
+
+export class DropLedger {
+  readonly #limits: { readonly messages: number; readonly characters: number }
+  /** From `#first` on, in order. */
+  #messages: DroppedMessage[] = []
+  #first = 0
+  #characters = 0
+
+  constructor(limits: { readonly messages: number; readonly characters: number } = dropLedgerLimits) {
+    this.#limits = limits
+  }
+
+  note({ clientId, message, reason }: Dropped, atMs: number): void {
+    const { topic, qos, publisher } = message
+    const dropped = { atMs, topic: topic.name, qos, reason, publisher, subscriber: clientId }
+    this.#messages.push(dropped)
+    this.#characters += charactersOf(dropped)
+    const { messages, characters } = this.#limits
+    while (this.#messages.length - this.#first > messages || this.#characters > characters) {
+      this.#characters -= charactersOf(this.#messages[this.#first++])
+    }
+    if (this.#first < messages) return
+    this.#messages = this.#messages.slice(this.#first)
+    this.#first = 0
+  }
+
+  /** The newest `limit` of those that are looked for, and how many there are. */
+  find(query: DroppedQuery, limit: number): DroppedFound {
+    const newest: DroppedMessage[] = []
+    const levels = query.topic?.split('/')
+    let count = 0
+    for (let at = this.#messages.length - 1; at >= this.#first; at--) {
+      const message = this.#messages[at]
+      if (query.sinceMs !== undefined && message.atMs < query.sinceMs) break
+      if (!isLookedFor(message, query)) continue
+      if (levels !== undefined && message.topic !== query.topic && !levelsMatch(levels, message.topic)) continue
+      count++
+      if (newest.length < limit) newest.push(message)
+    }
+    return { newest, count }
+  }
+}
+
+function isLookedFor(message: DroppedMessage, { reason, clientId }: DroppedQuery): boolean {
+  if (reason !== undefined && message.reason !== reason) return false
+  return clientId === undefined || message.subscriber === clientId || message.publisher === clientId
+}
+
+function charactersOf({ topic, publisher, subscriber }: DroppedMessage): number {
+  return topic.length + publisher.length + subscriber.length
+}
