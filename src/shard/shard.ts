@@ -76,9 +76,7 @@ export class Shard implements OutletOwner {
   readonly #peers: PeerLinks | undefined
   readonly #arrivals: Arrivals | undefined
   readonly outlets = new Set<Outlet>()
-  readonly #eventLog: EventLog
   readonly #meters: ShardMeters
-  readonly #outlets = new Set<Outlet>()
   readonly eventLog: EventLog
   readonly #lateCloses = new LateCloses()
   #dirty: Outlet[] = []

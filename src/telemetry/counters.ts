@@ -31,15 +31,15 @@ export const counterCells = {
   /** Different filters; one that sessions of two shards hold counts for each. */
   topicsStored: 18,
   // Those of `messagesDropped`, by reason.
-  droppedQueueFull: 16,
-  droppedExpired: 17,
-  droppedTooLarge: 18,
-  droppedNotReading: 19,
-  droppedStorageFull: 20,
-  droppedNoRetainedRoom: 21,
-  droppedSessionEnded: 22,
-  droppedPeerBehind: 23,
-  droppedNotAllowed: 24,
+  droppedQueueFull: 19,
+  droppedExpired: 20,
+  droppedTooLarge: 21,
+  droppedNotReading: 22,
+  droppedStorageFull: 23,
+  droppedNoRetainedRoom: 24,
+  droppedSessionEnded: 25,
+  droppedPeerBehind: 26,
+  droppedNotAllowed: 27,
 } as const
 
 export type CounterName = keyof typeof counterCells
