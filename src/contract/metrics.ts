@@ -38,6 +38,7 @@ export const metrics = {
   svc_messages_received_rate: { type: 'gauge', help: 'Messages from clients in a second, lately.' },
   svc_messages_sent_rate: { type: 'gauge', help: 'Messages to clients in a second, lately.' },
   svc_messages_dropped_rate: { type: 'gauge', help: 'Messages dropped in a second, lately.' },
+  svc_messages_dropped_by_reason: { type: 'counter', help: 'Messages dropped, by reason.' },
   svc_log_lines_dropped: { type: 'counter', help: 'Log lines that were left out because there were too many.' },
   svc_alarm_active: { type: 'gauge', help: 'Alarms that hold, by name.' },
   svc_shards_count: { type: 'gauge', help: 'Shards of the node.' },

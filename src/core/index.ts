@@ -19,6 +19,7 @@ export type { SubscriptionFilter, SubscriptionView } from './views/subscription-
 export type { Slice, SliceWanted, WalkPosition } from './views/walk.ts'
 export type { RememberedVerdict } from './verdict-cache.ts'
 export type { RetainedView } from './views/retained-list.ts'
+export type { SlowSession } from './views/slow-sessions.ts'
 export type { Outlook } from './views/outlook.ts'
 export {
   Connection,

@@ -3,6 +3,7 @@
 export type { AlarmOperations, AlarmRecord } from './operations/alarms.ts'
 export type { HighestName, MetricOperations, NodeReading, ShardReading } from './operations/metrics.ts'
 export type { AccountOperations, AccountRefusal, App, AppChange, NewApp, User } from './operations/accounts.ts'
+export type { SlowSubscription, SlowSubscriptionOperations } from './operations/slow-subscriptions.ts'
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'

@@ -3,9 +3,12 @@
 import type { Operations } from '../management/index.ts'
 import type { Alarms } from './alarms.ts'
 import { Gauges } from './gauges.ts'
+import type { ListenerAddress } from './listener-addresses.ts'
 import { alarmOperations } from './operations/alarms.ts'
 import { metricOperations } from './operations/metrics.ts'
+import { slowSubscriptionOperations } from './operations/slow-subscriptions.ts'
 import { OverloadWatch } from './overload-watch.ts'
+import { ResourceWatch } from './resource-watch.ts'
 import type { ShardCrew } from './shard-crew.ts'
 
 export interface ObservationGround {
@@ -14,24 +17,38 @@ export interface ObservationGround {
   readonly meters: SharedArrayBuffer
   readonly alarms: Alarms
   readonly crew: ShardCrew
+  /** Absolute. */
+  readonly dataDirectory: string
+  readonly listeners: readonly ListenerAddress[]
 }
 
 export interface Observation {
-  readonly operations: Pick<Operations, 'metrics' | 'alarms'>
+  readonly operations: Pick<Operations, 'metrics' | 'alarms' | 'slowSubscriptions'>
   start(): void
   stop(): void
+  /** Certificates may be others now. */
+  lookAtFiles(): void
 }
 
 export function observeNode(ground: ObservationGround): Observation {
   const { nodeName, counters, meters, alarms } = ground
   const gauges = new Gauges(counters)
+  const resources = new ResourceWatch(ground)
   const overload = new OverloadWatch(meters, alarms)
   return {
     operations: {
       metrics: metricOperations({ ...ground, gauges }),
       alarms: alarmOperations(nodeName, alarms),
+      slowSubscriptions: slowSubscriptionOperations(nodeName, ground.crew),
     },
-    start: () => gauges.start(() => overload.look()),
-    stop: () => gauges.stop(),
+    start: () => {
+      gauges.start(() => overload.look())
+      resources.start()
+    },
+    stop: () => {
+      gauges.stop()
+      resources.stop()
+    },
+    lookAtFiles: () => void resources.lookAtCertificates(),
   }
 }

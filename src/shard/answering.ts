@@ -2,6 +2,7 @@
 
 import { publishFor, subscribeFor, unsubscribeFor } from './answering-publishing.ts'
 import { retainedFor } from './answering-retained.ts'
+import { slowFor } from './answering-slow.ts'
 import type { AnswerTo, QuestionName, QuestionOf, ShardQuestion } from './questions.ts'
 import type { Shard } from './shard.ts'
 import { wantedOf } from './slices.ts'
@@ -21,6 +22,7 @@ const answers: Answers = {
     return client === undefined ? [] : [client]
   },
   retained: retainedFor,
+  slow: slowFor,
   publish: publishFor,
   foresee: ({ core }, { topics, qos }) => core.view.foresee(topics, qos),
   subscribe: subscribeFor,

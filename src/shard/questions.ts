@@ -13,6 +13,7 @@ import type {
   SubscriptionView,
   WalkPosition,
 } from '../core/index.ts'
+import type { ClientView, CommandResult, Outlook, RetainedView, SlowSession } from '../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter } from '../protocol/index.ts'
 import type { DroppedFound, DroppedQuery } from './drop-ledger.ts'
 import type { TimelineEntry } from './timelines.ts'
@@ -46,6 +47,8 @@ export interface ShardTalk {
   client: { asked: { readonly clientId: string }; answered: readonly ClientView[] }
   /** Retained messages here whose topics match: at most `most`, and one more where there are more. */
   retained: { asked: { readonly filter: TopicFilter; readonly most: number }; answered: readonly RetainedView[] }
+  /** Clients that are behind by so much or more: the slowest. */
+  slow: { asked: { readonly atLeastMs: number; readonly most: number }; answered: readonly SlowSession[] }
   /** A message of the operator, to all of the topics or to none; answered when it is safe. */
   publish: { asked: AskedPublication; answered: CommandResult }
   /** In the name of a client that is there; where one filter can not be, why. */

@@ -12,6 +12,7 @@ import { documentEndpoints } from './documents.ts'
 import { listenerEndpoints } from './listeners.ts'
 import { metricEndpoints } from './metrics.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
+import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
 
 export const endpoints = {
   ...brokerEndpoints,
@@ -26,6 +27,7 @@ export const endpoints = {
   ...alarmEndpoints,
   ...accountEndpoints,
   ...insightEndpoints,
+  ...slowSubscriptionEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

@@ -62,6 +62,11 @@ export class OutgoingWindow<D extends InFlight> {
     this.#count--
   }
 
+  /** In no order. */
+  forEach(visit: (delivery: D) => void): void {
+    for (const delivery of this.#slots) if (delivery !== undefined) visit(delivery)
+  }
+
   /** In the order in which they were first sent. */
   inSendOrder(): D[] {
     return this.#slots.filter((delivery) => delivery !== undefined).sort((a, b) => a.sendOrder - b.sendOrder)

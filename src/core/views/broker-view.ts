@@ -9,6 +9,7 @@ import type { Message } from '../message.ts'
 import type { RememberedVerdict } from '../verdict-cache.ts'
 import { foresee, type Outlook } from './outlook.ts'
 import { type RetainedWalk, walkRetained } from './retained-list.ts'
+import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { type ClientFilter, listClients } from './client-list.ts'
 import { type ClientView, viewOf } from './client-view.ts'
@@ -107,6 +108,11 @@ export class BrokerView {
   /** Retained messages here whose topics match. */
   retainedMatching(filter: TopicFilter): RetainedWalk {
     return walkRetained(this.#state, filter)
+  }
+
+  /** One for each session; undefined for those that are not behind. */
+  slowSessions(): IterableIterator<SlowSession | undefined> {
+    return walkSlowSessions(this.#state)
   }
 
   retained(topic: Topic): Message | undefined {

@@ -16,6 +16,7 @@ import { documentHandlers } from './documents.ts'
 import { listenerHandlers } from './listeners.ts'
 import { metricHandlers } from './metrics.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
+import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
 
 export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Handlers<typeof endpoints> {
   return {
@@ -31,5 +32,6 @@ export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Han
     ...alarmHandlers(operations.alarms),
     ...accountHandlers(operations.accounts, doorkeeper),
     ...insightHandlers(operations.insight),
+    ...slowSubscriptionHandlers(operations.slowSubscriptions),
   }
 }

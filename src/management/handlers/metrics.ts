@@ -108,8 +108,19 @@ function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
     svc_messages_received_rate: rates.received,
     svc_messages_sent_rate: rates.sent,
     svc_messages_dropped_rate: rates.dropped,
+    svc_messages_dropped_by_reason: dropsOf(counters),
     svc_log_lines_dropped: counters.logLinesDropped,
   }
+}
+
+/** Every reason has a counter of its own: `droppedQueueFull` is `queue_full`. */
+function dropsOf(counters: NodeReading['counters']): Sample[] {
+  return Object.entries(counters).flatMap(([counter, value]) => {
+    const [, reason] = /^dropped([A-Z]\w*)$/.exec(counter) ?? []
+    if (reason === undefined) return []
+    const words = reason.replaceAll(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase()
+    return [{ labels: { reason: words }, value }]
+  })
 }
 
 function shardsOf(reading: NodeReading) {

@@ -10,6 +10,7 @@ import type { RetainedOperations } from './retained.ts'
 import type { ClientOperations } from './clients.ts'
 import type { ControlOperations } from './control.ts'
 import type { ListenerOperations } from './listeners.ts'
+import type { SlowSubscriptionOperations } from './slow-subscriptions.ts'
 
 export interface Operations {
   readonly accounts: AccountOperations
@@ -22,4 +23,5 @@ export interface Operations {
   readonly metrics: MetricOperations
   readonly alarms: AlarmOperations
   readonly insight: InsightOperations
+  readonly slowSubscriptions: SlowSubscriptionOperations
 }

@@ -1,0 +1,25 @@
+import type { slowSubscriptionEndpoints } from '../../contract/index.ts'
+import type { Handlers } from '../handler.ts'
+import type { SlowSubscriptionOperations } from '../operations/slow-subscriptions.ts'
+
+const defaultThresholdMs = 500
+const defaultMost = 100
+
+export function slowSubscriptionHandlers(
+  operations: SlowSubscriptionOperations,
+): Handlers<typeof slowSubscriptionEndpoints> {
+  return {
+    list_slow_subscriptions: async ({ query }) => {
+      const { threshold = defaultThresholdMs, _limit = defaultMost } = query
+      const found = await operations.listSlow({ atLeastMs: threshold, most: _limit })
+      const data = found.map(({ clientId, topic, ageMs, waiting }) => ({
+        node: operations.nodeName,
+        clientid: clientId,
+        topic,
+        timespan: Math.round(ageMs),
+        mqueue_len: waiting,
+      }))
+      return { code: 0, data }
+    },
+  }
+}

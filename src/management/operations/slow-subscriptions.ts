@@ -1,0 +1,13 @@
+/** What the management asks of the node about clients that are behind. */
+export interface SlowSubscriptionOperations {
+  readonly nodeName: string
+  /** Of all shards, the slowest first. */
+  listSlow(asked: { readonly atLeastMs: number; readonly most: number }): Promise<readonly SlowSubscription[]>
+}
+
+export interface SlowSubscription {
+  readonly clientId: string
+  readonly topic: string
+  readonly ageMs: number
+  readonly waiting: number
+}

@@ -1,0 +1,16 @@
+import type { SlowSubscriptionOperations } from '../../management/index.ts'
+import type { ShardCrew } from '../shard-crew.ts'
+
+export function slowSubscriptionOperations(nodeName: string, crew: ShardCrew): SlowSubscriptionOperations {
+  return {
+    nodeName,
+    listSlow: async ({ atLeastMs, most }) => {
+      const shards = Array.from({ length: crew.size }, (_, shard) => shard)
+      const answers = await Promise.all(shards.map((shard) => crew.ask(shard, { question: 'slow', atLeastMs, most })))
+      return answers
+        .flatMap((found) => found ?? [])
+        .toSorted((a, b) => b.ageMs - a.ageMs)
+        .slice(0, most)
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { shapeOf, slowSubscriptionEndpoints } from '../../src/contract/index.ts'
+import { startBrokerWithApi } from './api.ts'
+
+const path = '/api/v4/slow_subscriptions'
+
+test('a client that takes nothing is on the list of slow ones with its oldest message, and others are not', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const slow = await connectAsync(url, { clientId: 'slow one' })
+  const quick = await connectAsync(url, { clientId: 'quick' })
+  t.after(() => slow.end(true))
+  t.after(() => quick.end(true))
+  slow.handleMessage = () => {} // Nothing is acknowledged.
+  for (const client of [slow, quick]) await client.subscribeAsync('plant/#', { qos: 1 })
+  await quick.publishAsync('plant/first', 'x', { qos: 1 })
+  await quick.publishAsync('plant/second', 'x', { qos: 1 })
+  let answer = await broker.ask(`${path}?threshold=1`)
+  for (let asked = 0; asked < 200 && answer.json.data[0]?.mqueue_len !== 2; asked++) {
+    answer = await broker.ask(`${path}?threshold=1`)
+  }
+  assert.equal(shapeOf(slowSubscriptionEndpoints.list_slow_subscriptions.reply).faultOf(answer.json), undefined)
+  const [found, ...others] = answer.json.data
+  assert.deepEqual([found.clientid, found.topic, found.mqueue_len], ['slow one', 'plant/first', 2])
+  assert.deepEqual(others, [])
+  assert.deepEqual((await broker.ask(`${path}?threshold=86400000`)).json.data, [], 'not as slow as that')
+})
+
+test('a threshold or a limit that is no number is refused', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const query of ['threshold=soon', 'threshold=-1', '_limit=0', '_limit=1001']) {
+    const { status, json } = await broker.ask(`${path}?${query}`)
+    assert.deepEqual([status, json.code], [400, 108], query)
+  }
+})
