@@ -40,6 +40,8 @@ export const metrics = {
   svc_messages_dropped_rate: { type: 'gauge', help: 'Messages dropped in a second, lately.' },
   svc_messages_dropped_by_reason: { type: 'counter', help: 'Messages dropped, by reason.' },
   svc_log_lines_dropped: { type: 'counter', help: 'Log lines that were left out because there were too many.' },
+  svc_listener_connections_count: { type: 'gauge', help: 'Connections by listener.' },
+  svc_listener_connections_refused: { type: 'counter', help: 'Connections that a listener turned away.' },
   svc_alarm_active: { type: 'gauge', help: 'Alarms that hold, by name.' },
   svc_shards_count: { type: 'gauge', help: 'Shards of the node.' },
   svc_shards_running: { type: 'gauge', help: 'Those of them that serve.' },

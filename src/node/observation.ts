@@ -3,7 +3,7 @@
 import type { Operations } from '../management/index.ts'
 import type { Alarms } from './alarms.ts'
 import { Gauges } from './gauges.ts'
-import type { ListenerAddress } from './listener-addresses.ts'
+import type { LiveListeners } from './live-listeners.ts'
 import { alarmOperations } from './operations/alarms.ts'
 import { metricOperations } from './operations/metrics.ts'
 import { slowSubscriptionOperations } from './operations/slow-subscriptions.ts'
@@ -19,7 +19,8 @@ export interface ObservationGround {
   readonly crew: ShardCrew
   /** Absolute. */
   readonly dataDirectory: string
-  readonly listeners: readonly ListenerAddress[]
+  /** The listeners as they are now. */
+  readonly live: Pick<LiveListeners, 'addresses' | 'states'>
 }
 
 export interface Observation {
@@ -33,7 +34,7 @@ export interface Observation {
 export function observeNode(ground: ObservationGround): Observation {
   const { nodeName, counters, meters, alarms } = ground
   const gauges = new Gauges(counters)
-  const resources = new ResourceWatch(ground)
+  const resources = new ResourceWatch({ ...ground, listeners: () => ground.live.addresses })
   const overload = new OverloadWatch(meters, alarms)
   return {
     operations: {

@@ -15,7 +15,8 @@ const daysOfWarning = 30
 export interface ResourceWatchOptions {
   /** Absolute. */
   readonly dataDirectory: string
-  readonly listeners: readonly ListenerAddress[]
+  /** Those that are open now. */
+  readonly listeners: () => readonly ListenerAddress[]
   readonly alarms: Alarms
   readonly nowMs?: () => number
   /** Of the disk under a directory, for this account. */
@@ -60,7 +61,7 @@ export class ResourceWatch {
 
   /** Resolves when every certificate file has been looked at. */
   async lookAtCertificates(): Promise<void> {
-    for (const listener of this.#options.listeners) {
+    for (const listener of this.#options.listeners()) {
       if (!('tls' in listener)) continue
       const { certificate, byServerName } = listener.tls
       for (const files of [...(certificate === undefined ? [] : [certificate]), ...byServerName]) {

@@ -181,7 +181,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp })
-  const observation = observeNode({ ...surroundings, counters, meters, alarms, crew, dataDirectory: directory })
+  const observation = observeNode({ nodeName: name, counters, meters, alarms, crew, dataDirectory: directory, live })
   const accessRecords = await openAccessRecords({
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),

@@ -9,11 +9,11 @@ import type {
   RememberedVerdict,
   RetainedView,
   Slice,
+  SlowSession,
   SubscriptionFilter,
   SubscriptionView,
   WalkPosition,
 } from '../core/index.ts'
-import type { ClientView, CommandResult, Outlook, RetainedView, SlowSession } from '../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter } from '../protocol/index.ts'
 import type { DroppedFound, DroppedQuery } from './drop-ledger.ts'
 import type { TimelineEntry } from './timelines.ts'

@@ -15,7 +15,7 @@ const holding = (alarms: Alarms): string[] => alarms.active().map(({ name }) => 
 test('a disk that is nearly full raises an alarm, once, which is over when there is room again', async () => {
   const alarms = newAlarms()
   let free = 1e9
-  const watch = new ResourceWatch({ dataDirectory: '/data', listeners: [], alarms, freeBytes: async () => free })
+  const watch = new ResourceWatch({ dataDirectory: '/data', listeners: () => [], alarms, freeBytes: async () => free })
   await watch.lookAtDisk()
   assert.deepEqual(holding(alarms), [])
   free = 1e8
@@ -39,7 +39,7 @@ test('a certificate with less than thirty days to go raises an alarm that names 
   const tls = { certificate: { certFile, keyFile: '' }, byServerName: [] }
   const listener = { kind: 'ssl', name: 'outside', tls } as unknown as ListenerAddress
   const alarms = newAlarms()
-  const watch = new ResourceWatch({ dataDirectory: folder, listeners: [listener], alarms })
+  const watch = new ResourceWatch({ dataDirectory: folder, listeners: () => [listener], alarms })
   await renew(29)
   await watch.lookAtCertificates()
   assert.deepEqual(holding(alarms), ['certificate-ends'])

@@ -124,10 +124,18 @@ function dropsOf(counters: NodeReading['counters']): Sample[] {
 }
 
 function shardsOf(reading: NodeReading) {
-  const { shards, shardsRunning, shardRestarts, alarms } = reading
+  const { shards, shardsRunning, shardRestarts, alarms, listeners } = reading
   const histogram = (name: MeterName): Sample[] =>
     shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.read(name) }))
   return {
+    svc_listener_connections_count: listeners.map(({ listener, connections }) => ({
+      labels: { listener },
+      value: connections,
+    })),
+    svc_listener_connections_refused: listeners.map(({ listener, refused }) => ({
+      labels: { listener },
+      value: refused,
+    })),
     svc_alarm_active: alarms.map((name) => ({ labels: { name }, value: 1 })),
     svc_shards_count: shards.length,
     svc_shards_running: shardsRunning,

@@ -36,8 +36,17 @@ export interface NodeReading {
   readonly loopDelay: LoopDelay
   readonly shardsRunning: number
   readonly shardRestarts: number
+  readonly listeners: readonly ListenerReading[]
   /** Names of the alarms that hold. */
   readonly alarms: readonly string[]
+}
+
+/** One listener of the node, over all shards. */
+export interface ListenerReading {
+  /** `kind:name` */
+  readonly listener: string
+  readonly connections: number
+  readonly refused: number
 }
 
 export interface ShardReading {

@@ -1,6 +1,7 @@
 import type { MetricOperations } from '../../management/index.ts'
 import { counterCells, Counters, meterRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../alarms.ts'
+import type { LiveListeners } from '../live-listeners.ts'
 import type { Gauges } from '../gauges.ts'
 
 export interface MetricSources {
@@ -9,11 +10,12 @@ export interface MetricSources {
   readonly meters: SharedArrayBuffer
   readonly gauges: Gauges
   readonly alarms: Alarms
+  readonly live: Pick<LiveListeners, 'states'>
   readonly crew: { readonly running: number; readonly restarts: number }
 }
 
 export function metricOperations(sources: MetricSources): MetricOperations {
-  const { nodeName, gauges, alarms, crew } = sources
+  const { nodeName, gauges, alarms, crew, live } = sources
   const startedAtMs = performance.now()
   const rows = meterRows(sources.meters).map((meters, shard) => ({
     meters,
@@ -25,6 +27,11 @@ export function metricOperations(sources: MetricSources): MetricOperations {
       ...gauges.read(),
       uptimeMs: performance.now() - startedAtMs,
       shards: rows.map(({ meters, counters }) => ({ meters, connections: counters.get(counterCells.connectionsOpen) })),
+      listeners: live.states().map(({ listener, connections, refused }) => ({
+        listener: `${listener.kind}:${listener.name}`,
+        connections,
+        refused,
+      })),
       shardsRunning: crew.running,
       shardRestarts: crew.restarts,
       alarms: alarms.active().map(({ name }) => name),
