@@ -1,6 +1,7 @@
 // Every command of `godwit ctl`. A new set adds its line here.
 
 import type { CtlCommand } from '../ctl-command.ts'
+import { accountCommands } from './account-commands.ts'
 import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
 import { brokerCommands } from './broker-commands.ts'
@@ -17,6 +18,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...publishCommands,
   ...listenerCommands,
   ...alarmCommands,
+  ...accountCommands,
   ...tokenCommands,
   ...anyCommands,
 ]
@@ -27,6 +29,8 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   subscriptions: 'what clients subscribe to',
   topics: 'what is subscribed to',
   listeners: 'where clients come in',
+  admins: 'people who may use the management API',
+  'api-key': 'programs that may use the management API',
   retained: 'messages that the broker keeps for those who subscribe later',
   api: 'the operations of the management API, by their names',
 }

@@ -1,0 +1,85 @@
+// Who may use the management API: people, and programs with an id and a secret.
+
+import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+
+const viewerOption = { flags: '--viewer', description: 'may look, and change nothing' }
+
+export const accountCommands: readonly CtlCommand[] = [
+  {
+    name: 'admins list',
+    description: 'people who may use the management API',
+    run: ({ client }) => shown(client.list_users(), ({ data }) => ({ rows: data })),
+  },
+  {
+    name: 'admins add',
+    description: 'let somebody use the management API; the password is read from the terminal or from stdin',
+    arguments: ['<name>'],
+    options: [viewerOption],
+    run: addAdmin,
+  },
+  {
+    name: 'admins password',
+    description: 'change a password; the old and the new one are read from the terminal or from stdin',
+    arguments: ['<name>'],
+    run: changePassword,
+  },
+  {
+    name: 'admins del',
+    description: 'let somebody use the management API no more',
+    arguments: ['<name>'],
+    run: ({ client, words: [username = ''] }) =>
+      doneAs(client.delete_user({ params: { username } }), `${username} is taken away`),
+  },
+  {
+    name: 'api-key list',
+    description: 'programs that may use the management API',
+    run: ({ client }) => shown(client.list_apps(), ({ data }) => ({ rows: data })),
+  },
+  {
+    name: 'api-key show',
+    description: 'what is known of a program, but for its secret',
+    arguments: ['<id>'],
+    run: ({ client, words: [appId = ''] }) =>
+      shown(client.lookup_app({ params: { app_id: appId } }), ({ data }) => ({ thing: data })),
+  },
+  {
+    name: 'api-key add',
+    description: 'let a program use the management API; prints its secret, which is told once',
+    arguments: ['<id>'],
+    options: [viewerOption],
+    run: ({ client, words: [appId = ''], options }) => {
+      const body = { app_id: appId, tags: roleOf(options) }
+      return shown(client.create_app({ body }), ({ data }) => ({
+        text: data.secret,
+        document: { app_id: appId, ...data },
+      }))
+    },
+  },
+  {
+    name: 'api-key del',
+    description: 'let a program use the management API no more',
+    arguments: ['<id>'],
+    run: ({ client, words: [appId = ''] }) =>
+      doneAs(client.delete_app({ params: { app_id: appId } }), `${appId} is taken away`),
+  },
+]
+
+function roleOf({ viewer }: CtlCall['options']): 'administrator' | 'viewer' {
+  return viewer === true ? 'viewer' : 'administrator'
+}
+
+async function addAdmin({ client, words: [username = ''], options, secrets }: CtlCall): Promise<Outcome> {
+  const given = await secrets.next(`password of ${username}`)
+  if ('usage' in given) return given
+  const body = { username, password: given.secret, tags: roleOf(options) }
+  return doneAs(client.create_user({ body }), `${username} may come in`)
+}
+
+async function changePassword({ client, words: [username = ''], secrets }: CtlCall): Promise<Outcome> {
+  const old = await secrets.next(`old password of ${username}`)
+  if ('usage' in old) return old
+  const fresh = await secrets.next(`new password of ${username}`)
+  if ('usage' in fresh) return fresh
+  const body = { old_pwd: old.secret, new_pwd: fresh.secret }
+  return doneAs(client.change_password({ params: { username }, body }), `${username} has another password`)
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startBrokerWithApi } from '../../management/api.ts'
+import { ctlDone, ctlRefused, runCtl } from './ctl.ts'
+
+test('whoever may read the data directory needs no password', async (t) => {
+  const { dataDirectory } = await startBrokerWithApi(t)
+  const status = await runCtl(t, ['status', '--data', dataDirectory, '--json'])
+  assert.deepEqual([status.code, status.errors], [0, ''])
+  assert.equal(JSON.parse(status.output).node_status, 'Running')
+})
+
+test('people come and go, with passwords from stdin', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  await ctlDone(broker, ['admins', 'add', 'anna', '--viewer'], { lines: ['correct-horse'] })
+  assert.match(await ctlDone(broker, ['admins', 'list']), /^anna\tviewer$/m)
+  const asAnna = (path: string): Promise<{ status: number }> => broker.ask(path, { as: 'anna:correct-horse' })
+  assert.equal((await asAnna('/api/v4/brokers')).status, 200)
+  assert.equal((await asAnna('/api/v4/users')).status, 403)
+  await ctlDone(broker, ['admins', 'password', 'anna'], { lines: ['correct-horse', 'battery-staple'] })
+  assert.equal((await asAnna('/api/v4/brokers')).status, 401)
+  await ctlDone(broker, ['admins', 'del', 'anna'])
+  assert.match(await ctlRefused(broker, 1, ['admins', 'del', 'anna']), /\(code 105\)/)
+  assert.match(await ctlRefused(broker, 1, ['admins', 'del', 'admin']), /\(code 106\)/)
+  assert.match(await ctlRefused(broker, 2, ['admins', 'add', 'bert']), /password of bert: none was given/)
+})
+
+test('a program gets a secret that opens the API, told once', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const secret = (await ctlDone(broker, ['api-key', 'add', 'grafana', '--viewer'])).trim()
+  assert.equal((await broker.ask('/api/v4/brokers', { as: `grafana:${secret}` })).status, 200)
+  assert.match(await ctlDone(broker, ['api-key', 'list']), /^grafana\t/m)
+  const shown = await ctlDone(broker, ['api-key', 'show', 'grafana', '--json'])
+  assert.ok(!shown.includes(secret))
+  await ctlDone(broker, ['api-key', 'del', 'grafana'])
+  assert.equal((await broker.ask('/api/v4/brokers', { as: `grafana:${secret}` })).status, 401)
+})
