@@ -6,6 +6,7 @@ import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
 import { brokerCommands } from './broker-commands.ts'
 import { clientCommands } from './client-commands.ts'
+import { insightCommands } from './insight-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
 import { publishCommands } from './publish-commands.ts'
 import { statusCommands } from './status-command.ts'
@@ -17,6 +18,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...clientCommands,
   ...publishCommands,
   ...listenerCommands,
+  ...insightCommands,
   ...alarmCommands,
   ...accountCommands,
   ...tokenCommands,

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { startBrokerWithApi } from '../../management/api.ts'
+import { ctlDone, ctlRefused } from './ctl.ts'
+
+test('what was dropped is told with its reason, and what happened to a client', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['retainer.max_payload_size=10B'] })
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'talker' })
+  t.after(() => client.endAsync())
+  await client.publishAsync('a/b', 'more than ten bytes', { retain: true, qos: 1 })
+  assert.match(await ctlDone(broker, ['clients', 'timeline', 'talker']), /Z\tconnected\t1\t/)
+  assert.equal(await ctlDone(broker, ['dropped', 'topic=nowhere']), '')
+  const dropped = JSON.parse(await ctlDone(broker, ['dropped', 'clientid=talker', '--json']))
+  assert.equal(dropped[0]?.topic, 'a/b')
+  assert.match(await ctlRefused(broker, 2, ['dropped', 'reson=expired']), /reson: no such filter/)
+  assert.match(await ctlRefused(broker, 1, ['dropped', 'reason=mood']), /\(code 108\)/)
+})
