@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { SliceWanted, WalkPosition } from '../../src/core/index.ts'
+import { plainIdentity } from '../../src/core/index.ts'
+import { Session } from '../../src/core/sessions/session.ts'
+import { SessionTable } from '../../src/core/sessions/session-table.ts'
+import { walkSessions } from '../../src/core/views/walk.ts'
+
+const start: WalkPosition = { place: 0, offset: 0 }
+
+function session(clientId: string): Session {
+  return new Session(clientId, 0, plainIdentity(clientId, undefined, ''))
+}
+
+function wanted(from: WalkPosition): SliceWanted {
+  return { from, skip: 0, most: 1, isOver: () => true }
+}
+
+test('a walk in slices finds each session once that is there all the time, whoever comes and goes', () => {
+  const change = fc.record({ isComing: fc.boolean(), client: fc.nat(40) })
+  const steps = fc.array(fc.array(change, { maxLength: 20 }), { maxLength: 12 })
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 200 }), steps, (stayers, changes) => {
+      const table = new SessionTable()
+      const waiting = [...changes]
+      // Those that stay and those that go lie among each other.
+      for (let index = 0; index < stayers; index++) {
+        table.add(session(`stays-${index}`))
+        if (index < 41) table.add(session(`goes-${index}`))
+      }
+      const seen = new Map<string, number>()
+      for (let at: WalkPosition | undefined = start; at !== undefined;) {
+        at = walkSessions(table, wanted(at), ({ clientId }) => {
+          seen.set(clientId, (seen.get(clientId) ?? 0) + 1)
+          return undefined
+        })
+        for (const { isComing, client } of waiting.shift() ?? []) {
+          const known = table.get(`goes-${client}`)
+          if (isComing && known === undefined) table.add(session(`goes-${client}`))
+          if (!isComing && known !== undefined) table.remove(known)
+        }
+      }
+      for (let index = 0; index < stayers; index++) assert.equal(seen.get(`stays-${index}`), 1)
+    }),
+  )
+})
+
+test('a place that has become free is taken by the next session, and an empty table has none', () => {
+  const table = new SessionTable()
+  const [first, second, third] = ['a', 'b', 'c'].map(session)
+  table.add(first)
+  table.add(second)
+  table.add(second)
+  assert.deepEqual([table.size, table.places], [2, 2])
+  table.remove(first)
+  table.remove(first)
+  assert.equal(table.at(0), undefined)
+  table.add(third)
+  assert.equal(table.at(0), third)
+  assert.equal(table.places, 2)
+  table.remove(second)
+  table.remove(third)
+  assert.deepEqual([table.size, table.places], [0, 0])
+})
