@@ -17,7 +17,14 @@ export {
 export { hashPassword, isPassword, type HashedPassword, type HashManner } from './credentials/password-hash.ts'
 export type { RuleSettings } from './rules/access-rules.ts'
 export type { Action, Decision } from './rules/compiled-rule.ts'
-export { makeScramRecord, saltFor, type NewScramUser, type ScramAlgorithm } from './scram/scram-record.ts'
+export {
+  makeScramRecord,
+  makeScramRecordAside,
+  saltFor,
+  scramNameOf,
+  type NewScramUser,
+  type ScramAlgorithm,
+} from './scram/scram-record.ts'
 export { checkToken, signToken, type TokenCheck, type TokenTimes } from './tokens/token-check.ts'
 export { readTokenKeys, type TokenKey, type TokenKeySource } from './tokens/token-keys.ts'
 export type { TokenSettings } from './tokens/token-authenticator.ts'

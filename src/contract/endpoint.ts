@@ -21,6 +21,8 @@ export interface Endpoint {
   readonly unknownQuery?: 'refuse'
   /** What the JSON body must be. With `text` it is taken as it came. Unsaid: the body is not looked at. */
   readonly body?: TSchema | 'text'
+  /** Any JSON goes to the handler, which looks at it piece by piece: of a batch each item fares by itself. */
+  readonly bodyCheckedBy?: 'handler'
   /** The whole body of the answer, `{code, data}` and all; `text`: plain text. */
   readonly reply: TSchema | 'text'
   /** Content type of a `text` reply that is not plain. */
@@ -45,9 +47,15 @@ type StaticOr<Schema, Else> = Schema extends TSchema ? Static<Schema> : Else
 export interface RequestOf<E extends Endpoint> {
   readonly params: StaticOr<E['params'], Nothing>
   readonly query: StaticOr<E['query'], Nothing>
-  readonly body: E['body'] extends 'text' ? string : StaticOr<E['body'], undefined>
+  readonly body: BodyOf<E>
   readonly caller: Caller
 }
+
+type BodyOf<E extends Endpoint> = E['bodyCheckedBy'] extends 'handler'
+  ? unknown
+  : E['body'] extends 'text'
+    ? string
+    : StaticOr<E['body'], undefined>
 
 /** What it answers where nothing went wrong. */
 export type ReplyOf<E extends Endpoint> = E['reply'] extends 'text' ? string : StaticOr<E['reply'], never>

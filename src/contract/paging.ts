@@ -1,6 +1,6 @@
 // Lists that are too long to be read at once.
 
-import { Type } from './schema.ts'
+import { type TSchema, Type } from './schema.ts'
 
 /** Rows of one page at most. */
 export const mostRowsOfPage = 10_000
@@ -28,3 +28,15 @@ export const pagingMeta = Type.Object({
   hasnext: Type.Boolean({ description: 'More follows.' }),
   cursor: Type.Optional(Type.String({ description: 'Where the next page begins.' })),
 })
+
+const numberedMeta = Type.Object({
+  page: Type.Integer({ minimum: 1 }),
+  limit: Type.Integer({ minimum: 1, description: 'Rows of a page at most.' }),
+  count: Type.Integer({ minimum: 0, description: 'Rows of all pages together, of those that were asked for.' }),
+  hasnext: Type.Boolean({ description: 'Whether there is another page.' }),
+})
+
+/** `{code: 0, data, meta}` of a list that always has pages; `mostRowsOfPage` are on one unless told. */
+export function pageOf<Item extends TSchema>(item: Item) {
+  return Type.Object({ code: Type.Literal(0), data: Type.Array(item), meta: numberedMeta })
+}

@@ -12,6 +12,16 @@ export type { OperationFailure, Publication, PublishingOperations, PublishReceip
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { ClientOperations } from './operations/clients.ts'
 export type { ListPosition, ListSlice, RowsWanted, Unanswered } from './operations/lists.ts'
+export type {
+  CredentialList,
+  CredentialOperations,
+  CredentialQuestion,
+  NewCredential,
+  NotStored,
+  PageFound,
+  PageWanted,
+  StoredCredential,
+} from './operations/credentials.ts'
 export type { Operations } from './operations/all.ts'
 export { createManagementServer, type ListenAt, type ManagementOptions, type ManagementServer } from './server.ts'
 export {

@@ -12,11 +12,11 @@ export class RequestShapes {
   readonly body: Shape | undefined
 
   constructor(endpoint: Endpoint) {
-    const { params, query, body } = endpoint
+    const { params, query, body, bodyCheckedBy } = endpoint
     this.endpoint = endpoint
     this.params = params === undefined ? undefined : shapeOf(params)
     this.query = query === undefined ? undefined : shapeOf(query)
-    this.body = body === undefined || body === 'text' ? undefined : shapeOf(body)
+    this.body = typeof body === 'object' && bodyCheckedBy === undefined ? shapeOf(body) : undefined
   }
 }
 
@@ -43,7 +43,7 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   if (endpoint.body !== undefined && !isUtf8(bytes)) return refuse('notJson', 'the body is not text in UTF-8')
   const text = bytes.toString()
   if (endpoint.body === 'text') return { params, query, body: text, caller }
-  if (shapes.body === undefined) return { params, query, body: undefined, caller }
+  if (endpoint.body === undefined) return { params, query, body: undefined, caller }
   let body: unknown
   try {
     body = JSON.parse(text)
@@ -52,7 +52,7 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   }
   const kind = wrongKind(endpoint, body)
   if (kind !== undefined) return refuse('notJson', `the body is not ${kind}`)
-  const bodyFault = shapes.body.faultOf(body)
+  const bodyFault = shapes.body?.faultOf(body)
   return bodyFault === undefined ? { params, query, body: body as never, caller } : refuseShape('body', bodyFault)
 }
 

@@ -61,6 +61,12 @@ export type AccessListName =
   | `rule ${RuleRecord['about']}`
   | Extract<BookRecord['kind'], 'scram' | 'psk' | 'ban' | 'account' | 'api-key'>
 
+/** What stands in a list. */
+export type RecordIn<Name extends AccessListName> = Extract<
+  BookRecord,
+  { kind: Name extends `${infer Kind} ${string}` ? Kind : Name }
+>
+
 /** What is taken for later than any moment before it: finer than the clock, so that each record has a moment of its own. */
 const smallestStepMs = 1 / 1_024
 
@@ -98,8 +104,8 @@ export class AccessRecords {
    * One list, the oldest first. May be walked in pieces: what is put meanwhile comes in the end, what is taken away is
    * left out.
    */
-  list(name: AccessListName): Iterable<BookRecord> {
-    return this.#listOf(name).values()
+  list<Name extends AccessListName>(name: Name): Iterable<RecordIn<Name>> {
+    return this.#listOf(name).values() as Iterable<RecordIn<Name>>
   }
 
   /** When a record that is made now was made: later than each before it, so that the order holds over a restart. */

@@ -17,8 +17,9 @@ import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import type { LiveConfig } from './configuration/live-config.ts'
 import type { ConfigurationSources } from './configuration/read-configuration.ts'
-import { createLiveConfig } from './live-config.ts'
 import { listenersOwner, LiveListeners } from './live-listeners.ts'
+import { HiddenPresets } from './hidden-presets.ts'
+import { createLiveConfig } from './live-config.ts'
 import { settleNodeName } from './node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
 import { operationsOf } from './operations/all.ts'
@@ -186,7 +187,8 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
   })
-  const configuration = await configurationOf(options, foundation, { crew, sysTopics, listeners: live })
+  const hiddenPresets = new HiddenPresets({ records: accessRecords, log, presets: config.auth.credentials })
+  const configuration = await configurationOf(options, foundation, { crew, sysTopics, listeners: live, hiddenPresets })
   const outcome = await crew.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
@@ -222,6 +224,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     observation,
     listeners: live,
     maxConnections: starts[0].maxConnections,
+    hiddenPresets,
   }
   const operations = operationsOf(ground)
   const management = await startManagement({ config, dataDirectory: directory, operations, accessRecords, log })
@@ -305,9 +308,14 @@ function crewOf({ options, foundation, store, starts, maxHeapMb, giveUp }: CrewG
 function configurationOf(
   { config, sources }: NodeOptions,
   { directory, accessSecret: secret, log }: Foundation,
-  parts: { readonly crew: ShardCrew; readonly sysTopics: SysTopics; readonly listeners: LiveListeners },
+  parts: {
+    readonly crew: ShardCrew
+    readonly sysTopics: SysTopics
+    readonly listeners: LiveListeners
+    readonly hiddenPresets: HiddenPresets
+  },
 ): Promise<LiveConfig> {
-  const others = [listenersOwner(parts.listeners)]
+  const others = [listenersOwner(parts.listeners), parts.hiddenPresets]
   return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, others })
 }
 

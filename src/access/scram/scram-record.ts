@@ -4,9 +4,12 @@
 //   password --PBKDF2(salt, iterations)--> salted --HMAC "Client Key"--> clientKey --H--> storedKey
 //                                             '---HMAC "Server Key"--> serverKey
 
-import { createHmac, hash, pbkdf2Sync, randomBytes } from 'node:crypto'
+import { createHmac, hash, pbkdf2 as pbkdf2WithCallback, pbkdf2Sync, randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
 import type { ScramRecord } from '../../core/index.ts'
 import { prepareText } from './scram-text.ts'
+
+const pbkdf2 = promisify(pbkdf2WithCallback)
 
 export type ScramAlgorithm = ScramRecord['algorithm']
 
@@ -32,12 +35,33 @@ export interface NewScramUser {
 
 /** Takes time on purpose: some milliseconds for each 10,000 iterations. Throws where a name or password can not be used. */
 export function makeScramRecord(user: NewScramUser): ScramRecord {
-  const { algorithm, iterations, isSuperuser, createdAtMs } = user
-  const username = prepareText(user.username)
+  const { password, salt } = prepare(user)
+  const { algorithm, iterations } = user
+  return recordOf(user, salt, pbkdf2Sync(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]))
+}
+
+/** The same, with the time taken on another thread. */
+export async function makeScramRecordAside(user: NewScramUser): Promise<ScramRecord> {
+  const { password, salt } = prepare(user)
+  const { algorithm, iterations } = user
+  return recordOf(user, salt, await pbkdf2(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]))
+}
+
+/** By which name a user is kept and found: two spellings of one name are one. What can be no name is nobody's: ''. */
+export function scramNameOf(username: string): string {
+  return prepareText(username) ?? ''
+}
+
+function prepare(user: NewScramUser): { readonly password: string; readonly salt: Uint8Array } {
   const password = prepareText(user.password)
-  if (username === undefined || password === undefined) throw new Error('a name or password holds control characters')
-  const salt = user.salt ?? randomBytes(scramSaltBytes)
-  const salted = pbkdf2Sync(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm])
+  if (password === undefined) throw new Error('a password holds control characters')
+  return { password, salt: user.salt ?? randomBytes(scramSaltBytes) }
+}
+
+function recordOf(user: NewScramUser, salt: Uint8Array, salted: Buffer): ScramRecord {
+  const { algorithm, iterations, isSuperuser, createdAtMs } = user
+  const username = scramNameOf(user.username)
+  if (username === '') throw new Error('a name is empty or holds control characters')
   const storedKey = hash(hashNames[algorithm], keyed(algorithm, salted, 'Client Key'), 'buffer')
   const serverKey = keyed(algorithm, salted, 'Server Key')
   return { kind: 'scram', username, algorithm, salt, iterations, storedKey, serverKey, isSuperuser, createdAtMs }

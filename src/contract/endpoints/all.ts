@@ -8,6 +8,7 @@ import { retainedEndpoints } from './retained.ts'
 import { publishingEndpoints } from './publishing.ts'
 import { controlEndpoints } from './control.ts'
 import { clientEndpoints } from './clients.ts'
+import { credentialEndpoints } from './credentials.ts'
 import { documentEndpoints } from './documents.ts'
 import { listenerEndpoints } from './listeners.ts'
 import { metricEndpoints } from './metrics.ts'
@@ -19,6 +20,7 @@ export const endpoints = {
   ...controlEndpoints,
   ...clientEndpoints,
   ...subscriptionEndpoints,
+  ...credentialEndpoints,
   ...documentEndpoints,
   ...listenerEndpoints,
   ...publishingEndpoints,

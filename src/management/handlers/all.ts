@@ -12,6 +12,7 @@ import { retainedHandlers } from './retained.ts'
 import { publishingHandlers } from './publishing.ts'
 import { controlHandlers } from './control.ts'
 import { clientHandlers } from './clients.ts'
+import { credentialHandlers } from './credentials.ts'
 import { documentHandlers } from './documents.ts'
 import { listenerHandlers } from './listeners.ts'
 import { metricHandlers } from './metrics.ts'
@@ -24,6 +25,7 @@ export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Han
     ...controlHandlers(operations.control),
     ...clientHandlers(operations.clients),
     ...subscriptionHandlers(operations.clients),
+    ...credentialHandlers(operations.credentials),
     ...documentHandlers(operations.brokers),
     ...listenerHandlers(operations.listeners),
     ...publishingHandlers(operations.publishing),

@@ -5,12 +5,13 @@ import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
 import type { InsightOperations } from './insight.ts'
 import type { MetricOperations } from './metrics.ts'
-import type { PublishingOperations } from './publishing.ts'
 import type { RetainedOperations } from './retained.ts'
 import type { ClientOperations } from './clients.ts'
 import type { ControlOperations } from './control.ts'
 import type { ListenerOperations } from './listeners.ts'
 import type { SlowSubscriptionOperations } from './slow-subscriptions.ts'
+import type { CredentialOperations } from './credentials.ts'
+import type { PublishingOperations } from './publishing.ts'
 
 export interface Operations {
   readonly accounts: AccountOperations
@@ -18,6 +19,7 @@ export interface Operations {
   readonly clients: ClientOperations
   readonly control: ControlOperations
   readonly listeners: ListenerOperations
+  readonly credentials: CredentialOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
   readonly metrics: MetricOperations

@@ -95,9 +95,7 @@ function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<Account
 }
 
 function usersOf({ records, own }: AccountGround): User[] {
-  const users = [...records.list('account')]
-    .map((record) => record as AccountRecord)
-    .map(({ name, role }) => ({ name, role }))
+  const users = [...records.list('account')].map(({ name, role }) => ({ name, role }))
   const isOwnKept = users.some(({ name }) => name === own.username)
   return isOwnKept ? users : [{ name: own.username, role: 'administrator' }, ...users]
 }
@@ -118,7 +116,7 @@ function appOperations(ground: AccountGround, carryOut: CarryOut): Pick<AccountO
   const { records } = ground
   const find = (id: string): ApiKeyRecord | undefined => records.find({ kind: 'api-key', id })
   return {
-    apps: () => [...records.list('api-key')].map((record) => appOf(record as ApiKeyRecord)),
+    apps: () => [...records.list('api-key')].map((record) => appOf(record)),
     app: (id) => {
       const found = find(id)
       return found === undefined ? undefined : appOf(found)

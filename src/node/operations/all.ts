@@ -8,11 +8,13 @@ import type { LiveListeners } from '../live-listeners.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import type { Observation } from '../observation.ts'
 import type { ShardCrew } from '../shard-crew.ts'
+import type { HiddenPresets } from '../hidden-presets.ts'
 import { brokerOperations } from './brokers.ts'
 import { clientOperations } from './clients.ts'
 import type { ControlDesk } from './control.ts'
 import { insightOperations } from './insight.ts'
 import { listenerOperations } from './listeners.ts'
+import { credentialOperations } from './credentials.ts'
 import { publishingOperations } from './publishing.ts'
 import { retainedOperations } from './retained.ts'
 
@@ -33,6 +35,7 @@ export interface NodeGround {
   readonly maxConnections: number
   readonly configuration: LiveConfig
   readonly observation: Observation
+  readonly hiddenPresets: HiddenPresets
 }
 
 /** All but those about accounts, which belong to the door of the API. */
@@ -42,6 +45,7 @@ export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
     clients: clientOperations(ground.crew, ground.nodeName),
     control: ground.control.operations,
     listeners: listenerOperations(ground),
+    credentials: credentialOperations(ground),
     publishing: publishingOperations(ground.crew),
     retained: retainedOperations(ground.crew),
     ...ground.observation.operations,

@@ -1,0 +1,170 @@
+// What clients show to come in, as it is stored: passwords by user name and by client id, SCRAM users, pre-shared keys.
+// Four lists that know nothing of each other, with the same five operations each. What is secret goes in and never out.
+
+import { answer, done, endpoint } from '../endpoint.ts'
+import { pageOf, pageQuery } from '../paging.ts'
+import { type TObject, type TSchema, Type } from '../schema.ts'
+
+const exactly = Type.Optional(Type.String({ description: 'Exactly this one.' }))
+const partly = Type.Optional(Type.String({ description: 'Those that hold this text.' }))
+
+const createdAt = Type.Integer({ description: 'When it was created, in milliseconds since 1970.' })
+const newPassword = Type.String({ minLength: 1, description: 'Kept unreadable, and never shown.' })
+const newKey = Type.String({
+  pattern: '^([0-9A-Fa-f]{2})+$',
+  description: '8 to 256 bytes in hexadecimal; never shown.',
+})
+const algorithm = Type.Union([Type.Literal('SCRAM-SHA-256'), Type.Literal('SCRAM-SHA-512')])
+
+/** Each item of a batch fares by itself: `ok`, or why not. */
+const batchReply = Type.Object({
+  code: Type.Literal(0),
+  data: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description:
+        'Of a batch: by what was to be created (or its place in the array), `ok` or why not: `{error,existed}`.',
+    }),
+  ),
+})
+
+interface ListOptions<Item extends TSchema, Query extends TObject> {
+  readonly path: string
+  /** What names an entry. */
+  readonly key: string
+  readonly item: Item
+  readonly query: Query
+  /** Of POST: one entry. */
+  readonly entry: TObject
+  /** Of PUT. */
+  readonly change: TObject
+  /** For sentences: `a user name with its password`. */
+  readonly what: string
+}
+
+function operationsOf<Item extends TSchema, Query extends TObject>(options: ListOptions<Item, Query>) {
+  const { path, key, item, query, entry, change, what } = options
+  const params = Type.Object({ [key]: Type.String() })
+  const onePath = `${path}/:${key}`
+  return {
+    list: endpoint({
+      method: 'GET',
+      path,
+      atRoot: 'also',
+      summary: `What is stored of ${what}, the newest first.`,
+      query,
+      reply: pageOf(item),
+      failures: ['invalidParameter'],
+      access: 'read',
+    }),
+    lookup: endpoint({
+      method: 'GET',
+      path: onePath,
+      atRoot: 'also',
+      summary: `One ${key} of those that are stored.`,
+      params,
+      reply: answer(item),
+      failures: ['userNotFound'],
+      access: 'read',
+    }),
+    create: endpoint({
+      method: 'POST',
+      path,
+      atRoot: 'also',
+      summary: `Stores ${what}, or several of an array; it counts for the next client that connects.`,
+      body: Type.Union([entry, Type.Array(entry)]),
+      bodyCheckedBy: 'handler',
+      reply: batchReply,
+      failures: ['emptyCredentials', 'missingParameter', 'invalidParameter', 'notJson', 'userExists'],
+      access: 'change',
+    }),
+    update: endpoint({
+      method: 'PUT',
+      path: onePath,
+      atRoot: 'also',
+      summary: `Another secret for a ${key} that is stored.`,
+      params,
+      body: change,
+      bodyCheckedBy: 'handler',
+      reply: done,
+      failures: ['emptyCredentials', 'missingParameter', 'invalidParameter', 'notJson', 'userNotFound'],
+      access: 'change',
+    }),
+    delete: endpoint({
+      method: 'DELETE',
+      path: onePath,
+      atRoot: 'also',
+      summary: `Takes a stored ${key} away. Who is connected stays.`,
+      params,
+      reply: done,
+      failures: ['userNotFound'],
+      access: 'change',
+    }),
+  }
+}
+
+const byUsername = operationsOf({
+  path: '/auth_username',
+  key: 'username',
+  what: 'a user name with its password',
+  item: Type.Object({ username: Type.String(), created_at: createdAt }),
+  query: Type.Object({ username: exactly, _like_username: partly, ...pageQuery }),
+  entry: Type.Object({ username: Type.String({ minLength: 1 }), password: newPassword }),
+  change: Type.Object({ password: newPassword }),
+})
+
+const byClientId = operationsOf({
+  path: '/auth_clientid',
+  key: 'clientid',
+  what: 'a client id with its password',
+  item: Type.Object({ clientid: Type.String(), created_at: createdAt }),
+  query: Type.Object({ clientid: exactly, _like_clientid: partly, ...pageQuery }),
+  entry: Type.Object({ clientid: Type.String({ minLength: 1 }), password: newPassword }),
+  change: Type.Object({ password: newPassword }),
+})
+
+const scram = operationsOf({
+  path: '/auth_scram',
+  key: 'username',
+  what: 'a user who comes in by SCRAM',
+  item: Type.Object({ username: Type.String(), algorithm, created_at: createdAt }),
+  query: Type.Object({ username: exactly, _like_username: partly, ...pageQuery }),
+  entry: Type.Object({
+    username: Type.String({ minLength: 1 }),
+    password: newPassword,
+    algorithm: Type.Optional(algorithm),
+  }),
+  change: Type.Object({ password: newPassword, algorithm: Type.Optional(algorithm) }),
+})
+
+const preSharedKeys = operationsOf({
+  path: '/auth_psk',
+  key: 'identity',
+  what: 'a key that a client knows as well, for TLS',
+  item: Type.Object({ identity: Type.String() }),
+  query: Type.Object({ identity: exactly, _like_identity: partly, ...pageQuery }),
+  entry: Type.Object({ identity: Type.String({ minLength: 1 }), key: newKey }),
+  change: Type.Object({ key: newKey }),
+})
+
+export const credentialEndpoints = {
+  list_auth_username: byUsername.list,
+  lookup_auth_username: byUsername.lookup,
+  create_auth_username: byUsername.create,
+  update_auth_username: byUsername.update,
+  delete_auth_username: byUsername.delete,
+  list_auth_clientid: byClientId.list,
+  lookup_auth_clientid: byClientId.lookup,
+  create_auth_clientid: byClientId.create,
+  update_auth_clientid: byClientId.update,
+  delete_auth_clientid: byClientId.delete,
+  list_auth_scram: scram.list,
+  lookup_auth_scram: scram.lookup,
+  create_auth_scram: scram.create,
+  update_auth_scram: scram.update,
+  delete_auth_scram: scram.delete,
+  list_auth_psk: preSharedKeys.list,
+  lookup_auth_psk: preSharedKeys.lookup,
+  create_auth_psk: preSharedKeys.create,
+  update_auth_psk: preSharedKeys.update,
+  delete_auth_psk: preSharedKeys.delete,
+}

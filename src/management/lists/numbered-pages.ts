@@ -1,0 +1,28 @@
+// Pages of a list, as they are asked for and as they are told of.
+
+import { mostRowsOfPage } from '../../contract/index.ts'
+import type { PageFound, PageWanted } from '../operations/credentials.ts'
+
+/** The keys of `pageQuery`, checked. */
+export interface PagingQuery {
+  readonly _page?: number
+  readonly _limit?: number
+  readonly page?: number
+  readonly limit?: number
+}
+
+export function pageWanted({ _page, _limit, page, limit }: PagingQuery): PageWanted {
+  return { page: _page ?? page ?? 1, limit: _limit ?? limit ?? mostRowsOfPage }
+}
+
+/** What `pageOf` promises beside the items. */
+export interface PageMeta {
+  page: number
+  limit: number
+  count: number
+  hasnext: boolean
+}
+
+export function metaOf({ page, limit }: PageWanted, { count }: PageFound<unknown>): PageMeta {
+  return { page, limit, count, hasnext: page * limit < count }
+}

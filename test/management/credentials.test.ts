@@ -1,0 +1,216 @@
+// Names and passwords of clients over the API: what is created there counts for the next client that connects.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { connectAsync, type ErrorWithReasonCode } from 'mqtt'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { promised, refused } from './promised.ts'
+
+/** 0: it came in; else why not. */
+async function outcomeOf(broker: BrokerWithApi, options: { username?: string; clientId?: string; password: string }) {
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  try {
+    const client = await connectAsync(url, {
+      username: 'somebody',
+      ...options,
+      protocolVersion: 5,
+      reconnectPeriod: 0,
+      connectTimeout: 5_000,
+    })
+    await client.endAsync()
+    return 0
+  } catch (error) {
+    return (error as ErrorWithReasonCode).code
+  }
+}
+
+const wrongPassword = 0x86
+
+for (const [path, key, list] of [
+  ['/api/v4/auth_username', 'username', 'auth_username'],
+  ['/auth_username', 'username', 'auth_username'],
+  ['/api/v4/auth_clientid', 'clientid', 'auth_clientid'],
+  ['/auth_clientid', 'clientid', 'auth_clientid'],
+] as const) {
+  describe(path, () => {
+    test('creates, shows, changes and takes away what counts for the next client', async (t) => {
+      const broker = await startBrokerWithApi(t)
+      const comesIn = (password: string): Promise<number> => {
+        return outcomeOf(broker, key === 'username' ? { username: 'alice', password } : { clientId: 'alice', password })
+      }
+      const before = Date.now()
+      const created = await broker.ask(path, { method: 'POST', body: { [key]: 'alice', password: 'first' } })
+      assert.deepEqual(promised(`create_${list}`, created), { code: 0 })
+      assert.deepEqual([await comesIn('first'), await comesIn('other')], [0, wrongPassword])
+
+      const one = promised(`lookup_${list}`, await broker.ask(`${path}/alice`))
+      assert.ok(one.data.created_at >= before && one.data.created_at <= Date.now())
+      assert.deepEqual(one, { code: 0, data: { [key]: 'alice', created_at: one.data.created_at } })
+
+      const changed = await broker.ask(`${path}/alice`, { method: 'PUT', body: { [key]: 'bob', password: 'second' } })
+      assert.deepEqual(promised(`update_${list}`, changed), { code: 0 })
+      assert.deepEqual([await comesIn('first'), await comesIn('second')], [wrongPassword, 0])
+      assert.deepEqual(
+        promised(`lookup_${list}`, await broker.ask(`${path}/alice`)),
+        one,
+        'created when it was created',
+      )
+      refused(await broker.ask(`${path}/bob`), 'userNotFound')
+
+      promised(`delete_${list}`, await broker.ask(`${path}/alice`, { method: 'DELETE' }))
+      assert.equal(await comesIn('anything'), 0, 'nobody is known any more, and this machine may come in')
+    })
+  })
+}
+
+describe('what cannot be created', () => {
+  test('is refused with the code of what is wrong', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const create = (body: unknown) => broker.ask('/auth_username', { method: 'POST', body })
+    refused(await create({ username: 'alice' }), 'missingParameter')
+    refused(await create({ password: 'x' }), 'missingParameter')
+    refused(await create({ username: 'alice', password: '' }), 'emptyCredentials', 400)
+    refused(await create({ username: '', password: 'x' }), 'emptyCredentials', 400)
+    refused(await create({ username: 'alice', password: 7 }), 'invalidParameter')
+    refused(await create({ username: ['alice'], password: 'x' }), 'invalidParameter')
+    refused(await create({ username: 'al\u0000ice', password: 'x' }), 'invalidParameter')
+    refused(await create({ username: '\ud800', password: 'x' }), 'invalidParameter')
+    refused(await create({ username: 'a'.repeat(65_536), password: 'x' }), 'invalidParameter')
+    refused(await create({ username: 'alice', password: 'x'.repeat(65_536) }), 'invalidParameter')
+    refused(await create('"alice"'), 'notJson')
+    refused(await create('null'), 'notJson')
+    refused(await create('{"username":'), 'notJson')
+    refused(await create(''), 'notJson')
+    promised('create_auth_username', await create({ username: 'alice', password: 'x' }))
+    refused(await create({ username: 'alice', password: 'y' }), 'userExists')
+    refused(await broker.ask('/auth_username/bob', { method: 'PUT', body: { password: 'x' } }), 'userNotFound')
+    refused(await broker.ask('/auth_username/alice', { method: 'PUT', body: {} }), 'missingParameter')
+    refused(
+      await broker.ask('/auth_username/alice', { method: 'PUT', body: { password: '' } }),
+      'emptyCredentials',
+      400,
+    )
+    refused(await broker.ask('/auth_username/alice', { method: 'PUT', body: '[' }), 'notJson')
+    refused(await broker.ask('/auth_username/alice', { method: 'PUT', body: [] }), 'notJson')
+    refused(await broker.ask('/auth_username/bob', { method: 'DELETE' }), 'userNotFound')
+    refused(await broker.ask('/auth_clientid/alice'), 'userNotFound')
+  })
+
+  test('is told item by item in a batch, and the rest of it is created', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const body = `[{"username":"a","password":"1"},{"username":"b"},{"username":"c","password":""},7,
+      {"password":"x"},{"username":"a","password":"2"},{"username":"__proto__","password":"p"}]`
+    const { data } = promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    const expected = {
+      3: '{error,badarg}',
+      4: '{error,login}',
+      a: '{error,existed}',
+      b: '{error,password}',
+      c: '{error,password}',
+    }
+    assert.deepEqual(Object.entries(data), [...Object.entries(expected), ['__proto__', 'ok']])
+    const { data: stored } = promised('list_auth_username', await broker.ask('/auth_username'))
+    assert.deepEqual(
+      stored.map(({ username }: { username: string }) => username),
+      ['__proto__', 'a'],
+    )
+    assert.equal(await outcomeOf(broker, { username: 'a', password: '1' }), 0)
+    const none = promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body: [] }))
+    assert.deepEqual(none, { code: 0, data: {} })
+  })
+})
+
+describe('names', () => {
+  const names = ['a/b', 'what?', '#', 'a%2Fb', '%', '%25', 'ä ö', '..', '+', 'true', '💧', '\n', 'a'.repeat(5_000)]
+
+  test('may hold any character, written in the path with percent signs', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const body = names.map((username) => ({ username, password: 'x' }))
+    promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    for (const username of names.filter((name) => name !== '..')) {
+      const path = `/api/v4/auth_username/${encodeURIComponent(username)}`
+      const { data } = promised('lookup_auth_username', await broker.ask(path))
+      assert.equal(data.username, username)
+      promised('delete_auth_username', await broker.ask(path, { method: 'DELETE' }))
+      refused(await broker.ask(path), 'userNotFound')
+    }
+  })
+})
+
+const list = async (broker: BrokerWithApi, query: string) =>
+  promised('list_auth_username', await broker.ask(`/auth_username${query}`))
+const idsOf = ({ data }: { data: { username: string }[] }): string[] => data.map(({ username }) => username)
+
+describe('the list', () => {
+  const ids = Array.from({ length: 25 }, (_, index) => `user-${index}`)
+  test('has pages, the newest first, and says how many there are', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const body = ids.map((username) => ({ username, password: 'x' }))
+    promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    const newestFirst = ids.toReversed()
+    const whole = await list(broker, '')
+    assert.deepEqual(idsOf(whole), newestFirst)
+    assert.deepEqual(whole.meta, { page: 1, limit: 10_000, count: 25, hasnext: false })
+    const second = await list(broker, '?_page=2&_limit=10&whatever=1')
+    assert.deepEqual(idsOf(second), newestFirst.slice(10, 20))
+    assert.deepEqual(second.meta, { page: 2, limit: 10, count: 25, hasnext: true })
+    const last = await list(broker, '?page=3&limit=10')
+    assert.deepEqual(idsOf(last), newestFirst.slice(20))
+    assert.deepEqual(last.meta, { page: 3, limit: 10, count: 25, hasnext: false })
+    const beyond = await list(broker, '?page=9007199254740991&limit=10000')
+    assert.deepEqual([idsOf(beyond), beyond.meta.hasnext], [[], false])
+
+    const one = await list(broker, '?username=user-7')
+    assert.deepEqual([idsOf(one), one.meta.count], [['user-7'], 1])
+    const some = await list(broker, '?_like_username=r-2&_limit=2')
+    assert.deepEqual([idsOf(some), some.meta.count, some.meta.hasnext], [['user-24', 'user-23'], 6, true])
+    const neither = await list(broker, '?username=user-7&_like_username=8')
+    assert.deepEqual([idsOf(neither), neither.meta.count], [[], 0])
+    for (const query of ['_page=0', '_page=x', '_limit=-1', 'limit=1.5', 'page=', '_limit=10001']) {
+      const answer = await broker.ask(`/auth_username?${query}`)
+      if (query === 'page=') assert.equal(answer.status, 200, 'an empty value counts as none')
+      else refused(answer, 'invalidParameter')
+    }
+  })
+
+  test('is as it was after a restart, and so are the passwords', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const body = ids.map((username) => ({ username, password: `of ${username}` }))
+    promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+    const before = await list(broker, '')
+    await broker.process.stop('SIGKILL')
+    const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+    assert.deepEqual(await list(again, ''), before)
+    assert.equal(await outcomeOf(again, { username: 'user-3', password: 'of user-3' }), 0)
+    assert.equal(await outcomeOf(again, { username: 'user-3', password: 'of user-4' }), wrongPassword)
+  })
+})
+
+test('ten thousand at once are created, and none of their passwords is to be seen anywhere', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const body = Array.from({ length: 10_000 }, (_, index) => ({ clientid: `c${index}`, password: `secret-${index}` }))
+  const answer = await broker.ask('/auth_clientid', { method: 'POST', body })
+  const { data } = promised('create_auth_clientid', answer)
+  assert.ok(body.every(({ clientid }) => data[clientid] === 'ok'))
+  const all = await broker.ask('/auth_clientid')
+  assert.equal(promised('list_auth_clientid', all).meta.count, 10_000)
+  assert.equal(await outcomeOf(broker, { clientId: 'c9999', password: 'secret-9999' }), 0)
+  for (const text of [answer.text, all.text, broker.process.output, broker.process.errors]) {
+    assert.ok(!text.includes('secret-'))
+  }
+})
+
+test('a stored password counts instead of the one in the configuration, and the log says so once', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['auth.password.alice="from the file"', 'log.level=warn'] })
+  assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), 0)
+  const body = { username: 'alice', password: 'from the API' }
+  promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+  await broker.process.until(/a stored credential counts instead of the one in the configuration/)
+  assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), wrongPassword)
+  promised('delete_auth_username', await broker.ask('/auth_username/alice', { method: 'DELETE' }))
+  promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
+  assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the API' }), 0)
+  const { output, errors } = broker.process
+  assert.equal((output + errors).split('counts instead of').length - 1, 1)
+  assert.ok(!/from the (file|API)/.test(output + errors))
+})
