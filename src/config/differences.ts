@@ -51,6 +51,7 @@ interface Description {
 export function describeAsObject(config: GodwitConfig): Readonly<Record<string, DescribedValue>> {
   const whole: Description = Object.create(null) as Description
   for (const setting of config.held.values()) {
+    if (isOfNoListener(setting, config)) continue
     const names = setting.path.slice(0, -1)
     let place = whole
     for (const name of names) place = (place[name] ??= Object.create(null) as Description) as Description
@@ -58,6 +59,12 @@ export function describeAsObject(config: GodwitConfig): Readonly<Record<string, 
     if (last !== undefined) place[last] = valueOf(setting)
   }
   return whole
+}
+
+/** Where a listener is described there is one: settings of those that nobody has asked for are not shown. */
+function isOfNoListener({ path: [section, kind, name], isDefault }: HeldSetting, { listeners }: GodwitConfig): boolean {
+  if (section !== 'listeners' || !isDefault) return false
+  return !listeners.some((listener) => listener.kind === kind && [name, 'default'].includes(listener.name))
 }
 
 function valueOf(setting: HeldSetting): DescribedValue {

@@ -151,6 +151,8 @@ export interface GodwitConfig {
   readonly maxPropertyBytes: number
   /** Unsent bytes of all connections together; undefined: an eighth of the machine's memory. */
   readonly maxUnsentBytesTotal: number | undefined
+  /** Both limits that make the core's. */
+  readonly packetLimits: { readonly maxPacketBytes: number; readonly clientMaxPacketBytes: number }
   /** Every setting as text, by its dotted key: what `differences` compares. */
   readonly held: ReadonlyMap<string, HeldSetting>
   /** Where each setting stands that was written, for those who find something wrong with one later. */
@@ -194,6 +196,10 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
+    packetLimits: {
+      maxPacketBytes: mqtt.max_packet_size,
+      clientMaxPacketBytes: mqtt.client_max_packet_size ?? mqtt.max_packet_size,
+    },
     held,
     places,
   }

@@ -3,6 +3,7 @@
 export { alarmEndpoints } from './endpoints/alarms.ts'
 export { accountEndpoints } from './endpoints/accounts.ts'
 export { brokerEndpoints } from './endpoints/brokers.ts'
+export { configurationEndpoints, type HotSettings, hotSettings } from './endpoints/configuration.ts'
 export { controlEndpoints } from './endpoints/control.ts'
 export { retainedEndpoints } from './endpoints/retained.ts'
 export { clientEndpoints } from './endpoints/clients.ts'

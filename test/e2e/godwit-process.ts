@@ -76,6 +76,8 @@ export interface Broker {
 export interface BrokerOptions {
   readonly dataDirectory?: string
   readonly set?: readonly string[]
+  /** Of `--config`. */
+  readonly config?: string
 }
 
 /** A broker that serves on a port of its own and keeps its data in a folder that goes with the test. */
@@ -83,7 +85,8 @@ export async function startBroker(t: TestContext, options: BrokerOptions = {}): 
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
   const ownPorts = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0']
   const set = [...ownPorts, ...(options.set ?? [])].flatMap((setting) => ['--set', setting])
-  const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...set])
+  const config = options.config === undefined ? [] : ['--config', options.config]
+  const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...config, ...set])
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
   return { port: Number(port), dataDirectory, process: godwit }
 }

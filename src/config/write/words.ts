@@ -9,9 +9,9 @@ export const takesWords: Readonly<Record<Takes, string>> = {
   'at-restart': 'at the next start',
 }
 
-/** Until a changed file is applied while the broker runs, this must stand beside what each setting says of itself. */
+/** How a change reaches a broker that runs; it stands beside what each setting says of itself. */
 export const reloadWords =
-  'This version takes up changes of auth and flapping_detect when it gets SIGHUP. Until it can do more, every other change takes hold at the next start.'
+  'Changes are taken up while the broker runs when it gets SIGHUP, or over the API. Each setting says when a change of it takes hold.'
 
 export const noEngineWords = 'Accepted, but nothing works on it yet.'
 

@@ -6,6 +6,7 @@ import { brokerEndpoints } from './brokers.ts'
 import { insightEndpoints } from './insight.ts'
 import { retainedEndpoints } from './retained.ts'
 import { publishingEndpoints } from './publishing.ts'
+import { configurationEndpoints } from './configuration.ts'
 import { controlEndpoints } from './control.ts'
 import { clientEndpoints } from './clients.ts'
 import { credentialEndpoints } from './credentials.ts'
@@ -17,6 +18,7 @@ import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
 
 export const endpoints = {
   ...brokerEndpoints,
+  ...configurationEndpoints,
   ...controlEndpoints,
   ...clientEndpoints,
   ...subscriptionEndpoints,

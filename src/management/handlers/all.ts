@@ -10,6 +10,7 @@ import { brokerHandlers } from './brokers.ts'
 import { insightHandlers } from './insight.ts'
 import { retainedHandlers } from './retained.ts'
 import { publishingHandlers } from './publishing.ts'
+import { configurationHandlers } from './configuration.ts'
 import { controlHandlers } from './control.ts'
 import { clientHandlers } from './clients.ts'
 import { credentialHandlers } from './credentials.ts'
@@ -22,6 +23,7 @@ import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
 export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Handlers<typeof endpoints> {
   return {
     ...brokerHandlers(operations.brokers),
+    ...configurationHandlers(operations.configuration),
     ...controlHandlers(operations.control),
     ...clientHandlers(operations.clients),
     ...subscriptionHandlers(operations.clients),

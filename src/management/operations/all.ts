@@ -7,6 +7,7 @@ import type { InsightOperations } from './insight.ts'
 import type { MetricOperations } from './metrics.ts'
 import type { RetainedOperations } from './retained.ts'
 import type { ClientOperations } from './clients.ts'
+import type { ConfigurationOperations } from './configuration.ts'
 import type { ControlOperations } from './control.ts'
 import type { ListenerOperations } from './listeners.ts'
 import type { SlowSubscriptionOperations } from './slow-subscriptions.ts'
@@ -17,6 +18,7 @@ export interface Operations {
   readonly accounts: AccountOperations
   readonly brokers: BrokerOperations
   readonly clients: ClientOperations
+  readonly configuration: ConfigurationOperations
   readonly control: ControlOperations
   readonly listeners: ListenerOperations
   readonly credentials: CredentialOperations

@@ -41,7 +41,7 @@ import {
   writeSettings,
 } from './config-layers.ts'
 import { applyEverywhere, type ConfigOwner, type Problem } from './config-owners.ts'
-import { isPinned, pinnedPaths, settingsIn, storedSecrets } from './setting-paths.ts'
+import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
 import { type StagedFile, stageFile } from './staged-file.ts'
 
 export type { ConfigAuthor } from './config-history.ts'
@@ -135,7 +135,9 @@ export class LiveConfig {
       const read = this.#unwrap(text)
       if ('isDone' in read) return read
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
-      const changes = keptAccount(read, this.#written())
+      const stored = this.#written()
+      const masked = storedAt(stored, maskedPaths(read.values, this.#wanted))
+      const changes = mergeObjects(keptAccount(read, stored), masked)
       return this.#carryOut({ document: read, changes, untilRestart: nothingChanged }, act)
     })
   }
@@ -151,9 +153,10 @@ export class LiveConfig {
         ...this.#layers,
         untilRestart: mergeObjects(this.#layers.untilRestart, part),
       })
-      const tried = this.#load(over(settings), act)
+      let sent = settings
+      for (const path of maskedPaths(settings, this.#wanted)) sent = withoutValue(sent, path)
+      const tried = this.#load(over(sent), act)
       if ('faults' in tried) return refuseFaults('invalid', tried.faults)
-      const sent = mergeObjects(settings, storedSecrets(tried.config, this.#written()) ?? nothingChanged)
       const pinned = this.#pinnedIn(sent, over(sent), act)
       if (pinned.length > 0) return refusePinned(pinned)
       const news = this.#newIn(sent, over(sent), act)
@@ -268,17 +271,13 @@ export class LiveConfig {
     return news
   }
 
-  async #carryOut(asked: ConfigLayers, act: Act): Promise<ConfigOutcome> {
+  async #carryOut(layers: ConfigLayers, act: Act): Promise<ConfigOutcome> {
     const { owners } = this.#options
-    let layers = asked
-    let loaded = this.#load(layers, act)
-    const secrets = 'config' in loaded ? storedSecrets(loaded.config, this.#written()) : undefined
-    if (secrets !== undefined) {
-      layers = { ...layers, changes: mergeObjects(layers.changes, secrets) }
-      loaded = this.#load(layers, act)
-    }
+    const loaded = this.#load(layers, act)
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
     const { config } = loaded
+    const masked = act.origin === 'api' ? maskedKeys(config) : []
+    if (masked.length > 0) return refuseMasked(masked)
     const problem = this.#options.problemOf(config, this.#running)
     if (problem !== undefined) return refuseProblem(problem)
     const found = differences(this.#running, config)
@@ -318,13 +317,13 @@ export class LiveConfig {
     const others = found.filter((difference) => !live.includes(difference))
     const withoutEngine = others.filter(({ engine }) => engine === 'none yet')
     const needsRestart = others.filter(({ engine }) => engine === 'present')
-    this.#tell(act, { live, needsRestart })
     await this.#remember(act)
+    this.#tell(act, { live, needsRestart })
     return { isDone: true, changed: live, needsRestart, withoutEngine, pinned, warnings }
   }
 
-  #isLive({ key, takes }: Pick<Difference, 'key' | 'takes'>): boolean {
-    return takes !== 'at-restart' && this.#options.owners.some((owner) => owner.owns(key))
+  #isLive({ key, takes, engine }: Pick<Difference, 'key' | 'takes' | 'engine'>): boolean {
+    return takes !== 'at-restart' && engine === 'present' && this.#options.owners.some((owner) => owner.owns(key))
   }
 
   /** What is in force now: of what takes hold at the next start only, what was in force before. */
@@ -419,6 +418,11 @@ function refuseDisk(error: unknown): ConfigRefusal {
 
 function refuseProblem({ problem }: Problem): ConfigRefusal {
   return { isDone: false, why: 'invalid', message: problem }
+}
+
+function refuseMasked(keys: readonly string[]): ConfigRefusal {
+  const message = `${keys.join(', ')}: a mask is sent back, but no secret is stored to go with it; send the secret`
+  return { isDone: false, why: 'invalid', message }
 }
 
 function refusePinned(keys: readonly string[]): ConfigRefusal {

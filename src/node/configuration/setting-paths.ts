@@ -42,14 +42,24 @@ export function isPinned(path: readonly string[], pinned: readonly (readonly str
   return pinned.some((other) => other.every((part, index) => index >= path.length || part === path[index]))
 }
 
-/** Secrets that were sent back as they were shown: what is stored of them, to lie over that. undefined: there are none. */
-export function storedSecrets(sent: GodwitConfig, stored: ConfigObject): ConfigObject | undefined {
-  let secrets: ConfigObject | undefined
-  for (const setting of sent.held.values()) {
-    if (!setting.isSecret || setting.text !== JSON.stringify(mask)) continue
-    const none: ConfigValue = { kind: 'null', at: stored.at }
-    const empty: ConfigObject = { ...stored, entries: new Map() }
-    secrets = putValue(secrets ?? empty, setting.path, valueAt(stored, setting.path) ?? none)
-  }
-  return secrets
+/** Where in `written` secrets stand as they were shown, and not as they are. */
+export function maskedPaths(written: ConfigObject, config: GodwitConfig): readonly (readonly string[])[] {
+  return settingsIn(written, config).flatMap(({ path, value }) => {
+    const isMask = value.kind === 'text' && value.text === mask
+    return isMask && config.held.get(path.join('.'))?.isSecret === true ? [path] : []
+  })
+}
+
+/** What is stored where `paths` lead, and nothing where nothing is. */
+export function storedAt(stored: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
+  const none: ConfigValue = { kind: 'null', at: stored.at }
+  const empty: ConfigObject = { ...stored, entries: new Map() }
+  return paths.reduce((kept, path) => putValue(kept, path, valueAt(stored, path) ?? none), empty)
+}
+
+/** Secrets that would be the mask itself: everybody would know them. */
+export function maskedKeys(config: GodwitConfig): readonly string[] {
+  return [...config.held].flatMap(([key, { isSecret, text }]) =>
+    isSecret && text === JSON.stringify(mask) ? [key] : [],
+  )
 }

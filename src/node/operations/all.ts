@@ -11,6 +11,7 @@ import type { ShardCrew } from '../shard-crew.ts'
 import type { HiddenPresets } from '../hidden-presets.ts'
 import { brokerOperations } from './brokers.ts'
 import { clientOperations } from './clients.ts'
+import { configurationOperations } from './configuration.ts'
 import type { ControlDesk } from './control.ts'
 import { insightOperations } from './insight.ts'
 import { listenerOperations } from './listeners.ts'
@@ -43,6 +44,7 @@ export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
   return {
     brokers: brokerOperations(ground),
     clients: clientOperations(ground.crew, ground.nodeName),
+    configuration: configurationOperations(ground.configuration),
     control: ground.control.operations,
     listeners: listenerOperations(ground),
     credentials: credentialOperations(ground),

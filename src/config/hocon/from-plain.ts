@@ -1,0 +1,25 @@
+import type { Fault } from '../faults.ts'
+import { parseHocon } from './parse-hocon.ts'
+import type { ConfigObject, ConfigValue, Position } from './values.ts'
+
+/** Makes of a value, as JSON knows it, what a text would have said. `file`: what faults call it; lines there are none. */
+export function fromPlain(
+  plain: Readonly<Record<string, unknown>>,
+  file: string,
+): { readonly value: ConfigObject } | { readonly faults: readonly Fault[] } {
+  const at: Position = { file, line: 0, column: 0 }
+  // JSON is HOCON: the limits and the forbidden keys of a text hold here as well.
+  const parsed = parseHocon(JSON.stringify(plain), { file })
+  if ('faults' in parsed) return { faults: parsed.faults.map((fault) => ({ ...fault, line: 0, column: 0 })) }
+  return { value: moveObject(parsed.value, at) }
+}
+
+function moveObject(object: ConfigObject, at: Position): ConfigObject {
+  return { ...object, entries: new Map([...object.entries].map(([key, part]) => [key, move(part, at)])), at }
+}
+
+function move(value: ConfigValue, at: Position): ConfigValue {
+  if (value.kind === 'object') return moveObject(value, at)
+  if (value.kind === 'array') return { ...value, items: value.items.map((item) => move(item, at)), at }
+  return { ...value, at }
+}

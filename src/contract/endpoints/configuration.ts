@@ -1,0 +1,169 @@
+// The configuration, read and changed while the broker runs; and what it was before.
+
+import { answer, endpoint } from '../endpoint.ts'
+import { type Static, Type } from '../schema.ts'
+
+/** What `/reload` tells and takes. */
+export const hotSettings = Type.Object({
+  property_size: Type.Optional(Type.Integer({ description: 'The largest properties section of a packet, in KiB.' })),
+  msq_len: Type.Optional(Type.Integer({ description: 'Messages that wait in memory for one session.' })),
+  qos_duration: Type.Optional(
+    Type.Integer({ description: 'Seconds after which an unacknowledged message is sent again.' }),
+  ),
+  allow_anonymous: Type.Optional(Type.Boolean({ description: 'Whether clients without a known name are let in.' })),
+  max_packet_size: Type.Optional(Type.Integer({ description: 'The largest packet, in KiB.' })),
+  client_max_packet_size: Type.Optional(
+    Type.Integer({ description: 'A second limit of the same kind, in KiB: the smaller of the two holds.' }),
+  ),
+  keepalive_backoff: Type.Optional(
+    Type.Number({
+      description:
+        'Thousandths of the keep alive after which a silent client is lost; below 100 it is the factor itself.',
+    }),
+  ),
+})
+
+export type HotSettings = Static<typeof hotSettings>
+
+const section = Type.Record(Type.String(), Type.Unknown())
+
+const change = Type.Object({
+  key: Type.String({ description: 'Dotted key of the setting.' }),
+  old: Type.Optional(Type.String({ description: 'As in a file; secrets are masked. Absent: it was not there.' })),
+  new: Type.Optional(Type.String()),
+})
+
+const outcome = Type.Object({
+  changed: Type.Array(change, { description: 'What holds from now on.' }),
+  needs_restart: Type.Array(change, { description: 'What is written and holds from the next start on.' }),
+  without_engine: Type.Array(change, { description: 'What is accepted, but nothing works on it yet.' }),
+  pinned: Type.Array(Type.String(), {
+    description: 'Keys that `--set` holds: what was written of them does not count.',
+  }),
+  warnings: Type.Array(Type.String()),
+})
+
+const version = {
+  number: Type.Integer(),
+  at: Type.String({ description: 'When, ISO 8601.' }),
+  by: Type.String({ description: 'Who: an account, or how somebody came who has none.' }),
+  address: Type.String(),
+  act: Type.String({ description: 'What was asked for.' }),
+  changed: Type.Array(Type.String(), { description: 'Keys that differ from the version before.' }),
+}
+
+const numberOfVersion = Type.Object({ number: Type.String({ description: 'Of a version in the history.' }) })
+const changeFailures = ['missingParameter', 'invalidParameter', 'configNotWritten'] as const
+
+export const configurationEndpoints = {
+  get_reload: endpoint({
+    method: 'GET',
+    path: '/reload',
+    summary: 'The settings that can be changed with one small request.',
+    reply: answer(Type.Required(hotSettings)),
+    access: 'read',
+  }),
+  post_reload: endpoint({
+    method: 'POST',
+    path: '/reload',
+    summary: 'Changes some settings at once: all that are given, or none. Until the restart, or with persist for good.',
+    // Whether data is there and of the right shape is for the handler to say: it has numbers of its own for that.
+    body: Type.Object({
+      data: Type.Optional(Type.Unsafe<HotSettings>({ description: 'The settings, as GET tells them; any of them.' })),
+      persist: Type.Optional(
+        Type.Boolean({ description: 'Whether they hold after a restart as well. Default: false.' }),
+      ),
+    }),
+    reply: answer(outcome),
+    failures: changeFailures,
+    access: 'change',
+  }),
+  update_config: endpoint({
+    method: 'POST',
+    path: '/config_update',
+    summary:
+      'Puts a whole configuration, as HOCON, in the place of the one there is, and in force as far as that can be.',
+    body: 'text',
+    reply: answer(outcome),
+    failures: [...changeFailures, 'notHocon'],
+    access: 'change',
+  }),
+  reload_configuration: endpoint({
+    method: 'POST',
+    path: '/configuration_reload',
+    summary: 'Reads the configuration file and what it names again, as SIGHUP does.',
+    reply: answer(outcome),
+    failures: [...changeFailures, 'notHocon'],
+    access: 'change',
+  }),
+  get_broker_configuration: endpoint({
+    method: 'GET',
+    path: '/configuration/',
+    summary: 'The whole configuration as it holds, secrets masked.',
+    reply: answer(section),
+    access: 'read',
+  }),
+  get_configuration_section: endpoint({
+    method: 'GET',
+    path: '/configuration/:section',
+    summary: 'One section of the configuration, secrets masked.',
+    params: Type.Object({ section: Type.String({ description: '`mqtt`, `auth`, `listeners`, ...' }) }),
+    reply: answer(section),
+    failures: ['rpcError'],
+    access: 'read',
+  }),
+  set_broker_configuration: endpoint({
+    method: 'POST',
+    path: '/configuration/',
+    summary: 'Changes the settings that are given, for good: all of them, or none.',
+    body: Type.Object({ data: section }),
+    reply: answer(outcome),
+    failures: changeFailures,
+    access: 'change',
+  }),
+  set_configuration_section: endpoint({
+    method: 'POST',
+    path: '/configuration/:section',
+    summary: 'Changes settings of one section, for good: all that are given, or none.',
+    params: Type.Object({ section: Type.String({ description: '`mqtt`, `auth`, `listeners`, ...' }) }),
+    body: Type.Object({ data: section }),
+    reply: answer(outcome),
+    failures: [...changeFailures, 'rpcError'],
+    access: 'change',
+  }),
+  list_configuration_history: endpoint({
+    method: 'GET',
+    path: '/configuration_history',
+    summary: 'The last 20 configurations, the newest first: who changed what, and when.',
+    reply: answer(Type.Array(Type.Object(version))),
+    access: 'read',
+  }),
+  get_configuration_version: endpoint({
+    method: 'GET',
+    path: '/configuration_history/:number',
+    summary: 'A configuration of the history: what in it was not as by default, secrets masked.',
+    params: numberOfVersion,
+    reply: answer(Type.Object({ ...version, text: Type.String() })),
+    failures: ['invalidParameter'],
+    access: 'read',
+  }),
+  diff_configuration: endpoint({
+    method: 'GET',
+    path: '/configuration_history/:number/diff',
+    summary: 'What is otherwise in another version of the history, or without `to` in the newest.',
+    params: numberOfVersion,
+    query: Type.Object({ to: Type.Optional(Type.Integer({ description: 'The other version.' })) }),
+    reply: answer(Type.Object({ from: Type.Integer(), to: Type.Integer(), changes: Type.Array(change) })),
+    failures: ['invalidParameter'],
+    access: 'read',
+  }),
+  rollback_configuration: endpoint({
+    method: 'POST',
+    path: '/configuration_history/:number/rollback',
+    summary: 'Makes everything as it was in a version of the history.',
+    params: numberOfVersion,
+    reply: answer(outcome),
+    failures: changeFailures,
+    access: 'change',
+  }),
+}

@@ -1,0 +1,202 @@
+import {
+  type configurationEndpoints,
+  type HotSettings,
+  hotSettings,
+  type ReplyOf,
+  shapeOf,
+} from '../../contract/index.ts'
+import type { Handlers } from '../handler.ts'
+import type {
+  ConfigurationOperations,
+  ConfigurationOutcome,
+  ConfigurationVersion,
+  SettingDifference,
+} from '../operations/configuration.ts'
+import { type Refusal, refuse } from '../refusal.ts'
+
+type Endpoints = typeof configurationEndpoints
+
+export function configurationHandlers(configuration: ConfigurationOperations): Handlers<Endpoints> {
+  return {
+    ...reloadHandlers(configuration),
+    ...sectionHandlers(configuration),
+    ...historyHandlers(configuration),
+    update_config: async ({ body, caller }) => replyOf(await configuration.replaceText(body, caller)),
+    reload_configuration: async ({ caller }) => replyOf(await configuration.reload(caller)),
+  }
+}
+
+const hotShape = shapeOf(hotSettings)
+
+function reloadHandlers(
+  configuration: ConfigurationOperations,
+): Pick<Handlers<Endpoints>, 'get_reload' | 'post_reload'> {
+  return {
+    get_reload: () => ({ code: 0, data: shownSettings(configuration) }),
+    post_reload: async ({ body, caller }) => {
+      const { data, persist: persists = false } = body
+      if (data === undefined || data === null || typeof data !== 'object' || Array.isArray(data)) {
+        return refuse('missingParameter', 'data is missing in the body: an object of settings, as GET tells them')
+      }
+      const fault = hotShape.faultOf(data)
+      if (fault !== undefined) {
+        return refuse('invalidParameter', `data${fault.path.replaceAll('/', '.')} in the body ${fault.message}`)
+      }
+      const settings = settingsOf(data, shownSettings(configuration))
+      return replyOf(await configuration.change(settings, { by: caller, persists, act: 'reload' }))
+    },
+  }
+}
+
+const msPerSecond = 1_000
+const bytesPerKibibyte = 1_024
+const thousand = 1_000
+/** A factor of a hundred is nobody's wish; so much and more are thousandths. */
+const leastThousandths = 100
+
+function shownSettings(configuration: ConfigurationOperations): Required<HotSettings> {
+  const hot = configuration.hotSettings()
+  return {
+    property_size: hot.maxPropertyKibibytes,
+    msq_len: hot.maxQueuedMessages,
+    qos_duration: Math.ceil(hot.retryIntervalMs / msPerSecond),
+    allow_anonymous: hot.allowsAnonymous,
+    max_packet_size: Math.ceil(hot.maxPacketBytes / bytesPerKibibyte),
+    client_max_packet_size: Math.ceil(hot.clientMaxPacketBytes / bytesPerKibibyte),
+    keepalive_backoff: Math.round(hot.keepAliveMultiplier * thousand),
+  }
+}
+
+/** The settings by their own keys. Who sends back what was shown has not asked for anything. */
+function settingsOf(sent: HotSettings, shown: Required<HotSettings>): Record<string, Record<string, unknown>> {
+  const mqtt: Record<string, unknown> = {}
+  const auth: Record<string, unknown> = {}
+  const news = <Key extends keyof HotSettings>(key: Key): HotSettings[Key] =>
+    sent[key] === shown[key] ? undefined : sent[key]
+  const put = (key: string, value: unknown, word: unknown): void => {
+    if (value !== undefined) mqtt[key] = word
+  }
+  put('property_size', news('property_size'), sent.property_size)
+  put('max_mqueue_len', news('msq_len'), sent.msq_len)
+  put('retry_interval', news('qos_duration'), `${sent.qos_duration}s`)
+  put('max_packet_size', news('max_packet_size'), `${sent.max_packet_size}KB`)
+  put('client_max_packet_size', news('client_max_packet_size'), `${sent.client_max_packet_size}KB`)
+  const factor = news('keepalive_backoff')
+  put('keepalive_multiplier', factor, factor === undefined || factor < leastThousandths ? factor : factor / thousand)
+  if (news('allow_anonymous') !== undefined) auth['allow_anonymous'] = sent.allow_anonymous
+  return {
+    ...(Object.keys(mqtt).length > 0 ? { mqtt } : {}),
+    ...(Object.keys(auth).length > 0 ? { auth } : {}),
+  }
+}
+
+type SectionNames =
+  | 'get_broker_configuration'
+  | 'get_configuration_section'
+  | 'set_broker_configuration'
+  | 'set_configuration_section'
+
+function sectionHandlers(configuration: ConfigurationOperations): Pick<Handlers<Endpoints>, SectionNames> {
+  const unknownSection = (section: string): Refusal | undefined => {
+    const sections = Object.keys(configuration.sections())
+    if (sections.includes(section)) return undefined
+    const known = sections.join(', ')
+    return refuse('rpcError', `there is no section ${JSON.stringify(section)}; there are ${known}`, 404)
+  }
+  return {
+    get_broker_configuration: () => ({ code: 0, data: { ...configuration.sections() } }),
+    get_configuration_section: ({ params: { section } }) => {
+      return unknownSection(section) ?? { code: 0, data: { [section]: configuration.sections()[section] } }
+    },
+    set_broker_configuration: async ({ body, caller }) => {
+      return replyOf(await configuration.change(body.data, { by: caller, persists: true, act: 'configuration' }))
+    },
+    set_configuration_section: async ({ params: { section }, body, caller }) => {
+      const unknown = unknownSection(section)
+      if (unknown !== undefined) return unknown
+      if (!Object.hasOwn(body.data, section)) {
+        return refuse('missingParameter', `data.${section} is missing in the body: an object of settings`)
+      }
+      const other = Object.keys(body.data).find((key) => key !== section)
+      if (other !== undefined) {
+        return refuse('invalidParameter', `data.${other} in the body is not of the section ${section}`)
+      }
+      const act = `configuration ${section}`
+      return replyOf(await configuration.change(body.data, { by: caller, persists: true, act }))
+    },
+  }
+}
+
+type HistoryNames =
+  | 'list_configuration_history'
+  | 'get_configuration_version'
+  | 'diff_configuration'
+  | 'rollback_configuration'
+
+function historyHandlers(configuration: ConfigurationOperations): Pick<Handlers<Endpoints>, HistoryNames> {
+  const find = (number: string): ConfigurationVersion | Refusal => {
+    const found = configuration.versions().find((version) => String(version.number) === number)
+    return found ?? refuse('invalidParameter', `configuration ${number.slice(0, 20)} is not in the history`, 404)
+  }
+  return {
+    list_configuration_history: () => ({ code: 0, data: configuration.versions().map(shownVersion).toReversed() }),
+    get_configuration_version: ({ params: { number } }) => {
+      const version = find(number)
+      if (!('atMs' in version)) return version
+      return { code: 0, data: { ...shownVersion(version), text: configuration.textOf(version.number) } }
+    },
+    diff_configuration: ({ params: { number }, query }) => {
+      const [from, to] = [find(number), find(String(query.to ?? configuration.versions().at(-1)?.number))]
+      if (!('atMs' in from)) return from
+      if (!('atMs' in to)) return to
+      const changes = configuration.differencesOf(from.number, to.number).map(shownDifference)
+      return { code: 0, data: { from: from.number, to: to.number, changes } }
+    },
+    rollback_configuration: async ({ params: { number }, caller }) => {
+      const version = find(number)
+      return 'atMs' in version ? replyOf(await configuration.rollback(version.number, caller)) : version
+    },
+  }
+}
+
+type Shown<List> = List extends readonly (infer Item)[] ? Item : never
+
+function shownVersion({
+  number,
+  atMs,
+  author,
+  act,
+  changed,
+}: ConfigurationVersion): Shown<ReplyOf<Endpoints['list_configuration_history']>['data']> {
+  const { name, by, address } = author
+  return { number, at: new Date(atMs).toISOString(), by: name === '' ? by : name, address, act, changed: [...changed] }
+}
+
+function shownDifference({ key, old, new: now }: SettingDifference): { key: string; old?: string; new?: string } {
+  return { key, ...(old === undefined ? {} : { old }), ...(now === undefined ? {} : { new: now }) }
+}
+
+const refusals = {
+  empty: 'missingParameter',
+  'not-hocon': 'notHocon',
+  invalid: 'invalidParameter',
+  'not-written': 'configNotWritten',
+} as const
+
+function replyOf(outcome: ConfigurationOutcome): ReplyOf<Endpoints['update_config']> | Refusal {
+  if (!outcome.isDone) {
+    const { why, message } = outcome
+    return why === 'unknown-version' ? refuse('invalidParameter', message, 404) : refuse(refusals[why], message)
+  }
+  const { changed, needsRestart, withoutEngine, pinned, warnings } = outcome
+  return {
+    code: 0,
+    data: {
+      changed: changed.map(shownDifference),
+      needs_restart: needsRestart.map(shownDifference),
+      without_engine: withoutEngine.map(shownDifference),
+      pinned: [...pinned],
+      warnings: [...warnings],
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import type { Caller } from '../../contract/index.ts'
+
+/** What the management asks of the node about its configuration. */
+export interface ConfigurationOperations {
+  /** Of what `/reload` is about, in the units of the house. */
+  hotSettings(): {
+    readonly maxPropertyKibibytes: number
+    readonly maxQueuedMessages: number
+    readonly retryIntervalMs: number
+    readonly allowsAnonymous: boolean
+    readonly maxPacketBytes: number
+    readonly clientMaxPacketBytes: number
+    readonly keepAliveMultiplier: number
+  }
+  /** By section, each an object of settings; secrets masked. */
+  sections(): Readonly<Record<string, unknown>>
+  /** Settings by section and key, as in `sections`; only those that are given. `act`: as it is called in the history. */
+  change(
+    settings: Readonly<Record<string, unknown>>,
+    options: { readonly by: Caller; readonly persists: boolean; readonly act: string },
+  ): Promise<ConfigurationOutcome>
+  replaceText(text: string, by: Caller): Promise<ConfigurationOutcome>
+  reload(by: Caller): Promise<ConfigurationOutcome>
+  /** The oldest first. */
+  versions(): readonly ConfigurationVersion[]
+  /** What was not as by default in a version that there is; secrets masked. */
+  textOf(number: number): string
+  /** Between two versions that there are. */
+  differencesOf(from: number, to: number): readonly SettingDifference[]
+  rollback(number: number, by: Caller): Promise<ConfigurationOutcome>
+}
+
+export interface ConfigurationVersion {
+  readonly number: number
+  readonly atMs: number
+  readonly author: { readonly name: string; readonly by: string; readonly address: string }
+  readonly act: string
+  readonly changed: readonly string[]
+}
+
+export interface SettingDifference {
+  readonly key: string
+  readonly old: string | undefined
+  readonly new: string | undefined
+}
+
+export type ConfigurationOutcome =
+  | {
+      readonly isDone: true
+      readonly changed: readonly SettingDifference[]
+      readonly needsRestart: readonly SettingDifference[]
+      readonly withoutEngine: readonly SettingDifference[]
+      readonly pinned: readonly string[]
+      /** A sentence each, with place and key. */
+      readonly warnings: readonly string[]
+    }
+  | {
+      readonly isDone: false
+      readonly why: 'empty' | 'not-hocon' | 'invalid' | 'not-written' | 'unknown-version'
+      readonly message: string
+    }

@@ -1,0 +1,330 @@
+import assert from 'node:assert/strict'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import { connect, type IConnackPacket } from 'mqtt'
+import { type EndpointName, endpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+/** The data of an answer that is as its endpoint says. */
+// oxlint-disable-next-line typescript/no-explicit-any
+function dataOf(name: EndpointName, { status, json, text }: Answer): any {
+  assert.equal(status, 200, text)
+  assert.equal(shapeOf(endpoints[name].reply as TSchema).faultOf(json), undefined, text)
+  return json.data
+}
+
+function refused({ status, json }: Answer, expected: readonly [status: number, code: number], message: RegExp): void {
+  assert.deepEqual([status, json.code], expected, json.message)
+  assert.match(json.message, message)
+}
+
+const post = (broker: BrokerWithApi, path: string, body: unknown): Promise<Answer> =>
+  broker.ask(`/api/v4${path}`, { method: 'POST', body })
+
+const get = (broker: BrokerWithApi, path: string): Promise<Answer> => broker.ask(`/api/v4${path}`)
+
+/** What CONNACK says of the largest packet. */
+async function largestPacket(t: TestContext, broker: BrokerWithApi): Promise<number | undefined> {
+  const { promise, resolve } = Promise.withResolvers<IConnackPacket>()
+  const client = connect(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 5, reconnectPeriod: 0 })
+  t.after(() => client.end(true))
+  client.once('connect', resolve)
+  return (await promise).properties?.maximumPacketSize
+}
+
+describe('/reload', () => {
+  test('tells seven settings, and changes those that are given, for clients that come from then on', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const before = dataOf('get_reload', await get(broker, '/reload'))
+    assert.deepEqual(before, {
+      property_size: 32,
+      msq_len: 1_024,
+      qos_duration: 30,
+      allow_anonymous: true,
+      max_packet_size: 10_240,
+      client_max_packet_size: 10_240,
+      keepalive_backoff: 1_500,
+    })
+    const data = { max_packet_size: 200, client_max_packet_size: 100, keepalive_backoff: 1_250, qos_duration: 7, x: 1 }
+    const { changed } = dataOf('post_reload', await post(broker, '/reload', { data }))
+    assert.deepEqual(changed.map(({ key }: { key: string }) => key).toSorted(), [
+      'mqtt.client_max_packet_size',
+      'mqtt.keepalive_multiplier',
+      'mqtt.max_packet_size',
+      'mqtt.retry_interval',
+    ])
+    const { x: _unknown, ...known } = data
+    assert.deepEqual(dataOf('get_reload', await get(broker, '/reload')), { ...before, ...known })
+    assert.equal(await largestPacket(t, broker), 100 * 1_024, 'CONNACK tells the smaller of the two')
+    dataOf('post_reload', await post(broker, '/reload', { data: { keepalive_backoff: 2 } }))
+    assert.equal(dataOf('get_reload', await get(broker, '/reload')).keepalive_backoff, 2_000)
+  })
+
+  test('refuses what is missing with 107 and what is wrong with 108, and then nothing of it holds', async (t) => {
+    const broker = await startBrokerWithApi(t, { set: ['mqtt.max_mqueue_len=77'] })
+    const before = dataOf('get_reload', await get(broker, '/reload'))
+    for (const body of [{}, { data: null }, { data: 5 }, { data: [] }, { data: 'property_size' }]) {
+      refused(await post(broker, '/reload', body), [400, 107], /data/)
+    }
+    const wrong: readonly [Record<string, unknown>, RegExp][] = [
+      [{ property_size: '64' }, /property_size/],
+      [{ property_size: 0 }, /mqtt\.property_size/],
+      [{ property_size: 64, max_packet_size: 300_000 }, /mqtt\.max_packet_size/],
+      [{ property_size: 64, keepalive_backoff: 0.5 }, /mqtt\.keepalive_multiplier/],
+      [{ qos_duration: -1 }, /mqtt\.retry_interval/],
+      [{ allow_anonymous: 'yes' }, /allow_anonymous/],
+      [{ property_size: 64, msq_len: 5 }, /mqtt\.max_mqueue_len.*--set/],
+    ]
+    for (const [data, message] of wrong) refused(await post(broker, '/reload', { data }), [400, 108], message)
+    refused(await post(broker, '/reload', '{'), [400, 109], /JSON/)
+    assert.deepEqual(dataOf('get_reload', await get(broker, '/reload')), before)
+    dataOf('post_reload', await post(broker, '/reload', { data: { msq_len: 77 } }))
+  })
+
+  test('holds until the restart, and with persist after it as well', async (t) => {
+    const dataDirectory = await temporaryFolder(t)
+    const broker = await startBrokerWithApi(t, { dataDirectory })
+    dataOf('post_reload', await post(broker, '/reload', { data: { msq_len: 5, property_size: 40 } }))
+    dataOf('post_reload', await post(broker, '/reload', { data: { property_size: 40 }, persist: true }))
+    dataOf('post_reload', await post(broker, '/reload', { data: { qos_duration: 9 }, persist: true }))
+    await broker.process.stop()
+    const again = await startBrokerWithApi(t, { dataDirectory })
+    const { msq_len, qos_duration } = dataOf('get_reload', await get(again, '/reload'))
+    assert.deepEqual([msq_len, qos_duration], [1_024, 9])
+  })
+})
+
+describe('/config_update', () => {
+  test('puts a whole text in force and on disk, with the old one beside it, and says what it has come to', async (t) => {
+    const folder = await temporaryFolder(t)
+    const config = join(folder, 'my.conf')
+    await writeFile(config, '# the old one\nmqtt.max_mqueue_len = 5\n', { mode: 0o640 })
+    const broker = await startBrokerWithApi(t, { config })
+    const text = `# the new one
+mqtt { max_packet_size = 1MB, retry_interval = 9s, batch_resend = true }
+node.shards = 3
+http_server.port = 1234
+log.level = error
+`
+    const outcome = dataOf('update_config', await post(broker, '/config_update', text))
+    const keys = (list: readonly { key: string }[]): string[] => list.map(({ key }) => key).toSorted()
+    assert.deepEqual(keys(outcome.changed), [
+      'log.level',
+      'mqtt.max_mqueue_len',
+      'mqtt.max_packet_size',
+      'mqtt.retry_interval',
+    ])
+    assert.deepEqual(keys(outcome.needs_restart), ['node.shards'])
+    assert.deepEqual(keys(outcome.without_engine), ['mqtt.batch_resend'])
+    assert.deepEqual(outcome.pinned, ['http_server.port'])
+    assert.match(outcome.warnings.join(), /my\.conf:2:.*mqtt\.batch_resend/)
+    assert.equal(await readFile(config, 'utf8'), text)
+    assert.equal(await readFile(`${config}.bak`, 'utf8'), '# the old one\nmqtt.max_mqueue_len = 5\n')
+    assert.equal((await stat(config)).mode & 0o777, 0o640)
+    assert.equal(await largestPacket(t, broker), 1_048_576)
+  })
+
+  test('refuses what is no HOCON with 117, what cannot be so with line and key, and all stays as it was', async (t) => {
+    const folder = await temporaryFolder(t)
+    const config = join(folder, 'my.conf')
+    const old = 'mqtt.max_mqueue_len = 5\n'
+    await writeFile(config, old)
+    const broker = await startBrokerWithApi(t, { config })
+    const before = dataOf('get_reload', await get(broker, '/reload'))
+    const cases: readonly [string, readonly [number, number], RegExp][] = [
+      ['mqtt {', [400, 117], /my\.conf:1/],
+      ['[1, 2]', [400, 117], /./],
+      ['mqtt.max_mqueue_len = 6\ninclude "/etc/passwd"', [400, 117], /my\.conf:2.*below/],
+      ['mqtt.max_mqueue_len = ${?HOME}', [400, 117], /environment.*HOME/],
+      ['mqtt.max_mqueue_len = ${HOME}', [400, 117], /HOME/],
+      ['mqtt.max_mqueue_len = 6\n__proto__ { a = 1 }', [400, 117], /__proto__/],
+      ['mqtt.max_mqueue_len = 6\nlog.level = loud', [400, 108], /my\.conf:2:\d+: log\.level/],
+      ['mqtt.max_mqueue_len = 6\nmqtt.max_mqeue_len = 6', [400, 108], /did you mean mqtt\.max_mqueue_len/],
+      ['mqtt.max_mqueue_len = 6\nauth.acl.file = "/etc/passwd"', [400, 108], /auth\.acl\.file/],
+      ['mqtt.max_mqueue_len = 6\nnode.security_profile = legacy', [400, 108], /node\.security_profile/],
+      ['', [400, 107], /no setting/],
+      ['{}', [400, 107], /no setting/],
+      ['# nothing', [400, 107], /no setting/],
+      [`mqtt.max_mqueue_len = 6\n#${'x'.repeat(10_000_000)}`, [400, 108], /large/],
+    ]
+    for (const [text, expected, message] of cases) {
+      refused(await post(broker, '/config_update', text), expected, message)
+    }
+    assert.equal(await readFile(config, 'utf8'), old)
+    assert.deepEqual(dataOf('get_reload', await get(broker, '/reload')), before)
+    assert.equal(({} as Record<string, unknown>)['a'], undefined)
+  })
+
+  test('takes the text out of a document with nothing but data, and without a file writes one that the next start reads', async (t) => {
+    const dataDirectory = await temporaryFolder(t)
+    const broker = await startBrokerWithApi(t, { dataDirectory })
+    dataOf('update_config', await post(broker, '/config_update', { data: { mqtt: { max_mqueue_len: 6 } } }))
+    assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 6)
+    dataOf('update_config', await post(broker, '/config_update', { data: 'mqtt.max_mqueue_len = 7\n' }))
+    assert.equal(await readFile(join(dataDirectory, 'godwit.conf'), 'utf8'), 'mqtt.max_mqueue_len = 7\n')
+    await broker.process.stop()
+    const again = await startBrokerWithApi(t, { dataDirectory })
+    assert.equal(dataOf('get_reload', await get(again, '/reload')).msq_len, 7)
+  })
+
+  test('answers 118 where the disk refuses, and the old file and the old settings stay', async (t) => {
+    const folder = await temporaryFolder(t)
+    const config = join(folder, 'my.conf')
+    await writeFile(config, 'mqtt.max_mqueue_len = 5\n')
+    const broker = await startBrokerWithApi(t, { config })
+    await mkdir(`${config}.new`)
+    refused(await post(broker, '/config_update', 'mqtt.max_mqueue_len = 6'), [500, 118], /cannot be written/)
+    assert.equal(await readFile(config, 'utf8'), 'mqtt.max_mqueue_len = 5\n')
+    assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 5)
+  })
+})
+
+describe('/configuration', () => {
+  test('shows every section with its secrets masked, and one alone', async (t) => {
+    const broker = await startBrokerWithApi(t, { set: ['auth.password."al.ice"=hunter2', 'mqtt.retry_interval=9s'] })
+    const whole = await get(broker, '/configuration/')
+    const data = dataOf('get_broker_configuration', whole)
+    assert.deepEqual(data.auth.password, { 'al.ice': '******' })
+    assert.equal(data.http_server.password, '******')
+    assert.deepEqual([data.mqtt.retry_interval, data.mqtt.max_mqueue_len, data.log.to], ['9s', 1_024, ['console']])
+    assert.doesNotMatch(whole.text, /hunter2|a-password-for-tests/)
+    const section = dataOf('get_configuration_section', await get(broker, '/configuration/mqtt'))
+    assert.deepEqual(section, { mqtt: data.mqtt })
+    refused(await get(broker, '/configuration/nothing'), [404, 101], /"nothing".*mqtt/)
+    refused(await post(broker, '/configuration/nothing', { data: {} }), [404, 101], /"nothing"/)
+    refused(await get(broker, '/configuration/__proto__'), [404, 101], /__proto__/)
+  })
+
+  test('takes back what it has shown without a change, and masks keep the secrets that are stored', async (t) => {
+    const folder = await temporaryFolder(t)
+    const config = join(folder, 'my.conf')
+    await writeFile(config, 'auth { allow_anonymous = false, password { alice = hunter2, bob = swordfish } }')
+    const broker = await startBrokerWithApi(t, { config })
+    const data = dataOf('get_broker_configuration', await get(broker, '/configuration'))
+    assert.deepEqual(dataOf('set_broker_configuration', await post(broker, '/configuration', { data })).changed, [])
+    const auth = { ...data.auth, password: { alice: '******', bob: 'changed' } }
+    const posted = await post(broker, '/configuration/auth', { data: { auth } })
+    const { changed } = dataOf('set_configuration_section', posted)
+    assert.deepEqual(changed, [{ key: 'auth.password.bob', old: '******', new: '******' }])
+    const come = (username: string, password: string): Promise<boolean> => isLetIn(t, broker, { username, password })
+    assert.deepEqual(await Promise.all([come('alice', 'hunter2'), come('bob', 'changed'), come('bob', 'swordfish')]), [
+      true,
+      true,
+      false,
+    ])
+    const unknown = { auth: { password: { carol: '******' } } }
+    refused(await post(broker, '/configuration/auth', { data: unknown }), [400, 108], /auth\.password\.carol/)
+    const text = 'auth { allow_anonymous = false, password.alice = "******" }'
+    dataOf('update_config', await post(broker, '/config_update', text))
+    assert.deepEqual(await Promise.all([come('alice', 'hunter2'), come('alice', '******'), come('bob', 'changed')]), [
+      true,
+      false,
+      false,
+    ])
+  })
+
+  test('is changed for good, all that is given or nothing, and not where --set holds it', async (t) => {
+    const dataDirectory = await temporaryFolder(t)
+    const set = ['mqtt.max_mqueue_len=77']
+    const broker = await startBrokerWithApi(t, { dataDirectory, set })
+    const change = (section: string, data: unknown): Promise<Answer> =>
+      post(broker, `/configuration/${section}`, { data })
+    refused(
+      await change('mqtt', { mqtt: { property_size: 40, max_mqueue_len: 5 } }),
+      [400, 108],
+      /max_mqueue_len.*--set/,
+    )
+    refused(
+      await change('mqtt', { mqtt: { property_size: 40, retry_interval: 'x' } }),
+      [400, 108],
+      /mqtt\.retry_interval/,
+    )
+    refused(await change('mqtt', { mqtt: { property_size: 40 }, log: {} }), [400, 108], /data\.log/)
+    refused(await change('mqtt', { log: {} }), [400, 107], /data\.mqtt/)
+    refused(await change('mqtt', { mqtt: 5 }), [400, 108], /mqtt/)
+    refused(await post(broker, '/configuration/', '{"data": {"__proto__": {"a": 1}}}'), [400, 108], /__proto__/)
+    refused(await post(broker, '/configuration/', {}), [400, 107], /data/)
+    assert.equal(dataOf('get_reload', await get(broker, '/reload')).property_size, 32)
+    dataOf('set_configuration_section', await change('mqtt', { mqtt: { property_size: 40, max_mqueue_len: 77 } }))
+    await broker.process.stop()
+    const again = await startBrokerWithApi(t, { dataDirectory })
+    const { property_size, msq_len } = dataOf('get_reload', await get(again, '/reload'))
+    assert.deepEqual([property_size, msq_len], [40, 1_024], 'what --set held is not written down')
+  })
+})
+
+async function isLetIn(
+  t: TestContext,
+  broker: BrokerWithApi,
+  who: { readonly username: string; readonly password: string },
+): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const client = connect(`mqtt://127.0.0.1:${broker.port}`, { ...who, reconnectPeriod: 0 })
+  t.after(() => client.end(true))
+  client.once('connect', () => resolve(true))
+  client.once('error', () => resolve(false))
+  return promise
+}
+
+describe('the history of configurations', () => {
+  test('says who has changed what, shows versions without secrets, and leads back to each of the last 20', async (t) => {
+    const folder = await temporaryFolder(t)
+    const config = join(folder, 'my.conf')
+    await writeFile(config, 'mqtt.max_mqueue_len = 5\nauth.password.alice = hunter2\n')
+    const broker = await startBrokerWithApi(t, { config })
+    dataOf('update_config', await post(broker, '/config_update', 'mqtt.max_mqueue_len = 6\n'))
+    dataOf('post_reload', await post(broker, '/reload', { data: { msq_len: 7 } }))
+    const [third, second, first] = dataOf('list_configuration_history', await get(broker, '/configuration_history'))
+    assert.deepEqual([first.by, first.act], ['start', 'start'])
+    assert.deepEqual([second.by, second.act, second.address], ['admin', 'config_update', '127.0.0.1'])
+    assert.deepEqual(second.changed, ['mqtt.max_mqueue_len', 'auth.password.alice'])
+    assert.deepEqual([third.act, third.changed], ['reload', ['mqtt.max_mqueue_len']])
+
+    const shown = await get(broker, `/configuration_history/${first.number}`)
+    const { text } = dataOf('get_configuration_version', shown)
+    assert.match(text, /^mqtt\.max_mqueue_len = 5$/m)
+    assert.match(text, /^auth\.password\.alice = "\*{6}"$/m)
+    assert.doesNotMatch(shown.text, /hunter2/)
+
+    const difference = await get(broker, `/configuration_history/${first.number}/diff?to=${second.number}`)
+    assert.deepEqual(dataOf('diff_configuration', difference).changes, [
+      { key: 'mqtt.max_mqueue_len', old: '5', new: '6' },
+      { key: 'auth.password.alice', old: '"******"' },
+    ])
+    assert.equal(dataOf('diff_configuration', await get(broker, '/configuration_history/1/diff')).to, third.number)
+
+    const back = await post(broker, `/configuration_history/${first.number}/rollback`, undefined)
+    assert.equal(dataOf('rollback_configuration', back).changed.length, 2)
+    assert.equal(await readFile(config, 'utf8'), 'mqtt.max_mqueue_len = 5\nauth.password.alice = hunter2\n')
+    assert.equal(await isLetIn(t, broker, { username: 'alice', password: 'wrong' }), false)
+
+    for (const path of ['/configuration_history/99', '/configuration_history/x', '/configuration_history/99/diff']) {
+      refused(await get(broker, path), [404, 108], /not in the history/)
+    }
+    refused(await post(broker, '/configuration_history/99/rollback', undefined), [404, 108], /99/)
+    for (let length = 100; length < 120; length++) await post(broker, '/reload', { data: { msq_len: length } })
+    const last = dataOf('list_configuration_history', await get(broker, '/configuration_history'))
+    assert.equal(last.length, 20)
+    assert.equal(last[0].number - last[19].number, 19)
+  })
+
+  test('a signal and a request read the file again in one way, and what is wrong with it changes nothing', async (t) => {
+    const folder = await temporaryFolder(t)
+    const config = join(folder, 'my.conf')
+    await writeFile(config, 'mqtt.max_mqueue_len = 5\n')
+    const broker = await startBrokerWithApi(t, { config })
+    await writeFile(config, 'mqtt.max_mqueue_len = 6\n')
+    const { changed } = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
+    assert.deepEqual(changed, [{ key: 'mqtt.max_mqueue_len', old: '5', new: '6' }])
+    await writeFile(config, 'mqtt.max_mqueue_len = 7\nlog.level = loud')
+    refused(await post(broker, '/configuration_reload', undefined), [400, 108], /my\.conf:2.*log\.level/)
+    await writeFile(config, 'mqtt.max_mqueue_len = 8\n')
+    broker.process.child.kill('SIGHUP')
+    await broker.process.until(/read again.*"by":"signal"/)
+    const [newest] = dataOf('list_configuration_history', await get(broker, '/configuration_history'))
+    assert.deepEqual([newest.by, newest.act, newest.changed], ['signal', 'reload', ['mqtt.max_mqueue_len']])
+    assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 8)
+  })
+})
