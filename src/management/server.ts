@@ -117,6 +117,8 @@ function addEntrance(server: FastifyInstance, options: ManagementOptions): WeakM
     reply.raw.once('close', () => connections.noteRequest(socket, -1))
     if (connections.noteRequest(socket, 1) > maxUnanswered) return void socket.destroy()
     void reply.headers(safeHeaders)
+    // Nothing is read by its type; the framework would refuse what it cannot make out.
+    if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
     const isOpen = isOpenToAll(request)
     const address = request.ip ?? ''
     const nobody: Caller = { name: '', by: 'nobody', mayChange: false, address }
@@ -141,6 +143,8 @@ function addEntrance(server: FastifyInstance, options: ManagementOptions): WeakM
   })
   return ways
 }
+
+const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+\s*(;|$)/
 
 /** What answers hold is for the program that asked, and for nobody that it shares a browser or a cache with. */
 const safeHeaders = {

@@ -68,7 +68,7 @@ export function createDoorkeeper(ways: SignInWays, nowMs: () => number = () => p
   }
   const signInByToken = async (token: string, address: string): Promise<Caller | Refusal> => {
     const found = (await ways.tokens?.signIn(token)) ?? 'wrong'
-    if (found === 'wrong') return delayed(address, '', refuse('wrongCredentials', 'the token is not good'))
+    if (found === 'wrong') return delayed(address, token, refuse('wrongCredentials', 'the token is not good'))
     if (found === 'ended') return refuse('tokenExpired', 'the token has ended: get a new one')
     return { ...found, address }
   }

@@ -1,0 +1,179 @@
+// What the API does with requests that are odd, foreign, slow or too many.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { administrator, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { sendBytes, statusIn } from './http.ts'
+
+const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
+
+/** The bytes of a request by the administrator, and that nothing follows. */
+function written(line: string, headers: readonly string[] = []): string {
+  const all = [`${line} HTTP/1.1`, 'host: a', `authorization: ${authorization}`, 'connection: close', ...headers]
+  return `${all.join('\r\n')}\r\n\r\n`
+}
+
+async function statusOf(broker: BrokerWithApi, bytes: string): Promise<number> {
+  return statusIn(await sendBytes(broker.url, bytes))
+}
+
+test('methods that the API has not are 405, known ones at a path that has them not are 404', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const method of ['PATCH', 'HEAD', 'OPTIONS', 'PROPFIND', 'TRACE']) {
+    assert.equal(await statusOf(broker, written(`${method} /api/v4/brokers`)), 405, method)
+  }
+  const patched = await broker.ask('/api/v4/brokers', { method: 'PATCH' })
+  assert.deepEqual([patched.status, patched.json.code], [405, 102])
+  assert.equal(patched.headers.get('allow'), 'GET, POST, PUT, DELETE')
+  for (const method of ['POST', 'PUT', 'DELETE'] as const) {
+    const answered = await broker.ask('/api/v4/brokers', { method })
+    assert.deepEqual([answered.status, answered.json.code], [404, 102], method)
+  }
+  const nobody = await broker.ask('/api/v4/brokers', { method: 'PATCH', as: null })
+  assert.deepEqual([nobody.status, nobody.json.code], [401, 104], 'who asks comes first')
+})
+
+test('paths of older brokers are 404 and say what to use; a trailing slash changes nothing, a second one does', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const [path, successor] of [
+    ['/api/v3/brokers', '/api/v4/brokers'],
+    ['/api/v4/connections', '/api/v4/clients'],
+    ['/api/v4/nodes/a/connections/b', '/api/v4/clients'],
+    ['/api/v4/sessions', '/api/v4/clients'],
+    ['/sessions/a', '/api/v4/clients'],
+  ] as const) {
+    const { status, json } = await broker.ask(path)
+    assert.deepEqual([status, json.code], [404, 102], path)
+    assert.ok(json.message.endsWith(`use ${successor}`), json.message)
+  }
+  assert.equal((await broker.ask('/api/v4/brokers/')).status, 200)
+  assert.equal((await broker.ask('/api/v4/?a=b')).status, 200)
+  assert.equal(await statusOf(broker, written('GET /api/v4//brokers')), 404)
+  assert.equal(await statusOf(broker, written('GET //api/v4/brokers')), 404)
+  assert.equal(await statusOf(broker, written('GET /api/v4/../v4/brokers')), 404)
+  assert.equal(await statusOf(broker, written('GET /API/v4/brokers')), 404)
+})
+
+test('what cannot be decoded is refused after it is known who asks', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const path of ['/api/v4/apps/%zz', '/api/v4/apps/%', '/api/v4/apps/%ff']) {
+    assert.equal(await statusOf(broker, written(`GET ${path}`)), 400, path)
+    assert.equal(await statusOf(broker, `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`), 401, path)
+  }
+  const twice = await broker.ask('/api/v4/apps/%2541')
+  assert.match(twice.json.message, /%41/, 'decoded once')
+})
+
+test('a page of another site changes nothing, whatever its browser adds', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const body = '{"username":"eve","password":"a long password"}'
+  const plain = { 'content-type': 'text/plain' }
+  const statusFrom = async (headers: Record<string, string>): Promise<number> =>
+    (await broker.ask('/api/v4/users', { method: 'POST', body, headers: { ...plain, ...headers } })).status
+  for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1', 'nonsense']) {
+    assert.equal(await statusFrom({ origin }), 403, origin)
+  }
+  assert.equal(await statusFrom({ 'sec-fetch-site': 'cross-site' }), 403)
+  const stop = { method: 'POST', headers: { origin: 'https://evil.example' } } as const
+  assert.equal((await broker.ask('/api/v4/ctrl/stop', stop)).status, 403)
+  assert.equal((await broker.ask('/api/v4/users')).json.data.length, 1)
+  assert.equal(await statusFrom({ origin: broker.url }), 200, 'its own page may')
+})
+
+test('JSON is read whatever the content type says of it', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const [number, type] of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'nonsense',
+    ';;',
+    'multipart/form-data',
+  ].entries()) {
+    const body = `{"app_id":"app-${number}"}`
+    const made = await broker.ask('/api/v4/apps', { method: 'POST', body, headers: { 'content-type': type } })
+    assert.equal(made.status, 200, `${type}: ${made.text}`)
+  }
+})
+
+test('an answer is for the program that asked: not for caches, frames or guesses of its type', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const asked of [{}, { as: null }] as const) {
+    const { headers } = await broker.ask('/api/v4/brokers', asked)
+    assert.equal(headers.get('cache-control'), 'no-store')
+    assert.equal(headers.get('x-content-type-options'), 'nosniff')
+    assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+    assert.equal(headers.get('access-control-allow-origin'), null)
+  }
+})
+
+test('a body beyond max_body is 108, and one that is no text 109', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['http_server.max_body=2KB'] })
+  const body = JSON.stringify({ app_id: 'a', desc: 'x'.repeat(3_000) })
+  const large = await broker.ask('/api/v4/apps', { method: 'POST', body })
+  assert.deepEqual([large.status, large.json.code], [400, 108])
+  const chunked = written('POST /api/v4/apps', ['transfer-encoding: chunked'])
+  assert.equal(await statusOf(broker, `${chunked}fff\r\n${'x'.repeat(0xfff)}\r\n0\r\n\r\n`), 400)
+  const broken = written('POST /api/v4/apps', ['content-length: 2'])
+  assert.match(await sendBytes(broker.url, Buffer.from(`${broken}\u00ff\u00fe`, 'latin1')), /"code":109/)
+})
+
+test('two lengths of one body are no request, and nothing is smuggled behind it', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const smuggled = written('POST /api/v4/apps', ['content-length: 16']) + '{"app_id":"eve"}'
+  for (const lengths of [
+    ['content-length: 4', 'transfer-encoding: chunked'],
+    ['content-length: 0', `content-length: ${smuggled.length}`],
+    ['transfer-encoding: chunked, identity'],
+  ]) {
+    const answered = await sendBytes(broker.url, `${written('POST /api/v4/apps', lengths)}0\r\n\r\n${smuggled}`)
+    assert.equal(statusIn(answered), 400, lengths.join())
+  }
+  assert.equal((await broker.ask('/api/v4/apps/eve')).status, 404)
+})
+
+async function opened(t: TestContext, broker: BrokerWithApi): Promise<Socket> {
+  const { hostname, port } = new URL(broker.url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  t.after(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+test('connections that only wait keep nobody out: the oldest goes', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const first = await opened(t, broker)
+  const firstIsClosed = once(first, 'close')
+  for (let number = 0; number < 300; number++) await opened(t, broker)
+  await firstIsClosed
+  assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
+})
+
+test('a connection that sends requests and waits for no answer is closed', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const wrong = Buffer.from('admin:wrong').toString('base64')
+  const one = `GET /api/v4/brokers HTTP/1.1\r\nhost: a\r\nauthorization: Basic ${wrong}\r\n\r\n`
+  const answered = await sendBytes(broker.url, one.repeat(1_000))
+  assert.ok((answered.match(/HTTP\/1\.1/g) ?? []).length < 100)
+  assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
+})
+
+test('bodies that never come keep a few places, and others are served from the next', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['http_server.limit_conn=2'] })
+  const slow = await opened(t, broker)
+  slow.write(written('POST /api/v4/apps', ['content-length: 100']))
+  const many = await Promise.all(Array.from({ length: 40 }, () => broker.ask('/api/v4/brokers')))
+  assert.ok(many.every(({ status }) => status === 200))
+})
+
+test('headers that never end are cut off', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const slow = await opened(t, broker)
+  const isClosed = once(slow, 'close')
+  slow.resume()
+  slow.write('GET /api/v4/brokers HTTP/1.1\r\nhost: a\r\n')
+  await isClosed
+  assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
+})

@@ -1,0 +1,142 @@
+// The ways to come in, and what keeps others out.
+
+import assert from 'node:assert/strict'
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
+import { administrator, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const publicPem = publicKey.export({ type: 'spki', format: 'pem' })
+const nowSeconds = (): number => Math.floor(Date.now() / 1_000)
+
+type Signer = (text: string) => Buffer
+
+const withKey = (key: KeyObject): Signer => {
+  return (text) => sign('sha256', Buffer.from(text), key)
+}
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function tokenOf(claims: object, signer: Signer = withKey(privateKey), header: object = { alg: 'RS256' }): string {
+  const signed = `${part({ typ: 'JWT', ...header })}.${part(claims)}`
+  return `${signed}.${signer(signed).toString('base64url')}`
+}
+
+async function ask(broker: BrokerWithApi, authorization: string): Promise<[number, number]> {
+  const headers = { authorization }
+  const { status, json } = await broker.ask('/api/v4/brokers', { as: null, headers })
+  return [status, json.code]
+}
+
+async function keyFile(folder: string, text: string | Buffer = publicPem): Promise<string> {
+  const path = join(folder, 'issuer.pem')
+  writeFileSync(path, text)
+  return path
+}
+
+test('a token of the issuer comes in beside names and passwords; every other token is 103, an ended one 116', async (t) => {
+  const key = await keyFile(await temporaryFolder(t))
+  const settings = [`http_server.jwt.public.keyfile="${key}"`, 'http_server.jwt.issuer="ours"']
+  const broker = await startBrokerWithApi(t, { set: settings })
+  const good = { iss: 'ours', sub: 'ann', exp: nowSeconds() + 60 }
+  assert.deepEqual(await ask(broker, `Bearer ${tokenOf(good)}`), [200, 0])
+  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ ...good, exp: String(good.exp) })}`), [200, 0])
+  assert.deepEqual(await ask(broker, `Basic ${Buffer.from(administrator).toString('base64')}`), [200, 0])
+  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ ...good, exp: nowSeconds() - 60 })}`), [401, 116])
+  const bad: Readonly<Record<string, string>> = {
+    'of nobody': tokenOf(good, () => Buffer.of(), { alg: 'none' }),
+    'signed with the public key': tokenOf(good, (text) => createHmac('sha256', publicPem).update(text).digest(), {
+      alg: 'HS256',
+    }),
+    'of another key': tokenOf(good, withKey(generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey)),
+    'ended and of another key': tokenOf(
+      { ...good, exp: 1 },
+      withKey(generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey),
+    ),
+    'without an end': tokenOf({ iss: 'ours' }),
+    'not begun': tokenOf({ ...good, nbf: nowSeconds() + 60 }),
+    'of another issuer': tokenOf({ ...good, iss: 'theirs' }),
+    'of another algorithm': tokenOf(good, withKey(privateKey), { alg: 'PS256' }),
+    'with a key of its own': tokenOf(good, () => Buffer.of(1), {
+      alg: 'RS256',
+      jwk: publicKey.export({ format: 'jwk' }),
+    }),
+    'that is none': 'a.b.c',
+  }
+  for (const [what, token] of Object.entries(bad))
+    assert.deepEqual(await ask(broker, `Bearer ${token}`), [401, 103], what)
+  assert.deepEqual(await ask(broker, 'Digest username="admin"'), [401, 104])
+  assert.deepEqual(await ask(broker, 'Basic !!!!'), [401, 103])
+  assert.deepEqual(await ask(broker, 'Basic'), [401, 104])
+  assert.deepEqual(await ask(broker, `Bearer ${'a'.repeat(100_000)}`), [401, 103])
+})
+
+test('with auth_type jwt people come in by token only, and programs by their secret still', async (t) => {
+  const key = await keyFile(await temporaryFolder(t))
+  const settings = ['http_server.auth_type=jwt', `http_server.jwt.public.keyfile="${key}"`]
+  const broker = await startBrokerWithApi(t, { set: settings })
+  assert.equal((await broker.ask('/api/v4/brokers')).status, 401)
+  const authorization = `Bearer ${tokenOf({ exp: nowSeconds() + 60 })}`
+  const app = { app_id: 'reports', secret: 'a secret of my own' }
+  const made = await broker.ask('/api/v4/apps', { as: null, headers: { authorization }, method: 'POST', body: app })
+  assert.equal(made.status, 200, made.text)
+  assert.equal((await broker.ask('/api/v4/brokers', { as: 'reports:a secret of my own' })).status, 200)
+})
+
+test('a token is no way in where no key is configured', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ exp: nowSeconds() + 60 })}`), [401, 104])
+})
+
+/** Resolves with the exit code and what was said. */
+async function failToStart(t: Parameters<typeof runGodwit>[0], settings: readonly string[]): Promise<string> {
+  const own = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', ...settings]
+  const words = own.flatMap((setting) => ['--set', setting])
+  const godwit = runGodwit(t, ['start', '--data', await temporaryFolder(t), ...words])
+  assert.notEqual(await godwit.ended, 0)
+  return godwit.errors
+}
+
+test('a key file that is missing, holds no key or the private one keeps the broker from starting, by name', async (t) => {
+  const folder = await temporaryFolder(t)
+  const setting = 'http_server.jwt.public.keyfile'
+  assert.match(await failToStart(t, [`${setting}="${join(folder, 'none.pem')}"`]), /jwt\.public\.keyfile.*no such file/)
+  assert.match(
+    await failToStart(t, [`${setting}="${await keyFile(folder, 'no key')}"`]),
+    /jwt\.public\.keyfile.*no public key/,
+  )
+  const secret = await keyFile(folder, privateKey.export({ type: 'pkcs8', format: 'pem' }))
+  const said = await failToStart(t, [`${setting}="${secret}"`])
+  assert.match(said, /jwt\.public\.keyfile.*private key/)
+  assert.doesNotMatch(said, /BEGIN/)
+  assert.match(await failToStart(t, ['http_server.auth_type=jwt']), /needs the key that tokens are checked with/)
+})
+
+test('a password that everybody tries first is warned about on loopback and opens nothing beyond', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['http_server.password=public'] })
+  await broker.process.until(/everybody tries that password first/)
+  assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
+  const open = ['http_server.password=public', 'http_server.ip_addr="0.0.0.0"']
+  const said = await failToStart(t, open)
+  assert.match(said, /http_server\.password.*not opened to others/)
+})
+
+test('legacy knows the documented password until another one is set', async (t) => {
+  const settings = ['node.security_profile=legacy', 'http_server.ip_addr="127.0.0.1"', 'http_server.password=null']
+  const broker = await startBrokerWithApi(t, { set: settings })
+  assert.equal((await broker.ask('/api/v4/brokers', { as: 'admin:public' })).status, 200)
+})
+
+test('no_auth asks nobody, is refused beyond loopback, and does nothing for pages of other sites', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['http_server.auth_type=no_auth'] })
+  const statusWith = async (headers: Record<string, string>, method: 'GET' | 'POST' = 'GET'): Promise<number> =>
+    (await broker.ask('/api/v4/brokers', { as: null, headers, method })).status
+  assert.equal(await statusWith({}), 200)
+  assert.equal(await statusWith({ origin: 'https://evil.example' }), 403)
+  assert.equal(await statusWith({ 'sec-fetch-site': 'cross-site' }), 403)
+  const beyond = await failToStart(t, ['http_server.auth_type=no_auth', 'http_server.ip_addr="0.0.0.0"'])
+  assert.match(beyond, /no_auth is for loopback only/)
+})
