@@ -135,6 +135,11 @@ export interface SysTopicsConfig {
   readonly clientEvents: boolean
 }
 
+/** As the settings have them: names of the configuration, durations in milliseconds. Nothing runs them yet. */
+export type BridgesConfig = SettingValues['bridges']
+export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
+export type DiskCacheConfig = BridgesConfig['mqtt']['cache']
+
 export interface GodwitConfig {
   readonly node: NodeConfig
   readonly sysTopics: SysTopicsConfig
@@ -147,6 +152,7 @@ export interface GodwitConfig {
   readonly auth: AuthConfig & { readonly acl: AclConfig }
   readonly flapping: FlappingConfig
   readonly limits: LimitsConfig
+  readonly bridges: BridgesConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
   /** Unsent bytes of all connections together; undefined: an eighth of the machine's memory. */
@@ -193,6 +199,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     flapping: toFlappingConfig(values.flapping_detect),
     http: toHttpServerConfig(values.http_server, files.apiTokenKey),
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
+    bridges: values.bridges,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,

@@ -22,12 +22,15 @@ export type {
 } from './auth-config.ts'
 export { faultAt, formatFault, type Fault, type Warning } from './faults.ts'
 export type {
+  BridgesConfig,
   CoreConfig,
+  DiskCacheConfig,
   GodwitConfig,
   HttpServerConfig,
   LimitsConfig,
   LogConfig,
   LogLevel,
+  MqttBridgeConfig,
   NodeConfig,
   SecurityProfile,
   StorageConfig,

@@ -1,6 +1,7 @@
 // The door of the room: the management API, said once.
 
 export { alarmEndpoints } from './endpoints/alarms.ts'
+export { bridgeEndpoints } from './endpoints/bridges.ts'
 export { accountEndpoints } from './endpoints/accounts.ts'
 export { brokerEndpoints } from './endpoints/brokers.ts'
 export { configurationEndpoints, type HotSettings, hotSettings } from './endpoints/configuration.ts'

@@ -13,6 +13,7 @@ export type { OperationFailure, Publication, PublishingOperations, PublishReceip
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { ClientOperations } from './operations/clients.ts'
 export type { ListPosition, ListSlice, RowsWanted, Unanswered } from './operations/lists.ts'
+export type { BridgeFile, BridgeOperations, BridgeProblem } from './operations/bridges.ts'
 export type {
   CredentialList,
   CredentialOperations,

@@ -1,6 +1,7 @@
 // Every operation of the API by its name. A new set of endpoints adds its line here, and nowhere else.
 
 import { alarmEndpoints } from './alarms.ts'
+import { bridgeEndpoints } from './bridges.ts'
 import { accountEndpoints } from './accounts.ts'
 import { brokerEndpoints } from './brokers.ts'
 import { insightEndpoints } from './insight.ts'
@@ -17,6 +18,7 @@ import { subscriptionEndpoints } from './subscriptions.ts'
 import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
 
 export const endpoints = {
+  ...bridgeEndpoints,
   ...brokerEndpoints,
   ...configurationEndpoints,
   ...controlEndpoints,

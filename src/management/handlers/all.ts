@@ -4,6 +4,7 @@ import type { endpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { Operations } from '../operations/all.ts'
 import { alarmHandlers } from './alarms.ts'
+import { bridgeHandlers } from './bridges.ts'
 import type { Doorkeeper } from '../sign-in.ts'
 import { accountHandlers } from './accounts.ts'
 import { brokerHandlers } from './brokers.ts'
@@ -22,6 +23,7 @@ import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
 
 export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Handlers<typeof endpoints> {
   return {
+    ...bridgeHandlers(operations.bridges),
     ...brokerHandlers(operations.brokers),
     ...configurationHandlers(operations.configuration),
     ...controlHandlers(operations.control),

@@ -1,6 +1,7 @@
 // What the management needs of the node, by subject. The node hands it in.
 
 import type { AlarmOperations } from './alarms.ts'
+import type { BridgeOperations } from './bridges.ts'
 import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
 import type { InsightOperations } from './insight.ts'
@@ -15,6 +16,7 @@ import type { CredentialOperations } from './credentials.ts'
 import type { PublishingOperations } from './publishing.ts'
 
 export interface Operations {
+  readonly bridges: BridgeOperations
   readonly accounts: AccountOperations
   readonly brokers: BrokerOperations
   readonly clients: ClientOperations

@@ -1,0 +1,171 @@
+// Bridges to other brokers, as the configuration has them.
+
+import { answer, done, endpoint } from '../endpoint.ts'
+import { type TSchema, Type } from '../schema.ts'
+
+const text = Type.String()
+const count = Type.Integer({ minimum: 0 })
+const flag = Type.Boolean()
+const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+const duration = Type.String({ description: 'With its unit: `120s`, `800ms`.' })
+const userProperties = Type.Array(Type.Object({ key: text, value: text }))
+
+const connectProperties = Type.Object({
+  session_expiry_interval: count,
+  receive_maximum: count,
+  maximum_packet_size: count,
+  topic_alias_maximum: count,
+  request_response_information: flag,
+  request_problem_information: flag,
+  user_properties: userProperties,
+})
+
+const willProperties = Type.Object({
+  payload_format_indicator: count,
+  message_expiry_interval: count,
+  will_delay_interval: count,
+  content_type: Type.Optional(text),
+  response_topic: Type.Optional(text),
+  correlation_data: Type.Optional(text),
+  user_properties: userProperties,
+})
+
+const rule = {
+  prefix: Type.Optional(text),
+  suffix: Type.Optional(text),
+  remote_topic: text,
+  local_topic: text,
+}
+
+const node = Type.Object({
+  name: text,
+  enable: flag,
+  parallel: Type.Integer({ minimum: 1 }),
+  connector: Type.Object({
+    server: text,
+    proto_ver: Type.Integer({ minimum: 3, maximum: 5 }),
+    clientid: orNull(text),
+    clean_start: flag,
+    username: orNull(text),
+    password: orNull(Type.String({ description: '`******` where there is one. Sent back like that, it stays.' })),
+    keepalive: Type.Number({ minimum: 0, description: 'Seconds.' }),
+    conn_properties: Type.Optional(connectProperties),
+    will_properties: Type.Optional(willProperties),
+  }),
+  forwards: Type.Array(Type.Object({ ...rule, qos: Type.Optional(count), retain: Type.Optional(flag) })),
+  subscription: Type.Array(
+    Type.Object({
+      ...rule,
+      qos: count,
+      retain_as_published: Type.Optional(count),
+      retain_handling: Type.Optional(count),
+    }),
+  ),
+  sub_properties: Type.Optional(Type.Object({ identifier: Type.Optional(count), user_properties: userProperties })),
+  tls: Type.Object({
+    enable: flag,
+    url: Type.Null(),
+    key_password: orNull(text),
+    key: orNull(Type.String({ description: '`******` where there is one.' })),
+    cert: orNull(Type.String({ description: 'PEM.' })),
+    cacert: orNull(Type.String({ description: 'PEM.' })),
+    verify_peer: flag,
+    fail_if_no_peer_cert: flag,
+  }),
+  quic_keepalive: duration,
+  quic_idle_timeout: duration,
+  quic_discon_timeout: duration,
+  quic_handshake_timeout: duration,
+  quic_send_idle_timeout: duration,
+  quic_initial_rtt_ms: duration,
+  quic_max_ack_delay_ms: duration,
+  quic_multi_stream: flag,
+  multi_stream: flag,
+  hybrid_bridging: flag,
+  quic_qos_priority: flag,
+  quic_0rtt: flag,
+  max_send_queue_len: count,
+  max_recv_queue_len: count,
+})
+
+const listing = answer(
+  Type.Object({
+    bridge: Type.Object({
+      nodes: Type.Array(node),
+      sqlite: Type.Object({
+        enable: flag,
+        disk_cache_size: count,
+        flush_mem_threshold: count,
+        resend_interval: count,
+        mounted_file_path: orNull(text),
+      }),
+    }),
+  }),
+)
+
+const params = Type.Object({ bridge_name: Type.String({ description: 'Name of the bridge in the configuration.' }) })
+const body = Type.Unknown()
+const failures = ['missingParameter', 'invalidParameter', 'notJson', 'configNotWritten'] as const
+
+const subscribing = {
+  summary: 'Adds subscriptions at the remote broker to a bridge, or replaces those of the same remote topic.',
+  path: '/bridges/sub/:bridge_name',
+  params,
+  body,
+  reply: done,
+  failures,
+  access: 'change',
+} as const
+
+const unsubscribing = {
+  summary: 'Takes subscriptions at the remote broker out of a bridge that is on.',
+  path: '/bridges/unsub/:bridge_name',
+  params,
+  body,
+  reply: done,
+  failures,
+  access: 'change',
+} as const
+
+export const bridgeEndpoints = {
+  get_mqtt_bridges: endpoint({
+    method: 'GET',
+    path: '/bridges',
+    summary: 'Every bridge with all of its settings.',
+    reply: listing,
+    access: 'read',
+  }),
+  get_mqtt_bridge: endpoint({
+    method: 'GET',
+    path: '/bridges/:bridge_name',
+    summary: 'One bridge with all of its settings.',
+    params,
+    reply: listing,
+    failures: ['invalidParameter'],
+    access: 'read',
+  }),
+  put_mqtt_bridge: endpoint({
+    method: 'PUT',
+    path: '/bridges/:bridge_name',
+    summary: 'Gives a bridge other settings. Those that are not named have their defaults; whether it is on stays.',
+    params,
+    body,
+    reply: answer(Type.Record(text, node)),
+    failures,
+    access: 'change',
+  }),
+  put_mqtt_bridge_switch: endpoint({
+    method: 'POST',
+    path: '/bridges/switch/:bridge_name',
+    summary: 'Turns a bridge on or off.',
+    params,
+    body,
+    reply: done,
+    failures,
+    access: 'change',
+  }),
+  sub_mqtt_bridge: endpoint({ method: 'PUT', ...subscribing }),
+  post_sub_mqtt_bridge: endpoint({ method: 'POST', ...subscribing }),
+  unsub_mqtt_bridge: endpoint({ method: 'PUT', ...unsubscribing }),
+  post_unsub_mqtt_bridge: endpoint({ method: 'POST', ...unsubscribing }),
+}

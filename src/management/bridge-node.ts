@@ -1,0 +1,161 @@
+// A bridge as the API shows it: secrets masked, certificates as PEM, durations with their unit.
+
+import { mask, type MqttBridgeConfig } from '../config/index.ts'
+import type { bridgeEndpoints, ReplyOf } from '../contract/index.ts'
+
+export type BridgeNode = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>['data']['bridge']['nodes'][number]
+
+type Rule = MqttBridgeConfig['forwards'][number]
+type ReadPem = (file: string) => Promise<string | undefined>
+
+const msPerSecond = 1_000
+
+export async function bridgeNodeOf(name: string, bridge: MqttBridgeConfig, readPem: ReadPem): Promise<BridgeNode> {
+  return {
+    name,
+    enable: bridge.enable,
+    parallel: bridge.max_parallel_processes,
+    connector: connectorOf(bridge),
+    forwards: bridge.forwards.map((rule) => ({
+      ...placesOf(rule),
+      ...(rule.has('qos') ? { qos: Number(rule.get('qos')) } : {}),
+      ...(rule.has('retain') ? { retain: rule.get('retain') === true } : {}),
+    })),
+    subscription: bridge.subscription.map(subscriptionOf),
+    ...subPropertiesOf(bridge),
+    tls: await tlsOf(bridge, readPem),
+    quic_keepalive: durationText(bridge.quic_keepalive),
+    quic_idle_timeout: durationText(bridge.quic_idle_timeout),
+    quic_discon_timeout: durationText(bridge.quic_discon_timeout),
+    quic_handshake_timeout: durationText(bridge.quic_handshake_timeout),
+    quic_send_idle_timeout: durationText(bridge.quic_send_idle_timeout),
+    quic_initial_rtt_ms: `${bridge.quic_initial_rtt_ms}ms`,
+    quic_max_ack_delay_ms: `${bridge.quic_max_ack_delay_ms}ms`,
+    quic_multi_stream: bridge.multi_stream ?? bridge.quic_multi_stream,
+    multi_stream: bridge.multi_stream ?? bridge.quic_multi_stream,
+    hybrid_bridging: bridge.hybrid_bridging,
+    quic_qos_priority: bridge.quic_qos_priority,
+    quic_0rtt: bridge.quic_0rtt,
+    max_send_queue_len: bridge.max_send_queue_len,
+    max_recv_queue_len: bridge.max_recv_queue_len,
+  }
+}
+
+/** The section that was written; `ssl` is the older name. */
+export function tlsSectionOf(bridge: MqttBridgeConfig): MqttBridgeConfig['tls'] {
+  return bridge.tls.isSet ? bridge.tls : bridge.ssl
+}
+
+function connectorOf(bridge: MqttBridgeConfig): BridgeNode['connector'] {
+  const isVersion5 = bridge.proto_ver === '5'
+  return {
+    server: bridge.server ?? '',
+    proto_ver: Number(bridge.proto_ver),
+    clientid: bridge.clientid ?? null,
+    clean_start: bridge.clean_start,
+    username: bridge.username ?? null,
+    password: masked(bridge.password),
+    keepalive: bridge.keepalive / msPerSecond,
+    ...(isVersion5 ? { conn_properties: connectPropertiesOf(bridge), will_properties: willPropertiesOf(bridge) } : {}),
+  }
+}
+
+function connectPropertiesOf({ conn_properties: given }: MqttBridgeConfig): BridgeNode['connector']['conn_properties'] {
+  return {
+    session_expiry_interval: given.session_expiry_interval,
+    receive_maximum: given.receive_maximum,
+    maximum_packet_size: given.maximum_packet_size,
+    topic_alias_maximum: given.topic_alias_maximum,
+    request_response_information: isOn(
+      given.request_response_information,
+      given.request_response_infomation,
+      given.request_response_info,
+    ),
+    request_problem_information: isOn(
+      given.request_problem_information,
+      given.request_problem_infomation,
+      given.request_problem_info,
+    ),
+    user_properties: userPropertiesOf(given.user_property),
+  }
+}
+
+/** The first spelling that was written counts. */
+function isOn(...spellings: readonly (string | undefined)[]): boolean {
+  const word = spellings.find((spelling) => spelling !== undefined)
+  return word === '1' || word === 'true'
+}
+
+function willPropertiesOf({ will: { properties } }: MqttBridgeConfig): BridgeNode['connector']['will_properties'] {
+  const { content_type, response_topic, correlation_data } = properties
+  return {
+    payload_format_indicator: Number(properties.payload_format_indicator),
+    message_expiry_interval: properties.message_expiry_interval,
+    will_delay_interval: properties.will_delay_interval,
+    ...(content_type === undefined ? {} : { content_type }),
+    ...(response_topic === undefined ? {} : { response_topic }),
+    ...(correlation_data === undefined ? {} : { correlation_data }),
+    user_properties: userPropertiesOf(properties.user_property),
+  }
+}
+
+function subscriptionOf(rule: Rule): BridgeNode['subscription'][number] {
+  const asPublished = rule.get('retain_as_published')
+  return {
+    ...placesOf(rule),
+    qos: Number(rule.get('qos') ?? 0),
+    ...(asPublished === undefined
+      ? {}
+      : { retain_as_published: asPublished === 'true' || asPublished === '1' ? 1 : 0 }),
+    ...(rule.has('retain_handling') ? { retain_handling: Number(rule.get('retain_handling')) } : {}),
+  }
+}
+
+function placesOf(rule: Rule): { prefix?: string; suffix?: string; remote_topic: string; local_topic: string } {
+  const textAt = (field: string): string => {
+    const text = rule.get(field)
+    return typeof text === 'string' ? text : ''
+  }
+  return {
+    ...(rule.has('prefix') ? { prefix: textAt('prefix') } : {}),
+    ...(rule.has('suffix') ? { suffix: textAt('suffix') } : {}),
+    remote_topic: textAt('remote_topic'),
+    local_topic: textAt('local_topic'),
+  }
+}
+
+function subPropertiesOf(bridge: MqttBridgeConfig): Pick<BridgeNode, 'sub_properties'> {
+  const { identifier, user_property: properties } = bridge.sub_properties
+  const isSaid = identifier !== undefined || properties.size > 0
+  if (bridge.proto_ver !== '5' || !isSaid) return {}
+  const user_properties = userPropertiesOf(properties)
+  return { sub_properties: { ...(identifier === undefined ? {} : { identifier }), user_properties } }
+}
+
+async function tlsOf(bridge: MqttBridgeConfig, readPem: ReadPem): Promise<BridgeNode['tls']> {
+  const tls = tlsSectionOf(bridge)
+  const pem = async (file: string | undefined): Promise<string | null> =>
+    file === undefined ? null : ((await readPem(file)) ?? null)
+  return {
+    enable: tls.enable,
+    url: null,
+    key_password: masked(tls.key_password),
+    key: masked(tls.keyfile),
+    cert: await pem(tls.certfile),
+    cacert: await pem(tls.cacertfile),
+    verify_peer: tls.verify_peer,
+    fail_if_no_peer_cert: tls.fail_if_no_peer_cert,
+  }
+}
+
+function masked(secret: string | undefined): string | null {
+  return secret === undefined ? null : mask
+}
+
+function userPropertiesOf(properties: ReadonlyMap<string, string>): { key: string; value: string }[] {
+  return [...properties].map(([key, value]) => ({ key, value }))
+}
+
+function durationText(ms: number): string {
+  return ms % msPerSecond === 0 ? `${ms / msPerSecond}s` : `${ms}ms`
+}

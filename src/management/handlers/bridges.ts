@@ -1,0 +1,164 @@
+import type { MqttBridgeConfig } from '../../config/index.ts'
+import type { bridgeEndpoints, Caller, ReplyOf } from '../../contract/index.ts'
+import { bridgeNodeOf } from '../bridge-node.ts'
+import type { Handlers } from '../handler.ts'
+import type { BridgeOperations } from '../operations/bridges.ts'
+import { isSentObject, readBridgeNode, type ReadBridge, type Sent, withUserProperty } from '../read-bridge-node.ts'
+import { Refusal, refuse } from '../refusal.ts'
+
+type Listing = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>
+type Done = { code: 0 } | Refusal
+
+interface Asked {
+  readonly params: { readonly bridge_name: string }
+  readonly body: unknown
+  readonly caller: Caller
+}
+
+export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridgeEndpoints> {
+  return {
+    get_mqtt_bridges: () => listingOf(bridges, bridges.list()),
+    get_mqtt_bridge: ({ params: { bridge_name: name } }) => {
+      const bridge = bridges.list().get(name)
+      return bridge === undefined ? noSuchBridge(bridges, name) : listingOf(bridges, new Map([[name, bridge]]))
+    },
+    put_mqtt_bridge: async (asked) => {
+      const outcome = await putBridge(bridges, asked)
+      if (outcome instanceof Refusal) return outcome
+      const name = asked.params.bridge_name
+      const bridge = bridges.list().get(name)
+      if (bridge === undefined) return noSuchBridge(bridges, name)
+      return { code: 0, data: { [name]: await bridgeNodeOf(name, bridge, (file) => bridges.certificatesIn(file)) } }
+    },
+    put_mqtt_bridge_switch: (asked) => switchBridge(bridges, asked),
+    sub_mqtt_bridge: (asked) => subscribe(bridges, asked),
+    post_sub_mqtt_bridge: (asked) => subscribe(bridges, asked),
+    unsub_mqtt_bridge: (asked) => unsubscribe(bridges, asked),
+    post_unsub_mqtt_bridge: (asked) => unsubscribe(bridges, asked),
+  }
+}
+
+async function listingOf(bridges: BridgeOperations, chosen: ReadonlyMap<string, MqttBridgeConfig>): Promise<Listing> {
+  const nodes = []
+  for (const [name, bridge] of chosen) {
+    nodes.push(await bridgeNodeOf(name, bridge, (file) => bridges.certificatesIn(file)))
+  }
+  const { enable, disk_cache_size, flush_mem_threshold, resend_interval, mounted_file_path = null } = bridges.cache()
+  const sqlite = { enable, disk_cache_size, flush_mem_threshold, resend_interval, mounted_file_path }
+  return { code: 0, data: { bridge: { nodes, sqlite } } }
+}
+
+async function putBridge(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
+  const name = params.bridge_name
+  if (!isSentObject(body)) return notAnObject('the body')
+  const bridge = bridges.list().get(name)
+  if (bridge === undefined) return noSuchBridge(bridges, name)
+  const node = Object.hasOwn(body, name) ? body[name] : undefined
+  if (node === undefined) {
+    return refuse('invalidParameter', `the body has no key ${JSON.stringify(name)}, which is the name in the path`)
+  }
+  if (!isSentObject(node)) return notAnObject(JSON.stringify(name))
+  const read = readBridgeNode(node, bridge)
+  if ('problem' in read) return refuse('invalidParameter', read.problem)
+  return change(bridges, { name, settings: await withFiles(bridges, name, read), caller })
+}
+
+/** What came as text is written to files, which the configuration then names. */
+async function withFiles(bridges: BridgeOperations, name: string, { settings, pems }: ReadBridge): Promise<Sent> {
+  const tls = { ...(settings['tls'] as Sent) }
+  for (const { file, pem } of pems) tls[file] = await bridges.keepPem(name, file, pem)
+  return { ...settings, tls }
+}
+
+async function switchBridge(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
+  const name = params.bridge_name
+  if (!isSentObject(body)) return notAnObject('the body')
+  if (!bridges.list().has(name)) return noSuchBridge(bridges, name)
+  const enable = isSentObject(body['data']) ? body['data']['bridge_switch'] : undefined
+  if (typeof enable !== 'boolean') return refuse('invalidParameter', 'data.bridge_switch must be true or false')
+  return change(bridges, { name, settings: { enable }, caller })
+}
+
+async function subscribe(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
+  const name = params.bridge_name
+  const list = listIn(body, 'subscription')
+  if (list instanceof Refusal) return list
+  const bridge = bridges.list().get(name)
+  if (bridge === undefined) return noSuchBridge(bridges, name)
+  const added: Sent[] = []
+  for (const [index, item] of list.entries()) {
+    const isWhole = isSentObject(item) && isTopic(item['remote_topic']) && typeof item['local_topic'] === 'string'
+    if (!isWhole) {
+      return refuse('invalidParameter', `data.subscription.${index} needs remote_topic and local_topic, both text`)
+    }
+    added.push({ qos: 0, retain_as_published: 1, retain_handling: 0, ...item })
+  }
+  const isReplaced = (topic: unknown): boolean => added.some((item) => item['remote_topic'] === topic)
+  const kept = bridge.subscription.filter((rule) => !isReplaced(rule.get('remote_topic')))
+  const settings: Record<string, unknown> = { subscription: [...kept.map(plainOf), ...lastOfEach(added)] }
+  const properties = dataOf(body)['sub_properties']
+  if (properties !== undefined) settings['sub_properties'] = withUserProperty(properties, {})
+  return change(bridges, { name, settings, caller })
+}
+
+async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
+  const name = params.bridge_name
+  const list = listIn(body, 'unsubscription')
+  if (list instanceof Refusal) return list
+  const bridge = bridges.list().get(name)
+  if (bridge === undefined) return noSuchBridge(bridges, name)
+  if (!bridge.enable) {
+    return refuse('invalidParameter', `the bridge ${JSON.stringify(name)} is off: turn it on first`, 404)
+  }
+  const gone = new Set<unknown>()
+  for (const [index, item] of list.entries()) {
+    if (!isSentObject(item) || !isTopic(item['topic'])) {
+      return refuse('invalidParameter', `data.unsubscription.${index} needs a topic, as text`)
+    }
+    gone.add(item['topic'])
+  }
+  const kept = bridge.subscription.filter((rule) => !gone.has(rule.get('remote_topic')))
+  return change(bridges, { name, settings: { subscription: kept.map(plainOf) }, caller })
+}
+
+async function change(
+  bridges: BridgeOperations,
+  { name, settings, caller }: { readonly name: string; readonly settings: Sent; readonly caller: Caller },
+): Promise<Done> {
+  const refused = await bridges.change(name, settings, caller)
+  if (refused === undefined) return { code: 0 }
+  return refuse(refused.isAbout === 'disk' ? 'configNotWritten' : 'invalidParameter', refused.problem)
+}
+
+function listIn(body: unknown, key: string): readonly unknown[] | Refusal {
+  if (!isSentObject(body)) return notAnObject('the body')
+  const list = dataOf(body)[key]
+  return Array.isArray(list) ? list : refuse('notJson', `data.${key} must be an array`)
+}
+
+function dataOf(body: unknown): Sent {
+  return isSentObject(body) && isSentObject(body['data']) ? body['data'] : {}
+}
+
+/** Where one remote topic is named twice the later one counts. */
+function lastOfEach(items: readonly Sent[]): readonly Sent[] {
+  return [...new Map(items.map((item) => [item['remote_topic'], item])).values()]
+}
+
+function isTopic(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && !value.includes('\0')
+}
+
+function plainOf(rule: ReadonlyMap<string, unknown>): Sent {
+  return Object.fromEntries(rule)
+}
+
+function notAnObject(what: string): Refusal {
+  return refuse('notJson', `${what} is not a JSON object`)
+}
+
+function noSuchBridge(bridges: BridgeOperations, name: string): Refusal {
+  const names = [...bridges.list().keys()].join(', ')
+  const known = names === '' ? 'none is configured' : `there are: ${names}`
+  return refuse('invalidParameter', `there is no bridge ${JSON.stringify(name)}; ${known}`, 404)
+}

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { endpoints, shapeOf } from '../../src/contract/index.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { Authority } from '../transports/certificates.ts'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+const secret = 'kept-from-everybody'
+
+const file = `
+bridges.mqtt.office {
+  server = "mqtt-tcp://broker.example:1883"
+  proto_ver = 5
+  clientid = office
+  keepalive = 30s
+  clean_start = false
+  username = alice
+  password = "${secret}"
+  enable = false
+  forwards = [{ remote_topic = "up/#", local_topic = "out/#", qos = 1 }]
+  subscription = [{ remote_topic = "down/#", local_topic = "in/#", qos = 2 }]
+}
+bridges.mqtt.plain { server = "mqtt-tcp://other.example:1883" }
+`
+
+/** The API changes what the file says, so it stands where the API may write: in the data directory. */
+async function brokerWithBridges(
+  t: Parameters<typeof startBrokerWithApi>[0],
+  more = '',
+): Promise<BrokerWithApi & { readonly dataDirectory: string }> {
+  const dataDirectory = await temporaryFolder(t)
+  await writeFile(join(dataDirectory, 'godwit.conf'), file + more)
+  return startBrokerWithApi(t, { dataDirectory })
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any
+async function nodeOf(broker: BrokerWithApi, name: string): Promise<any> {
+  const answer = await broker.ask(`/api/v4/bridges/${name}`)
+  assert.equal(answer.status, 200, answer.text)
+  assert.equal(shapeOf(endpoints.get_mqtt_bridge.reply).faultOf(answer.json), undefined)
+  return answer.json.data.bridge.nodes[0]
+}
+
+const put = (broker: BrokerWithApi, name: string, body: unknown) =>
+  broker.ask(`/api/v4/bridges/${name}`, { method: 'PUT', body })
+
+test('bridges are shown with all of their settings, in the order that is expected, and without secrets', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const answer = await broker.ask('/api/v4/bridges/')
+  assert.equal(shapeOf(endpoints.get_mqtt_bridges.reply).faultOf(answer.json), undefined)
+  assert.ok(!answer.text.includes(secret))
+  const { nodes, sqlite } = answer.json.data.bridge
+  assert.deepEqual(Object.keys(sqlite), [
+    'enable',
+    'disk_cache_size',
+    'flush_mem_threshold',
+    'resend_interval',
+    'mounted_file_path',
+  ])
+  assert.deepEqual(
+    nodes.map((node: { name: string }) => node.name),
+    ['office', 'plain'],
+  )
+  const [office, plain] = nodes
+  assert.deepEqual(Object.keys(office).slice(0, 7), [
+    'name',
+    'enable',
+    'parallel',
+    'connector',
+    'forwards',
+    'subscription',
+    'tls',
+  ])
+  const { conn_properties, will_properties, ...connector } = office.connector
+  assert.deepEqual(connector, {
+    server: 'mqtt-tcp://broker.example:1883',
+    proto_ver: 5,
+    clientid: 'office',
+    clean_start: false,
+    username: 'alice',
+    password: '******',
+    keepalive: 30,
+  })
+  assert.equal(conn_properties.request_problem_information, true)
+  assert.equal(will_properties.will_delay_interval, 0)
+  assert.deepEqual(office.forwards, [{ remote_topic: 'up/#', local_topic: 'out/#', qos: 1 }])
+  assert.deepEqual(office.subscription, [{ remote_topic: 'down/#', local_topic: 'in/#', qos: 2 }])
+  assert.deepEqual([plain.connector.password, plain.connector.clientid], [null, null])
+  assert.ok(!('conn_properties' in plain.connector), 'only with MQTT 5')
+  const { quic_keepalive, quic_discon_timeout, quic_initial_rtt_ms, multi_stream, quic_0rtt } = plain
+  assert.deepEqual(
+    { quic_keepalive, quic_discon_timeout, quic_initial_rtt_ms, multi_stream, quic_0rtt },
+    {
+      quic_keepalive: '120s',
+      quic_discon_timeout: '20s',
+      quic_initial_rtt_ms: '800ms',
+      multi_stream: false,
+      quic_0rtt: true,
+    },
+  )
+})
+
+test('what was shown can be sent back: nothing changes, the password least of all', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const before = await nodeOf(broker, 'office')
+  const answer = await put(broker, 'office', { office: before })
+  assert.equal(answer.status, 200, answer.text)
+  assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).faultOf(answer.json), undefined)
+  assert.deepEqual(answer.json, { code: 0, data: { office: before } })
+  assert.deepEqual(await nodeOf(broker, 'office'), before)
+  const files = await readdir(broker.dataDirectory)
+  if (!files.includes('changed-settings.conf')) return
+  assert.ok(!(await readFile(join(broker.dataDirectory, 'changed-settings.conf'), 'utf8')).includes('******'))
+})
+
+test('a bridge that is put has what was sent, defaults for the rest, and whether it is on as before; a restart keeps it', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const node = {
+    server: 'tls+mqtt-tcp://new.example:8883',
+    proto_ver: 5,
+    keepalive: 45,
+    clean_start: true,
+    parallel: 4,
+    multi_stream: true,
+    quic_idle_timeout: '0s',
+    max_send_queue_len: 64,
+    conn_properties: {
+      receive_maximum: 10,
+      request_response_information: true,
+      user_properties: [{ key: 'k', value: 'v' }],
+    },
+    sub_properties: { identifier: 7, user_properties: [{ key: 'a', value: 'b' }] },
+    ssl: { enable: true, keyfile: '/etc/keys/bridge.pem', key_password: 'open', verify_peer: false },
+    forwards: [{ remote_topic: '', local_topic: 'out/#', prefix: 'site/', suffix: '/x' }],
+  }
+  const answer = await put(broker, 'office', { office: node })
+  assert.equal(answer.status, 200, answer.text)
+  const now = await nodeOf(broker, 'office')
+  assert.deepEqual(now, answer.json.data.office)
+  assert.equal(now.enable, false)
+  assert.equal(now.parallel, 4)
+  assert.deepEqual([now.connector.server, now.connector.keepalive], ['tls+mqtt-tcp://new.example:8883', 45])
+  assert.deepEqual([now.connector.username, now.connector.password], [null, null], 'they were not sent')
+  assert.equal(now.connector.conn_properties.receive_maximum, 10)
+  assert.equal(now.connector.conn_properties.request_response_information, true)
+  assert.deepEqual(now.connector.conn_properties.user_properties, [{ key: 'k', value: 'v' }])
+  assert.deepEqual(now.sub_properties, { identifier: 7, user_properties: [{ key: 'a', value: 'b' }] })
+  assert.deepEqual(now.forwards, [{ prefix: 'site/', suffix: '/x', remote_topic: '', local_topic: 'out/#' }])
+  assert.deepEqual(now.subscription, [])
+  const { enable, key, key_password, verify_peer } = now.tls
+  assert.deepEqual(
+    { enable, key, key_password, verify_peer },
+    { enable: true, key: '******', key_password: '******', verify_peer: false },
+  )
+  assert.deepEqual([now.multi_stream, now.quic_idle_timeout, now.max_send_queue_len], [true, '0s', 64])
+  await broker.process.stop()
+  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  assert.deepEqual(await nodeOf(again, 'office'), now)
+})
+
+test('certificates are taken as PEM, shown as PEM, and a key is never shown', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const authority = new Authority('ours')
+  const { key, certificate: cert } = authority.issue('bridge')
+  const node = { connector: { server: 'tls+mqtt-tcp://a.example:8883' }, tls: { enable: true, key, cert } }
+  const answer = await put(broker, 'plain', { plain: node })
+  assert.equal(answer.status, 200, answer.text)
+  assert.ok(!answer.text.includes('PRIVATE KEY'))
+  const now = await nodeOf(broker, 'plain')
+  assert.equal(now.tls.cert.trim(), cert.trim())
+  assert.deepEqual([now.tls.key, now.tls.cacert], ['******', null])
+  assert.equal((await put(broker, 'plain', { plain: now })).status, 200)
+  assert.deepEqual(await nodeOf(broker, 'plain'), now)
+})
+
+test('a file that a bridge names shows nothing but certificates', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const node = { server: 'mqtt-tcp://a.example:1883', tls: { certfile: join(broker.dataDirectory, 'godwit.conf') } }
+  await put(broker, 'plain', { plain: node })
+  assert.equal((await nodeOf(broker, 'plain')).tls.cert, null)
+})
+
+test('a bridge is turned on and off, and twice the same is no error', async (t) => {
+  const broker = await brokerWithBridges(t)
+  for (const bridge_switch of [true, true, false]) {
+    const answer = await broker.ask('/api/v4/bridges/switch/office', {
+      method: 'POST',
+      body: { data: { bridge_switch } },
+    })
+    assert.deepEqual([answer.status, answer.json], [200, { code: 0 }])
+    assert.equal((await nodeOf(broker, 'office')).enable, bridge_switch)
+  }
+})
+
+test('subscriptions of a bridge come and go by PUT and by POST, and the same topic is replaced', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const ask = (action: string, method: 'PUT' | 'POST', data: unknown) =>
+    broker.ask(`/api/v4/bridges/${action}/plain`, { method, body: { data } })
+  const one = { remote_topic: 'a/#', local_topic: 'b/#' }
+  assert.deepEqual((await ask('sub', 'PUT', { subscription: [one, { ...one, remote_topic: 'c' }] })).json, { code: 0 })
+  const sub_properties = { identifier: 3, user_properties: [{ key: 'x', value: 'y' }] }
+  assert.deepEqual((await ask('sub', 'POST', { subscription: [{ ...one, qos: 2 }], sub_properties })).json, { code: 0 })
+  const common = { local_topic: 'b/#', retain_as_published: 1, retain_handling: 0 }
+  assert.deepEqual((await nodeOf(broker, 'plain')).subscription, [
+    { remote_topic: 'c', qos: 0, ...common },
+    { remote_topic: 'a/#', qos: 2, ...common },
+  ])
+  const unsubscription = [{ topic: 'c' }, { topic: 'nothing' }]
+  assert.deepEqual((await ask('unsub', 'PUT', { unsubscription })).json, { code: 0 })
+  assert.deepEqual((await ask('unsub', 'POST', { unsubscription })).json, { code: 0 })
+  assert.equal((await nodeOf(broker, 'plain')).subscription.length, 1)
+})
+
+test('what is wrong with a request about bridges is told by its code, and nothing changes', async (t) => {
+  const broker = await brokerWithBridges(t)
+  const before = (await broker.ask('/api/v4/bridges')).text
+  const node = { server: 'mqtt-tcp://a.example:1883' }
+  const cases: readonly (readonly [string, 'GET' | 'PUT' | 'POST', unknown, number, number])[] = [
+    ['nobody', 'GET', undefined, 404, 108],
+    ['__proto__', 'GET', undefined, 404, 108],
+    ['nobody', 'PUT', { nobody: node }, 404, 108],
+    ['office', 'PUT', { plain: node }, 400, 108],
+    ['office', 'PUT', '{"office": ', 400, 109],
+    ['office', 'PUT', [node], 400, 109],
+    ['office', 'PUT', { office: [] }, 400, 109],
+    ['office', 'PUT', { office: { ...node, proto_ver: 7 } }, 400, 108],
+    ['office', 'PUT', { office: { ...node, keepalive: 'soon' } }, 400, 108],
+    ['office', 'PUT', { office: { ...node, sever: 'x' } }, 400, 108],
+    ['office', 'PUT', { office: { ...node, tls: 'yes' } }, 400, 108],
+    ['office', 'PUT', { office: { ...node, connector: [] } }, 400, 108],
+    ['office', 'PUT', { office: { ...node, forwards: [{ local_topic: 'a', qos: 3 }] } }, 400, 108],
+    ['office', 'PUT', '{"office": {"__proto__": {"server": "x"}}}', 400, 108],
+    ['switch/office', 'POST', [], 400, 109],
+    ['switch/office', 'POST', {}, 400, 108],
+    ['switch/office', 'POST', { data: { bridge_switch: 'on' } }, 400, 108],
+    ['switch/nobody', 'POST', { data: { bridge_switch: true } }, 404, 108],
+    ['sub/office', 'PUT', { data: { subscription: {} } }, 400, 109],
+    ['sub/office', 'PUT', { data: { subscription: [{ remote_topic: 'a' }] } }, 400, 108],
+    ['sub/office', 'POST', { data: { subscription: [{ remote_topic: 'a', local_topic: '', qos: 3 }] } }, 400, 108],
+    ['sub/nobody', 'PUT', { data: { subscription: [] } }, 404, 108],
+    ['unsub/office', 'PUT', { data: {} }, 400, 109],
+    ['unsub/office', 'PUT', { data: { unsubscription: [{ topic: 'down/#' }] } }, 404, 108],
+    ['unsub/plain', 'POST', { data: { unsubscription: [{}] } }, 400, 108],
+  ]
+  for (const [path, method, body, status, code] of cases) {
+    const answer = await broker.ask(`/api/v4/bridges/${path}`, { method, body })
+    assert.deepEqual(
+      [answer.status, answer.json.code],
+      [status, code],
+      `${method} ${path} ${JSON.stringify(body)}: ${answer.text}`,
+    )
+    assert.ok(!answer.text.includes(secret))
+  }
+  assert.equal((await broker.ask('/api/v4/bridges')).text, before)
+})
