@@ -22,6 +22,7 @@ import { Bans } from './bans/bans.ts'
 import { CredentialBook } from './credentials/credential-book.ts'
 import { HttpAuthority } from './http/http-authority.ts'
 import { AccessRules } from './rules/access-rules.ts'
+import type { Action, Decision as RuleDecision } from './rules/compiled-rule.ts'
 import { tokenGrants } from './rules/token-grants.ts'
 import { ScramAuthority } from './scram/scram-authority.ts'
 import type { ScramStep } from './scram/scram-exchange.ts'
@@ -45,6 +46,9 @@ export interface RecordChange {
   readonly put: readonly AccessRecord[]
   readonly delete: readonly AccessRecordKey[]
 }
+
+/** With the name of what let the client in. */
+type Admission = Success & { readonly by: AuthenticatorName | 'anonymous' }
 
 export class AccessControl {
   readonly permissions: AccessRules
@@ -89,6 +93,11 @@ export class AccessControl {
         this.#world.log.warn('nobody says what a client may do', { clientId, why: verdict.why })
       this.permissions.learn(identity, action, topic, answers[verdict.says])
     })
+  }
+
+  /** Which rule decides, or what else; undefined: a service elsewhere has to be asked, and what it says is not known. */
+  explain(who: Identity, action: Action, topic: string): RuleDecision | undefined {
+    return this.permissions.explain(who, action, topic)
   }
 
   /** New settings, in force from here on. Who is in stays in; what they may do is `permissions-changed`. */
@@ -196,7 +205,7 @@ export class AccessControl {
         return this.#refuse(attempt, reasonCodes.notAuthorized, `scram: ${step.why}`)
       case 'done': {
         const { username, isSuperuser } = step.record
-        return this.#admit(attempt, { result: 'success', username, isSuperuser }, step.data)
+        return this.#admit(attempt, { result: 'success', username, isSuperuser, by: 'scram' }, step.data)
       }
       default:
         return step satisfies never
@@ -226,7 +235,7 @@ export class AccessControl {
       return this.#refuse(attempt, reasonCodes.notAuthorized, 'auth.chain has nothing in it that could let anybody in')
     }
     if (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback)) {
-      return this.#admit(attempt, { result: 'success', username, isSuperuser: false })
+      return this.#admit(attempt, { result: 'success', username, isSuperuser: false, by: 'anonymous' })
     }
     // Whoever shows something gets the same answer as one that is known and shows the wrong thing.
     return username !== undefined || password !== undefined
@@ -234,7 +243,7 @@ export class AccessControl {
       : this.#refuse(attempt, reasonCodes.notAuthorized, 'anonymous clients are not allowed')
   }
 
-  #admit(attempt: Attempt, success: Success, authenticationData?: Buffer): ConnectVerdict | Promise<ConnectVerdict> {
+  #admit(attempt: Attempt, success: Admission, authenticationData?: Buffer): ConnectVerdict | Promise<ConnectVerdict> {
     const verdict = (isSuperuser: boolean): ConnectVerdict => {
       const identity = identityOf(attempt, { ...success, isSuperuser })
       // By now it may be known by another name than the one it gave.
@@ -279,7 +288,7 @@ function tokenAuthenticator(settings: TokenSettings): TokenAuthenticator {
   return new TokenAuthenticator(settings, read.keys, tokenGrants)
 }
 
-function identityOf({ connection, clientId }: Attempt, success: Success): Identity {
+function identityOf({ connection, clientId }: Attempt, success: Admission): Identity {
   return {
     clientId,
     username: success.username,
@@ -287,6 +296,7 @@ function identityOf({ connection, clientId }: Attempt, success: Success): Identi
     isSuperuser: success.isSuperuser,
     expiresAtMs: success.expiresAtMs,
     grants: success.grants,
+    authenticatedBy: success.by,
   }
 }
 

@@ -9,6 +9,12 @@
 /** A client that was stopped may send for so long when it goes on. */
 const smallestRefillMs = 50
 
+export interface RateLeft {
+  readonly perSecond: number
+  /** What may come at once. */
+  readonly left: number
+}
+
 class Bucket {
   readonly #perSecond: number
   #tokens: number
@@ -18,6 +24,11 @@ class Bucket {
     this.#perSecond = perSecond
     this.#tokens = perSecond
     this.#atMs = nowMs
+  }
+
+  left(nowMs: number): RateLeft {
+    const filled = this.#tokens + ((nowMs - this.#atMs) * this.#perSecond) / 1_000
+    return { perSecond: this.#perSecond, left: Math.floor(Math.max(0, Math.min(this.#perSecond, filled))) }
   }
 
   /** For how long nothing more may come, in milliseconds; 0: it may. */
@@ -40,6 +51,11 @@ export class RateMeter {
     const { messagesPerSecond, bytesPerSecond } = limits
     this.#messages = messagesPerSecond === undefined ? undefined : new Bucket(messagesPerSecond, nowMs)
     this.#bytes = bytesPerSecond === undefined ? undefined : new Bucket(bytesPerSecond, nowMs)
+  }
+
+  /** undefined: no limit. */
+  left(nowMs: number): { readonly messages: RateLeft | undefined; readonly bytes: RateLeft | undefined } {
+    return { messages: this.#messages?.left(nowMs), bytes: this.#bytes?.left(nowMs) }
   }
 
   /** One message of so many bytes. For how long nothing more may come, in milliseconds; 0: it may. */

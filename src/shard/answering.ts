@@ -1,6 +1,7 @@
 // Answers what the node asks a shard: each question by the function of its name, between two turns.
 
 import { publishFor, subscribeFor, unsubscribeFor } from './answering-publishing.ts'
+import { explain } from './explaining.ts'
 import { retainedFor } from './answering-retained.ts'
 import { slowFor } from './answering-slow.ts'
 import type { AnswerTo, QuestionName, QuestionOf, ShardQuestion } from './questions.ts'
@@ -27,6 +28,8 @@ const answers: Answers = {
   foresee: ({ core }, { topics, qos }) => core.view.foresee(topics, qos),
   subscribe: subscribeFor,
   unsubscribe: unsubscribeFor,
+  explain,
+  matching: ({ core }, { publication, limit }) => core.view.findMatching(publication, limit),
   dropped: ({ eventLog }, { query, limit }) => eventLog.ledger.find(query, limit),
   timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),
 }

@@ -5,6 +5,7 @@ import type {
   ClientView,
   Command,
   CommandResult,
+  MatchingFound,
   Outlook,
   RememberedVerdict,
   RetainedView,
@@ -15,9 +16,11 @@ import type {
   WalkPosition,
 } from '../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter } from '../protocol/index.ts'
+import type { AskedExplanation, Explanation } from './explaining.ts'
 import type { DroppedFound, DroppedQuery } from './drop-ledger.ts'
 import type { TimelineEntry } from './timelines.ts'
 
+export type { AskedExplanation, Explanation } from './explaining.ts'
 export type { DroppedFound, DroppedMessage, DroppedQuery } from './drop-ledger.ts'
 export type { TimelineEntry } from './timelines.ts'
 
@@ -60,6 +63,16 @@ export interface ShardTalk {
   foresee: {
     asked: { readonly topics: readonly string[]; readonly qos: QoS }
     answered: Outlook
+  }
+  /** Whether a client may, and why; asked of the shard of the client. */
+  explain: { asked: AskedExplanation; answered: Explanation }
+  /** The subscriptions of sessions here that match a publication. */
+  matching: {
+    asked: {
+      readonly publication: { readonly topic: string; readonly qos: QoS; readonly publisher: string }
+      readonly limit: number
+    }
+    answered: MatchingFound
   }
   /** The newest of the messages that were dropped here. */
   dropped: { asked: { readonly query: DroppedQuery; readonly limit: number }; answered: DroppedFound }

@@ -1,9 +1,12 @@
-// GET /dropped and GET /clients/:clientid/timeline: where messages went, and what happened to clients.
+// GET /explain, GET /dropped and GET /clients/:clientid/timeline: why, where messages went, and what happened to clients.
 
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { insightEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 async function connect(t: TestContext, { port }: BrokerWithApi, options: IClientOptions): Promise<MqttClient> {
@@ -60,7 +63,7 @@ describe('GET /dropped', () => {
     assert.deepEqual(await topics('clientid=other'), [])
     assert.deepEqual(await topics(`since=${Date.now() + 60_000}`), [])
     assert.deepEqual(await topics('_page=2&_limit=2'), ['shut/a'])
-    for (const query of ['reason=whim', 'since=yesterday', 'since=-1', '_page=0', '_limit=1.5']) {
+    for (const query of ['reason=whim', 'since=yesterday', 'since=-1', '_page=0', '_limit=1.5', 'colour=red']) {
       const answer = await broker.ask(`/api/v4/dropped?${query}`)
       assert.deepEqual([answer.status, answer.json.code], [400, 108], query)
     }
@@ -118,3 +121,97 @@ describe('GET /clients/:clientid/timeline', () => {
     assert.ok(!answer.text.includes('a-secret-word'))
   })
 })
+
+describe('GET /explain', () => {
+  test('says who a client is, which rule decides where it is written, and who would hear it', async (t) => {
+    const rules = await aclFile(t, ['{deny, {user, "eve"}, publish, ["a/#"]}.', '', '{allow, all}.'])
+    const broker = await startBrokerWithApi(t, {
+      set: ['node.shards=2', 'auth.no_match=deny', `auth.acl.file="${rules}"`, 'mqtt.max_awaiting_rel=7'],
+    })
+    await connect(t, broker, { clientId: 'eve-1', username: 'eve' })
+    const live = await connect(t, broker, { clientId: 'live' })
+    await live.subscribeAsync('a/+', { qos: 1 })
+    const sleeper = await connect(t, broker, { clientId: 'sleeper', clean: false })
+    await sleeper.subscribeAsync('#', { qos: 2 })
+    await sleeper.endAsync()
+    for (const clientId of ['m1', 'm2'])
+      await (await connect(t, broker, { clientId })).subscribeAsync('$share/g/a/b', { qos: 0 })
+    const answer = await broker.ask('/api/v4/explain?clientid=eve-1&action=publish&topic=a/b')
+    assertReply('explain', answer)
+    const { data } = answer.json
+    assert.deepEqual(data.client, {
+      connected: true,
+      session: true,
+      username: 'eve',
+      ip_address: '127.0.0.1',
+      authenticated_by: 'anonymous',
+      superuser: false,
+    })
+    assert.deepEqual([data.decision.result, data.decision.because], ['deny', 'configured-rule'])
+    assert.match(data.decision.place, /acl\.conf:1$/)
+    assert.deepEqual(data.quotas.max_awaiting_rel, { used: 0, limit: 7, left: 7 })
+    type Subscription = Record<'clientid' | 'topic' | 'outcome', string> & { qos: number; delivered_qos: number }
+    const subscriptions = data.subscriptions.map(
+      ({ clientid, topic, qos, delivered_qos: delivered, outcome }: Subscription) =>
+        [clientid, topic, qos, delivered, outcome].join(' '),
+    )
+    assert.deepEqual(subscriptions.sort(), [
+      'live a/+ 1 1 sent',
+      'm1 $share/g/a/b 0 0 group',
+      'm2 $share/g/a/b 0 0 group',
+      'sleeper # 2 2 queued',
+    ])
+    const { json } = await broker.ask('/api/v4/explain?clientid=eve-1&action=subscribe&topic=a/%23')
+    assert.deepEqual([json.data.decision.result, json.data.subscriptions], ['allow', []])
+    assert.match(json.data.decision.place, /acl\.conf:3$/)
+  })
+
+  test('assumes what it is told of a client that is not there, and changes nothing', async (t) => {
+    const broker = await startBrokerWithApi(t, {
+      set: ['auth.no_match=allow', 'auth.acl.rules=[{permit=deny,action=publish,topics=["a"],username="eve"}]'],
+    })
+    const ask = async (query: string): Promise<unknown> => {
+      const answer = await broker.ask(`/api/v4/explain?clientid=nobody&action=publish&topic=a${query}`)
+      assertReply('explain', answer)
+      const { client, decision, quotas } = answer.json.data
+      assert.deepEqual([client.session, client.connected, client.authenticated_by, quotas], [false, false, null, {}])
+      return [decision.result, decision.because]
+    }
+    assert.deepEqual(await ask(''), ['allow', 'no-match'])
+    assert.deepEqual(await ask('&username=eve&ip_address=192.0.2.7'), ['deny', 'configured-rule'])
+    assert.deepEqual(await ask('&ip_address=no-address'), ['allow', 'no-match'])
+    assert.deepEqual((await broker.ask('/api/v4/clients/nobody/timeline')).json.data, [])
+  })
+
+  test('says what stands in the way beside rules, and refuses what can not be asked', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const obstacle = async (query: string): Promise<string> => {
+      const answer = await broker.ask(`/api/v4/explain?clientid=me&${query}`)
+      assertReply('explain', answer)
+      return answer.json.data.obstacle
+    }
+    assert.match(await obstacle('action=publish&topic=$SYS/x'), /broker's own/)
+    assert.match(await obstacle('action=subscribe&topic=$exclusive/a'), /mqtt\.exclusive_subscription/)
+    assert.equal(await obstacle('action=publish&topic=a'), null)
+    const cases: readonly (readonly [query: string, code: number])[] = [
+      ['action=publish&topic=a', 107],
+      ['clientid=me&topic=a', 107],
+      ['clientid=me&action=publish', 107],
+      ['clientid=me&action=read&topic=a', 108],
+      ['clientid=me&action=publish&topic=a&qos=3', 108],
+      ['clientid=me&action=publish&topic=a&colour=red', 108],
+      ['clientid=me&action=publish&topic=a/%23', 115],
+      ['clientid=me&action=subscribe&topic=a/%23/b', 115],
+    ]
+    for (const [query, code] of cases) {
+      const answer = await broker.ask(`/api/v4/explain?${query}`)
+      assert.deepEqual([answer.status, answer.json.code], [400, code], query)
+    }
+  })
+})
+
+async function aclFile(t: TestContext, lines: readonly string[]): Promise<string> {
+  const file = join(await temporaryFolder(t), 'acl.conf')
+  await writeFile(file, lines.join('\n'))
+  return file
+}

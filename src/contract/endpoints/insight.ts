@@ -55,7 +55,70 @@ const timelineEntry = Type.Object({
 const page = Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 }))
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: largestPage }))
 
+const nullableText = Type.Union([Type.String(), Type.Null()])
+
+const explanation = Type.Object({
+  clientid: Type.String(),
+  action: Type.Enum(['publish', 'subscribe']),
+  topic: Type.String(),
+  client: Type.Object({
+    connected: Type.Boolean(),
+    session: Type.Boolean({ description: 'It has a session; the rest is known of it, and not only assumed.' }),
+    username: nullableText,
+    ip_address: nullableText,
+    authenticated_by: Type.Union([Type.String(), Type.Null()], {
+      description: 'What let it in: the name in auth.chain, or anonymous. Null where it is not in.',
+    }),
+    superuser: Type.Boolean(),
+  }),
+  decision: Type.Object({
+    result: Type.Enum(['allow', 'deny', 'unknown'], { description: 'unknown: a service elsewhere would be asked.' }),
+    because: Type.String({ description: 'What decides: a kind of rule, a service, no-match, superuser, token.' }),
+    rule: Type.Union([Type.String(), Type.Null()], { description: 'The rule as it is written.' }),
+    place: Type.Union([Type.String(), Type.Null()], { description: 'Where it is written: file and line.' }),
+  }),
+  obstacle: Type.Union([Type.String(), Type.Null()], { description: 'What stands in the way beside that.' }),
+  topic_here: Type.String({ description: 'The topic with the mount point of the client.' }),
+  subscriptions: Type.Array(
+    Type.Object({
+      clientid: Type.String(),
+      topic: Type.String({ description: 'The filter, `$share/group/` and all.' }),
+      qos: Type.Integer({ description: 'As granted.' }),
+      delivered_qos: Type.Integer({ description: 'At which the message would come.' }),
+      connected: Type.Boolean(),
+      outcome: Type.Enum(['sent', 'queued', 'missed', 'denied', 'own', 'group'], {
+        description:
+          'What would become of the message: missed: QoS 0 and away; denied: it may not have it; own: it does not want its own messages; group: one member of the shared subscription gets it.',
+      }),
+    }),
+    {
+      description: 'Of publishing: the subscriptions that match. A session that has several of them gets one message.',
+    },
+  ),
+  truncated: Type.Boolean({ description: 'There are more subscriptions that match.' }),
+  quotas: Type.Record(Type.String(), Type.Object({ used: count, limit: count, left: count }), {
+    description: 'What is left to the client, by setting.',
+  }),
+})
+
 export const insightEndpoints = {
+  explain: endpoint({
+    method: 'GET',
+    path: '/explain',
+    summary: 'Why a client may publish or subscribe, or may not, and who would hear it. Nothing is changed.',
+    query: Type.Object({
+      clientid: Type.String(),
+      action: Type.Enum(['publish', 'subscribe']),
+      topic: Type.String({ description: 'A topic to publish to, or a filter to subscribe to.' }),
+      qos: Type.Optional(Type.Integer({ minimum: 0, maximum: 2, description: 'Of the publication; unsaid: 2.' })),
+      username: Type.Optional(Type.String({ description: 'To be assumed, where the client is not in.' })),
+      ip_address: Type.Optional(Type.String({ description: 'To be assumed, where the client is not in.' })),
+    }),
+    unknownQuery: 'refuse',
+    reply: answer(explanation),
+    failures: ['missingParameter', 'invalidParameter', 'invalidTopic', 'rpcError'],
+    access: 'read',
+  }),
   list_dropped: endpoint({
     method: 'GET',
     path: '/dropped',

@@ -16,6 +16,7 @@ import {
   splitSharedFilter,
   type Topic,
   type TopicFilter,
+  type TopicName,
   type TopicRoute,
 } from '../../protocol/index.ts'
 import { CellWatch, ChangeCells } from './change-cells.ts'
@@ -101,6 +102,11 @@ export class Routes<S extends object, P extends object = object> {
   /** The members here of `$share/name/filter`. */
   group(name: string, filter: TopicFilter): SharedGroup<S> | undefined {
     return this.#trie.group(name, filter)
+  }
+
+  /** Who subscribes here to what matches the topic, by filter; also those who may not have it. */
+  matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: Audience<S>]> {
+    return this.#trie.matching(topic)
   }
 
   /** Nothing is subscribed to. */

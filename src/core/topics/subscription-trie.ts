@@ -35,6 +35,17 @@ export class Audience<S extends object, O = SubscriptionOptions> {
     else if (this.#many !== undefined) for (const [subscriber, options] of this.#many) visit(subscriber, options)
   }
 
+  /** The same, one after the other: for those who do not want all. */
+  *entries(): IterableIterator<readonly [subscriber: S, options: O]> {
+    if (this.#only !== undefined && this.#onlyOptions !== undefined) yield [this.#only, this.#onlyOptions]
+    else if (this.#many !== undefined) yield* this.#many
+  }
+
+  /** Subscribers that are not in a group. */
+  get size(): number {
+    return this.#many?.size ?? (this.#only === undefined ? 0 : 1)
+  }
+
   /** Each shared subscription on this filter. */
   forEachGroup(visit: (group: SharedGroup<S, O>) => void): void {
     if (this.#groups !== undefined) for (const group of this.#groups.values()) visit(group)
@@ -203,6 +214,29 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     const found = exact === undefined ? [] : [exact]
     this.addWildcardAudiences(topic, found)
     return found
+  }
+
+  /** The audiences of all filters that match the topic, each with its filter. Slower: for those who ask why. */
+  *matching(topic: TopicName): IterableIterator<readonly [filter: string, audience: Audience<S, O>]> {
+    const exact = this.#exact.get(topic)
+    if (exact !== undefined) yield [topic, exact]
+    const levels = topic.split('/')
+    const open = [{ node: this.#root, path: [] as readonly string[] }]
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const { node, path } = next
+      // [MQTT-4.7.2-1]
+      const isWildcardAllowed = path.length > 0 || !topic.startsWith('$')
+      if (node.below !== undefined && isWildcardAllowed) yield [[...path, '#'].join('/'), node.below]
+      if (path.length === levels.length) {
+        if (node.here !== undefined) yield [path.join('/'), node.here]
+        continue
+      }
+      const level = levels[path.length]
+      for (const name of isWildcardAllowed ? ['+', level] : [level]) {
+        const child = node.child(name)
+        if (child !== undefined) open.push({ node: child, path: [...path, name] })
+      }
+    }
   }
 
   /** The shared subscription `$share/name/filter`, if it has members. */

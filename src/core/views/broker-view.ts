@@ -7,6 +7,14 @@ import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
 import type { Message } from '../message.ts'
 import type { RememberedVerdict } from '../verdict-cache.ts'
+import {
+  findMatching,
+  type MatchingFound,
+  obstacleToPublish,
+  obstacleToSubscribe,
+  type Standing,
+  standingOf,
+} from './explanation.ts'
 import { foresee, type Outlook } from './outlook.ts'
 import { type RetainedWalk, walkRetained } from './retained-list.ts'
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
@@ -98,6 +106,26 @@ export class BrokerView {
 
   subscriptions(clientId: string): ReadonlyMap<TopicFilter, SubscriptionOptions> {
     return this.#state.sessions.get(clientId)?.subscriptions ?? new Map<TopicFilter, SubscriptionOptions>()
+  }
+
+  /** Who the client is and what is left to it; undefined: it has no session here. */
+  standing(clientId: string): Standing | undefined {
+    return standingOf(this.#state, clientId)
+  }
+
+  /** At most `limit` of the subscriptions of sessions here that match a publication. */
+  findMatching(
+    publication: { readonly topic: string; readonly qos: QoS; readonly publisher: string },
+    limit: number,
+  ): MatchingFound {
+    return findMatching(this.#state, publication, limit)
+  }
+
+  /** What stands in the way beside permissions, in words. `topic`: a filter, where it is about subscribing. */
+  obstacle(action: 'publish' | 'subscribe', topic: string): string | undefined {
+    return action === 'publish'
+      ? obstacleToPublish(this.#state, topic)
+      : obstacleToSubscribe(this.#state, topic as TopicFilter)
   }
 
   /** What sessions here would do with a message of this QoS, over all of these topics. */

@@ -1,12 +1,23 @@
-import type { insightEndpoints } from '../../contract/index.ts'
+import type { insightEndpoints, Static } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
-import type { InsightOperations } from '../operations/insight.ts'
+import { parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
+import type { Doing, DoingExplained, InsightOperations } from '../operations/insight.ts'
 import { refuse } from '../refusal.ts'
 
 const defaultLimit = 100
 
 export function insightHandlers(operations: InsightOperations): Handlers<typeof insightEndpoints> {
   return {
+    explain: async ({ query }) => {
+      const { clientid: clientId, action, topic, qos = 2, username, ip_address: address } = query
+      const isLegal = action === 'publish' ? parseTopicName(topic) : parseTopicFilter(topic)
+      if (isLegal === undefined) return refuse('invalidTopic', `"${topic}" is nothing to ${action} to`)
+      const doing = { clientId, action, topic, qos: qos as QoS, username, address }
+      const explained = await operations.explain(doing)
+      if (explained === undefined)
+        return refuse('rpcError', 'the part of the broker that has this client did not answer')
+      return { code: 0, data: explanationOf(doing, explained) }
+    },
     list_dropped: async ({ query }) => {
       const { topic, reason, clientid: clientId, since: sinceMs, _page: pageOf4, _limit: limitOf4 } = query
       const page = pageOf4 ?? query.page ?? 1
@@ -29,5 +40,44 @@ export function insightHandlers(operations: InsightOperations): Handlers<typeof 
       }))
       return { code: 0, data }
     },
+  }
+}
+
+function explanationOf(
+  { clientId, action, topic }: Doing,
+  { client, decision, obstacle, topicHere, quotas, subscriptions, isCut }: DoingExplained,
+): Static<(typeof insightEndpoints)['explain']['reply']>['data'] {
+  return {
+    clientid: clientId,
+    action,
+    topic,
+    client: {
+      connected: client.isConnected,
+      session: client.hasSession,
+      username: client.username ?? null,
+      ip_address: client.address ?? null,
+      authenticated_by: client.authenticatedBy ?? null,
+      superuser: client.isSuperuser,
+    },
+    decision: {
+      result: decision === undefined ? 'unknown' : decision.allows ? 'allow' : 'deny',
+      because: decision?.because ?? 'service',
+      rule: decision?.rule ?? null,
+      place: decision?.place ?? null,
+    },
+    obstacle: obstacle ?? null,
+    topic_here: topicHere,
+    subscriptions: subscriptions.map((one) => ({
+      clientid: one.clientId,
+      topic: one.filter,
+      qos: one.grantedQoS,
+      delivered_qos: one.deliveredQoS,
+      connected: one.isConnected,
+      outcome: one.outcome,
+    })),
+    truncated: isCut,
+    quotas: Object.fromEntries(
+      quotas.map(({ name, used, limit }) => [name, { used, limit, left: Math.max(0, limit - used) }]),
+    ),
   }
 }

@@ -1,14 +1,62 @@
 // What the management asks of the node about where messages went and what happened to clients.
 
 import type { dropReasonNames, momentNames } from '../../contract/index.ts'
+import type { QoS } from '../../protocol/index.ts'
 
 export type DropReasonName = (typeof dropReasonNames)[number]
 
 export interface InsightOperations {
+  /** undefined: the shard of the client does not answer. */
+  explain(doing: Doing): Promise<DoingExplained | undefined>
   /** Newest first; `limit` of them behind the first `skip`. */
   listDropped(query: DroppedSought, window: { readonly skip: number; readonly limit: number }): Promise<DroppedPage>
   /** In order; undefined: the shard of the client does not answer. */
   timelineOf(clientId: string): Promise<readonly ClientMoment[] | undefined>
+}
+
+/** What is to be explained. */
+export interface Doing {
+  readonly clientId: string
+  readonly action: 'publish' | 'subscribe'
+  readonly topic: string
+  readonly qos: QoS
+  /** To be assumed; undefined: what is known. */
+  readonly username: string | undefined
+  readonly address: string | undefined
+}
+
+/** Why, and who would hear it. */
+export interface DoingExplained {
+  readonly client: {
+    readonly hasSession: boolean
+    readonly isConnected: boolean
+    readonly username: string | undefined
+    readonly address: string | undefined
+    readonly authenticatedBy: string | undefined
+    readonly isSuperuser: boolean
+  }
+  /** undefined: a service elsewhere would be asked. */
+  readonly decision:
+    | {
+        readonly allows: boolean
+        readonly because: string
+        readonly rule: string | undefined
+        readonly place: string | undefined
+      }
+    | undefined
+  readonly obstacle: string | undefined
+  readonly topicHere: string
+  readonly quotas: readonly { readonly name: string; readonly used: number; readonly limit: number }[]
+  readonly subscriptions: readonly {
+    readonly clientId: string
+    readonly filter: string
+    readonly grantedQoS: QoS
+    readonly deliveredQoS: QoS
+    readonly isConnected: boolean
+    readonly outcome: 'sent' | 'queued' | 'missed' | 'denied' | 'own' | 'group'
+  }[]
+  /** There are more. */
+  readonly isCut: boolean
 }
 
 /** undefined: any. */

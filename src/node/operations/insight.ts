@@ -1,15 +1,39 @@
 // Where messages went and what happened to clients: gathered from the shards.
 
 import { shardOf } from '../../core/index.ts'
-import type { DroppedPage, DroppedSought, InsightOperations } from '../../management/index.ts'
+import type { Doing, DoingExplained, DroppedPage, DroppedSought, InsightOperations } from '../../management/index.ts'
 import { dropCounters, dropReasons } from '../../shard/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
 import type { ShardCrew } from '../shard-crew.ts'
 
 export function insightOperations(crew: ShardCrew, counters: SharedArrayBuffer): InsightOperations {
   return {
+    explain: (doing) => explain(crew, doing),
     listDropped: (query, window) => listDropped(crew, counters, { query, window }),
     timelineOf: (clientId) => crew.ask(shardOf(clientId, crew.size), { question: 'timeline', clientId }),
+  }
+}
+
+/** So many subscriptions are told of. */
+const mostSubscriptionsTold = 1_000
+
+async function explain(crew: ShardCrew, doing: Doing): Promise<DoingExplained | undefined> {
+  const { clientId, action, qos } = doing
+  const explained = await crew.ask(shardOf(clientId, crew.size), { ...doing, question: 'explain' })
+  if (explained === undefined) return undefined
+  if (action === 'subscribe') return { ...explained, subscriptions: [], isCut: false }
+  const publication = { topic: explained.topicHere, qos, publisher: clientId }
+  const found = await Promise.all(
+    Array.from({ length: crew.size }, (_, shard) =>
+      crew.ask(shard, { question: 'matching', publication, limit: mostSubscriptionsTold }),
+    ),
+  )
+  const subscriptions = found.flatMap((part) => part?.subscriptions ?? [])
+  return {
+    ...explained,
+    subscriptions: subscriptions.slice(0, mostSubscriptionsTold),
+    // What a shard that does not answer has is not known.
+    isCut: subscriptions.length > mostSubscriptionsTold || found.some((part) => part?.isCut !== false),
   }
 }
 

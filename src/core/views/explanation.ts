@@ -1,0 +1,159 @@
+// Why a client may or may not, and who would hear it: looked at, and nothing changed.
+
+import {
+  hasWildcard,
+  parseTopicName,
+  splitExclusiveFilter,
+  splitSharedFilter,
+  type QoS,
+  type TopicFilter,
+  type TopicName,
+} from '../../protocol/index.ts'
+import type { Identity } from '../access.ts'
+import type { BrokerState } from '../broker-state.ts'
+import { effectiveQoS } from '../delivery/offer.ts'
+import { mayReceive } from '../sessions/may-receive.ts'
+import type { Session } from '../sessions/session.ts'
+import type { SubscriptionOptions } from '../topics/index.ts'
+import { fateOf } from './outlook.ts'
+
+/** Who somebody is to the broker, and what is left to it. */
+export interface Standing {
+  readonly identity: Identity
+  readonly isConnected: boolean
+  /** Before its topics. */
+  readonly mountpoint: string
+  readonly quotas: readonly Quota[]
+}
+
+/** One of the limits that a client has, by the name of its setting. */
+export interface Quota {
+  readonly name: string
+  readonly used: number
+  readonly limit: number
+}
+
+export function standingOf(state: BrokerState, clientId: string): Standing | undefined {
+  const session = state.sessions.get(clientId)
+  if (session === undefined) return undefined
+  const { identity, connection, mountpoint } = session
+  return { identity, isConnected: connection !== undefined, mountpoint, quotas: quotasOf(state, session) }
+}
+
+function quotasOf({ settings, nowMs }: BrokerState, session: Session): Quota[] {
+  const { connection, stored } = session
+  const quotas: Quota[] = [
+    { name: 'max_subscriptions', used: session.subscriptions?.size ?? 0, limit: settings.maxSubscriptions },
+    { name: 'max_awaiting_rel', used: session.incoming?.size ?? 0, limit: settings.maxAwaitingRelease },
+    { name: 'max_mqueue_len', used: session.pendingCount, limit: settings.maxQueuedMessages },
+  ]
+  if (stored !== undefined)
+    quotas.push({ name: 'max_stored_messages', used: stored.count, limit: settings.maxStoredMessages })
+  if (connection === undefined) return quotas
+  quotas.push(
+    { name: 'receive_maximum', used: connection.unansweredPublishes, limit: settings.receiveMaximum },
+    { name: 'max_inflight_window', used: session.inflightCount, limit: session.windowLimit },
+    { name: 'max_unsent_bytes', used: connection.unsentBytes, limit: settings.maxUnsentBytes },
+  )
+  const { messages, bytes } = connection.meter?.left(nowMs) ?? {}
+  const rates = [
+    { name: 'messages_rate', rate: messages },
+    { name: 'bytes_rate', rate: bytes },
+  ]
+  for (const { name, rate } of rates)
+    if (rate !== undefined) quotas.push({ name, used: rate.perSecond - rate.left, limit: rate.perSecond })
+  return quotas
+}
+
+/** One subscription that matches a topic. */
+export interface MatchingSubscription {
+  readonly clientId: string
+  /** As subscribed, `$share/group/` and all. */
+  readonly filter: string
+  readonly grantedQoS: QoS
+  /** At which the message would go to it. */
+  readonly deliveredQoS: QoS
+  readonly isConnected: boolean
+  /**
+   * What would become of it: sent; queued; missed (QoS 0 and away); denied (it may not have it); own (it does not want its
+   * own messages); group (one member of the group gets it).
+   */
+  readonly outcome: 'sent' | 'queued' | 'missed' | 'denied' | 'own' | 'group'
+}
+
+export interface MatchingFound {
+  readonly subscriptions: readonly MatchingSubscription[]
+  /** There are more than were asked for. */
+  readonly isCut: boolean
+}
+
+/** At most `limit` of the subscriptions of sessions here that match. */
+export function findMatching(
+  state: BrokerState,
+  publication: { readonly topic: string; readonly qos: QoS; readonly publisher: string },
+  limit: number,
+): MatchingFound {
+  const name = parseTopicName(publication.topic)
+  const subscriptions: MatchingSubscription[] = []
+  if (name === undefined) return { subscriptions, isCut: false }
+  for (const [session, filter, options] of walk(state, name)) {
+    if (subscriptions.length >= limit) return { subscriptions, isCut: true }
+    const deliveredQoS = effectiveQoS(state, publication.qos, options.qos)
+    subscriptions.push({
+      clientId: session.clientId,
+      filter,
+      grantedQoS: options.qos,
+      deliveredQoS,
+      isConnected: session.connection !== undefined,
+      outcome: outcomeFor(state, session, { filter, options, name, deliveredQoS, publisher: publication.publisher }),
+    })
+  }
+  return { subscriptions, isCut: false }
+}
+
+function* walk(
+  state: BrokerState,
+  topic: TopicName,
+): IterableIterator<readonly [session: Session, filter: string, options: SubscriptionOptions]> {
+  for (const [filter, audience] of state.routes.matching(topic)) {
+    for (const [session, options] of audience.entries()) yield [session, filter, options]
+    const groups: { name: string; members(): Iterable<{ subscriber: Session; options: SubscriptionOptions }> }[] = []
+    audience.forEachGroup((group) => groups.push(group))
+    for (const group of groups)
+      for (const { subscriber, options } of group.members())
+        yield [subscriber, `$share/${group.name}/${filter}`, options]
+  }
+}
+
+function outcomeFor(
+  state: BrokerState,
+  session: Session,
+  of: {
+    readonly filter: string
+    readonly options: SubscriptionOptions
+    readonly name: TopicName
+    readonly deliveredQoS: QoS
+    readonly publisher: string
+  },
+): MatchingSubscription['outcome'] {
+  if (!mayReceive(state, session, state.topics.named(of.name))) return 'denied'
+  if (of.options.noLocal && session.clientId === of.publisher) return 'own'
+  if (splitSharedFilter(of.filter as TopicFilter) !== undefined) return 'group'
+  return fateOf(state, session, of.deliveredQoS)
+}
+
+/** What stands in the way of a publication beside permissions, in words; undefined: nothing. */
+export function obstacleToPublish(state: BrokerState, topic: string): string | undefined {
+  if (topic.startsWith('$SYS/')) return "topics below $SYS/ are the broker's own"
+  return state.storageIsHealthy ? undefined : 'the disk fails: what has to be stored is not taken'
+}
+
+/** What stands in the way of a subscription beside permissions. */
+export function obstacleToSubscribe({ settings }: BrokerState, filter: TopicFilter): string | undefined {
+  if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
+    return 'mqtt.exclusive_subscription is off'
+  if (splitSharedFilter(filter) !== undefined && !settings.sharedSubscriptionAvailable)
+    return 'mqtt.shared_subscription is off'
+  if (hasWildcard(filter) && !settings.wildcardSubscriptionAvailable) return 'mqtt.wildcard_subscription is off'
+  return undefined
+}

@@ -1,0 +1,64 @@
+// Why a client may or may not do something: by the same rules that are asked when it does.
+
+import { type Identity, plainIdentity, type Quota } from '../core/index.ts'
+import type { Decision } from '../access/index.ts'
+import { bareFilter, type TopicFilter } from '../protocol/index.ts'
+import type { Shard } from './shard.ts'
+
+export interface AskedExplanation {
+  readonly clientId: string
+  readonly action: 'publish' | 'subscribe'
+  /** A topic, or a filter. */
+  readonly topic: string
+  /** Of a client that has no session here: what to take it for. */
+  readonly username: string | undefined
+  readonly address: string | undefined
+}
+
+export interface Explanation {
+  readonly client: {
+    readonly hasSession: boolean
+    readonly isConnected: boolean
+    readonly username: string | undefined
+    readonly address: string | undefined
+    /** What let it in; undefined: it is not in, or was let in before a restart. */
+    readonly authenticatedBy: string | undefined
+    readonly isSuperuser: boolean
+  }
+  /** undefined: a service elsewhere decides, and is not asked for this. */
+  readonly decision: Decision | undefined
+  /** What stands in the way beside that. */
+  readonly obstacle: string | undefined
+  /** The topic as the broker knows it, with the client's mount point. */
+  readonly topicHere: string
+  readonly quotas: readonly Quota[]
+}
+
+export function explain({ core, access }: Shard, asked: AskedExplanation): Explanation {
+  const { clientId, action, topic } = asked
+  const standing = core.view.standing(clientId)
+  const who = identityFor(asked, standing?.identity)
+  // As the core asks it: without what says how it is subscribed to.
+  const bare = action === 'subscribe' ? bareFilter(topic as TopicFilter) : topic
+  return {
+    client: {
+      hasSession: standing !== undefined,
+      isConnected: standing?.isConnected === true,
+      username: who.username,
+      address: who.peerAddress === '' ? undefined : who.peerAddress,
+      authenticatedBy: who.authenticatedBy,
+      isSuperuser: who.isSuperuser,
+    },
+    decision: access.explain(who, action, bare),
+    obstacle: core.view.obstacle(action, topic),
+    topicHere: `${standing?.mountpoint ?? ''}${topic}`,
+    quotas: standing?.quotas ?? [],
+  }
+}
+
+/** Who is there is who it is. Of others is assumed what the caller says. */
+function identityFor({ clientId, username, address }: AskedExplanation, known: Identity | undefined): Identity {
+  if (known !== undefined && (username === undefined || username === known.username) && address === undefined)
+    return known
+  return plainIdentity(clientId, username ?? known?.username, address ?? known?.peerAddress ?? '')
+}
