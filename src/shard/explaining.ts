@@ -1,9 +1,8 @@
 // Why a client may or may not do something: by the same rules that are asked when it does.
 
-import { type Identity, plainIdentity, type Quota } from '../core/index.ts'
-import type { Decision } from '../access/index.ts'
+import { type BrokerCore, type Identity, plainIdentity, type Quota } from '../core/index.ts'
+import type { AccessControl, Decision } from '../access/index.ts'
 import { bareFilter, type TopicFilter } from '../protocol/index.ts'
-import type { Shard } from './shard.ts'
 
 export interface AskedExplanation {
   readonly clientId: string
@@ -34,7 +33,13 @@ export interface Explanation {
   readonly quotas: readonly Quota[]
 }
 
-export function explain({ core, access }: Shard, asked: AskedExplanation): Explanation {
+/** What a shard has of it. */
+export interface ExplainingParts {
+  readonly core: BrokerCore
+  readonly access: AccessControl
+}
+
+export function explain({ core, access }: ExplainingParts, asked: AskedExplanation): Explanation {
   const { clientId, action, topic } = asked
   const standing = core.view.standing(clientId)
   const who = identityFor(asked, standing?.identity)

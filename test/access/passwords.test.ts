@@ -130,6 +130,7 @@ test('a superuser is told to the core as one, and so is where a client comes fro
     isSuperuser: true,
     expiresAtMs: undefined,
     grants: undefined,
+    authenticatedBy: 'password',
   })
 })
 
