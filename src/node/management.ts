@@ -67,6 +67,14 @@ export async function startManagement(ground: ManagementGround): Promise<Running
   return { address: served.address, newPassword, close }
 }
 
+/** Why it could not be served as `config` says, as far as that can be known without trying. */
+export async function problemOfManagement(config: GodwitConfig): Promise<Problem | undefined> {
+  const tokens = apiTokens(config)
+  if ('problem' in tokens) return { problem: tokens.problem }
+  const danger = config.http.isEnabled ? await dangerOf(config) : undefined
+  return danger !== undefined && 'problem' in danger ? danger : undefined
+}
+
 interface Doors extends Pick<ManagementGround, 'config' | 'dataDirectory' | 'log'> {
   readonly operations: Operations
   readonly doorkeeper: Doorkeeper

@@ -21,7 +21,8 @@ import { listenersOwner, LiveListeners } from './live-listeners.ts'
 import { HiddenPresets } from './hidden-presets.ts'
 import { createLiveConfig } from './live-config.ts'
 import { settleNodeName } from './node-name.ts'
-import { type RunningManagement, startManagement } from './management.ts'
+import { keepManagement } from './kept-management.ts'
+import type { RunningManagement } from './management.ts'
 import { operationsOf } from './operations/all.ts'
 import { controlDesk, type Wish } from './operations/control.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
@@ -227,12 +228,13 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     hiddenPresets,
   }
   const operations = operationsOf(ground)
-  const management = await startManagement({ config, dataDirectory: directory, operations, accessRecords, log })
+  const management = await keepManagement({ config, dataDirectory: directory, operations, accessRecords, log })
   if ('problem' in management) {
     await stop()
     return management
   }
   closeManagement = () => management.close()
+  configuration.addOwner(management.owner)
   observation.start()
   sysTopics.start()
   await configuration.noteStart()

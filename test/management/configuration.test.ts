@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connect, type IConnackPacket } from 'mqtt'
@@ -257,6 +259,32 @@ describe('/configuration', () => {
     const { property_size, msq_len } = dataOf('get_reload', await get(again, '/reload'))
     assert.deepEqual([property_size, msq_len], [40, 1_024], 'what --set held is not written down')
   })
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+test('settings of the API itself hold after the answer, and what would open it to all is refused', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: [`http_server.port=${await freePort()}`] })
+  const change = (settings: unknown): Promise<Answer> =>
+    post(broker, '/configuration/http_server', { data: { http_server: settings } })
+  refused(await change({ auth_type: 'no_auth', ip_addr: '0.0.0.0' }), [400, 108], /no_auth/)
+  refused(await change({ port: 1 }), [400, 108], /http_server\.port.*--set/)
+  const { changed } = dataOf('set_configuration_section', await change({ max_body: '2KB' }))
+  assert.deepEqual(changed, [{ key: 'http_server.max_body', old: '1MB', new: '2KB' }])
+  const text = `# ${'x'.repeat(4_000)}`
+  // No setting is in it: the old server has read it all and says so; the new one does not read it.
+  let answer: Answer | undefined
+  do answer = await post(broker, '/config_update', text).catch(() => undefined)
+  while (answer?.json?.code !== 108)
+  assert.match(answer.json.message, /large/)
+  assert.equal((await get(broker, '/brokers')).status, 200)
 })
 
 async function isLetIn(

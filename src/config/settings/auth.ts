@@ -19,38 +19,51 @@ export const auth = section('Who may connect, publish and subscribe.', {
   cache: verdictCache,
 })
 
+/** As soon as the answer to the change has left. */
+const atOnce = { takes: 'at-once' } as const
+
 export const httpServer = section('The management API over HTTP.', {
-  enable: setting(boolean, true, { description: 'Whether the API is served over HTTP.' }),
-  port: setting(integer({ min: 0, max: 65_535 }), 8_081, { description: 'Port of the API.' }),
+  enable: setting(boolean, true, { ...atOnce, description: 'Whether the API is served over HTTP.' }),
+  port: setting(integer({ min: 0, max: 65_535 }), 8_081, { ...atOnce, description: 'Port of the API.' }),
   ip_addr: setting(optional(text(), 'none'), undefined, {
+    ...atOnce,
     description: 'Address of the API.',
     defaultWords: 'as of listeners that are given as a port only',
   }),
   limit_conn: setting(integer({ min: 1, max: 65_535 }), 32, {
+    ...atOnce,
     description: 'Requests that are worked on at one time.',
   }),
   parallel: setting(optional(integer({ min: 1, max: 65_535 }), 'unset'), undefined, {
+    ...atOnce,
     description: 'The same as limit_conn, by an older name.',
   }),
   max_body: setting(size({ minBytes: 1_024, maxBytes: 1_073_741_824 }), 1_048_576, {
+    ...atOnce,
     description: 'The largest body of a request.',
   }),
-  username: setting(text(), 'admin', { description: 'Name of the first administrator.' }),
+  username: setting(text(), 'admin', { ...atOnce, description: 'Name of the first administrator.' }),
   password: setting(optional(text(), 'none'), undefined, {
+    ...atOnce,
     description: 'Password of the first administrator.',
     isSecret: true,
     defaultWords: 'hardened: a random one, shown once at the first start; legacy: public',
   }),
   auth_type: setting(choice(['basic', 'jwt', 'no_auth']), 'basic', {
+    ...atOnce,
     description:
       'How a request shows who it is from: name and password, a signed token, or not at all (on loopback only).',
   }),
   jwt: section('Signed tokens.', {
     public: section('The key that tokens are checked with.', {
-      keyfile: setting(optional(text(), 'none'), undefined, { description: 'File of the public key, PEM.' }),
+      keyfile: setting(optional(text(), 'none'), undefined, { ...atOnce, description: 'File of the public key, PEM.' }),
     }),
-    issuer: setting(optional(text(), 'none'), undefined, { description: 'The issuer that a token must name.' }),
+    issuer: setting(optional(text(), 'none'), undefined, {
+      ...atOnce,
+      description: 'The issuer that a token must name.',
+    }),
     leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
+      ...atOnce,
       description: 'How far the clocks of issuer and broker may be apart.',
     }),
   }),

@@ -97,6 +97,7 @@ const faultsTold = 20
 
 export class LiveConfig {
   readonly #options: LiveConfigOptions
+  #owners: readonly ConfigOwner[]
   #layers: ConfigLayers
   /** What the layers say. */
   #wanted: GodwitConfig
@@ -106,10 +107,16 @@ export class LiveConfig {
 
   constructor(options: LiveConfigOptions) {
     this.#options = options
+    this.#owners = options.owners
     this.#layers = options.layers
     this.#wanted = options.config
     this.#running = options.config
     this.#last = Promise.resolve()
+  }
+
+  /** Asked before those that are there already: of owners that may refuse. */
+  addOwner(owner: ConfigOwner): void {
+    this.#owners = [owner, ...this.#owners]
   }
 
   /** What the layers say: some of it may wait for the next start. */
@@ -272,7 +279,7 @@ export class LiveConfig {
   }
 
   async #carryOut(layers: ConfigLayers, act: Act): Promise<ConfigOutcome> {
-    const { owners } = this.#options
+    const owners = this.#owners
     const loaded = this.#load(layers, act)
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
     const { config } = loaded
@@ -323,7 +330,7 @@ export class LiveConfig {
   }
 
   #isLive({ key, takes, engine }: Pick<Difference, 'key' | 'takes' | 'engine'>): boolean {
-    return takes !== 'at-restart' && engine === 'present' && this.#options.owners.some((owner) => owner.owns(key))
+    return takes !== 'at-restart' && engine === 'present' && this.#owners.some((owner) => owner.owns(key))
   }
 
   /** What is in force now: of what takes hold at the next start only, what was in force before. */
