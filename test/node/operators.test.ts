@@ -1,0 +1,105 @@
+// Who may use the API: what is kept of passwords, and what it costs to be wrong.
+
+import assert from 'node:assert/strict'
+import { scryptSync } from 'node:crypto'
+import { test } from 'node:test'
+import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../src/core/index.ts'
+import { openMemoryStore } from '../../src/storage/index.ts'
+import { type AccessRecords, openAccessRecords } from '../../src/node/access-records.ts'
+import { keepSecret, PasswordWork } from '../../src/node/operators/kept-passwords.ts'
+import { operatorSignIn, type SignInGround } from '../../src/node/operators/operator-sign-in.ts'
+
+const own = { username: 'admin', password: undefined }
+const here = '192.0.2.1'
+
+/** Says how often a password of a person was worked out. */
+class CountingWork extends PasswordWork {
+  readonly asked: (KeptPassword | undefined)[] = []
+
+  override isPassword(password: string, kept: KeptPassword | undefined, from: string): Promise<boolean> {
+    this.asked.push(kept)
+    return super.isPassword(password, kept, from)
+  }
+}
+
+interface Stage {
+  readonly records: AccessRecords
+  readonly work: CountingWork
+  readonly signIn: (name: string, password: string) => Promise<string | undefined>
+}
+
+async function stage(more: Partial<SignInGround> = {}): Promise<Stage> {
+  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+  const work = new CountingWork()
+  const ground = { records, work, own, isHardened: true, refusesPeople: false, nowMs: () => 1_000, ...more }
+  const { signIn } = operatorSignIn(ground)
+  return { records, work, signIn: async (name, password) => (await signIn(name, password, here))?.by }
+}
+
+async function account(work: PasswordWork, name: string, password: string): Promise<AccountRecord> {
+  return { kind: 'account', name, role: 'viewer', password: await work.keep(password), createdAtMs: 1 }
+}
+
+function apiKey(id: string, secret: string): ApiKeyRecord {
+  const rest = { name: id, description: '', role: 'viewer', isEnabled: true, expiresAtMs: undefined } as const
+  return { kind: 'api-key', id, ...rest, secret: keepSecret(secret), createdAtMs: 1 }
+}
+
+test('passwords of people are kept so that a guess is dear, and equal ones look unlike', async () => {
+  const work = new PasswordWork()
+  const [one, other] = [await work.keep('a long password'), await work.keep('a long password')]
+  assert.deepEqual([one.algorithm, one.memory, one.passes, one.lanes], ['argon2id', 19_456, 2, 1])
+  assert.notDeepEqual(one.hash, other.hash)
+  assert.equal(await work.isPassword('a long password', one, here), true)
+  assert.equal(await work.isPassword('a long passwort', one, here), false)
+  const salt = Buffer.from('NaCl')
+  const hash = scryptSync('a long password', salt, 32, { N: 1_024, r: 8, p: 1 })
+  const scrypt: KeptPassword = { algorithm: 'scrypt', memory: 1_024, passes: 8, lanes: 1, salt, hash }
+  assert.equal(await work.isPassword('a long password', scrypt, here), true, 'of a Node that had no argon2')
+  assert.equal(await work.isPassword('a long passwort', scrypt, here), false)
+})
+
+test('whoever is wrong costs the work of one password, known or not', async () => {
+  const { records, work, signIn } = await stage({ own: { username: 'admin', password: 'configured here' } })
+  await records.change({
+    put: [await account(work, 'ann', 'a long password'), apiKey('reports', 'secret')],
+    delete: [],
+  })
+  for (const name of ['ann', 'reports', 'nobody', 'admin']) assert.equal(await signIn(name, 'wrong'), undefined, name)
+  assert.equal(work.asked.length, 4)
+  assert.equal(await signIn('admin', 'configured here'), 'administrator')
+  assert.equal(await signIn('reports', 'secret'), 'api-key')
+})
+
+test('what was right is remembered until the record changes', async () => {
+  const { records, work, signIn } = await stage()
+  await records.change({ put: [await account(work, 'ann', 'a long password')], delete: [] })
+  for (let time = 0; time < 3; time++) assert.equal(await signIn('ann', 'a long password'), 'administrator')
+  assert.equal(work.asked.length, 1)
+  await records.change({ put: [await account(work, 'ann', 'another password')], delete: [] })
+  assert.equal(await signIn('ann', 'a long password'), undefined)
+  assert.equal(await signIn('ann', 'another password'), 'administrator')
+  await records.change({ put: [], delete: [{ kind: 'account', name: 'ann' }] })
+  assert.equal(await signIn('ann', 'another password'), undefined)
+})
+
+test('a kept password that everybody tries first opens nothing', async () => {
+  const { records, work, signIn } = await stage()
+  await records.change({ put: [await account(work, 'admin', 'public'), await account(work, 'ann', 'ann')], delete: [] })
+  assert.equal(await signIn('admin', 'public'), undefined)
+  assert.equal(await signIn('ann', 'ann'), undefined)
+  const legacy = await stage({ records, isHardened: false })
+  assert.equal(await legacy.signIn('admin', 'public'), 'administrator')
+})
+
+test('guesses are worked on one at a time, and no address waits behind all guesses of another', async () => {
+  const work = new PasswordWork()
+  const order: string[] = []
+  const guess = async (from: string): Promise<void> => {
+    await work.isPassword('guess', undefined, from)
+    order.push(from)
+  }
+  const guesses = [...Array.from({ length: 6 }, () => guess('192.0.2.9')), guess(here)]
+  await Promise.all(guesses)
+  assert.ok(order.indexOf(here) <= 2, order.join())
+})
