@@ -8,6 +8,7 @@ export { configurationEndpoints, type HotSettings, hotSettings } from './endpoin
 export { controlEndpoints } from './endpoints/control.ts'
 export { retainedEndpoints } from './endpoints/retained.ts'
 export { clientEndpoints } from './endpoints/clients.ts'
+export { clientRuleEndpoints } from './endpoints/client-rules.ts'
 export { credentialEndpoints } from './endpoints/credentials.ts'
 export { documentEndpoints } from './endpoints/documents.ts'
 export { listenerEndpoints } from './endpoints/listeners.ts'

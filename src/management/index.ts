@@ -14,6 +14,7 @@ export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { ClientOperations } from './operations/clients.ts'
 export type { ListPosition, ListSlice, RowsWanted, Unanswered } from './operations/lists.ts'
 export type { BridgeFile, BridgeOperations, BridgeProblem } from './operations/bridges.ts'
+export type { Ban, ClientRule, ClientRuleOperations, RuleQuestion, RuleSubject } from './operations/client-rules.ts'
 export type {
   CredentialList,
   CredentialOperations,

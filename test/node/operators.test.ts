@@ -32,8 +32,8 @@ async function stage(more: Partial<SignInGround> = {}): Promise<Stage> {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const work = new CountingWork()
   const ground = { records, work, own, isHardened: true, refusesPeople: false, nowMs: () => 1_000, ...more }
-  const { signIn } = operatorSignIn(ground)
-  return { records, work, signIn: async (name, password) => (await signIn(name, password, here))?.by }
+  const accounts = operatorSignIn(ground)
+  return { records, work, signIn: async (name, password) => (await accounts.signIn(name, password, here))?.by }
 }
 
 async function account(work: PasswordWork, name: string, password: string): Promise<AccountRecord> {

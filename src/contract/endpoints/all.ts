@@ -10,6 +10,7 @@ import { publishingEndpoints } from './publishing.ts'
 import { configurationEndpoints } from './configuration.ts'
 import { controlEndpoints } from './control.ts'
 import { clientEndpoints } from './clients.ts'
+import { clientRuleEndpoints } from './client-rules.ts'
 import { credentialEndpoints } from './credentials.ts'
 import { documentEndpoints } from './documents.ts'
 import { listenerEndpoints } from './listeners.ts'
@@ -24,6 +25,7 @@ export const endpoints = {
   ...controlEndpoints,
   ...clientEndpoints,
   ...subscriptionEndpoints,
+  ...clientRuleEndpoints,
   ...credentialEndpoints,
   ...documentEndpoints,
   ...listenerEndpoints,

@@ -14,6 +14,7 @@ import { publishingHandlers } from './publishing.ts'
 import { configurationHandlers } from './configuration.ts'
 import { controlHandlers } from './control.ts'
 import { clientHandlers } from './clients.ts'
+import { clientRuleHandlers } from './client-rules.ts'
 import { credentialHandlers } from './credentials.ts'
 import { documentHandlers } from './documents.ts'
 import { listenerHandlers } from './listeners.ts'
@@ -29,6 +30,7 @@ export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Han
     ...controlHandlers(operations.control),
     ...clientHandlers(operations.clients),
     ...subscriptionHandlers(operations.clients),
+    ...clientRuleHandlers(operations.clientRules),
     ...credentialHandlers(operations.credentials),
     ...documentHandlers(operations.brokers),
     ...listenerHandlers(operations.listeners),

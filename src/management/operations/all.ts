@@ -12,6 +12,7 @@ import type { ConfigurationOperations } from './configuration.ts'
 import type { ControlOperations } from './control.ts'
 import type { ListenerOperations } from './listeners.ts'
 import type { SlowSubscriptionOperations } from './slow-subscriptions.ts'
+import type { ClientRuleOperations } from './client-rules.ts'
 import type { CredentialOperations } from './credentials.ts'
 import type { PublishingOperations } from './publishing.ts'
 
@@ -23,6 +24,7 @@ export interface Operations {
   readonly configuration: ConfigurationOperations
   readonly control: ControlOperations
   readonly listeners: ListenerOperations
+  readonly clientRules: ClientRuleOperations
   readonly credentials: CredentialOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations

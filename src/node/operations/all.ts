@@ -16,6 +16,7 @@ import { configurationOperations } from './configuration.ts'
 import type { ControlDesk } from './control.ts'
 import { insightOperations } from './insight.ts'
 import { listenerOperations } from './listeners.ts'
+import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations } from './credentials.ts'
 import { publishingOperations } from './publishing.ts'
 import { retainedOperations } from './retained.ts'
@@ -49,6 +50,7 @@ export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
     configuration: configurationOperations(ground.configuration),
     control: ground.control.operations,
     listeners: listenerOperations(ground),
+    clientRules: clientRuleOperations(ground),
     credentials: credentialOperations(ground),
     publishing: publishingOperations(ground.crew),
     retained: retainedOperations(ground.crew),

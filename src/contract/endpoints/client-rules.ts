@@ -1,0 +1,161 @@
+// What clients may do and who is kept out, as it is stored. Both hold at once, for clients that are connected as well.
+
+import { answer, done, endpoint } from '../endpoint.ts'
+import { pageOf, pageQuery } from '../paging.ts'
+import { type TSchema, Type } from '../schema.ts'
+
+const topic = Type.String({
+  description: 'A topic filter; `@` in front of what is literal, `${clientid}` and `${username}` in it.',
+})
+const action = Type.Union([Type.Literal('pub'), Type.Literal('sub'), Type.Literal('pubsub')])
+const access = Type.Union([Type.Literal('allow'), Type.Literal('deny')])
+const rule = { topic, action, access }
+
+const byClientId = Type.Object({ clientid: Type.String(), ...rule })
+const byUsername = Type.Object({ username: Type.String(), ...rule })
+const forAll = Type.Object({ all: Type.Literal('$all'), ...rule })
+
+const fate = Type.Object({
+  clientid: Type.Optional(Type.String()),
+  username: Type.Optional(Type.String()),
+  all: Type.Optional(Type.Literal('$all')),
+  topic: Type.Optional(Type.String()),
+  action: Type.Optional(Type.String()),
+  access: Type.Optional(Type.String()),
+  result: Type.String({ description: '`ok`, or what was wrong: `{error,topic}`.' }),
+})
+
+const filter = Type.Optional(Type.String({ description: 'Exactly this one.' }))
+const some = Type.Optional(Type.String({ description: 'Those that hold this text.' }))
+const narrowing = { topic: filter, action: Type.Optional(action), access: Type.Optional(access), ...pageQuery }
+
+const newRule = Type.Object({
+  clientid: Type.Optional(Type.String({ description: 'Whom it is about; neither this nor username: everybody.' })),
+  username: Type.Optional(Type.String()),
+  ...rule,
+})
+
+function removal(path: string, params: Readonly<Record<string, TSchema>>) {
+  return endpoint({
+    method: 'DELETE',
+    path,
+    summary: 'Takes away what is stored about this topic, whichever action it is for.',
+    params: Type.Object({ ...params, topic: Type.String() }),
+    reply: done,
+    failures: ['invalidParameter'],
+    access: 'change',
+  })
+}
+
+const ban = Type.Object({
+  who: Type.String(),
+  as: Type.Union([Type.Literal('clientid'), Type.Literal('username'), Type.Literal('peerhost')]),
+  reason: Type.String(),
+  by: Type.String(),
+  at: Type.Integer({ description: 'Since when, in seconds since 1970.' }),
+  until: Type.Union([Type.Integer(), Type.Null()], { description: 'In seconds since 1970; null: for ever.' }),
+})
+
+const newBan = Type.Object({
+  who: Type.String({
+    minLength: 1,
+    maxLength: 65_535,
+    description: 'A client id, a user name, an address or a range of addresses.',
+  }),
+  as: Type.Union([Type.Literal('clientid'), Type.Literal('username'), Type.Literal('peerhost')]),
+  reason: Type.Optional(Type.String({ maxLength: 1_024 })),
+  by: Type.Optional(Type.String({ maxLength: 1_024, description: '`user` unless told.' })),
+  at: Type.Optional(Type.Integer({ minimum: 0, maximum: 8_640_000_000_000, description: 'Now unless told.' })),
+  until: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 0, maximum: 8_640_000_000_000 }), Type.Null()], {
+      description: 'In five minutes unless told; null: for ever.',
+    }),
+  ),
+})
+
+export const clientRuleEndpoints = {
+  list_acl_clientid: endpoint({
+    method: 'GET',
+    path: '/acl/clientid',
+    summary: 'Stored rules about client ids, in the order in which they are asked.',
+    query: Type.Object({ clientid: filter, _like_clientid: some, ...narrowing }),
+    reply: pageOf(byClientId),
+    failures: ['invalidParameter'],
+    access: 'read',
+  }),
+  lookup_acl_clientid: endpoint({
+    method: 'GET',
+    path: '/acl/clientid/:clientid',
+    summary: 'Stored rules about one client id.',
+    params: Type.Object({ clientid: Type.String() }),
+    reply: answer(Type.Array(byClientId)),
+    access: 'read',
+  }),
+  delete_acl_clientid: removal('/acl/clientid/:clientid/topic/:topic', { clientid: Type.String() }),
+  list_acl_username: endpoint({
+    method: 'GET',
+    path: '/acl/username',
+    summary: 'Stored rules about user names, in the order in which they are asked.',
+    query: Type.Object({ username: filter, _like_username: some, ...narrowing }),
+    reply: pageOf(byUsername),
+    failures: ['invalidParameter'],
+    access: 'read',
+  }),
+  lookup_acl_username: endpoint({
+    method: 'GET',
+    path: '/acl/username/:username',
+    summary: 'Stored rules about one user name.',
+    params: Type.Object({ username: Type.String() }),
+    reply: answer(Type.Array(byUsername)),
+    access: 'read',
+  }),
+  delete_acl_username: removal('/acl/username/:username/topic/:topic', { username: Type.String() }),
+  list_acl_all: endpoint({
+    method: 'GET',
+    path: '/acl/$all',
+    summary: 'Stored rules about everybody, in the order in which they are asked.',
+    query: Type.Object(narrowing),
+    reply: pageOf(forAll),
+    failures: ['invalidParameter'],
+    access: 'read',
+  }),
+  delete_acl_all: removal('/acl/$all/topic/:topic', {}),
+  create_acl: endpoint({
+    method: 'POST',
+    path: '/acl',
+    summary:
+      'Stores a rule, or several of an array in their order; one that is there gets the new access and keeps its place.',
+    body: Type.Union([newRule, Type.Array(newRule)]),
+    bodyCheckedBy: 'handler',
+    reply: answer(Type.Union([fate, Type.Array(fate)])),
+    failures: ['missingParameter', 'invalidParameter', 'notJson', 'invalidTopic'],
+    access: 'change',
+  }),
+  list_banned: endpoint({
+    method: 'GET',
+    path: '/banned',
+    summary: 'Who is kept out, the newest first.',
+    query: Type.Object({ who: filter, as: Type.Optional(newBan.properties.as), ...pageQuery }),
+    reply: pageOf(ban),
+    failures: ['invalidParameter'],
+    access: 'read',
+  }),
+  create_banned: endpoint({
+    method: 'POST',
+    path: '/banned',
+    summary: 'Keeps somebody out; who is connected is disconnected at once.',
+    body: newBan,
+    reply: answer(ban),
+    failures: ['missingParameter', 'invalidParameter', 'notJson'],
+    access: 'change',
+  }),
+  delete_banned: endpoint({
+    method: 'DELETE',
+    path: '/banned/:as/:who',
+    summary: 'Lets somebody in again.',
+    params: Type.Object({ as: Type.String(), who: Type.String() }),
+    reply: done,
+    failures: ['invalidParameter'],
+    access: 'change',
+  }),
+}

@@ -1,0 +1,169 @@
+import type { clientRuleEndpoints, ReplyOf } from '../../contract/index.ts'
+import type { Handlers } from '../handler.ts'
+import { metaOf, type PagingQuery, pageWanted } from '../lists/numbered-pages.ts'
+import type { Ban, ClientRule, ClientRuleOperations, RuleQuestion } from '../operations/client-rules.ts'
+import type { NotStored } from '../operations/credentials.ts'
+import { type Refusal, refuse } from '../refusal.ts'
+import { refuseNotStored } from './credentials.ts'
+import { actionWords, readRule, type RuleFault } from './read-rule.ts'
+
+type Fate = Extract<ReplyOf<typeof clientRuleEndpoints.create_acl>['data'], readonly unknown[]>[number]
+type ShownBan = ReplyOf<typeof clientRuleEndpoints.create_banned>['data']
+
+const msPerSecond = 1_000
+/** A ban of which nobody says how long it holds. */
+const usualBanMs = 300_000
+
+export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof clientRuleEndpoints> {
+  return {
+    list_acl_clientid: async ({ query }) => {
+      const question = questionOf(query, { who: query.clientid, like: query['_like_clientid'] })
+      const found = await rules.listRules('clientid', question)
+      return { code: 0, data: found.items.map(showByClientId), meta: metaOf(question.page, found) }
+    },
+    lookup_acl_clientid: async ({ params: { clientid: who } }) => {
+      const { items } = await rules.listRules('clientid', { who, page: everything })
+      return { code: 0, data: items.map(showByClientId) }
+    },
+    delete_acl_clientid: ({ params }) => deleteRules(rules, 'clientid', params),
+    list_acl_username: async ({ query }) => {
+      const question = questionOf(query, { who: query.username, like: query['_like_username'] })
+      const found = await rules.listRules('username', question)
+      return { code: 0, data: found.items.map(showByUsername), meta: metaOf(question.page, found) }
+    },
+    lookup_acl_username: async ({ params: { username: who } }) => {
+      const { items } = await rules.listRules('username', { who, page: everything })
+      return { code: 0, data: items.map(showByUsername) }
+    },
+    delete_acl_username: ({ params }) => deleteRules(rules, 'username', params),
+    list_acl_all: async ({ query }) => {
+      const question = questionOf(query)
+      const found = await rules.listRules('all', question)
+      return { code: 0, data: found.items.map(showForAll), meta: metaOf(question.page, found) }
+    },
+    delete_acl_all: ({ params }) => deleteRules(rules, 'all', params),
+    create_acl: ({ body }) => (Array.isArray(body) ? createEach(rules, body) : createOne(rules, body)),
+    list_banned: async ({ query }) => {
+      const page = pageWanted(query)
+      const found = await rules.listBans({ ...query, page })
+      return { code: 0, data: found.items.map(showBan), meta: metaOf(page, found) }
+    },
+    create_banned: async ({ body }) => {
+      if (body.as === 'peerhost' && !rules.isAddress(body.who)) {
+        return refuse('invalidParameter', 'who is no address and no range of addresses, as peerhost has them')
+      }
+      const ban = newBan(body)
+      const outcome = await rules.storeBan(ban)
+      return outcome === undefined ? { code: 0, data: showBan(ban) } : refuseNotStored(outcome)
+    },
+    delete_banned: async ({ params: { as, who } }) => {
+      if (as !== 'clientid' && as !== 'username' && as !== 'peerhost') {
+        return refuse('invalidParameter', 'as is clientid, username or peerhost')
+      }
+      return doneOr(await rules.deleteBan({ as, who }), 'nobody is banned by this name')
+    },
+  }
+}
+
+const everything = { page: 1, limit: Number.MAX_SAFE_INTEGER }
+
+interface RuleQuery extends PagingQuery {
+  readonly topic?: string
+  readonly action?: 'pub' | 'sub' | 'pubsub'
+  readonly access?: 'allow' | 'deny'
+}
+
+const actionsByWord = { pub: 'publish', sub: 'subscribe', pubsub: 'pubsub' } as const
+
+function questionOf(query: RuleQuery, name: Pick<RuleQuestion, 'who' | 'like'> = {}): RuleQuestion {
+  const { topic, action, access } = query
+  const wanted = action === undefined ? undefined : actionsByWord[action]
+  return { ...name, topic, action: wanted, permit: access, page: pageWanted(query) }
+}
+
+async function deleteRules(
+  rules: ClientRuleOperations,
+  about: ClientRule['about'],
+  params: Readonly<Record<string, unknown>>,
+): Promise<{ code: 0 } | Refusal> {
+  const who = about === 'all' ? '' : String(params[about])
+  const outcome = await rules.deleteRules({ about, who, topic: String(params.topic) })
+  return doneOr(outcome, 'nothing is stored about this topic')
+}
+
+function doneOr(outcome: 'deleted' | 'missing' | NotStored, whatIsMissing: string): { code: 0 } | Refusal {
+  if (outcome === 'missing') return refuse('invalidParameter', whatIsMissing, 404)
+  return outcome === 'deleted' ? { code: 0 } : refuseNotStored(outcome)
+}
+
+async function createOne(rules: ClientRuleOperations, item: unknown): Promise<{ code: 0; data: Fate } | Refusal> {
+  const rule = readRule(item, (topic) => rules.problemOfTopic(topic))
+  if ('code' in rule) return refuse(rule.code, rule.message)
+  const outcome = await rules.storeRules([rule])
+  return outcome === undefined ? { code: 0, data: { ...show(rule), result: 'ok' } } : refuseNotStored(outcome)
+}
+
+async function createEach(
+  rules: ClientRuleOperations,
+  items: readonly unknown[],
+): Promise<{ code: 0; data: Fate[] } | Refusal> {
+  const read = items.map((item) => readRule(item, (topic) => rules.problemOfTopic(topic)))
+  const outcome = await rules.storeRules(read.filter((rule): rule is ClientRule => !('code' in rule)))
+  if (outcome !== undefined) return refuseNotStored(outcome)
+  return { code: 0, data: read.map((rule, index) => fateOf(rule, items[index])) }
+}
+
+/** Of what cannot be stored so much comes back as is text. */
+function fateOf(rule: ClientRule | RuleFault, item: unknown): Fate {
+  if (!('code' in rule)) return { ...show(rule), result: 'ok' }
+  const said = typeof item === 'object' && item !== null ? (item as Readonly<Record<string, unknown>>) : {}
+  const texts: Fate = { result: `{error,${rule.word}}` }
+  for (const key of ['clientid', 'username', 'topic', 'action', 'access'] as const) {
+    const text = said[key]
+    if (typeof text === 'string') texts[key] = text
+  }
+  return texts
+}
+
+function show(rule: ClientRule): Omit<Fate, 'result'> {
+  if (rule.about === 'clientid') return showByClientId(rule)
+  return rule.about === 'username' ? showByUsername(rule) : showForAll(rule)
+}
+
+type ShownRule = { topic: string; action: 'pub' | 'sub' | 'pubsub'; access: 'allow' | 'deny' }
+
+function spelled({ topic, action, permit }: ClientRule): ShownRule {
+  return { topic, action: actionWords[action], access: permit }
+}
+
+function showByClientId(rule: ClientRule): { clientid: string } & ShownRule {
+  return { clientid: rule.who, ...spelled(rule) }
+}
+
+function showByUsername(rule: ClientRule): { username: string } & ShownRule {
+  return { username: rule.who, ...spelled(rule) }
+}
+
+function showForAll(rule: ClientRule): { all: '$all' } & ShownRule {
+  return { all: '$all', ...spelled(rule) }
+}
+
+interface WantedBan {
+  readonly who: string
+  readonly as: Ban['as']
+  readonly reason?: string
+  readonly by?: string
+  readonly at?: number
+  readonly until?: number | null
+}
+
+function newBan({ who, as, reason = '', by = 'user', at, until }: WantedBan): Ban {
+  const nowMs = Date.now()
+  const untilMs = until === null ? undefined : until === undefined ? nowMs + usualBanMs : until * msPerSecond
+  return { who, as, reason, by, atMs: at === undefined ? nowMs : at * msPerSecond, untilMs }
+}
+
+function showBan({ who, as, reason, by, atMs, untilMs }: Ban): ShownBan {
+  const until = untilMs === undefined ? null : Math.floor(untilMs / msPerSecond)
+  return { who, as, reason, by, at: Math.floor(atMs / msPerSecond), until }
+}

@@ -1,0 +1,66 @@
+// A rule that is to be stored, as the API spells it: what of it cannot be, in a code for one that comes alone and in a
+// word for one of a batch.
+
+import type { ResultCodeName } from '../../contract/index.ts'
+import type { ClientRule } from '../operations/client-rules.ts'
+
+export interface RuleFault {
+  readonly code: ResultCodeName
+  readonly message: string
+  readonly word: 'login' | 'topic' | 'action' | 'access' | 'badarg'
+}
+
+/** The longest text of MQTT. */
+const longestTextBytes = 65_535
+
+const actions: Readonly<Record<string, ClientRule['action']>> = {
+  pub: 'publish',
+  sub: 'subscribe',
+  pubsub: 'pubsub',
+  publish: 'publish',
+  subscribe: 'subscribe',
+}
+
+export const actionWords = { publish: 'pub', subscribe: 'sub', pubsub: 'pubsub' } as const
+
+/** The rule, or the first thing that is wrong with it. `problemOfTopic`: in words, what cannot be the topic of a rule. */
+export function readRule(item: unknown, problemOfTopic: (topic: string) => string | undefined): ClientRule | RuleFault {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) {
+    return { code: 'notJson', message: 'the body is no JSON object', word: 'badarg' }
+  }
+  const { clientid, username, topic, action, access } = item as Readonly<Record<string, unknown>>
+  const whom = readWhom(clientid, username)
+  if ('code' in whom) return whom
+  if (topic === undefined) return missing('topic')
+  if (typeof topic !== 'string') return { ...invalid('topic must be text'), word: 'topic' }
+  const problem = isText(topic) ? problemOfTopic(topic) : 'a topic is too long or no text'
+  if (problem !== undefined) return { code: 'invalidTopic', message: problem, word: 'topic' }
+  if (action === undefined) return missing('action')
+  const act = typeof action === 'string' && Object.hasOwn(actions, action) ? actions[action] : undefined
+  if (act === undefined) return { ...invalid('action is pub, sub or pubsub'), word: 'action' }
+  if (access === undefined) return missing('access')
+  if (access !== 'allow' && access !== 'deny') return { ...invalid('access is allow or deny'), word: 'access' }
+  return { ...whom, topic, action: act, permit: access }
+}
+
+function readWhom(clientId: unknown, username: unknown): Pick<ClientRule, 'about' | 'who'> | RuleFault {
+  if (clientId === undefined && username === undefined) return { about: 'all', who: '' }
+  if (clientId !== undefined && username !== undefined) {
+    return { ...invalid('a rule is about a clientid or about a username: leave one of them away'), word: 'login' }
+  }
+  const [about, who] = clientId === undefined ? (['username', username] as const) : (['clientid', clientId] as const)
+  if (typeof who === 'string' && who !== '' && isText(who)) return { about, who }
+  return { ...invalid(`${about} must be text that is not empty`), word: 'login' }
+}
+
+const missing = (word: 'topic' | 'action' | 'access'): RuleFault => ({
+  code: 'missingParameter',
+  message: `${word} is missing in the body`,
+  word,
+})
+
+const invalid = (message: string): Pick<RuleFault, 'code' | 'message'> => ({ code: 'invalidParameter', message })
+
+function isText(text: string): boolean {
+  return Buffer.byteLength(text) <= longestTextBytes && text.isWellFormed() && !text.includes('\0')
+}

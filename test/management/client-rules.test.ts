@@ -1,0 +1,160 @@
+// Rules and bans over the API hold at once, for clients that are connected as well.
+
+import assert from 'node:assert/strict'
+import { describe, test, type TestContext } from 'node:test'
+import { connectAsync, type ErrorWithReasonCode, type MqttClient } from 'mqtt'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { promised, refused } from './promised.ts'
+
+async function connect(t: TestContext, broker: BrokerWithApi, clientId: string): Promise<MqttClient> {
+  const options = { clientId, username: `user of ${clientId}`, protocolVersion: 5, reconnectPeriod: 0 } as const
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, options)
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+/** The reason code of the answer to a QoS 1 PUBLISH. */
+async function publishes(client: MqttClient, topic: string): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  client.publish(topic, 'x', { qos: 1 }, (error, packet) => {
+    const { code } = (error ?? {}) as { code?: number }
+    resolve(code ?? (packet as { reasonCode?: number } | undefined)?.reasonCode ?? 0)
+  })
+  return promise
+}
+
+const notAuthorized = 0x87
+const banned = 0x8a
+
+describe('a stored rule', () => {
+  test('holds for a client that is connected, until it is taken away', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const client = await connect(t, broker, 'pump/7')
+    assert.notEqual(await publishes(client, 'plant/a'), notAuthorized)
+    const rule = { clientid: 'pump/7', topic: 'plant/#', action: 'pub', access: 'deny' }
+    const created = promised('create_acl', await broker.ask('/api/v4/acl', { method: 'POST', body: rule }))
+    assert.deepEqual(created, { code: 0, data: { ...rule, result: 'ok' } })
+    assert.equal(await publishes(client, 'plant/a'), notAuthorized)
+    const listed = promised('list_acl_clientid', await broker.ask('/api/v4/acl/clientid'))
+    assert.deepEqual(listed.data, [rule])
+    assert.deepEqual(listed.meta, { page: 1, limit: 10_000, count: 1, hasnext: false })
+    const path = '/api/v4/acl/clientid/pump%2F7'
+    assert.deepEqual(promised('lookup_acl_clientid', await broker.ask(path)).data, [rule])
+    promised('delete_acl_clientid', await broker.ask(`${path}/topic/plant%2F%23`, { method: 'DELETE' }))
+    assert.notEqual(await publishes(client, 'plant/a'), notAuthorized)
+    refused(await broker.ask(`${path}/topic/plant%2F%23`, { method: 'DELETE' }), 'invalidParameter', 404)
+    assert.deepEqual(promised('lookup_acl_clientid', await broker.ask(path)).data, [])
+  })
+
+  test('comes in the order of its batch: the first that fits decides', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const client = await connect(t, broker, 'c')
+    const body = [
+      { username: 'user of c', topic: 'z/allowed', action: 'publish', access: 'allow' },
+      { username: 'user of c', topic: '#', action: 'pubsub', access: 'deny' },
+      { topic: 'a/#', action: 'sub', access: 'deny' },
+      { topic: 'x', action: 'fly', access: 'deny' },
+      { topic: 'a/#b', action: 'sub', access: 'deny' },
+      { clientid: '', topic: 'x', action: 'sub', access: 'deny' },
+      { topic: 'x', action: 'sub' },
+      7,
+    ]
+    const { data } = promised('create_acl', await broker.ask('/api/v4/acl', { method: 'POST', body }))
+    const words = [
+      'ok',
+      'ok',
+      'ok',
+      '{error,action}',
+      '{error,topic}',
+      '{error,login}',
+      '{error,access}',
+      '{error,badarg}',
+    ]
+    assert.deepEqual(
+      data.map(({ result }: { result: string }) => result),
+      words,
+    )
+    assert.notEqual(await publishes(client, 'z/allowed'), notAuthorized)
+    assert.equal(await publishes(client, 'other'), notAuthorized)
+    const { data: rules } = promised('list_acl_username', await broker.ask('/api/v4/acl/username?_like_username=of'))
+    assert.deepEqual(
+      rules.map(({ topic }: { topic: string }) => topic),
+      ['z/allowed', '#'],
+    )
+    const denials = await broker.ask('/api/v4/acl/username?access=deny&action=pubsub&topic=%23')
+    assert.equal(promised('list_acl_username', denials).meta.count, 1)
+    const { data: forAll } = promised('list_acl_all', await broker.ask('/api/v4/acl/$all'))
+    assert.deepEqual(forAll, [{ all: '$all', topic: 'a/#', action: 'sub', access: 'deny' }])
+    promised('delete_acl_all', await broker.ask('/api/v4/acl/$all/topic/a%2F%23', { method: 'DELETE' }))
+    const ofUser = '/api/v4/acl/username/user%20of%20c'
+    promised('delete_acl_username', await broker.ask(`${ofUser}/topic/%23`, { method: 'DELETE' }))
+    assert.equal(promised('lookup_acl_username', await broker.ask(ofUser)).data.length, 1)
+  })
+
+  test('that cannot be is refused with the code of what is wrong', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const create = (body: unknown) => broker.ask('/api/v4/acl', { method: 'POST', body })
+    const rule = { topic: 'a', action: 'pub', access: 'deny' }
+    refused(await create({ ...rule, topic: undefined }), 'missingParameter')
+    refused(await create({ ...rule, action: undefined }), 'missingParameter')
+    refused(await create({ ...rule, access: 'perhaps' }), 'invalidParameter')
+    refused(await create({ ...rule, clientid: 'a', username: 'b' }), 'invalidParameter')
+    refused(await create({ ...rule, topic: 'a/#/b' }), 'invalidTopic')
+    refused(await create({ ...rule, topic: 'a'.repeat(70_000) }), 'invalidTopic')
+    refused(await create('nothing'), 'notJson')
+    refused(await broker.ask('/api/v4/acl/clientid?action=fly'), 'invalidParameter')
+  })
+})
+
+describe('a ban', () => {
+  test('disconnects at once whom it names, and keeps them out until it is taken away', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    for (const [as, who] of [
+      ['clientid', 'the client'],
+      ['username', 'user of the client'],
+      ['peerhost', '127.0.0.0/8'],
+    ] as const) {
+      const client = await connect(t, broker, 'the client')
+      const gone = new Promise<void>((resolve) => client.once('close', () => resolve()))
+      const before = Math.floor(Date.now() / 1_000)
+      const created = await broker.ask('/api/v4/banned', { method: 'POST', body: { as, who } })
+      const { data: ban } = promised('create_banned', created)
+      assert.ok(ban.at >= before && ban.until - ban.at === 300)
+      assert.deepEqual(ban, { who, as, reason: '', by: 'user', at: ban.at, until: ban.until })
+      await gone
+      await assert.rejects(connect(t, broker, 'the client'), (error: ErrorWithReasonCode) => error.code === banned)
+      assert.deepEqual(promised('list_banned', await broker.ask('/api/v4/banned')).data, [ban])
+      const path = `/api/v4/banned/${as}/${encodeURIComponent(who)}`
+      promised('delete_banned', await broker.ask(path, { method: 'DELETE' }))
+      refused(await broker.ask(path, { method: 'DELETE' }), 'invalidParameter', 404)
+    }
+    await connect(t, broker, 'the client')
+  })
+
+  test('that has run out is listed no more', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const ban = { as: 'clientid', who: 'old', at: 1, until: 2, reason: 'long ago', by: 'me' }
+    assert.deepEqual(
+      promised('create_banned', await broker.ask('/api/v4/banned', { method: 'POST', body: ban })).data,
+      ban,
+    )
+    const forEver = { as: 'username', who: 'u', until: null }
+    promised('create_banned', await broker.ask('/api/v4/banned', { method: 'POST', body: forEver }))
+    const { data } = promised('list_banned', await broker.ask('/api/v4/banned'))
+    assert.deepEqual([data.length, data[0].who, data[0].until], [1, 'u', null])
+  })
+
+  test('that cannot be is refused with the code of what is wrong', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const create = (body: unknown) => broker.ask('/api/v4/banned', { method: 'POST', body })
+    refused(await create({ as: 'clientid' }), 'missingParameter')
+    refused(await create({ who: 'x' }), 'missingParameter')
+    refused(await create({ as: 'dog', who: 'x' }), 'invalidParameter')
+    refused(await create({ as: 'clientid', who: '' }), 'invalidParameter')
+    refused(await create({ as: 'peerhost', who: 'nowhere' }), 'invalidParameter')
+    refused(await create({ as: 'clientid', who: 'x', until: 'tomorrow' }), 'invalidParameter')
+    refused(await create('{'), 'notJson')
+    refused(await broker.ask('/api/v4/banned/dog/x', { method: 'DELETE' }), 'invalidParameter')
+  })
+})
