@@ -1,0 +1,82 @@
+// The API through its typed client, from one end to the other.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import {
+  type ApiClient,
+  basicAuthorization,
+  createClient,
+  type Endpoint,
+  endpoints,
+  type Failure,
+  type Result,
+  shapeOf,
+} from '../../src/contract/index.ts'
+import { administrator, startBrokerWithApi } from '../management/api.ts'
+
+const [name = '', password = ''] = administrator.split(':')
+
+function clientAt(url: string): ApiClient {
+  return createClient({ at: { url }, authorization: basicAuthorization(name, password) })
+}
+
+async function replyOf<Reply>(asked: Promise<Result<Reply>>): Promise<Reply> {
+  const result = await asked
+  assert.ok('reply' in result, JSON.stringify(result))
+  return result.reply
+}
+
+async function failureOf(asked: Promise<Result<unknown>>): Promise<Failure> {
+  const result = await asked
+  assert.ok('failure' in result, JSON.stringify(result))
+  return result.failure
+}
+
+test('every operation that only reads, and of nothing in particular, answers what the contract says', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const mqtt = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'somebody', username: 'anna' })
+  t.after(() => mqtt.endAsync())
+  await mqtt.subscribeAsync(['a/+', '$share/g/b/#'], { qos: 1 })
+  await mqtt.publishAsync('kept', 'x', { retain: true, qos: 1 })
+  const client = clientAt(broker.url) as unknown as Record<string, () => Promise<Result<unknown>>>
+  for (const [operation, endpoint] of Object.entries<Endpoint>(endpoints)) {
+    if (endpoint.method !== 'GET' || endpoint.path.includes(':')) continue
+    const reply = await replyOf(client[operation]())
+    if (endpoint.reply === 'text') assert.equal(typeof reply, 'string', operation)
+    else assert.equal(shapeOf(endpoint.reply).faultOf(reply), undefined, operation)
+  }
+})
+
+test('what one call changes another one sees, and a client of MQTT feels', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const client = clientAt(broker.url)
+  const clientid = 'sensor/1?#%é'
+  const mqtt = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: clientid, reconnectPeriod: 0 })
+  t.after(() => mqtt.endAsync(true))
+  const params = { clientid }
+  const [found] = (await replyOf(client.lookup_client({ params }))).data
+  assert.equal(found?.conn_state, 'connected')
+  await replyOf(client.mqtt_subscribe({ body: { clientid, topic: 'told/#', qos: 1 } }))
+  const told = new Promise<string>((resolve) => mqtt.once('message', (topic) => resolve(topic)))
+  const body = { topic: 'told/you', payload: 'c28=', encoding: 'base64', qos: 1, receipt: true } as const
+  const published = await replyOf(client.mqtt_publish({ body }))
+  assert.equal(published.data?.receipt.matched, 1)
+  assert.equal(await told, 'told/you')
+  const held = await replyOf(client.list_subscriptions({ query: { clientid, qos: 1 } }))
+  assert.deepEqual(
+    held.data.map(({ topic }) => topic),
+    ['told/#'],
+  )
+  const closed = new Promise<void>((resolve) => mqtt.once('close', () => resolve()))
+  await replyOf(client.kickout_client({ params }))
+  await closed
+  const { kind, code, status } = await failureOf(client.kickout_client({ params }))
+  assert.deepEqual({ kind, code, status }, { kind: 'refused', code: 112, status: 404 })
+})
+
+test('a parameter that would lead to another operation is refused before it is sent', async () => {
+  const nowhere = createClient({ at: { url: 'http://127.0.0.1:1' } })
+  const refused = await failureOf(nowhere.kickout_client({ params: { clientid: '' } }))
+  assert.deepEqual([refused.kind, refused.code], ['refused', 107])
+})
