@@ -6,6 +6,7 @@ import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
 import { brokerCommands } from './broker-commands.ts'
 import { clientCommands } from './client-commands.ts'
+import { credentialCommands } from './credential-commands.ts'
 import { insightCommands } from './insight-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
 import { publishCommands } from './publish-commands.ts'
@@ -20,6 +21,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...listenerCommands,
   ...insightCommands,
   ...alarmCommands,
+  ...credentialCommands,
   ...accountCommands,
   ...tokenCommands,
   ...anyCommands,
@@ -31,6 +33,10 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   subscriptions: 'what clients subscribe to',
   topics: 'what is subscribed to',
   listeners: 'where clients come in',
+  user: 'passwords that clients show, by user name',
+  clientid: 'passwords that clients show, by client id',
+  scram: 'users who come in by SCRAM',
+  psk: 'keys of clients for TLS without certificates',
   admins: 'people who may use the management API',
   'api-key': 'programs that may use the management API',
   retained: 'messages that the broker keeps for those who subscribe later',

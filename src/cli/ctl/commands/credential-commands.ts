@@ -1,0 +1,98 @@
+// What is stored of clients to let them in. Passwords come from the terminal or from stdin.
+
+import type { Result } from '../../../contract/index.ts'
+import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
+
+/** How one of the lists is asked; `name` is who the entry is about. */
+interface CredentialList {
+  /** First word of its commands. */
+  readonly group: string
+  /** What an entry is, for descriptions. */
+  readonly what: string
+  readonly secret: string
+  list(call: CtlCall): Promise<Result<{ readonly data: readonly Row[] }>>
+  add(call: CtlCall, name: string, secret: string): Promise<Result<unknown>>
+  update(call: CtlCall, name: string, secret: string): Promise<Result<unknown>>
+  remove(call: CtlCall, name: string): Promise<Result<unknown>>
+}
+
+const lists: readonly CredentialList[] = [
+  {
+    group: 'user',
+    what: 'user name',
+    secret: 'password',
+    list: ({ client }) => client.list_auth_username(),
+    add: ({ client }, username, password) => client.create_auth_username({ body: { username, password } }),
+    update: ({ client }, username, password) =>
+      client.update_auth_username({ params: { username }, body: { password } }),
+    remove: ({ client }, username) => client.delete_auth_username({ params: { username } }),
+  },
+  {
+    group: 'clientid',
+    what: 'client id',
+    secret: 'password',
+    list: ({ client }) => client.list_auth_clientid(),
+    add: ({ client }, clientid, password) => client.create_auth_clientid({ body: { clientid, password } }),
+    update: ({ client }, clientid, password) =>
+      client.update_auth_clientid({ params: { clientid }, body: { password } }),
+    remove: ({ client }, clientid) => client.delete_auth_clientid({ params: { clientid } }),
+  },
+  {
+    group: 'scram',
+    what: 'SCRAM user',
+    secret: 'password',
+    list: ({ client }) => client.list_auth_scram(),
+    add: ({ client }, username, password) => client.create_auth_scram({ body: { username, password } }),
+    update: ({ client }, username, password) => client.update_auth_scram({ params: { username }, body: { password } }),
+    remove: ({ client }, username) => client.delete_auth_scram({ params: { username } }),
+  },
+  {
+    group: 'psk',
+    what: 'TLS-PSK identity',
+    secret: 'key in hexadecimal',
+    list: ({ client }) => client.list_auth_psk(),
+    add: ({ client }, identity, key) => client.create_auth_psk({ body: { identity, key } }),
+    update: ({ client }, identity, key) => client.update_auth_psk({ params: { identity }, body: { key } }),
+    remove: ({ client }, identity) => client.delete_auth_psk({ params: { identity } }),
+  },
+]
+
+export const credentialCommands: readonly CtlCommand[] = lists.flatMap(commandsOf)
+
+function commandsOf(list: CredentialList): CtlCommand[] {
+  const { group, what, secret } = list
+  return [
+    {
+      name: `${group} list`,
+      description: `every ${what} that is stored`,
+      run: (call) => shown(list.list(call), ({ data }) => ({ rows: data })),
+    },
+    {
+      name: `${group} add`,
+      description: `store a ${what}; its ${secret} is read from the terminal or from stdin`,
+      arguments: ['<name>'],
+      run: (call) => withSecret(call, list, (name, given) => list.add(call, name, given)),
+    },
+    {
+      name: `${group} update`,
+      description: `another ${secret} for a ${what} that is stored`,
+      arguments: ['<name>'],
+      run: (call) => withSecret(call, list, (name, given) => list.update(call, name, given)),
+    },
+    {
+      name: `${group} del`,
+      description: `take a stored ${what} away`,
+      arguments: ['<name>'],
+      run: (call) => doneAs(list.remove(call, call.words[0] ?? ''), `${call.words[0]} is taken away`),
+    },
+  ]
+}
+
+async function withSecret(
+  { secrets, words: [name = ''] }: CtlCall,
+  { secret }: CredentialList,
+  ask: (name: string, given: string) => Promise<Result<unknown>>,
+): Promise<Outcome> {
+  const given = await secrets.next(`${secret} of ${name}`)
+  return 'usage' in given ? given : doneAs(ask(name, given.secret), `${name} is stored`)
+}

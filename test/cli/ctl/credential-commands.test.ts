@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { startBrokerWithApi } from '../../management/api.ts'
+import { ctlDone, ctlRefused } from './ctl.ts'
+
+const secrets = {
+  user: 'a-password',
+  clientid: 'a-password',
+  scram: 'a-password',
+  psk: '00112233445566778899aabbccddeeff',
+}
+
+for (const [group, secret] of Object.entries(secrets)) {
+  test(`ctl ${group}: what is stored comes and goes, and its secret is read from stdin`, async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const lines = [secret]
+    await ctlDone(broker, [group, 'add', 'an/na'], { lines })
+    assert.match(await ctlRefused(broker, 1, [group, 'add', 'an/na'], lines), /\(code 113\)/)
+    await ctlDone(broker, [group, 'update', 'an/na'], { lines: [secret] })
+    const listed = await ctlDone(broker, [group, 'list'])
+    assert.match(listed, /^an\/na(\t|$)/m)
+    assert.ok(!listed.includes(secret))
+    await ctlDone(broker, [group, 'del', 'an/na'])
+    assert.match(await ctlRefused(broker, 1, [group, 'del', 'an/na']), /\(code 105\)/)
+    assert.match(await ctlRefused(broker, 2, [group, 'add', 'bert']), /of bert: none was given/)
+  })
+}
+
+test('a password that was stored opens the door to the next client that shows it', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  await ctlDone(broker, ['user', 'add', 'anna'], { lines: ['right'] })
+  const at = `mqtt://127.0.0.1:${broker.port}`
+  const client = await connectAsync(at, { username: 'anna', password: 'right' })
+  await client.endAsync()
+  await assert.rejects(connectAsync(at, { username: 'anna', password: 'wrong', reconnectPeriod: 0 }))
+})
