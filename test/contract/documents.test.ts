@@ -69,6 +69,8 @@ const expected = {
   list_subscriptions: 'GET /subscriptions',
   lookup_client_subscriptions: 'GET /subscriptions/:clientid',
   'list_topic-tree': 'GET /topic-tree',
+  get_broker_configuration: 'GET /configuration/',
+  set_broker_configuration: 'POST /configuration/',
   ctrl_broker: 'POST /ctrl/:action',
 }
 

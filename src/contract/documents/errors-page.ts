@@ -12,9 +12,10 @@ export const codesWithoutUse: Partial<Record<ResultCodeName, string>> = {
 /** Codes that any operation may answer with, and when. */
 const everywhere: Partial<Record<ResultCodeName, string>> = {
   success: 'Whenever all went well.',
-  rpcError: 'Where a thread of the broker is asked that is just being started again.',
+  rpcError:
+    'Where a thread of the broker is asked that is just being started again; for an action or a section that there is not (404).',
   unknownError:
-    'A path that is not there (404), a method that a path does not have (404), or a mistake of the broker (500).',
+    'A path that is not there (404), a method that a path does not have (404, 405), or a mistake of the broker (500).',
   wrongCredentials: 'At sign-in; with status 403 where the account may look and change nothing.',
   emptyCredentials: 'At sign-in: without the header, or with an empty name or password.',
   tokenExpired: 'At sign-in with a token.',

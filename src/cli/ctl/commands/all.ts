@@ -6,6 +6,7 @@ import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
 import { brokerCommands } from './broker-commands.ts'
 import { clientCommands } from './client-commands.ts'
+import { configurationCommands } from './configuration-commands.ts'
 import { credentialCommands } from './credential-commands.ts'
 import { insightCommands } from './insight-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
@@ -21,6 +22,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...listenerCommands,
   ...insightCommands,
   ...alarmCommands,
+  ...configurationCommands,
   ...credentialCommands,
   ...accountCommands,
   ...tokenCommands,
@@ -37,6 +39,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   clientid: 'passwords that clients show, by client id',
   scram: 'users who come in by SCRAM',
   psk: 'keys of clients for TLS without certificates',
+  config: 'the configuration of the running broker, and what it was before',
   admins: 'people who may use the management API',
   'api-key': 'programs that may use the management API',
   retained: 'messages that the broker keeps for those who subscribe later',

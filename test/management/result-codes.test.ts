@@ -1,0 +1,69 @@
+// Every number of the table: either somebody gets it, here, or the page of errors says why nobody does.
+
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { signToken } from '../../src/access/index.ts'
+import { codesWithoutUse, type ResultCodeName, resultCodes } from '../../src/contract/index.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { type Asked, startBrokerWithApi } from './api.ts'
+
+type Provocation = readonly [path: string, asked?: Asked]
+
+const user = { username: 'anna', password: 'a-password' }
+
+/** What each code is the answer to, in this order. */
+const provocations: Partial<Record<ResultCodeName, Provocation>> = {
+  success: ['/api/v4/auth_username', { method: 'POST', body: user }],
+  rpcError: ['/api/v4/ctrl/dance', { method: 'POST' }],
+  unknownError: ['/api/v4/nowhere'],
+  wrongCredentials: ['/api/v4/brokers', { as: 'admin:wrong' }],
+  emptyCredentials: ['/api/v4/brokers', { as: null }],
+  userNotFound: ['/api/v4/auth_username/nobody', { method: 'DELETE' }],
+  adminCannotBeDeleted: ['/api/v4/users/admin', { method: 'DELETE' }],
+  missingParameter: ['/api/v4/mqtt/publish', { method: 'POST', body: { topic: 'a' } }],
+  invalidParameter: ['/api/v4/clients?clean_start=perhaps'],
+  notJson: ['/api/v4/mqtt/publish', { method: 'POST', body: '{' }],
+  clientOffline: ['/api/v4/clients/nobody', { method: 'DELETE' }],
+  userExists: ['/api/v4/auth_username', { method: 'POST', body: user }],
+  wrongOldPassword: [
+    '/api/v4/change_pwd/bert',
+    { method: 'PUT', body: { old_pwd: 'not-the-old-one', new_pwd: 'another-password' } },
+  ],
+  invalidTopic: ['/api/v4/mqtt/publish', { method: 'POST', body: { topic: 'a/#', payload: 'x' } }],
+  notHocon: ['/api/v4/config_update', { method: 'POST', body: 'a = {' }],
+}
+
+test('every code of the table is answered to something, or it is said why not', async (t) => {
+  const folder = await temporaryFolder(t)
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const keyFile = join(folder, 'public.pem')
+  await writeFile(keyFile, publicKey.export({ type: 'spki', format: 'pem' }))
+  const broker = await startBrokerWithApi(t, { set: [`http_server.jwt.public.keyfile="${keyFile}"`] })
+  const bert = { username: 'bert', password: 'correct-horse' }
+  assert.equal((await broker.ask('/api/v4/users', { method: 'POST', body: bert })).status, 200)
+  const seen = new Set<number>()
+  for (const [name, [path, asked]] of Object.entries(provocations)) {
+    const answered = await broker.ask(path, asked)
+    assert.equal(answered.json.code, resultCodes[name as ResultCodeName].code, `${name}: ${answered.text}`)
+    if (name !== 'success') assert.notEqual(answered.json.message, '', name)
+    seen.add(answered.json.code)
+  }
+  const ended = await signToken(
+    { sub: 'late', exp: 1_000 },
+    String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+  )
+  assert.ok('token' in ended)
+  const expired = await broker.ask('/api/v4/brokers', { as: null, headers: { authorization: `Bearer ${ended.token}` } })
+  assert.deepEqual([expired.status, expired.json.code], [401, 116])
+  seen.add(116)
+  for (const [name, { code }] of Object.entries(resultCodes)) {
+    if (testedElsewhere.has(name) || codesWithoutUse[name as ResultCodeName] !== undefined) continue
+    assert.ok(seen.has(code), `nothing here is answered with ${code} (${name})`)
+  }
+})
+
+/** 118: test/management/configuration.test.ts has a disk that refuses. */
+const testedElsewhere = new Set(['configNotWritten'])
