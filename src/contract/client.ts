@@ -33,16 +33,17 @@ export type Result<Reply> = { readonly reply: Reply } | { readonly failure: Fail
 
 type Part<Name extends string, Schema> = Schema extends TSchema ? { readonly [key in Name]: Static<Schema> } : unknown
 
-type OptionalPart<Name extends string, Schema> = Schema extends TSchema
-  ? { readonly [key in Name]?: Static<Schema> }
+/** A query may be left out where nothing in it must be there. */
+type QueryPart<Query> = Query extends TSchema
+  ? Partial<Static<Query>> extends Static<Query>
+    ? { readonly query?: Static<Query> }
+    : { readonly query: Static<Query> }
   : unknown
 
 type BodyPart<Body> = Body extends 'text' ? { readonly body: string } : Part<'body', Body>
 
 /** What a call of an endpoint takes. */
-export type CallOf<E extends Endpoint> = Part<'params', E['params']> &
-  OptionalPart<'query', E['query']> &
-  BodyPart<E['body']>
+export type CallOf<E extends Endpoint> = Part<'params', E['params']> & QueryPart<E['query']> & BodyPart<E['body']>
 
 type Argument<E extends Endpoint> =
   unknown extends CallOf<E>

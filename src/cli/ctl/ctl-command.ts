@@ -38,8 +38,8 @@ export type Row = Readonly<Record<string, unknown>>
 export type Outcome =
   /** `columns`: those of the rows that people are shown, in their order; a document has all of them. */
   | { readonly rows: readonly Row[]; readonly columns?: readonly string[] }
-  /** One thing: a line for each of its keys. */
-  | { readonly thing: Row }
+  /** One thing: a line for each of its keys. `document`: what programs get in its place. */
+  | { readonly thing: Row; readonly document?: unknown }
   /** `document`: what programs get in its place. */
   | { readonly text: string; readonly document?: unknown }
   /** Nothing to show but that it is done. */

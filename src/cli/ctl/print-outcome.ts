@@ -22,7 +22,7 @@ type Shown = Exclude<Outcome, { usage: string } | { problem: string } | { failur
 
 function documentOf(outcome: Shown): unknown {
   if ('rows' in outcome) return outcome.rows
-  if ('thing' in outcome) return outcome.thing
+  if ('thing' in outcome) return outcome.document ?? outcome.thing
   if ('done' in outcome) return { done: outcome.done }
   return outcome.document ?? { text: outcome.text }
 }

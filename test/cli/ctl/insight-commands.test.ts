@@ -16,3 +16,13 @@ test('what was dropped is told with its reason, and what happened to a client', 
   assert.match(await ctlRefused(broker, 2, ['dropped', 'reson=expired']), /reson: no such filter/)
   assert.match(await ctlRefused(broker, 1, ['dropped', 'reason=mood']), /\(code 108\)/)
 })
+
+test('why a client may publish is explained', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'talker' })
+  t.after(() => client.endAsync())
+  assert.match(await ctlDone(broker, ['explain', 'talker', 'publish', 'a/b']), /^result +allow$/m)
+  const all = JSON.parse(await ctlDone(broker, ['explain', 'talker', 'publish', 'a/b', '--json']))
+  assert.equal(all.client.connected, true)
+  assert.match(await ctlRefused(broker, 2, ['explain', 'talker', 'read', 'a/b']), /publish and subscribe/)
+})

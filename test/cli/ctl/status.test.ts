@@ -33,3 +33,14 @@ test('listeners are listed and opened anew', async (t) => {
   t.after(() => client.endAsync())
   assert.match(await ctlRefused(broker, 1, ['listeners', 'restart', 'mqtt:tcp:other']), /\(code \d+\)/)
 })
+
+test('bridges are listed, shown, and turned off and on', async (t) => {
+  const bridge = 'bridges.mqtt.north { server = "mqtt-tcp://127.0.0.1:1", enable = true }'
+  const broker = await startBrokerWithApi(t)
+  await ctlDone(broker, ['api', 'call', 'update_config', '--body', bridge])
+  assert.match(await ctlDone(broker, ['bridges', 'list']), /^north\ttrue\tmqtt-tcp:\/\/127\.0\.0\.1:1$/m)
+  await ctlDone(broker, ['bridges', 'off', 'north'])
+  assert.match(await ctlDone(broker, ['bridges', 'show', 'north']), /^enable +false$/m)
+  await ctlDone(broker, ['bridges', 'on', 'north'])
+  assert.match(await ctlRefused(broker, 1, ['bridges', 'on', 'south']), /\(code 108\)/)
+})

@@ -4,6 +4,7 @@ import type { CtlCommand } from '../ctl-command.ts'
 import { accountCommands } from './account-commands.ts'
 import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
+import { bridgeCommands } from './bridge-commands.ts'
 import { brokerCommands } from './broker-commands.ts'
 import { clientCommands } from './client-commands.ts'
 import { configurationCommands } from './configuration-commands.ts'
@@ -21,6 +22,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...publishCommands,
   ...listenerCommands,
   ...insightCommands,
+  ...bridgeCommands,
   ...alarmCommands,
   ...configurationCommands,
   ...credentialCommands,
@@ -40,6 +42,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   scram: 'users who come in by SCRAM',
   psk: 'keys of clients for TLS without certificates',
   config: 'the configuration of the running broker, and what it was before',
+  bridges: 'connections to other brokers',
   admins: 'people who may use the management API',
   'api-key': 'programs that may use the management API',
   retained: 'messages that the broker keeps for those who subscribe later',

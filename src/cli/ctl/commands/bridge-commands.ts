@@ -1,0 +1,33 @@
+// Connections to other brokers.
+
+import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+
+export const bridgeCommands: readonly CtlCommand[] = [
+  {
+    name: 'bridges list',
+    description: 'bridges to other brokers',
+    run: ({ client }) =>
+      shown(client.get_mqtt_bridges(), ({ data }) => ({
+        rows: data.bridge.nodes.map((node) => ({ server: node.connector.server, ...node })),
+        columns: ['name', 'enable', 'server'],
+      })),
+  },
+  {
+    name: 'bridges show',
+    description: 'all settings of a bridge; secrets are masked',
+    arguments: ['<name>'],
+    run: ({ client, words: [bridge = ''] }) =>
+      shown(client.get_mqtt_bridge({ params: { bridge_name: bridge } }), ({ data }): Outcome => {
+        const [node] = data.bridge.nodes
+        return node === undefined ? { problem: `there is no bridge ${bridge}` } : { thing: node }
+      }),
+  },
+  { name: 'bridges on', description: 'turn a bridge on', arguments: ['<name>'], run: (call) => turn(call, true) },
+  { name: 'bridges off', description: 'turn a bridge off', arguments: ['<name>'], run: (call) => turn(call, false) },
+]
+
+function turn({ client, words: [bridge = ''] }: CtlCall, isOn: boolean): Promise<Outcome> {
+  const body = { data: { bridge_switch: isOn } }
+  const asked = client.put_mqtt_bridge_switch({ params: { bridge_name: bridge }, body })
+  return doneAs(asked, `${bridge} is ${isOn ? 'on' : 'off'}`)
+}
