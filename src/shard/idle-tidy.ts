@@ -23,7 +23,7 @@ const worthwhileBytes = 33_554_432
 /** V8 gives its pages back in several steps. */
 const mostCollections = 4
 /** A collection that takes longer has much to look through that is in use: this heap is left to itself. */
-const longestMs = 250
+const longestMs = 1_000
 
 export class IdleTidy {
   readonly #world: TidyWorld
