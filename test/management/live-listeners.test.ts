@@ -1,0 +1,162 @@
+// Listeners that change while clients are connected: what another configuration makes of them, seen from outside.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { Authority } from '../transports/certificates.ts'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+/** What became of a client that only watches. */
+interface Watched {
+  readonly client: MqttClient
+  /** Reason code of a DISCONNECT. */
+  readonly told: Promise<number | undefined>
+  isThere: boolean
+}
+
+async function watched(t: TestContext, url: string, options: IClientOptions = {}): Promise<Watched> {
+  const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 0, connectTimeout: 5_000, ...options })
+  t.after(() => client.endAsync(true))
+  const told = new Promise<number | undefined>((resolve) =>
+    client.on('disconnect', ({ reasonCode }) => resolve(reasonCode)),
+  )
+  const found = { client, told, isThere: true }
+  client.on('close', () => (found.isThere = false))
+  return found
+}
+
+/** Still served, and not only not closed yet. */
+async function isServed({ client, isThere }: Watched): Promise<boolean> {
+  if (!isThere) return false
+  await client.publishAsync('still/here', 'x', { qos: 1 })
+  return true
+}
+
+/** Whether somebody new gets in. */
+async function letsIn(url: string): Promise<boolean> {
+  try {
+    const client = await connectAsync(url, { reconnectPeriod: 0, connectTimeout: 5_000 }, false)
+    await client.endAsync()
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function placeOf(broker: BrokerWithApi, identifier: string): Promise<string | undefined> {
+  const { json } = await broker.ask('/api/v4/listeners')
+  const found = json.data[0].listeners.find((one: { identifier: string }) => one.identifier === identifier)
+  return found?.listen_on
+}
+
+async function update(
+  broker: BrokerWithApi,
+  text: string,
+): Promise<{ status: number; code: number; message?: string }> {
+  const { status, json } = await broker.ask('/api/v4/config_update', { method: 'POST', body: text })
+  return { ...json, status }
+}
+
+async function updated(broker: BrokerWithApi, text: string): Promise<void> {
+  const answer = await update(broker, text)
+  assert.deepEqual([answer.status, answer.code], [200, 0], JSON.stringify(answer))
+}
+
+const twoShards = { set: ['node.shards=2'] }
+
+test('listeners come, change and go; only clients of the one that goes are sent away', async (t) => {
+  const broker = await startBrokerWithApi(t, twoShards)
+  const staying = await watched(t, `mqtt://127.0.0.1:${broker.port}`)
+  await updated(broker, 'listeners.tcp.plant.bind = "127.0.0.1:0"')
+  const plant = `mqtt://${await placeOf(broker, 'mqtt:tcp:plant')}`
+  const guests = await Promise.all(Array.from({ length: 4 }, () => watched(t, plant)))
+  await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", access_rules = ["deny all"] }')
+  assert.equal(`mqtt://${await placeOf(broker, 'mqtt:tcp:plant')}`, plant, 'the socket is the same')
+  assert.equal(await letsIn(plant), false, 'the new rule holds for those who come')
+  for (const guest of guests) assert.ok(await isServed(guest), 'and not for those who are in')
+  await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", max_connections = 5 }')
+  assert.equal(await letsIn(plant), true, 'four are in')
+  await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", max_connections = 4 }')
+  assert.equal(await letsIn(plant), false, 'those who were in before count')
+  await updated(broker, 'mqtt.max_qos_allowed = 2')
+  assert.deepEqual(await Promise.all(guests.map(({ told }) => told)), [0x8b, 0x8b, 0x8b, 0x8b])
+  assert.equal(await placeOf(broker, 'mqtt:tcp:plant'), undefined)
+  assert.equal(await letsIn(plant), false)
+  assert.ok(await isServed(staying))
+})
+
+test('a listener that moves is there, and no longer here; one that is renamed keeps its port', async (t) => {
+  const broker = await startBrokerWithApi(t, twoShards)
+  await updated(broker, 'listeners.tcp.a.bind = "127.0.0.1:0"')
+  const old = await placeOf(broker, 'mqtt:tcp:a')
+  const guest = await watched(t, `mqtt://${old}`)
+  await updated(broker, `listeners.tcp.b { bind = "${old}", mountpoint = "b/" }`)
+  assert.equal(await guest.told, 0x8b)
+  assert.deepEqual([await placeOf(broker, 'mqtt:tcp:a'), await placeOf(broker, 'mqtt:tcp:b')], [undefined, old])
+  assert.equal(await letsIn(`mqtt://${old}`), true)
+  await updated(broker, 'listeners.tcp.b.bind = "127.0.0.1:0"')
+  const now = await placeOf(broker, 'mqtt:tcp:b')
+  assert.notEqual(now, old)
+  assert.deepEqual([await letsIn(`mqtt://${now}`), await letsIn(`mqtt://${old}`)], [true, false])
+})
+
+test('a port in use changes nothing, and the listeners before and behind it are as they were', async (t) => {
+  const other = createServer()
+  await new Promise<void>((open) => other.listen(0, '127.0.0.1', open))
+  t.after(() => other.close())
+  const { port } = other.address() as AddressInfo
+  const broker = await startBrokerWithApi(t, twoShards)
+  await updated(broker, 'listeners.tcp.kept.bind = "127.0.0.1:0"')
+  const kept = `mqtt://${await placeOf(broker, 'mqtt:tcp:kept')}`
+  const guest = await watched(t, kept)
+  const answer = await update(
+    broker,
+    `listeners.tcp { first.bind = "127.0.0.1:0", taken.bind = "127.0.0.1:${port}" }\nlisteners.ws.bind = "127.0.0.1:0/x"`,
+  )
+  assert.deepEqual([answer.status, answer.code], [400, 108])
+  assert.match(answer.message ?? '', /listeners\.tcp\.taken\.bind.*in use/)
+  const { json } = await broker.ask('/api/v4/listeners')
+  const identifiers = json.data[0].listeners.map((one: { identifier: string }) => one.identifier)
+  assert.deepEqual(identifiers, ['mqtt:tcp:default', 'mqtt:tcp:kept'])
+  assert.ok(await isServed(guest))
+  assert.equal(await letsIn(kept), true)
+})
+
+test('certificates and paths change where the listener is, and nobody who is in notices', async (t) => {
+  const folder = await temporaryFolder(t)
+  const authority = new Authority('ours')
+  for (const name of ['old', 'new']) {
+    const { certificate, key } = authority.issue(name)
+    await writeFile(join(folder, `${name}.cert`), certificate)
+    await writeFile(join(folder, `${name}.key`), key)
+  }
+  const configOf = (name: string): string => `
+    listeners.ssl { bind = "127.0.0.1:0", certfile = "${folder}/${name}.cert", keyfile = "${folder}/${name}.key" }
+    listeners.ws.bind = "127.0.0.1:0/${name}"`
+  const broker = await startBrokerWithApi(t, twoShards)
+  await updated(broker, configOf('old'))
+  const [ssl, ws] = [await placeOf(broker, 'mqtt:ssl:default'), await placeOf(broker, 'mqtt:ws:default')]
+  const secure = await watched(t, `mqtts://${ssl}`, { rejectUnauthorized: false })
+  const overWebSocket = await watched(t, `ws://${ws}/old`)
+  await updated(broker, configOf('new'))
+  assert.deepEqual([await placeOf(broker, 'mqtt:ssl:default'), await placeOf(broker, 'mqtt:ws:default')], [ssl, ws])
+  assert.equal(await commonNameAt(Number(ssl?.split(':')[1])), 'new')
+  assert.deepEqual([await letsIn(`ws://${ws}/new`), await letsIn(`ws://${ws}/old`)], [true, false])
+  assert.ok(await isServed(secure))
+  assert.ok(await isServed(overWebSocket))
+})
+
+function commonNameAt(port: number): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().subject.CN)
+      socket.destroy()
+    })
+    socket.on('error', reject)
+  })
+}
