@@ -2,7 +2,18 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import type { ListPosition, ListSlice, Unanswered } from '../../src/management/index.ts'
+import { type ClientView, defaultCoreSettings, plainIdentity } from '../../src/core/index.ts'
+import { Session } from '../../src/core/sessions/session.ts'
+import { viewOf } from '../../src/core/views/client-view.ts'
+import {
+  type ClientOperations,
+  createManagementServer,
+  type Doorkeeper,
+  type ListPosition,
+  type ListSlice,
+  type Operations,
+  type Unanswered,
+} from '../../src/management/index.ts'
 import { clientHandlers } from '../../src/management/handlers/clients.ts'
 import { subscriptionHandlers } from '../../src/management/handlers/subscriptions.ts'
 import { answerList, type ListSource } from '../../src/management/lists/answer-list.ts'
@@ -25,6 +36,18 @@ function numbers(count: number, silentFrom = Infinity): ListSource<number> {
   }
 }
 
+const openDoor: Doorkeeper = {
+  isOpen: true,
+  callerOf: async (_authorization, address) => ({ name: 'a', by: 'administrator', mayChange: true, address }),
+  signIn: async (_name, _password, address) => ({ name: 'a', by: 'administrator', mayChange: true, address }),
+  close: () => {},
+}
+
+function anyClient(clientId: string): ClientView {
+  const session = new Session(clientId, 0, plainIdentity(clientId, undefined, ''))
+  return viewOf(session, defaultCoreSettings)
+}
+
 test('a list that is too long to be held is sent in pieces that come to the same', async () => {
   const answer = await answerList(numbers(30_000), { part: 'whole' })
   assert.ok(answer instanceof WrittenJson)
@@ -42,6 +65,43 @@ test('a shard that falls silent amid a long list breaks the answer off: half of 
   const answer = await answerList(numbers(30_000, 20_000), { part: 'whole' })
   assert.ok(answer instanceof WrittenJson && answer.body instanceof Readable)
   await assert.rejects(text(answer.body), /shard 3 does not answer/)
+})
+
+/** Of everything else there is a name and no more: nobody asks for it. */
+function onlyClients(clients: ClientOperations): Operations {
+  const others = { nodeName: 'here', describe: () => ({ nodeName: 'here' }) }
+  return new Proxy({}, { get: (_, subject) => (subject === 'clients' ? clients : others) }) as Operations
+}
+
+/** 250 clients in each, and then nobody answers. */
+const slicesUntilSilence: ClientOperations['clients'] = async (_filter, { from }) => {
+  if (from.place > 20_000) return { silentShard: 1 }
+  const rows = Array.from({ length: 250 }, (_, index) => anyClient(`c-${from.place + index}`))
+  return { rows, passed: 250, next: { shard: 0, place: from.place + 250, offset: 0 } }
+}
+
+test('an answer that breaks off ends its connection, and the others are served', async (t) => {
+  const operations = {
+    ...clientOperations({ size: 1, ask: async () => undefined }, 'here'),
+    clients: slicesUntilSilence,
+  }
+  const events: string[] = []
+  const note = (event: string): void => void events.push(event)
+  const server = createManagementServer({
+    operations: onlyClients(operations),
+    doorkeeper: openDoor,
+    log: { debug: note, info: note, warn: note, error: note },
+    maxBodyBytes: 1_000,
+    maxRequests: 4,
+  })
+  t.after(() => server.close())
+  const listening = await server.listen({ host: '127.0.0.1', port: 0 })
+  assert.ok('port' in listening)
+  const url = `http://127.0.0.1:${listening.port}/api/v4/clients`
+  await assert.rejects(fetch(url).then((response) => response.text()))
+  const page = await fetch(`${url}?_cursor=first&_limit=10`)
+  assert.deepEqual([page.status, page.headers.get('content-type')], [200, 'application/json; charset=utf-8'])
+  await page.text()
 })
 
 test('where a shard is not there every answer that needs it is 101 and names it', async () => {
