@@ -26,6 +26,22 @@ function matches(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[]
   return found.toSorted()
 }
 
+/** The same, by the way of those who want the filter as well: which is the one that was subscribed to. */
+function explained(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[] {
+  const found: string[] = []
+  for (const [filter, audience] of trie.matching(topic)) {
+    assert.equal(matchesFilter(filter, topic), true, filter)
+    const entries = [...audience.entries()]
+    assert.equal(audience.size, entries.length)
+    for (const [subscriber, { qos }] of entries) found.push(`${subscriber.name} ${qos}`)
+    audience.forEachGroup((group) => {
+      assert.equal(group.filter, filter)
+      for (const member of group.members()) found.push(`${group.name} ${member.subscriber.name} ${member.options.qos}`)
+    })
+  }
+  return found.toSorted()
+}
+
 function trieOf(...filters: string[]): SubscriptionTrie<Subscriber> {
   const trie = new SubscriptionTrie<Subscriber>()
   for (const filter of filters) trie.add(topicFilter(filter), { name: filter }, optionsOf({}))
@@ -82,7 +98,10 @@ test('the trie finds what the plain comparison of filters and topics finds, afte
         if (adds) assert.equal(trie.add(filter, subscriber, options), slow.add(filter, subscriber, options))
         else assert.equal(trie.remove(filter, subscriber), slow.remove(filter, subscriber))
       }
-      for (const topic of topics) assert.deepEqual(matches(trie, topic), slow.matches(topic), topic)
+      for (const topic of topics) {
+        assert.deepEqual(matches(trie, topic), slow.matches(topic), topic)
+        assert.deepEqual(explained(trie, topic), slow.matches(topic), topic)
+      }
 
       for (const { filter, subscriber } of slow.all()) assert.equal(trie.remove(filter, subscriber), true)
       assert.equal(trie.isEmpty, true, 'nothing is left behind')
