@@ -16,6 +16,7 @@ export { dropReasonNames, insightEndpoints, momentNames } from './endpoints/insi
 export { publishingEndpoints, publishMessage, subscribeRequest, unsubscribeRequest } from './endpoints/publishing.ts'
 export { metricEndpoints } from './endpoints/metrics.ts'
 export { slowSubscriptionEndpoints } from './endpoints/slow-subscriptions.ts'
+export { traceEndpoints } from './endpoints/traces.ts'
 export { type Metric, type MetricName, metrics } from './metrics.ts'
 export { subscriptionEndpoints } from './endpoints/subscriptions.ts'
 export { endpoints, type EndpointName } from './endpoints/all.ts'

@@ -29,3 +29,4 @@ export {
   type ConnectionStateName,
   type ListenerTraits,
 } from './connection.ts'
+export { clientIdOf } from './views/client-id-of.ts'

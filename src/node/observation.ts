@@ -8,14 +8,17 @@ import { alarmOperations } from './operations/alarms.ts'
 import { metricOperations } from './operations/metrics.ts'
 import { slowSubscriptionOperations } from './operations/slow-subscriptions.ts'
 import { OverloadWatch } from './overload-watch.ts'
+import type { Log } from '../telemetry/index.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import type { ShardCrew } from './shard-crew.ts'
+import { Traces } from './traces.ts'
 
 export interface ObservationGround {
   readonly nodeName: string
   readonly counters: SharedArrayBuffer
   readonly meters: SharedArrayBuffer
   readonly alarms: Alarms
+  readonly log: Log
   readonly crew: ShardCrew
   /** Absolute. */
   readonly dataDirectory: string
@@ -24,15 +27,21 @@ export interface ObservationGround {
 }
 
 export interface Observation {
-  readonly operations: Pick<Operations, 'metrics' | 'alarms' | 'slowSubscriptions'>
-  start(): void
-  stop(): void
+  readonly operations: Pick<Operations, 'metrics' | 'alarms' | 'slowSubscriptions' | 'traces'>
+  /** Resolves when it can be asked. */
+  start(): Promise<void>
+  stop(): Promise<void>
   /** Certificates may be others now. */
   lookAtFiles(): void
 }
 
 export function observeNode(ground: ObservationGround): Observation {
-  const { nodeName, counters, meters, alarms } = ground
+  const { nodeName, counters, meters, alarms, crew } = ground
+  const traces = new Traces({
+    ...ground,
+    tell: (targets) => crew.change((change) => ({ kind: 'traces', change, targets }), { traces: targets }),
+  })
+  crew.onTrace = (trace, line) => traces.note(trace, line)
   const gauges = new Gauges(counters)
   const resources = new ResourceWatch({ ...ground, listeners: () => ground.live.addresses })
   const overload = new OverloadWatch(meters, alarms)
@@ -40,15 +49,18 @@ export function observeNode(ground: ObservationGround): Observation {
     operations: {
       metrics: metricOperations({ ...ground, gauges }),
       alarms: alarmOperations(nodeName, alarms),
-      slowSubscriptions: slowSubscriptionOperations(nodeName, ground.crew),
+      traces,
+      slowSubscriptions: slowSubscriptionOperations(nodeName, crew),
     },
-    start: () => {
+    start: async () => {
+      await traces.open()
       gauges.start(() => overload.look())
       resources.start()
     },
-    stop: () => {
+    stop: async () => {
       gauges.stop()
       resources.stop()
+      await traces.close()
     },
     lookAtFiles: () => void resources.lookAtCertificates(),
   }

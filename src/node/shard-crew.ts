@@ -4,7 +4,15 @@
 // between two lives finds the port of a sibling that was faster in `#waiting`.
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import type { AnswerTo, NodeToShard, QuestionName, QuestionOf, ShardLink, ShardStart } from '../shard/index.ts'
+import type {
+  AnswerTo,
+  NodeToShard,
+  QuestionName,
+  QuestionOf,
+  ShardLink,
+  ShardStart,
+  TraceLine,
+} from '../shard/index.ts'
 import type { StoreKeeper } from '../storage/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { Alarms } from './alarms.ts'
@@ -29,6 +37,8 @@ export interface ShardCrewOptions {
 
 export class ShardCrew {
   readonly #shards: readonly WatchedShard[]
+  /** Told of what the shards write for traces. */
+  onTrace: (trace: string, line: TraceLine) => void = () => {}
   /** By shard: ports of siblings' links that it takes along when it starts. */
   readonly #waiting: readonly Map<number, MessagePort>[]
   #lastChange: number
@@ -51,6 +61,7 @@ export class ShardCrew {
           onGivenUp: (message) => options.onGivenUp(message),
           setAside: (clientId) => options.setAside(clientId),
           alarms: options.alarms,
+          noteTrace: (trace, line) => this.onTrace(trace, line),
           links: () => this.#linksOf(number),
           onThreadEnd: (ended) => {
             freePlacesOf(ended)

@@ -183,7 +183,16 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp })
-  const observation = observeNode({ nodeName: name, counters, meters, alarms, crew, dataDirectory: directory, live })
+  const observation = observeNode({
+    nodeName: name,
+    counters,
+    meters,
+    alarms,
+    crew,
+    log,
+    dataDirectory: directory,
+    live,
+  })
   const accessRecords = await openAccessRecords({
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
@@ -198,7 +207,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   let closeManagement = nothingToClose
   const stop = async (): Promise<void> => {
     await closeManagement()
-    observation.stop()
+    await observation.stop()
     sysTopics.stop()
     await crew.stop(options.shardStopMs ?? defaultShardStopMs)
     await store.close()
@@ -228,6 +237,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     hiddenPresets,
   }
   const operations = operationsOf(ground)
+  await observation.start()
   const management = await keepManagement({ config, dataDirectory: directory, operations, accessRecords, log })
   if ('problem' in management) {
     await stop()
@@ -235,7 +245,6 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   }
   closeManagement = () => management.close()
   configuration.addOwner(management.owner)
-  observation.start()
   sysTopics.start()
   await configuration.noteStart()
   const { wished } = control

@@ -16,6 +16,7 @@ import {
   type ShardQuestion,
   type ShardStart,
   type ShardToNode,
+  type TraceLine,
 } from '../shard/index.ts'
 import type { KeptSeat, StoreKeeper } from '../storage/index.ts'
 import type { Alarms } from './alarms.ts'
@@ -49,6 +50,7 @@ export interface WatchedShardOptions {
   /** It died `maxDeathsInARow` times: it is not started again. */
   onGivenUp(message: string): void
   readonly alarms: Alarms
+  noteTrace(name: string, line: TraceLine): void
   /** The session has killed the shard twice: resolves when it is out of the way. */
   setAside(clientId: string): Promise<void>
   /** Ports to its siblings, for a thread that begins. */
@@ -223,6 +225,8 @@ export class WatchedShard {
         this.#counters.add(counterCells.logLinesTaken, 1)
         this.#options.log.write(message.level, message.event, message.fields)
         return
+      case 'trace':
+        return this.#options.noteTrace(message.name, message.line)
       case 'alarm':
         return this.#options.alarms.raise(message.name, message.message, this.#source)
       case 'alarm-over':

@@ -6,11 +6,14 @@ import type { Log } from '../telemetry/index.ts'
 import type { ClientEvents } from './client-events.ts'
 import { DropLedger } from './drop-ledger.ts'
 import { DropLog } from './drop-log.ts'
+import type { Tracer } from './tracer.ts'
 import { Timelines } from './timelines.ts'
 
 export class EventLog {
   readonly ledger = new DropLedger()
   readonly timelines = new Timelines()
+  /** Undefined: nobody is traced. */
+  tracer: Tracer | undefined = undefined
   readonly #log: Log
   readonly #drops: DropLog
   readonly #clientEvents: ClientEvents
@@ -27,6 +30,7 @@ export class EventLog {
   tell(event: BrokerEvent, nowMs: number): void {
     const log = this.#log
     this.timelines.note(event, nowMs)
+    if (this.tracer !== undefined) this.tracer.noteEvent(event, nowMs)
     switch (event.event) {
       case 'client-connected':
         this.#clientEvents.note(event, nowMs)

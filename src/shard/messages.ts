@@ -86,7 +86,20 @@ export interface ShardSettings {
   /** mqtt.property_size in bytes: the whole property section of one packet. */
   readonly maxPropertyBytes: number
   readonly logLevel: LogLevel
+  /** Undefined: nobody is traced. */
+  readonly traces?: readonly TraceTarget[]
 }
+
+/** Whose doings are written to the trace of that name. */
+export interface TraceTarget {
+  readonly name: string
+  readonly type: 'clientid' | 'topic' | 'ip_address'
+  /** A client id, a topic filter, or an address. */
+  readonly value: string
+}
+
+/** One line of a trace, in the order in which it is written. */
+export type TraceLine = Readonly<Record<string, string | number | boolean | undefined>>
 
 /** `workerData` of a shard. */
 export interface ShardStart extends ShardSettings {
@@ -125,6 +138,7 @@ export type ShardToNode =
   /** It cannot start; `message` is a sentence for the operator. The thread is ended. */
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'log'; readonly level: LogLevel; readonly event: string; readonly fields: LogFields | undefined }
+  | { readonly kind: 'trace'; readonly name: string; readonly line: TraceLine }
   /** Something that the operator must know of. */
   | { readonly kind: 'alarm'; readonly name: string; readonly message: string }
   /** It is in order again. */
@@ -140,6 +154,8 @@ export type ShardToNode =
 
 export type NodeToShard =
   | { readonly kind: 'stop' }
+  /** Exactly these are traced from now on. Answered by `changed`. */
+  | { readonly kind: 'traces'; readonly change: number; readonly targets: readonly TraceTarget[] }
   /** Certificates, keys and revocations are looked at now and not only at the next interval. */
   | { readonly kind: 'reload-files' }
   /** Messages of the broker about itself, at QoS 0: to whoever has subscribed, on whichever shard. */

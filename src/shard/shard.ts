@@ -217,6 +217,7 @@ export class Shard implements OutletOwner {
     if (connection !== undefined && first !== undefined) {
       this.#count(counterCells.packetsReceived, 1)
       connection.receivedPackets++
+      this.eventLog.tracer?.notePacket(connection, first, this.#now())
       this.core.handle({ kind: 'packet', connection, packet: first }, this.#now())
     }
     this.#read(outlet)
@@ -329,6 +330,7 @@ export class Shard implements OutletOwner {
   /** Packets of one connection, until they are used up or the turn is over. */
   #read(outlet: Outlet): void {
     const { connection, decoder } = outlet
+    const { tracer } = this.eventLog
     if (connection === undefined) return
     const nowMs = this.#now()
     const input = this.#packetInput
@@ -339,6 +341,7 @@ export class Shard implements OutletOwner {
         const packet = decoder.next()
         if (packet === undefined) break
         packets++
+        if (tracer !== undefined) tracer.notePacket(connection, packet, nowMs)
         input.connection = connection
         input.packet = packet
         this.core.handle(input, nowMs)
@@ -381,6 +384,7 @@ export class Shard implements OutletOwner {
     if (sends.length === 0) return
     this.draining++
     this.#count(counterCells.packetsSent, sends.length)
+    this.eventLog.tracer?.noteSends(sends, this.#now())
     drainSends(sends, this.#now())
   }
 

@@ -11,12 +11,13 @@ import { publicationOf } from './client-events.ts'
 import { Clock } from './clock.ts'
 import { ListenerSet } from './listener-set.ts'
 import { Porter } from './listening.ts'
-import type { NodeToShard, ShardListener, ShardStart, ShardToNode } from './messages.ts'
+import type { NodeToShard, ShardListener, ShardStart, ShardToNode, TraceTarget } from './messages.ts'
 import { restoreAccess, restoreBroker } from './restore.ts'
 import { answerOf } from './answering.ts'
 import { sendAway } from './send-away.ts'
 import { IdleTidy, ownHeap, tidyIntervalMs } from './idle-tidy.ts'
 import { Shard } from './shard.ts'
+import { Tracer } from './tracer.ts'
 
 /** Streams that do not end by themselves when the broker stops are cut off after this. */
 const stopPatienceMs = 3_000
@@ -72,6 +73,7 @@ async function run(): Promise<void> {
   const listenerOf = (number: number): ShardListener | undefined => listeners.byNumber(number)
   const running: Shard = new Shard({ start, store, clock, counters, log, identity, listenerOf, alarm, alarmOver, fail })
   shard = running
+  running.eventLog.tracer = tracerOf(start.traces ?? [])
   await restoreAccess(store, running.access)
   await restoreBroker(store, running.core, clock.nowMs())
   running.input({ kind: 'tick' })
@@ -87,6 +89,10 @@ function messagesSoFar(): number {
   return counters.get(counterCells.messagesReceived) + counters.get(counterCells.messagesSent)
 }
 
+function tracerOf(targets: readonly TraceTarget[]): Tracer | undefined {
+  return targets.length === 0 ? undefined : new Tracer(targets, (name, line) => post({ kind: 'trace', name, line }))
+}
+
 interface Running {
   readonly shard: Shard
   readonly store: Store
@@ -100,6 +106,9 @@ function obey(message: NodeToShard, { shard, store, listeners }: Running): void 
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'access') {
     shard.applyAccess(message.records)
+    post({ kind: 'changed', change: message.change })
+  } else if (message.kind === 'traces') {
+    shard.eventLog.tracer = tracerOf(message.targets)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') listeners.reload().catch(fail)

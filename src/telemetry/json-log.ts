@@ -57,6 +57,7 @@ function cut(value: string): string {
  */
 const unseenCharacters = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-function escapeUnseen(line: string): string {
+/** Of text that is JSON already. */
+export function escapeUnseen(line: string): string {
   return line.replace(unseenCharacters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -17,6 +17,7 @@ import { listenerEndpoints } from './listeners.ts'
 import { metricEndpoints } from './metrics.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
+import { traceEndpoints } from './traces.ts'
 
 export const endpoints = {
   ...bridgeEndpoints,
@@ -33,6 +34,7 @@ export const endpoints = {
   ...retainedEndpoints,
   ...metricEndpoints,
   ...alarmEndpoints,
+  ...traceEndpoints,
   ...accountEndpoints,
   ...insightEndpoints,
   ...slowSubscriptionEndpoints,

@@ -21,6 +21,7 @@ import { listenerHandlers } from './listeners.ts'
 import { metricHandlers } from './metrics.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
 import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
+import { traceHandlers } from './traces.ts'
 
 export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Handlers<typeof endpoints> {
   return {
@@ -38,6 +39,7 @@ export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Han
     ...retainedHandlers(operations.retained),
     ...metricHandlers(operations.metrics),
     ...alarmHandlers(operations.alarms),
+    ...traceHandlers(operations.traces),
     ...accountHandlers(operations.accounts, doorkeeper),
     ...insightHandlers(operations.insight),
     ...slowSubscriptionHandlers(operations.slowSubscriptions),

@@ -15,6 +15,7 @@ import type { SlowSubscriptionOperations } from './slow-subscriptions.ts'
 import type { ClientRuleOperations } from './client-rules.ts'
 import type { CredentialOperations } from './credentials.ts'
 import type { PublishingOperations } from './publishing.ts'
+import type { TraceOperations } from './traces.ts'
 
 export interface Operations {
   readonly bridges: BridgeOperations
@@ -30,6 +31,7 @@ export interface Operations {
   readonly retained: RetainedOperations
   readonly metrics: MetricOperations
   readonly alarms: AlarmOperations
+  readonly traces: TraceOperations
   readonly insight: InsightOperations
   readonly slowSubscriptions: SlowSubscriptionOperations
 }

@@ -1,0 +1,10 @@
+// Whose connection it is.
+
+import type { Connection } from '../connection.ts'
+import { stateOf } from '../connections/connection-state.ts'
+
+/** Undefined: its client has not been let in, or is gone. */
+export function clientIdOf(connection: Connection): string | undefined {
+  const now = stateOf(connection)
+  return now.state === 'open' ? now.session.clientId : undefined
+}

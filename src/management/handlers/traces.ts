@@ -1,0 +1,47 @@
+import type { traceEndpoints } from '../../contract/index.ts'
+import { parseTopicFilter } from '../../protocol/index.ts'
+import type { Handlers } from '../handler.ts'
+import type { TraceOperations } from '../operations/traces.ts'
+import { type Refusal, refuse } from '../refusal.ts'
+import { localTime } from '../words.ts'
+
+const defaultDurationSeconds = 600
+const msPerSecond = 1_000
+
+export function traceHandlers(operations: TraceOperations): Handlers<typeof traceEndpoints> {
+  return {
+    list_traces: () => ({
+      code: 0,
+      data: operations.list().map(({ name, type, value, isRunning, startedAtMs, endsAtMs, bytes }) => ({
+        name,
+        type,
+        [type]: value,
+        status: isRunning ? ('running' as const) : ('stopped' as const),
+        start_at: localTime(startedAtMs),
+        end_at: localTime(endsAtMs),
+        log_size: bytes,
+      })),
+    }),
+    create_trace: async ({ body }) => {
+      const { name, type, duration = defaultDurationSeconds } = body
+      const value = body[type]
+      if (value === undefined) return refuse('missingParameter', `${type} is missing: a trace by ${type} needs it`)
+      if (type === 'topic' && parseTopicFilter(value) === undefined)
+        return refuse('invalidTopic', `'${value}' is no topic filter`)
+      const problem = await operations.create({ name, type, value, durationMs: duration * msPerSecond })
+      if (problem === 'taken') return refuse('invalidParameter', `there is a trace '${name}' already: delete it first`)
+      if (problem === 'too-many') return refuse('invalidParameter', 'there are as many traces as may be: delete one')
+      return { code: 0 }
+    },
+    delete_traces: async () => {
+      await operations.removeAll()
+      return { code: 0 }
+    },
+    delete_trace: async ({ params }) => ((await operations.remove(params.name)) ? { code: 0 } : unknown(params.name)),
+    download_trace: async ({ params }) => (await operations.read(params.name)) ?? unknown(params.name),
+  }
+}
+
+function unknown(name: string): Refusal {
+  return refuse('invalidParameter', `there is no trace '${name}'`, 404)
+}

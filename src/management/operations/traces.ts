@@ -1,0 +1,32 @@
+/** What the management asks of the node about traces. */
+export interface TraceOperations {
+  /** Oldest first. */
+  list(): readonly TraceRecord[]
+  /** Resolves when every shard writes to it, or with why there is none. */
+  create(trace: NewTrace): Promise<'taken' | 'too-many' | undefined>
+  /** False: there is none of that name. */
+  remove(name: string): Promise<boolean>
+  removeAll(): Promise<void>
+  /** What is in its file; undefined: there is none of that name. */
+  read(name: string): Promise<string | undefined>
+}
+
+export interface NewTrace {
+  /** Good for a file name. */
+  readonly name: string
+  readonly type: 'clientid' | 'topic' | 'ip_address'
+  /** Client id, filter or address. */
+  readonly value: string
+  readonly durationMs: number
+}
+
+export interface TraceRecord {
+  readonly name: string
+  readonly type: 'clientid' | 'topic' | 'ip_address'
+  readonly value: string
+  readonly isRunning: boolean
+  /** Wall clock. */
+  readonly startedAtMs: number
+  readonly endsAtMs: number
+  readonly bytes: number
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
+import { shapeOf, traceEndpoints } from '../../src/contract/index.ts'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+const path = '/api/v4/trace'
+
+type Line = Record<string, string | number>
+
+async function post(broker: BrokerWithApi, body: unknown): Promise<[number, number]> {
+  const { status, json } = await broker.ask(path, { method: 'POST', body })
+  return [status, json.code]
+}
+
+/** The lines behind the first, when one of them is as it is wanted. */
+async function linesUntil(broker: BrokerWithApi, name: string, isIt: (line: Line) => boolean): Promise<Line[]> {
+  for (let asked = 0; asked < 500; asked++) {
+    const { text } = await broker.ask(`${path}/${name}/download`)
+    const lines = text
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => JSON.parse(line))
+    if (lines.some(isIt)) return lines
+  }
+  throw new Error(`the trace ${name} never had that line`)
+}
+
+test('a trace by client has its packets and what becomes of it, of all shards, without payloads and passwords', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+  const odd = 'odd\nclient \u001b[31m'
+  assert.deepEqual(await post(broker, { name: 'by-client', type: 'clientid', clientid: odd }), [200, 0])
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const traced = await connectAsync(url, { clientId: odd, username: 'u', password: 'secret-password' })
+  const other = await connectAsync(url, { clientId: 'other' })
+  t.after(() => other.end(true))
+  await traced.subscribeAsync('plant/#', { qos: 1 })
+  await other.publishAsync('plant/heat', 'secret-payload', { qos: 1 })
+  await traced.publishAsync('elsewhere', 'secret-payload', { qos: 1 })
+  await traced.endAsync()
+  const lines = await linesUntil(broker, 'by-client', ({ what }) => what === 'client-disconnected')
+  assert.ok(
+    lines.every(({ clientid }) => clientid === odd),
+    'and nothing of others',
+  )
+  const steps = lines.map(({ what, packet, topic }) => [what, packet, topic].filter(Boolean).join(' '))
+  for (const step of [
+    'received connect',
+    'client-connected',
+    'sent connack',
+    'subscribed plant/#',
+    'sent publish plant/heat',
+    'received publish elsewhere',
+    'received disconnect',
+  ])
+    assert.ok(steps.includes(step), `${step} in ${steps.join(', ')}`)
+  const { text } = await broker.ask(`${path}/by-client/download`)
+  assert.doesNotMatch(text, /secret|\u001b/)
+})
+
+test('traces by topic and by address are listed while they run, and their files go with them', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  assert.deepEqual(await post(broker, { name: 'heat', type: 'topic', topic: 'plant/+/heat', duration: 60 }), [200, 0])
+  assert.deepEqual(await post(broker, { name: 'here', type: 'ip_address', ip_address: '127.0.0.1' }), [200, 0])
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'sensor' })
+  t.after(() => client.end(true))
+  await client.publishAsync('plant/1/cold', 'x', { qos: 1 })
+  await client.publishAsync('plant/1/heat', 'x', { qos: 1 })
+  const heat = await linesUntil(broker, 'heat', ({ topic }) => topic === 'plant/1/heat')
+  assert.equal(heat.length, 1)
+  await linesUntil(broker, 'here', ({ topic }) => topic === 'plant/1/cold')
+  const { json } = await broker.ask(path)
+  assert.equal(shapeOf(traceEndpoints.list_traces.reply).faultOf(json), undefined)
+  assert.deepEqual(
+    json.data.map((trace: Line) => [
+      trace['name'],
+      trace['type'],
+      trace['topic'] ?? trace['ip_address'],
+      trace['status'],
+    ]),
+    [
+      ['heat', 'topic', 'plant/+/heat', 'running'],
+      ['here', 'ip_address', '127.0.0.1', 'running'],
+    ],
+  )
+  assert.deepEqual((await broker.ask(`${path}/heat`, { method: 'DELETE' })).json, { code: 0 })
+  assert.deepEqual(await readdir(join(broker.dataDirectory, 'trace')), ['here.jsonl'])
+  assert.deepEqual((await broker.ask(path, { method: 'DELETE' })).json, { code: 0 })
+  assert.deepEqual(await readdir(join(broker.dataDirectory, 'trace')), [])
+})
+
+test('a trace ends by itself, and its file stays', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  await post(broker, { name: 'short', type: 'clientid', clientid: 'nobody', duration: 1 })
+  let status = 'running'
+  for (let asked = 0; asked < 2_000 && status === 'running'; asked++) {
+    status = (await broker.ask(path)).json.data[0].status
+  }
+  assert.equal(status, 'stopped')
+  assert.equal((await broker.ask(`${path}/short/download`)).status, 200)
+})
+
+test('what is no trace is refused: names that could be paths, missing values, filters that are none, a name twice', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const name of ['', '../secrets', 'a/b', 'a.b', '%2e%2e', 'a\u0000', 'x'.repeat(65)])
+    assert.deepEqual(await post(broker, { name, type: 'clientid', clientid: 'a' }), [400, 108], JSON.stringify(name))
+  assert.deepEqual(await post(broker, { name: 'a', type: 'clientid', topic: 'b' }), [400, 107])
+  assert.deepEqual(await post(broker, { type: 'clientid', clientid: 'b' }), [400, 107])
+  assert.deepEqual(await post(broker, { name: 'a', type: 'colour', clientid: 'b' }), [400, 108])
+  assert.deepEqual(await post(broker, { name: 'a', type: 'topic', topic: 'a/#/b' }), [400, 115])
+  assert.deepEqual(await post(broker, 'no json'), [400, 109])
+  assert.deepEqual(await post(broker, { name: 'a', type: 'topic', topic: 'a/#' }), [200, 0])
+  assert.deepEqual(await post(broker, { name: 'a', type: 'topic', topic: 'a/#' }), [400, 108])
+  for (const asked of [
+    { method: 'DELETE', at: `${path}/none` } as const,
+    { method: 'GET', at: `${path}/none/download` } as const,
+  ]) {
+    const { status, json } = await broker.ask(asked.at, { method: asked.method })
+    assert.deepEqual([status, json.code], [404, 108])
+  }
+  const outside = await broker.ask(`${path}/..%2fnode/download`)
+  assert.deepEqual([outside.status, outside.json.code], [400, 108])
+})
