@@ -55,8 +55,13 @@ export class Traces implements TraceOperations {
   }
 
   list(): TraceRecord[] {
-    return [...this.#traces.values()].map(({ stream, timer: _, ...trace }) => ({
-      ...trace,
+    return [...this.#traces.values()].map(({ name, type, value, startedAtMs, endsAtMs, bytes, stream }) => ({
+      name,
+      type,
+      value,
+      startedAtMs,
+      endsAtMs,
+      bytes,
       isRunning: stream !== undefined,
     }))
   }
@@ -103,7 +108,7 @@ export class Traces implements TraceOperations {
   }
 
   async removeAll(): Promise<void> {
-    for (const name of [...this.#traces.keys()]) await this.remove(name)
+    for (const name of this.#traces.keys()) await this.remove(name)
   }
 
   async read(name: string): Promise<string | undefined> {

@@ -57,7 +57,7 @@ test('a trace by client has its packets and what becomes of it, of all shards, w
   ])
     assert.ok(steps.includes(step), `${step} in ${steps.join(', ')}`)
   const { text } = await broker.ask(`${path}/by-client/download`)
-  assert.doesNotMatch(text, /secret|\u001b/)
+  for (const absent of ['secret', '\u001b']) assert.ok(!text.includes(absent))
 })
 
 test('traces by topic and by address are listed while they run, and their files go with them', async (t) => {
