@@ -183,16 +183,8 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp })
-  const observation = observeNode({
-    nodeName: name,
-    counters,
-    meters,
-    alarms,
-    crew,
-    log,
-    dataDirectory: directory,
-    live,
-  })
+  const shared = { nodeName: name, dataDirectory: directory, counters, crew, log }
+  const observation = observeNode({ ...shared, meters, alarms, live })
   const accessRecords = await openAccessRecords({
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
@@ -221,14 +213,10 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const control = controlDesk(log, options.problemOfRestart)
   const version = options.version ?? ''
   const ground = {
+    ...shared,
     config,
-    nodeName: name,
     version,
-    dataDirectory: directory,
-    counters,
-    crew,
     accessRecords,
-    log,
     control,
     configuration,
     observation,
