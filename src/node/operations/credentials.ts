@@ -50,6 +50,8 @@ export function credentialOperations(ground: CredentialGround): CredentialOperat
     create: (list, entries) => orNotStored(() => createAll(ground, maker, list, entries)),
     update: (list, entry) =>
       orNotStored(async () => {
+        // Nothing is made for nobody: it takes time, and a name that is none has no record at all.
+        if (records.find(keyOf(list, entry.id)) === undefined) return 'missing'
         const made = await maker.make(list, entry)
         return replace(records, list, made)
       }),

@@ -27,6 +27,11 @@ for (const [group, secret] of Object.entries(secrets)) {
   })
 }
 
+test('a name that can be nobody is nobody, and no mistake of the broker', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  assert.match(await ctlRefused(broker, 1, ['scram', 'update', 'an\u0001na'], ['a-password']), /\(code 105\)/)
+})
+
 test('a password that was stored opens the door to the next client that shows it', async (t) => {
   const broker = await startBrokerWithApi(t)
   await ctlDone(broker, ['user', 'add', 'anna'], { lines: ['right'] })

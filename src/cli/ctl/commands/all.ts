@@ -12,6 +12,7 @@ import { credentialCommands } from './credential-commands.ts'
 import { insightCommands } from './insight-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
 import { publishCommands } from './publish-commands.ts'
+import { ruleCommands } from './rule-commands.ts'
 import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
 
@@ -26,6 +27,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...alarmCommands,
   ...configurationCommands,
   ...credentialCommands,
+  ...ruleCommands,
   ...accountCommands,
   ...tokenCommands,
   ...anyCommands,
@@ -43,6 +45,8 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   psk: 'keys of clients for TLS without certificates',
   config: 'the configuration of the running broker, and what it was before',
   bridges: 'connections to other brokers',
+  acl: 'stored rules about what clients may do',
+  ban: 'clients, users and addresses that are kept out',
   admins: 'people who may use the management API',
   'api-key': 'programs that may use the management API',
   retained: 'messages that the broker keeps for those who subscribe later',

@@ -1,0 +1,107 @@
+// What clients may do and who is kept out, as it is stored. Both hold at once.
+
+import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
+
+const whose = [
+  { flags: '--client <id>', description: 'about this client id' },
+  { flags: '--user <name>', description: 'about this user name; neither of both: about everybody' },
+]
+
+export const ruleCommands: readonly CtlCommand[] = [
+  { name: 'acl list', description: 'stored rules, about everybody or about one', options: whose, run: listRules },
+  {
+    name: 'acl add',
+    description: 'store a rule: allow or deny, pub, sub or pubsub, and a topic filter',
+    arguments: ['<access>', '<action>', '<filter>'],
+    options: whose,
+    run: addRule,
+  },
+  {
+    name: 'acl del',
+    description: 'take away what is stored about a topic filter',
+    arguments: ['<filter>'],
+    options: whose,
+    run: removeRule,
+  },
+  {
+    name: 'ban list',
+    description: 'who is kept out',
+    run: ({ client }) => shown(client.list_banned(), ({ data }) => ({ rows: data })),
+  },
+  {
+    name: 'ban add',
+    description: 'keep a clientid, a username or a peerhost out; who is connected is sent away',
+    arguments: ['<as>', '<who>'],
+    options: [
+      { flags: '--seconds <number>', description: 'for so long (default: 300)' },
+      { flags: '--for-ever', description: 'until it is taken away' },
+      { flags: '--reason <text>', description: 'why' },
+    ],
+    run: addBan,
+  },
+  {
+    name: 'ban del',
+    description: 'let somebody in again',
+    arguments: ['<as>', '<who>'],
+    run: ({ client, words: [as = '', who = ''] }) =>
+      doneAs(client.delete_banned({ params: { as, who } }), `${who} may come in`),
+  },
+]
+
+/** undefined: everybody. */
+function whoseOf({ client, user }: CtlCall['options']): { clientid?: string; username?: string } {
+  return typeof client === 'string' ? { clientid: client } : typeof user === 'string' ? { username: user } : {}
+}
+
+const asRows = ({ data }: { readonly data: readonly Row[] }): Outcome => ({ rows: data })
+
+async function listRules({ client, options }: CtlCall): Promise<Outcome> {
+  const { clientid, username } = whoseOf(options)
+  if (clientid !== undefined) return shown(client.lookup_acl_clientid({ params: { clientid } }), asRows)
+  if (username !== undefined) return shown(client.lookup_acl_username({ params: { username } }), asRows)
+  const lists = [await client.list_acl_clientid(), await client.list_acl_username(), await client.list_acl_all()]
+  const rows: Row[] = []
+  for (const list of lists) {
+    if ('failure' in list) return list
+    rows.push(...list.reply.data)
+  }
+  return { rows, columns: ['clientid', 'username', 'all', 'access', 'action', 'topic'] }
+}
+
+function addRule({
+  client,
+  words: [access = '', action = '', topic = ''],
+  options,
+}: CtlCall): Promise<Outcome> | Outcome {
+  if (access !== 'allow' && access !== 'deny') return { usage: `${access}: there are allow and deny` }
+  if (action !== 'pub' && action !== 'sub' && action !== 'pubsub') {
+    return { usage: `${action}: there are pub, sub and pubsub` }
+  }
+  return doneAs(
+    client.create_acl({ body: { ...whoseOf(options), topic, action, access } }),
+    `${access} ${action} ${topic}`,
+  )
+}
+
+function removeRule({ client, words: [topic = ''], options }: CtlCall): Promise<Outcome> {
+  const { clientid, username } = whoseOf(options)
+  const ofClient = { clientid, topic }
+  const ofUser = { username, topic }
+  const words = `nothing is stored about ${topic}`
+  if (clientid !== undefined) return doneAs(client.delete_acl_clientid({ params: ofClient }), words)
+  if (username !== undefined) return doneAs(client.delete_acl_username({ params: ofUser }), words)
+  return doneAs(client.delete_acl_all({ params: { topic } }), words)
+}
+
+const defaultBanSeconds = 300
+
+function addBan({ client, words: [as = '', who = ''], options }: CtlCall): Promise<Outcome> | Outcome {
+  if (as !== 'clientid' && as !== 'username' && as !== 'peerhost') {
+    return { usage: `${as}: there are clientid, username and peerhost` }
+  }
+  const { seconds = String(defaultBanSeconds), forEver, reason } = options
+  if (typeof seconds !== 'string' || !/^[1-9]\d{0,9}$/.test(seconds)) return { usage: '--seconds: give a number' }
+  const until = forEver === true ? null : Math.floor(Date.now() / 1_000) + Number(seconds)
+  const body = { as, who, until, by: 'ctl', ...(typeof reason === 'string' ? { reason } : {}) } as const
+  return doneAs(client.create_banned({ body }), `${who} is kept out`)
+}
