@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AccountRecord, ApiKeyRecord } from '../../core/index.ts'
-import type { AccountOperations, AccountRefusal, App, User } from '../../management/index.ts'
+import type { AccountOperations, AccountRefusal, App, User, Wisher } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, BookChange } from '../access-records.ts'
 import { keepSecret, type PasswordWork } from '../operators/kept-passwords.ts'
@@ -25,11 +25,7 @@ type Plan = () => BookChange | AccountRefusal
 
 export function accountOperations(ground: AccountGround): AccountOperations {
   const { records, log } = ground
-  const carryOut = async (
-    what: string,
-    by: { readonly name: string },
-    plan: Plan,
-  ): Promise<AccountRefusal | undefined> => {
+  const carryOut = async (what: string, by: Wisher, plan: Plan): Promise<AccountRefusal | undefined> => {
     let refused: AccountRefusal | undefined
     await records.decide(() => {
       const planned = plan()
@@ -37,13 +33,13 @@ export function accountOperations(ground: AccountGround): AccountOperations {
       refused = planned
       return nothing
     })
-    if (refused === undefined) log.info('who may use the API was changed', { what, by: by.name })
+    if (refused === undefined) log.warn('who may use the API was changed', { what, by: by.name, address: by.address })
     return refused
   }
   return { ...userOperations(ground, carryOut), ...appOperations(ground, carryOut) }
 }
 
-type CarryOut = (what: string, by: { readonly name: string }, plan: Plan) => Promise<AccountRefusal | undefined>
+type CarryOut = (what: string, by: Wisher, plan: Plan) => Promise<AccountRefusal | undefined>
 
 type OfUsers = 'users' | 'createUser' | 'updateUser' | 'deleteUser' | 'changePassword' | 'isWellKnown'
 
