@@ -11,7 +11,7 @@ import type { ListenerDifference, ListenerStep, ShardListener } from './messages
 import type { OpenListener, Porter, PreparedChange } from './listening.ts'
 
 export interface ListenerSetOwner {
-  readonly porter: Porter
+  readonly porter: Pick<Porter, 'open'>
   /** The number of the shard. */
   readonly own: number
   /** Resolves when whoever came in by them has been told to go. */

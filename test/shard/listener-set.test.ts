@@ -1,0 +1,141 @@
+// Listeners of a shard in the steps of a change, without a socket: what is opened and closed, and in which order.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ListenerSet } from '../../src/shard/listener-set.ts'
+import type { ListenerDifference, ShardListener } from '../../src/shard/index.ts'
+import type { OpenListener } from '../../src/shard/listening.ts'
+import { listener as example } from './stage.ts'
+
+function listener(number: number, more: Partial<ShardListener> = {}): ShardListener {
+  return { ...example, number, name: `l${number}`, port: 1_000 + number, ...more }
+}
+
+const nothing: ListenerDifference = { opened: [], changed: [], closed: [] }
+
+class Street {
+  /** What has happened, in order. */
+  readonly happened: string[] = []
+  /** Ports that cannot be had. */
+  readonly taken = new Set<number>()
+  readonly set: ListenerSet
+
+  constructor(listeners: readonly ShardListener[], own = 0) {
+    this.set = new ListenerSet(listeners, {
+      porter: { open: (one) => this.#open(one) },
+      own,
+      sendAway: async (numbers) => this.#note(`away ${[...numbers].join(' ')}`),
+    })
+  }
+
+  takeHappened(): string[] {
+    return this.happened.splice(0)
+  }
+
+  async #open({ number, host, port }: ShardListener): Promise<OpenListener> {
+    if (this.taken.has(port)) throw new Error(`port ${port} is taken`)
+    this.#note(`open ${number}`)
+    return {
+      host,
+      port,
+      close: async () => this.#note(`close ${number}`),
+      released: async () => this.#note(`released ${number}`),
+      reload: async () => {},
+      prepare: (changed) => ({
+        apply: () => this.#note(`apply ${number} ${changed.maxConnections}`),
+        discard: () => this.#note(`discard ${number}`),
+      }),
+    }
+  }
+
+  #note(event: string): void {
+    this.happened.push(event)
+  }
+}
+
+test('what is new is opened before anything is in force, and what goes is closed after that', async () => {
+  const street = new Street([listener(1), listener(2)])
+  await street.set.openAll()
+  street.takeHappened()
+  const difference = { opened: [listener(3)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
+  await street.set.take('learn', difference)
+  assert.equal(street.set.byNumber(3)?.name, 'l3', 'others may hand over its clients from here on')
+  assert.equal(await street.set.take('open', difference), undefined)
+  assert.deepEqual(street.takeHappened(), ['open 3'])
+  assert.equal(await street.set.take('settle', difference), undefined)
+  assert.deepEqual(street.takeHappened(), ['apply 1 5', 'close 2', 'away 2', 'released 2'])
+  assert.equal(street.set.byNumber(2), undefined)
+  assert.equal(street.set.byNumber(1)?.maxConnections, 5)
+})
+
+test('a listener that cannot be opened is told, and abandoning leaves everything as it was', async () => {
+  const street = new Street([listener(1)])
+  await street.set.openAll()
+  street.takeHappened()
+  street.taken.add(1_004)
+  const changed = [listener(1, { maxConnections: 5 })]
+  const difference = { opened: [listener(3), listener(4)], changed, closed: [] }
+  await street.set.take('learn', difference)
+  assert.match((await street.set.take('open', difference)) ?? '', /port 1004 is taken/)
+  await street.set.take('abandon', difference)
+  assert.deepEqual(street.takeHappened(), ['open 3', 'close 3', 'away 3 4', 'released 3'])
+  assert.equal(street.set.byNumber(3), undefined)
+  assert.equal(street.set.byNumber(1)?.maxConnections, undefined)
+})
+
+test('what was made ready for a change that is abandoned is thrown away', async () => {
+  const street = new Street([listener(1)])
+  await street.set.openAll()
+  street.takeHappened()
+  const difference = { ...nothing, changed: [listener(1, { maxConnections: 5 })] }
+  await street.set.take('open', difference)
+  await street.set.take('abandon', difference)
+  assert.deepEqual(street.takeHappened(), ['discard 1', 'away '])
+})
+
+test('a listener that takes the place of another is opened when that is closed and its clients are gone', async () => {
+  const street = new Street([listener(1)])
+  await street.set.openAll()
+  street.takeHappened()
+  const difference = { opened: [listener(2, { port: 1_001 })], changed: [], closed: [1] }
+  await street.set.take('learn', difference)
+  await street.set.take('open', difference)
+  assert.deepEqual(street.takeHappened(), [])
+  await street.set.take('settle', difference)
+  assert.deepEqual(street.takeHappened(), ['close 1', 'away 1', 'released 1', 'open 2'])
+})
+
+test('UDP has ports of its own: a QUIC listener waits for no other kind', async () => {
+  const street = new Street([listener(1)])
+  await street.set.openAll()
+  street.takeHappened()
+  const difference = { opened: [listener(2, { port: 1_001, kind: 'quic' })], changed: [], closed: [1] }
+  await street.set.take('open', difference)
+  assert.deepEqual(street.takeHappened(), ['open 2'])
+})
+
+test('a shard that has not opened its listeners yet opens those that the change has left', async () => {
+  const street = new Street([listener(1), listener(2)])
+  const difference = { opened: [listener(3)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
+  for (const step of ['learn', 'open', 'settle'] as const) {
+    assert.equal(await street.set.take(step, difference), undefined)
+  }
+  assert.deepEqual(street.takeHappened(), [])
+  await street.set.openAll()
+  assert.deepEqual(street.takeHappened(), ['open 1', 'open 3'])
+  assert.equal(street.set.byNumber(1)?.maxConnections, 5)
+})
+
+test('a shard opens what is its own and knows what is not', async () => {
+  const elsewhere = listener(1, { kind: 'quic', onlyOnShard: 1 })
+  const street = new Street([elsewhere, listener(2)])
+  await street.set.openAll()
+  const difference = { ...nothing, opened: [listener(3, { kind: 'quic', onlyOnShard: 1 })] }
+  for (const step of ['learn', 'open', 'settle'] as const) await street.set.take(step, difference)
+  assert.deepEqual(street.takeHappened(), ['open 2', 'away '])
+  assert.equal(street.set.byNumber(3)?.name, 'l3')
+  assert.deepEqual(
+    street.set.open.map(({ name }) => name),
+    ['l2'],
+  )
+})
