@@ -261,6 +261,83 @@ describe('/configuration', () => {
   })
 })
 
+/** Of the kind that comes with NanoMQ. */
+const nanomqFile = (port: number): string => `
+system { num_taskq_thread = 0, max_taskq_thread = 0, parallel = 0 }
+mqtt {
+	# # the largest packet
+	max_packet_size = 10KB
+	max_mqueue_len = 2048
+	retry_interval = 10s
+	keepalive_multiplier = 1.25
+	property_size = 32
+	max_inflight_window = 2048
+	max_awaiting_rel = 10s
+	await_rel_timeout = 10s
+}
+listeners.tcp { bind = "0.0.0.0:1883" }
+listeners.ws { bind = "127.0.0.1:${port}/mqtt" }
+http_server { port = 8081, limit_conn = 2, username = admin, password = public, auth_type = basic }
+log { to = [file, console], level = warn, dir = "/tmp", file = "nanomq.log", rotation { size = 10MB, count = 5 } }
+auth {
+	allow_anonymous = false
+	no_match = allow
+	deny_action = ignore
+	cache = { max_size = 32, ttl = 1m }
+	password = {include "nanomq_pwd.conf"}
+	acl = {include "nanomq_acl.conf"}
+}
+bridges.mqtt.cloud {
+	server = "mqtt-tcp://127.0.0.1:1"
+	enable = false
+	forwards = [{ remote_topic = "fwd/one", local_topic = "one", qos = 1 }]
+}
+`
+
+/** Of the kind that comes with EMQX 4: lines of keys and values, which are not always HOCON. */
+const emqxFile = `
+node.name = emqx@127.0.0.1
+mqtt.max_packet_size = 1MB
+listener.tcp.external = 0.0.0.0:1883
+zone.external.idle_timeout = 15s
+allow_anonymous = true
+`
+
+describe('files of other brokers', () => {
+  test('of NanoMQ take effect as they are, and it is told what of them does not', async (t) => {
+    const folder = await temporaryFolder(t)
+    await writeFile(join(folder, 'nanomq_pwd.conf'), 'admin: public\n"client" : "pub lic"\n')
+    await writeFile(
+      join(folder, 'nanomq_acl.conf'),
+      'rules = [\n  {"permit": "deny", "username": "client", "action": "publish", "topics": ["shut"]}\n  {"permit": "allow"}\n]\n',
+    )
+    const config = join(folder, 'nanomq.conf')
+    await writeFile(config, 'mqtt.max_mqueue_len = 5')
+    const broker = await startBrokerWithApi(t, { config })
+    const port = await freePort()
+    const outcome = dataOf('update_config', await post(broker, '/config_update', nanomqFile(port)))
+    assert.ok(keysOf(outcome.changed).includes('auth.password.client'))
+    assert.deepEqual(outcome.pinned, ['listeners.tcp.bind', 'http_server.port', 'http_server.password'])
+    assert.match(outcome.warnings.join('\n'), /nanomq\.conf:2:\d+: system[^]*mqtt\.max_awaiting_rel/)
+    assert.equal(dataOf('get_reload', await get(broker, '/reload')).keepalive_backoff, 1_250)
+    assert.equal(await isLetIn(t, broker, { username: 'client', password: 'pub lic' }), true)
+    assert.equal(await isLetIn(t, broker, { username: 'client', password: 'public' }), false)
+  })
+
+  test('that cannot be taken are refused with line and key, and nothing of them holds', async (t) => {
+    const broker = await startBrokerWithApi(t)
+    const asItIs = /godwit\.conf:2:\d+: node\.name.*quotes[^]*godwit\.conf:4:\d+: listener\.tcp\.external/
+    refused(await post(broker, '/config_update', emqxFile), [400, 117], asItIs)
+    const quoted = emqxFile.replaceAll(/= (\S*[@:]\S*)/g, '= "$1"')
+    const asMeant = /conf:4:\d+: listener: [^]*conf:5:\d+: zone: [^]*conf:6:\d+: allow_anonymous.*auth\.allow_anonymous/
+    refused(await post(broker, '/config_update', quoted), [400, 108], asMeant)
+    const tls =
+      'mqtt.max_mqueue_len = 5\nlisteners.ssl {\n  bind = "127.0.0.1:0"\n  keyfile = "no.pem"\n  certfile = "no.pem"\n}\n'
+    refused(await post(broker, '/config_update', tls), [400, 108], /godwit\.conf:[45]:\d+: listeners\.ssl\./)
+    assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 1_024)
+  })
+})
+
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -13,6 +13,7 @@ import {
   type ConfigObject,
   type Difference,
   differences,
+  faultAt,
   formatFault,
   type Fault,
   type GodwitConfig,
@@ -286,7 +287,7 @@ export class LiveConfig {
     const masked = act.origin === 'api' ? maskedKeys(config) : []
     if (masked.length > 0) return refuseMasked(masked)
     const problem = this.#options.problemOf(config, this.#running)
-    if (problem !== undefined) return refuseProblem(problem)
+    if (problem !== undefined) return refuseProblem(problem, config)
     const found = differences(this.#running, config)
     const live = found.filter((difference) => this.#isLive(difference))
     const staged = await this.#stage(layers, act)
@@ -295,7 +296,7 @@ export class LiveConfig {
     const refused = await applyEverywhere(owners, keys, { before: this.#running, after: config })
     if (refused !== undefined) {
       await discardAll(staged.files)
-      return refuseProblem(refused)
+      return refuseProblem(refused, config)
     }
     const unwritten = await commitAll(staged.files)
     if (unwritten !== undefined) {
@@ -423,8 +424,12 @@ function refuseDisk(error: unknown): ConfigRefusal {
   return { isDone: false, why: 'not-written', message: `the configuration cannot be written: ${message}` }
 }
 
-function refuseProblem({ problem }: Problem): ConfigRefusal {
-  return { isDone: false, why: 'invalid', message: problem }
+/** Where the sentence begins with the key of a setting that is written somewhere, it says where. */
+function refuseProblem({ problem }: Problem, config?: GodwitConfig): ConfigRefusal {
+  const [key = ''] = problem.split(': ', 1)
+  const place = config?.places.get(key)
+  const message = place === undefined ? problem : formatFault(faultAt(place, key, problem.slice(key.length + 2)))
+  return { isDone: false, why: 'invalid', message }
 }
 
 function refuseMasked(keys: readonly string[]): ConfigRefusal {
