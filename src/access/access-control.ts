@@ -55,6 +55,7 @@ export class AccessControl {
   readonly #world: AccessWorld
   readonly #credentials = new CredentialBook()
   readonly #scram = new ScramAuthority()
+  readonly #preSharedKeys = new Map<string, Uint8Array>()
   readonly #bans: Bans
   #settings: AccessSettings
   #http: HttpAuthority | undefined
@@ -116,15 +117,22 @@ export class AccessControl {
     for (const key of change.delete) {
       if (key.kind === 'credential') this.#credentials.delete(key.by, key.id)
       else if (key.kind === 'scram') this.#scram.delete(key.username)
+      else if (key.kind === 'psk') this.#preSharedKeys.delete(key.identity)
     }
     for (const record of change.put) {
       if (record.kind === 'credential') this.#credentials.put(record)
       else if (record.kind === 'scram') this.#scram.put(record)
+      else if (record.kind === 'psk') this.#preSharedKeys.set(record.identity, record.key)
     }
     const haveRulesChanged = this.permissions.applyRecords(change)
     if (!this.#bans.applyRecords(change)) return haveRulesChanged
     this.permissions.noteChange()
     return true
+  }
+
+  /** The stored key of this identity, for a handshake that begins. */
+  preSharedKey(identity: string): Uint8Array | undefined {
+    return this.#preSharedKeys.get(identity)
   }
 
   /** This client is gone: what was kept for it may go. */

@@ -33,6 +33,8 @@ export interface ListeningWorld {
   accept(stream: ByteStream, listener: ShardListener): void
   /** Somebody was turned away; for the counter. */
   noteRefused(): void
+  /** See `TlsGateOptions`. */
+  storedKey(identity: string): Uint8Array | undefined
   alarm(name: string, message: string): void
   alarmOver(name: string, message: string): void
 }
@@ -148,6 +150,7 @@ export class Porter {
         if (problem === undefined) this.#world.alarmOver('certificates', `${files} is in order again and in force`)
         else this.#world.alarm('certificates', `${files} is not taken: ${problem.message}`)
       },
+      storedKey: (identity) => this.#world.storedKey(identity),
       onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
     })
     // The main thread has tried the same files just now, and said it by the name of the setting.

@@ -6,12 +6,12 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
 import { counterCells, Counters, ForwardingLog, Meters, watchLoop } from '../telemetry/index.ts'
-import { type ByteStream, ConnectionBudget, ConnectionRate } from '../transports/index.ts'
+import { ConnectionBudget, ConnectionRate } from '../transports/index.ts'
 import { publicationOf } from './client-events.ts'
 import { Clock } from './clock.ts'
 import { ListenerSet } from './listener-set.ts'
-import { Porter } from './listening.ts'
 import type { NodeToShard, ShardListener, ShardStart, ShardToNode, TraceTarget } from './messages.ts'
+import { type ListeningWorld, Porter } from './listening.ts'
 import { restoreAccess, restoreBroker } from './restore.ts'
 import { answerOf } from './answering.ts'
 import { sendAway } from './send-away.ts'
@@ -66,7 +66,10 @@ async function run(): Promise<void> {
   const clock = new Clock(start.clockBaseMs)
   const identity = randomBytes(identityBytes).toString('hex')
   const listeners: ListenerSet = new ListenerSet(start.listeners, {
-    porter: porterOf((stream, listener) => running.accept(stream, listener)),
+    porter: porterOf({
+      accept: (stream, listener) => running.accept(stream, listener),
+      storedKey: (identity) => running.access.preSharedKey(identity),
+    }),
     own: start.shardNumber,
     sendAway: (numbers) => sendAway(running, numbers),
   })
@@ -135,7 +138,7 @@ async function letClientsIn(shard: Shard, listeners: ListenerSet): Promise<void>
   post({ kind: 'ready', listeners: listeners.open })
 }
 
-function porterOf(accept: (stream: ByteStream, listener: ShardListener) => void): Porter {
+function porterOf(within: Pick<ListeningWorld, 'accept' | 'storedKey'>): Porter {
   const { maxConnectionRate, maxConnections, places, shardNumber: own } = start
   const shared = places === undefined ? {} : { places: { cells: places, own } }
   return new Porter({
@@ -143,7 +146,7 @@ function porterOf(accept: (stream: ByteStream, listener: ShardListener) => void)
     budget: new ConnectionBudget(maxConnections, shared),
     rate: maxConnectionRate === undefined ? undefined : new ConnectionRate(maxConnectionRate),
     log,
-    accept,
+    ...within,
     noteRefused: () => counters.add(counterCells.connectionsRefused, 1),
     alarm,
     alarmOver,

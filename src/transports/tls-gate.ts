@@ -23,6 +23,8 @@ export interface TlsGateOptions {
   readonly name: string
   /** The same on all shards, so that a client resumes its session on whichever it comes to. 32 random bytes. */
   readonly ticketSecret: Uint8Array
+  /** A key that is known beside those of the file, and counts instead of one there; where the listener takes keys at all. */
+  storedKey?(identity: string): Uint8Array | undefined
   /** Handshakes under way at one time; who comes later waits in line. */
   readonly maxHandshakes?: number
   /** Files have changed and are not taken, and then, undefined, that they are again. What was read last stays in force. */
@@ -148,8 +150,8 @@ export class TlsGate {
     }
   }
 
-  #keyOf(socket: TLSSocket, identity: string): Buffer | null {
-    const key = this.#material.keys.get(identity)
+  #keyOf(socket: TLSSocket, identity: string): Uint8Array | null {
+    const key = this.#options.storedKey?.(identity) ?? this.#material.keys.get(identity)
     if (key === undefined) return null
     this.#identities.set(socket, identity)
     return key

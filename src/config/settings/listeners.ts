@@ -108,7 +108,8 @@ const tlsSettings = {
     defaultWords: 'those that Node.js finds safe',
   }),
   psk_file: setting(file, undefined, {
-    description: 'File of pre-shared keys, a line "identity:key" for each, the key in hexadecimal.',
+    description:
+      'File of pre-shared keys, a line "identity:key" for each, the key in hexadecimal. It may be empty: keys that are stored over the API count beside it.',
   }),
   handshake_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 15_000, {
     description: 'How long the TLS handshake may take.',

@@ -1,0 +1,87 @@
+// Pre-shared keys and SCRAM users that are stored over the API.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { connect } from 'node:tls'
+import { portOf, temporaryFolder } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi } from './api.ts'
+import { promised, refused } from './promised.ts'
+
+const key = '00112233445566778899aabbccddeeff'
+
+/** Whether the handshake goes well. */
+async function opens(port: number, identity: string, hex: string): Promise<boolean> {
+  const socket = connect({
+    port,
+    host: '127.0.0.1',
+    maxVersion: 'TLSv1.2',
+    ciphers: 'PSK+HIGH:ECDHE-PSK-CHACHA20-POLY1305',
+    pskCallback: () => ({ psk: Buffer.from(hex, 'hex'), identity }),
+    checkServerIdentity: () => undefined,
+  })
+  try {
+    await once(socket, 'secureConnect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+test('a stored key opens a listener that takes keys, at once and instead of the one in its file', async (t) => {
+  const file = join(await temporaryFolder(t), 'psk.txt')
+  await writeFile(file, `pump-1:${key}\n`)
+  const set = ['listeners.ssl.bind="127.0.0.1:0"', `listeners.ssl.psk_file=${JSON.stringify(file)}`]
+  const broker = await startBrokerWithApi(t, { set })
+  const port = portOf(broker, 'ssl')
+  assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', key)], [true, false])
+  const body = [
+    { identity: 'pump-2', key },
+    { identity: 'pump-1', key: key.replace('00', 'ff') },
+  ]
+  promised('create_auth_psk', await broker.ask('/api/v4/auth_psk', { method: 'POST', body }))
+  assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', key)], [false, true])
+  const listed = await broker.ask('/api/v4/auth_psk')
+  assert.deepEqual(promised('list_auth_psk', listed).data, [{ identity: 'pump-1' }, { identity: 'pump-2' }])
+  assert.deepEqual(promised('lookup_auth_psk', await broker.ask('/auth_psk/pump-2')).data, { identity: 'pump-2' })
+  const another = { key: key.replace('00', '77') }
+  promised('update_auth_psk', await broker.ask('/auth_psk/pump-2', { method: 'PUT', body: another }))
+  assert.deepEqual([await opens(port, 'pump-2', key), await opens(port, 'pump-2', another.key)], [false, true])
+  for (const { identity } of body) {
+    promised('delete_auth_psk', await broker.ask(`/auth_psk/${identity}`, { method: 'DELETE' }))
+  }
+  assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', another.key)], [true, false])
+})
+
+test('a key that cannot be is refused, and is not shown by the refusal', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const create = (body: unknown) => broker.ask('/auth_psk', { method: 'POST', body })
+  for (const wrong of ['0011', `${key}0`, `${key}zz`, 'ab'.repeat(257)]) {
+    const answer = await create({ identity: 'a', key: wrong })
+    refused(answer, 'invalidParameter')
+    assert.ok(!answer.text.includes(wrong))
+  }
+  refused(await create({ identity: 'i'.repeat(129), key }), 'invalidParameter')
+  refused(await create({ identity: 'a\nb', key }), 'invalidParameter')
+  refused(await create({ identity: '', key }), 'emptyCredentials', 400)
+  refused(await create({ identity: 'a' }), 'missingParameter')
+})
+
+test('a SCRAM user is stored under one name, however it is spelled, and told with its algorithm only', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const body = { username: 'ａlice', password: 'secret', algorithm: 'SCRAM-SHA-512' }
+  promised('create_auth_scram', await broker.ask('/auth_scram', { method: 'POST', body }))
+  refused(await broker.ask('/auth_scram', { method: 'POST', body: { ...body, username: 'alice' } }), 'userExists')
+  const { data } = promised('lookup_auth_scram', await broker.ask('/auth_scram/alice'))
+  assert.deepEqual(data, { username: 'alice', algorithm: 'SCRAM-SHA-512', created_at: data.created_at })
+  promised('update_auth_scram', await broker.ask('/auth_scram/alice', { method: 'PUT', body: { password: 'other' } }))
+  assert.deepEqual(promised('list_auth_scram', await broker.ask('/auth_scram')).data, [data])
+  const wrong = await broker.ask('/auth_scram', { method: 'POST', body: { ...body, algorithm: 'SCRAM-MD5' } })
+  refused(wrong, 'invalidParameter')
+  promised('delete_auth_scram', await broker.ask('/auth_scram/alice', { method: 'DELETE' }))
+  refused(await broker.ask('/auth_scram/alice'), 'userNotFound')
+})

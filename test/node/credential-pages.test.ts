@@ -1,0 +1,47 @@
+// Pages of a hundred thousand credentials.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadConfig } from '../../src/config/index.ts'
+import type { CredentialRecord } from '../../src/core/index.ts'
+import { openAccessRecords } from '../../src/node/access-records.ts'
+import { HiddenPresets } from '../../src/node/hidden-presets.ts'
+import { credentialOperations } from '../../src/node/operations/credentials.ts'
+import { openMemoryStore } from '../../src/storage/index.ts'
+
+test('any page of a hundred thousand is right, and while it is made others have their turn', async () => {
+  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => undefined })
+  const hashed = {
+    algorithm: 'plain',
+    saltPosition: 'prefix',
+    salt: new Uint8Array(0),
+    hash: new Uint8Array(0),
+  } as const
+  const put = Array.from({ length: 100_000 }, (_, index): CredentialRecord => {
+    const createdAtMs = records.newMomentMs()
+    return { kind: 'credential', by: 'username', id: `u${index}`, isSuperuser: false, createdAtMs, ...hashed }
+  })
+  await records.change({ put, delete: [] })
+  const loaded = loadConfig({ overrides: [] })
+  assert.ok('config' in loaded)
+  const log = { debug() {}, info() {}, warn() {}, error() {}, fatal() {}, trace() {} }
+  const hiddenPresets = new HiddenPresets({ records, log, presets: [] })
+  const credentials = credentialOperations({ accessRecords: records, configuration: loaded, hiddenPresets })
+  let turns = 0
+  const timer = setInterval(() => turns++, 0)
+  const page = await credentials.list('username', { id: undefined, like: undefined, page: { page: 50_000, limit: 2 } })
+  assert.deepEqual([page.items.map(({ id }) => id), page.count], [['u1', 'u0'], 100_000])
+  const middle = await credentials.list('username', {
+    id: undefined,
+    like: undefined,
+    page: { page: 25_000, limit: 2 },
+  })
+  assert.deepEqual(
+    middle.items.map(({ id }) => id),
+    ['u50001', 'u50000'],
+  )
+  const some = await credentials.list('username', { id: undefined, like: '9999', page: { page: 1, limit: 3 } })
+  assert.deepEqual([some.items.map(({ id }) => id), some.count], [['u99999', 'u99998', 'u99997'], 19])
+  clearInterval(timer)
+  assert.ok(turns > 0)
+})
