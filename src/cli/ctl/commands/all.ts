@@ -15,6 +15,7 @@ import { publishCommands } from './publish-commands.ts'
 import { ruleCommands } from './rule-commands.ts'
 import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
+import { traceCommands } from './trace-commands.ts'
 
 export const ctlCommands: readonly CtlCommand[] = [
   ...statusCommands,
@@ -28,6 +29,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...configurationCommands,
   ...credentialCommands,
   ...ruleCommands,
+  ...traceCommands,
   ...accountCommands,
   ...tokenCommands,
   ...anyCommands,
@@ -47,6 +49,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   bridges: 'connections to other brokers',
   acl: 'stored rules about what clients may do',
   ban: 'clients, users and addresses that are kept out',
+  trace: 'what certain clients do, written to a file for a while',
   admins: 'people who may use the management API',
   'api-key': 'programs that may use the management API',
   retained: 'messages that the broker keeps for those who subscribe later',

@@ -1,0 +1,46 @@
+// What certain clients do, written to a file for a while.
+
+import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+
+export const traceCommands: readonly CtlCommand[] = [
+  {
+    name: 'trace list',
+    description: 'traces that run, and those whose files are still there',
+    run: ({ client }) => shown(client.list_traces(), ({ data }) => ({ rows: data })),
+  },
+  {
+    name: 'trace start',
+    description: 'begin to write what a clientid, a topic or an ip_address has to do with to a file',
+    arguments: ['<name>', '<type>', '<value>'],
+    options: [{ flags: '--seconds <number>', description: 'until it ends (default: 600)' }],
+    run: startTrace,
+  },
+  {
+    name: 'trace show',
+    description: 'what a trace has written so far',
+    arguments: ['<name>'],
+    run: ({ client, words: [name = ''] }) =>
+      shown(client.download_trace({ params: { name } }), (text) => ({ text: text === '' ? 'nothing yet' : text })),
+  },
+  {
+    name: 'trace del',
+    description: 'end a trace and delete its file',
+    arguments: ['<name>'],
+    run: ({ client, words: [name = ''] }) => doneAs(client.delete_trace({ params: { name } }), `${name} is deleted`),
+  },
+]
+
+function startTrace({
+  client,
+  words: [name = '', type = '', value = ''],
+  options,
+}: CtlCall): Promise<Outcome> | Outcome {
+  if (type !== 'clientid' && type !== 'topic' && type !== 'ip_address') {
+    return { usage: `${type}: there are clientid, topic and ip_address` }
+  }
+  const { seconds = '600' } = options
+  if (typeof seconds !== 'string' || !/^[1-9]\d{0,9}$/.test(seconds)) return { usage: '--seconds: give a number' }
+  const about = { clientid: undefined, topic: undefined, ip_address: undefined, [type]: value }
+  const body = { name, type, duration: Number(seconds), ...about } as const
+  return doneAs(client.create_trace({ body }), `${name} is written`)
+}
