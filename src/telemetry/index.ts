@@ -18,7 +18,6 @@ export {
   createMeterTable,
   type LoopDelay,
   type MeterName,
-  meterNames,
   type MeterReading,
   meterRows,
   Meters,
