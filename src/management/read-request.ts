@@ -48,7 +48,7 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   try {
     body = JSON.parse(text)
   } catch (error) {
-    return refuse('notJson', `the body is not JSON: ${(error as Error).message}`)
+    return refuse('notJson', `the body is not JSON${placeOf(error as Error)}`)
   }
   const kind = wrongKind(endpoint, body)
   if (kind !== undefined) return refuse('notJson', `the body is not ${kind}`)
@@ -95,4 +95,10 @@ function valueOf(text: string, type: string | undefined): unknown {
   if ((type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (type === 'boolean' && /^(true|false)$/i.test(text)) return text.toLowerCase() === 'true'
   return text
+}
+
+/** Where reading ended. What stood there is not told: it may be half of a password. */
+function placeOf({ message }: Error): string {
+  const [, position] = /at position (\d+)/.exec(message) ?? []
+  return position === undefined ? '' : `: reading ended at character ${position}`
 }

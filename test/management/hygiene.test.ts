@@ -177,3 +177,12 @@ test('headers that never end are cut off', async (t) => {
   await isClosed
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
 })
+
+test('a body that is no JSON is told where it ends to be some, and nothing of it: it may hold a password', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  for (const body of ['{"username":"ann","password":"hunter2" x}', 'hunter2', '{"password":"hunter2']) {
+    const answer = await broker.ask('/api/v4/auth_username', { method: 'POST', body })
+    assert.deepEqual([answer.status, answer.json.code], [400, 109])
+    assert.doesNotMatch(answer.text, /hunter/)
+  }
+})

@@ -16,6 +16,9 @@ const node = Type.Object({
   node_status: Type.Literal('Running'),
   uptime: Type.String({ description: 'Since the start, as `H Hours, M minutes, S seconds`.' }),
   version: Type.String(),
+  node: Type.String({ description: 'Name of the node.' }),
+  security_profile: Type.Union([Type.Literal('hardened'), Type.Literal('legacy')]),
+  shards: Type.Integer({ minimum: 1, description: 'Threads that serve clients.' }),
 })
 
 export const brokerEndpoints = {

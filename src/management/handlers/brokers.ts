@@ -13,8 +13,10 @@ export function brokerHandlers(broker: BrokerOperations): Handlers<typeof broker
       return { code: 0, data: [{ datetime: localTime(nowMs), node_status: 'Running', sysdescr, uptime, version }] }
     },
     list_nodes: () => {
-      const { uptimeMs, version, connections } = broker.describe()
-      return { code: 0, data: [{ connections, node_status: 'Running', uptime: uptimeInWords(uptimeMs), version }] }
+      const { nodeName, uptimeMs, version, connections, securityProfile, shards } = broker.describe()
+      const uptime = uptimeInWords(uptimeMs)
+      const ours = { node: nodeName, security_profile: securityProfile, shards }
+      return { code: 0, data: [{ connections, node_status: 'Running', uptime, version, ...ours }] }
     },
   }
 }

@@ -11,4 +11,6 @@ export interface BrokerDescription {
   /** Wall clock. */
   readonly nowMs: number
   readonly connections: number
+  readonly securityProfile: 'hardened' | 'legacy'
+  readonly shards: number
 }

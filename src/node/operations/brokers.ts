@@ -1,13 +1,17 @@
+import type { GodwitConfig } from '../../config/index.ts'
 import type { BrokerOperations } from '../../management/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
+import type { ShardCrew } from '../shard-crew.ts'
 
 export interface BrokerFacts {
   readonly nodeName: string
   readonly version: string
   readonly counters: SharedArrayBuffer
+  readonly config: GodwitConfig
+  readonly crew: ShardCrew
 }
 
-export function brokerOperations({ nodeName, version, counters }: BrokerFacts): BrokerOperations {
+export function brokerOperations({ nodeName, version, counters, config, crew }: BrokerFacts): BrokerOperations {
   const startedAtMs = performance.now()
   return {
     describe: () => ({
@@ -16,6 +20,8 @@ export function brokerOperations({ nodeName, version, counters }: BrokerFacts): 
       uptimeMs: performance.now() - startedAtMs,
       nowMs: Date.now(),
       connections: readCounters(counters).connectionsOpen,
+      securityProfile: config.node.securityProfile,
+      shards: crew.size,
     }),
   }
 }

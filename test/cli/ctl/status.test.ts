@@ -11,6 +11,8 @@ test('status is one page about the broker: what it is, what it holds, what troub
   const status = JSON.parse(await ctlDone(broker, ['status', '--json']))
   assert.equal(status.node_status, 'Running')
   assert.equal(status.connections, 1)
+  assert.equal(status.profile, 'hardened')
+  assert.ok(status.shards >= 1)
   assert.equal(status.alarms, 'none')
   assert.match(status['messages.received.rate'], /^\d+\/s$/)
   assert.match(await ctlDone(broker, ['status'], { asPeople: true }), /^uptime +\d+ Hours/m)

@@ -15,6 +15,9 @@ async function status({ client }: CtlCall): Promise<Outcome> {
   const brokers = await client.list_brokers()
   if ('failure' in brokers) return brokers
   const [broker] = brokers.reply.data
+  const nodes = await client.list_nodes()
+  if ('failure' in nodes) return nodes
+  const [{ security_profile: profile, shards } = { security_profile: '', shards: 0 }] = nodes.reply.data
   const stats = await client.get_stats()
   if ('failure' in stats) return stats
   const [{ node, stats: counts } = { node: '', stats: {} }] = stats.reply.data
@@ -29,7 +32,15 @@ async function status({ client }: CtlCall): Promise<Outcome> {
     } = counts
     const held = { connections, sessions, subscriptions, retained: counts['retained.count'] }
     return {
-      thing: { node, ...broker, ...held, ...rates.reply, alarms: alarms.length === 0 ? 'none' : alarms.join(', ') },
+      thing: {
+        node,
+        ...broker,
+        profile,
+        shards,
+        ...held,
+        ...rates.reply,
+        alarms: alarms.length === 0 ? 'none' : alarms.join(', '),
+      },
     }
   })
 }
