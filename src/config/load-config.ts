@@ -70,12 +70,16 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const aclFile = readNamedAclFile(auth.acl.file, checked.places, sources.readFile)
   const tokenKeys = readTokenKeyFile(auth.jwt, checked.places, sources.readFile)
   const apiTokenKey = readApiTokenKeyFile(checked, sources.readFile)
-  faults.push(...aclFile.faults, ...tokenKeys.faults, ...apiTokenKey.faults)
+  faults.push(...aclFile.faults, ...tokenKeys.faults)
+  // Where tokens are one of two ways in, the API is served without them: files of other brokers name keys that nobody made.
+  const needsApiTokens = checked.values.http_server.auth_type === 'jwt'
+  if (needsApiTokens) faults.push(...apiTokenKey.faults)
   const named = { aclRules: aclFile.rules, tokenKeys: tokenKeys.text, apiTokenKey: apiTokenKey.text }
   const config = toGodwitConfig(checked, named)
   faults.push(...checkListeners(config.listeners, checked.places), ...checkAuth(auth, checked.places))
   if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
-  const warnings = inOrderOfWriting([...checked.warnings, ...warnOfNoListener(config)], file)
+  const ofTokens = needsApiTokens ? [] : apiTokenKey.faults.map(tokensAreNotTaken)
+  const warnings = inOrderOfWriting([...checked.warnings, ...ofTokens, ...warnOfNoListener(config)], file)
   return { config, warnings, written: values }
 }
 
@@ -114,6 +118,10 @@ function readApiTokenKeyFile(
 ): OptionalText {
   const path = values.http_server.jwt.public.keyfile
   return readOptionalFile({ path, key: 'http_server.jwt.public.keyfile' }, places, readFile)
+}
+
+function tokensAreNotTaken(fault: Fault): Warning {
+  return { ...fault, hint: `until then tokens are not taken: ${fault.hint}` }
 }
 
 interface OptionalText {

@@ -110,3 +110,18 @@ test('no fault tells a secret', () => {
   assert.equal(faults.length, 3)
   assert.doesNotMatch(faults.join('\n'), /hunter2/)
 })
+
+const withKey = (authType: string) => load(`http_server { auth_type = ${authType}\n jwt.public.keyfile = gone }`)
+
+test('a key for tokens of the API that cannot be read is a fault where tokens are the only way in, and else a warning', () => {
+  const needed = withKey('jwt')
+  assert.ok('faults' in needed)
+  const asRead = /test\.conf:2:\d+: http_server\.jwt\.public\.keyfile: gone cannot be read: there is no such file/
+  assert.match(formatFault(needed.faults[0]), asRead)
+  const besides = withKey('basic')
+  assert.ok('warnings' in besides)
+  const [warning] = besides.warnings.filter(({ key }) => key.startsWith('http_server'))
+  assert.match(formatFault(warning), asRead)
+  assert.match(formatFault(warning), /tokens are not taken/)
+  assert.equal(besides.config.http.jwt.keyText, undefined)
+})

@@ -59,7 +59,7 @@ test('a secret that is set for the first time shows that there was none', () => 
     key: 'http_server.password',
     old: 'none',
     new: mask,
-    takes: 'at-restart',
+    takes: 'at-once',
     engine: 'present',
   })
 })

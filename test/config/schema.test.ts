@@ -8,7 +8,7 @@ import { root } from '../../src/config/settings/root.ts'
 import { keysThatWork, keysWithoutEngine } from './contract-keys.ts'
 
 function warningsOf(text: string): readonly Warning[] {
-  const loaded = loadConfig({ text, file: 'test.conf', overrides: [] })
+  const loaded = loadConfig({ text, file: 'test.conf', overrides: [], readFile: () => ({ text: 'a key' }) })
   if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
   return loaded.warnings.filter((warning) => warning.key !== 'listeners')
 }
