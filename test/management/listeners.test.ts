@@ -25,10 +25,19 @@ async function listed(broker: BrokerWithApi, identifier: string): Promise<Listed
   return found
 }
 
-/** Asks again and again: the broker hears of a closed socket by itself, and later. */
-async function untilConnections(broker: BrokerWithApi, identifier: string, connections: number): Promise<void> {
-  while ((await listed(broker, identifier)).current_conns !== connections);
+/** Asks again and again: the broker hears of a closed socket by itself, and counts one that it refused, a moment later. */
+async function until(broker: BrokerWithApi, identifier: string, isSo: (one: Listed) => boolean): Promise<Listed> {
+  let found: Listed
+  do found = await listed(broker, identifier)
+  while (!isSo(found))
+  return found
 }
+
+async function untilConnections(broker: BrokerWithApi, identifier: string, connections: number): Promise<void> {
+  await until(broker, identifier, ({ current_conns }) => current_conns === connections)
+}
+
+const hasRefused = ({ shutdown_count }: Listed): boolean => Object.keys(shutdown_count).length > 0
 
 const twoShards = ['node.shards=2']
 
@@ -50,7 +59,7 @@ test('listeners are listed with their connections, on however many threads they 
   for (const client of clients.slice(1)) await client.endAsync()
   const refused = createConnection(portOf(broker, 'ws'), '127.0.0.1')
   await once(refused, 'close')
-  const { max_conns, shutdown_count } = await listed(broker, 'mqtt:ws:default')
+  const { max_conns, shutdown_count } = await until(broker, 'mqtt:ws:default', hasRefused)
   assert.deepEqual({ max_conns, shutdown_count }, { max_conns: 7, shutdown_count: { refused: 1 } })
 })
 
