@@ -100,10 +100,11 @@ async function failToStart(t: Parameters<typeof runGodwit>[0], settings: readonl
   return godwit.errors
 }
 
-test('a key file that is missing, holds no key or the private one keeps the broker from starting, by name', async (t) => {
+test('a key file that is needed and missing, holds no key or the private one keeps the broker from starting, by name', async (t) => {
   const folder = await temporaryFolder(t)
   const setting = 'http_server.jwt.public.keyfile'
-  assert.match(await failToStart(t, [`${setting}="${join(folder, 'none.pem')}"`]), /jwt\.public\.keyfile.*no such file/)
+  const missing = ['http_server.auth_type=jwt', `${setting}="${join(folder, 'none.pem')}"`]
+  assert.match(await failToStart(t, missing), /jwt\.public\.keyfile.*no such file/)
   assert.match(
     await failToStart(t, [`${setting}="${await keyFile(folder, 'no key')}"`]),
     /jwt\.public\.keyfile.*no public key/,
