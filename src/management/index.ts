@@ -5,6 +5,7 @@ export type { HighestName, MetricOperations, NodeReading, ShardReading } from '.
 export type { AccountOperations, AccountRefusal, App, AppChange, NewApp, User } from './operations/accounts.ts'
 export type { SlowSubscription, SlowSubscriptionOperations } from './operations/slow-subscriptions.ts'
 export type { NewTrace, TraceOperations, TraceRecord } from './operations/traces.ts'
+export type * from './operations/backup.ts'
 export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
 export type { ConfigurationOperations, ConfigurationOutcome } from './operations/configuration.ts'
 export type { ControlOperations, Wisher } from './operations/control.ts'

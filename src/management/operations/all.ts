@@ -2,6 +2,7 @@
 
 import type { AlarmOperations } from './alarms.ts'
 import type { BridgeOperations } from './bridges.ts'
+import type { BackupOperations } from './backup.ts'
 import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
 import type { InsightOperations } from './insight.ts'
@@ -20,6 +21,7 @@ import type { TraceOperations } from './traces.ts'
 export interface Operations {
   readonly bridges: BridgeOperations
   readonly accounts: AccountOperations
+  readonly backup: BackupOperations
   readonly brokers: BrokerOperations
   readonly clients: ClientOperations
   readonly configuration: ConfigurationOperations

@@ -8,6 +8,7 @@ import type { LiveListeners } from '../live-listeners.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import type { Observation } from '../observation.ts'
 import type { ShardCrew } from '../shard-crew.ts'
+import { backupOperations } from './backup.ts'
 import { bridgeOperations } from './bridges.ts'
 import type { HiddenPresets } from '../hidden-presets.ts'
 import { brokerOperations } from './brokers.ts'
@@ -44,6 +45,7 @@ export interface NodeGround {
 /** All but those about accounts, which belong to the door of the API. */
 export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
   return {
+    backup: backupOperations(ground),
     bridges: bridgeOperations(ground),
     brokers: brokerOperations(ground),
     clients: clientOperations(ground.crew, ground.nodeName),

@@ -1,0 +1,228 @@
+// The files of the backup directory: `<data>/backup` for the whole broker, `<data>/backup/ns/<namespace>` for each
+// namespace. A name is one component of a path and nothing else, and what is no plain file is not there.
+//
+// A file comes into being under another name and is given its own when it is whole, so whatever is listed is whole.
+// What a crash has left under such another name is removed at the next start.
+
+import { randomUUID } from 'node:crypto'
+import { constants, type Dirent } from 'node:fs'
+import { type FileHandle, link, lstat, mkdir, open, readdir, rm, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BackupFile, BackupRefusal, BackupScope } from '../../management/index.ts'
+
+/** The end of each archive's name. */
+export const archiveSuffix = '.tar.gz'
+
+const nameForm = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,191}\.tar\.gz$/
+const namespaceForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
+const unfinishedForm = /^\.unfinished-[0-9a-f-]{36}$/
+
+/** Files of one folder that are looked at. */
+const mostFiles = 10_000
+
+export type Name = { readonly path: string } | BackupRefusal
+
+export class BackupFolder {
+  readonly #root: string
+  readonly #nodeName: string
+
+  /** `dataDirectory`: absolute. */
+  constructor(dataDirectory: string, nodeName: string) {
+    this.#root = join(dataDirectory, 'backup')
+    this.#nodeName = nodeName
+  }
+
+  /** Removes what a crash has left half written. */
+  async tidy(): Promise<void> {
+    await this.#tidyFolder(this.#root)
+    for (const entry of await entriesOf(join(this.#root, 'ns'))) {
+      if (entry.isDirectory()) await this.#tidyFolder(join(this.#root, 'ns', entry.name))
+    }
+  }
+
+  async #tidyFolder(folder: string): Promise<void> {
+    for (const { name } of await entriesOf(folder)) {
+      if (unfinishedForm.test(name)) await rm(join(folder, name), { force: true })
+    }
+  }
+
+  /** The newest first; of those made at one moment the last by name. */
+  async list({ namespace }: BackupScope): Promise<readonly BackupFile[] | BackupRefusal> {
+    const folder = this.#folderOf(namespace)
+    if ('symbol' in folder) return folder
+    const found: BackupFile[] = []
+    for (const entry of await entriesOf(folder.path)) {
+      if (!entry.isFile() || !nameForm.test(entry.name) || found.length >= mostFiles) continue
+      const file = await this.#describe(join(folder.path, entry.name), entry.name)
+      if (file !== undefined) found.push(file)
+    }
+    return found.toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.filename < b.filename ? 1 : -1))
+  }
+
+  /** Where a file of that name is, or would be. */
+  #place({ namespace }: Pick<BackupScope, 'namespace'>, filename: string): Name {
+    const folder = this.#folderOf(namespace)
+    if ('symbol' in folder) return folder
+    if (!filename.endsWith(archiveSuffix)) {
+      return refusal('BAD_REQUEST', `${quoted(filename)} is no name of an archive: it has to end in ${archiveSuffix}`)
+    }
+    if (!nameForm.test(filename)) {
+      const message = `${quoted(filename)} is no safe file name: use up to 192 letters, digits, dots, _ and -`
+      return refusal('BAD_REQUEST', message)
+    }
+    return { path: join(folder.path, filename) }
+  }
+
+  /** An open file, which is the caller's to close. */
+  async open(
+    scope: Pick<BackupScope, 'namespace'>,
+    filename: string,
+  ): Promise<{ readonly handle: FileHandle; readonly file: BackupFile } | BackupRefusal> {
+    const place = this.#place(scope, filename)
+    return 'symbol' in place ? place : this.#openPath(place.path, filename)
+  }
+
+  /** A file that may lie anywhere. */
+  async #openPath(
+    path: string,
+    filename: string,
+  ): Promise<{ readonly handle: FileHandle; readonly file: BackupFile } | BackupRefusal> {
+    let handle: FileHandle | undefined
+    try {
+      handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+      const { mtimeMs, size } = await handle.stat().then((status) => (status.isFile() ? status : notPlain()))
+      return { handle, file: { filename, node: this.#nodeName, createdAtMs: mtimeMs, bytes: size } }
+    } catch (error) {
+      await handle?.close()
+      const { code } = error as NodeJS.ErrnoException
+      if (code === undefined || !unreadable.has(code)) throw error
+      return refusal('NOT_FOUND', `there is no backup file ${quoted(filename)}: look for its name in the list`)
+    }
+  }
+
+  async remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined> {
+    const opened = await this.open(scope, filename)
+    if ('symbol' in opened) return opened
+    await opened.handle.close()
+    const place = this.#place(scope, filename)
+    if ('symbol' in place) return place
+    await rm(place.path, { force: true })
+    return undefined
+  }
+
+  /** A file that nobody sees yet. `publish` gives it its name, unless there is one of that name. */
+  async begin(scope: Pick<BackupScope, 'namespace'>, filename: string): Promise<UnfinishedFile | BackupRefusal> {
+    const place = this.#place(scope, filename)
+    if ('symbol' in place) return place
+    const folder = this.#folderOf(scope.namespace)
+    if ('symbol' in folder) return folder
+    await mkdir(folder.path, { recursive: true, mode: 0o700 })
+    if ((await lstat(place.path).catch(() => undefined)) !== undefined) return existsAlready(filename)
+    const path = join(folder.path, `.unfinished-${randomUUID()}`)
+    const handle = await open(path, 'wx+', 0o600)
+    const describe = (): Promise<BackupFile | undefined> => this.#describe(place.path, filename)
+    return new UnfinishedFile({ path, handle, target: place.path, folder: folder.path, filename, describe })
+  }
+
+  #folderOf(namespace: string | undefined): Name {
+    if (namespace === undefined) return { path: this.#root }
+    if (!namespaceForm.test(namespace)) return refusal('BAD_REQUEST', `${quoted(namespace)} is no name of a namespace`)
+    return { path: join(this.#root, 'ns', namespace) }
+  }
+
+  /** undefined: it has gone meanwhile, or is no plain file. */
+  async #describe(path: string, filename: string): Promise<BackupFile | undefined> {
+    const status = await lstat(path).catch(() => undefined)
+    if (status === undefined || !status.isFile()) return undefined
+    return { filename, node: this.#nodeName, createdAtMs: status.mtimeMs, bytes: status.size }
+  }
+}
+
+interface UnfinishedGround {
+  readonly path: string
+  readonly handle: FileHandle
+  readonly target: string
+  readonly folder: string
+  readonly filename: string
+  readonly describe: () => Promise<BackupFile | undefined>
+}
+
+export class UnfinishedFile {
+  readonly #ground: UnfinishedGround
+
+  constructor(ground: UnfinishedGround) {
+    this.#ground = ground
+  }
+
+  get handle(): FileHandle {
+    return this.#ground.handle
+  }
+
+  get path(): string {
+    return this.#ground.path
+  }
+
+  /** On disk, and under its name. Rejects with the error of the system. */
+  async publish(): Promise<BackupFile | BackupRefusal> {
+    const { handle, path, target, folder, filename, describe } = this.#ground
+    await handle.sync()
+    await handle.close()
+    try {
+      // Unlike rename, this replaces nothing.
+      await link(path, target)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      return existsAlready(filename)
+    } finally {
+      await unlink(path)
+    }
+    await syncFolder(folder)
+    return (await describe()) ?? refusal('NOT_FOUND', `${quoted(filename)} was taken away as soon as it was there`)
+  }
+
+  async discard(): Promise<void> {
+    await this.#ground.handle.close().catch(() => {})
+    await rm(this.#ground.path, { force: true })
+  }
+}
+
+export function refusal(
+  symbol: BackupRefusal['symbol'],
+  message: string,
+  parts: BackupRefusal['parts'] = {},
+): BackupRefusal {
+  return { symbol, message, parts }
+}
+
+/** A name of a stranger's in a sentence. */
+export function quoted(name: string): string {
+  return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}...` : name)
+}
+
+const unreadable: ReadonlySet<string> = new Set(['ENOENT', 'ELOOP', 'EACCES', 'ENOTDIR', 'ENXIO', 'ENAMETOOLONG'])
+
+function notPlain(): never {
+  throw Object.assign(new Error('not a plain file'), { code: 'ENOENT' })
+}
+
+function existsAlready(filename: string): BackupRefusal {
+  const message = `a backup file ${quoted(filename)} exists already: delete it first`
+  return refusal('BAD_REQUEST', message)
+}
+
+/** Of a folder that is not there: none. */
+async function entriesOf(folder: string): Promise<readonly Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** So that the new name outlives a loss of power. Where folders cannot be synced the system does it when it likes. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => undefined)
+  await folder?.sync().catch(() => {})
+  await folder?.close()
+}
