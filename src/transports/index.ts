@@ -16,7 +16,11 @@ export {
   takenPlaces,
 } from './connection-budget.ts'
 export { ConnectionRate } from './connection-rate.ts'
-export { listenQuic, problemOfQuic, type QuicListenOptions } from './quic.ts'
+export { guardedLookup, isForbiddenAddress } from './address-guard.ts'
+export { dial, type DialSettings } from './dial.ts'
+export type { Dial, DialFailure, DialHandlers, DialProblem, DialTarget } from './dial-attempt.ts'
+export { listenQuic, type QuicListenOptions } from './quic.ts'
+export { problemOfQuic } from './quic-library.ts'
 export { readQuicCredentials, type QuicCredentials } from './quic-credentials.ts'
 export { listenTcp, type TcpListenOptions } from './tcp.ts'
 export { listenTls, type TlsListenOptions } from './tls.ts'

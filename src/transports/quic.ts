@@ -6,12 +6,12 @@
 
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import type * as http3 from '@currentspace/http3'
 import { type AddressRule, AddressRules } from './address-rules.ts'
 import type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
 import type { ConnectionBudget } from './connection-budget.ts'
 import type { ConnectionRate } from './connection-rate.ts'
 import type { QuicCredentials } from './quic-credentials.ts'
+import { loadQuicLibrary, mqttOverQuic, quicRuntime, type QuicServer, type QuicServerSession } from './quic-library.ts'
 import { toPeerCertificate } from './peer-certificate.ts'
 import { type HeldTotal, QuicConnection, type QuicStreamEnd } from './quic-connection.ts'
 
@@ -45,10 +45,6 @@ export interface QuicListenOptions {
   onFault?(error: Error): void
 }
 
-/** Polling needs nothing of the system that a container might forbid. */
-const runtime = { runtimeMode: 'portable', fallbackPolicy: 'error' } as const
-/** ALPN of MQTT, registered by IANA. */
-const alpn = 'mqtt'
 /** Windows of flow control, of a connection and of each stream. The library does not bear smaller ones. */
 const connectionWindowBytes = 10_000_000
 const streamWindowBytes = 1_000_000
@@ -66,17 +62,17 @@ const streamCheckMs = 1_000
  * the library is not there: ask `problemOfQuic` first.
  */
 export async function listenQuic(options: QuicListenOptions): Promise<Listener> {
-  const library = await import('@currentspace/http3')
+  const library = await loadQuicLibrary()
   await expectFreeAddress(options)
   const { credentials, maxConnections, maxDataStreams } = options
   const { authorities, requiresCertificate } = credentials
   const server = library.createQuicServer({
-    ...runtime,
+    ...quicRuntime,
     key: credentials.key,
     cert: credentials.certificate,
     ...(authorities === undefined ? {} : { ca: authorities }),
     clientAuth: authorities === undefined ? 'none' : requiresCertificate ? 'require' : 'request',
-    alpn: [alpn],
+    alpn: [mqttOverQuic],
     maxIdleTimeoutMs: options.idleTimeoutMs,
     initialMaxData: connectionWindowBytes,
     initialMaxStreamDataBidiLocal: streamWindowBytes,
@@ -87,23 +83,6 @@ export async function listenQuic(options: QuicListenOptions): Promise<Listener> 
   const { address, port } = await server.listen(options.port, options.host)
   const house = new QuicHouse(server, options)
   return { host: address, port, close: () => house.close(), released: () => house.released }
-}
-
-/** Why this machine has no QUIC, and what to do about it, without a full stop; undefined: it has. */
-export async function problemOfQuic(): Promise<string | undefined> {
-  try {
-    const library = await import('@currentspace/http3')
-    // What is compiled of it is only loaded when a listener is opened. This one never is: its key is none.
-    await library.createQuicServer({ ...runtime, key: '', cert: '' }).listen(0, '127.0.0.1')
-    return undefined
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') {
-      return 'the package @currentspace/http3 is not installed; add it with npm install @currentspace/http3'
-    }
-    const isAboutLoading = /native binding|NativeQuicServer|dlopen|GLIBC/i.test(`${code} ${message}`)
-    return isAboutLoading ? `the package @currentspace/http3 does not run on this machine: ${message}` : undefined
-  }
 }
 
 /**
@@ -120,12 +99,12 @@ function expectFreeAddress({ host, port }: QuicListenOptions): Promise<void> {
 
 /** The connections of one listener. */
 class QuicHouse {
-  readonly #server: http3.QuicServer
+  readonly #server: QuicServer
   readonly #options: QuicListenOptions
   readonly #rules: AddressRules
-  readonly #connections = new Map<http3.QuicServerSession, QuicConnection>()
+  readonly #connections = new Map<QuicServerSession, QuicConnection>()
   /** Those without a stream, with the checks that are left to them. */
-  readonly #waiting = new Map<http3.QuicServerSession, number>()
+  readonly #waiting = new Map<QuicServerSession, number>()
   readonly #held: HeldTotal = { bytes: 0, limit: maxHeldBytesTotal }
   readonly #timers: NodeJS.Timeout[]
   #isClosing = false
@@ -134,7 +113,7 @@ class QuicHouse {
   readonly released: Promise<void>
   readonly #release: () => void
 
-  constructor(server: http3.QuicServer, options: QuicListenOptions) {
+  constructor(server: QuicServer, options: QuicListenOptions) {
     this.#server = server
     this.#options = options
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -161,7 +140,7 @@ class QuicHouse {
     this.#release()
   }
 
-  #welcome(session: http3.QuicServerSession): void {
+  #welcome(session: QuicServerSession): void {
     session.on('error', ignore)
     const reason = this.#reasonToRefuse(session)
     if (reason !== undefined) {
@@ -172,7 +151,7 @@ class QuicHouse {
     this.#letIn(session)
   }
 
-  #reasonToRefuse({ remoteAddress }: http3.QuicServerSession): DoorRefusal | undefined {
+  #reasonToRefuse({ remoteAddress }: QuicServerSession): DoorRefusal | undefined {
     if (!this.#rules.allows(remoteAddress)) return 'address-denied'
     const { maxConnections = Infinity, budget, rates = [] } = this.#options
     if (this.#isClosing || this.#connections.size >= maxConnections) return 'listener-full'
@@ -184,7 +163,7 @@ class QuicHouse {
     return waits.includes(undefined) ? 'too-fast' : budget?.take()
   }
 
-  #letIn(session: http3.QuicServerSession): void {
+  #letIn(session: QuicServerSession): void {
     const { maxDataStreams, maxPacketBytes, streamTimeoutMs } = this.#options
     const certificate = session.getPeerCertificate()
     const peer = {
@@ -204,12 +183,12 @@ class QuicHouse {
     session.on('close', () => this.#forget(session, connection))
   }
 
-  #addStream(session: http3.QuicServerSession, connection: QuicConnection, stream: QuicStreamEnd): void {
+  #addStream(session: QuicServerSession, connection: QuicConnection, stream: QuicStreamEnd): void {
     connection.addStream(stream)
     if (connection.isReady && this.#waiting.delete(session)) this.#options.onStream(connection)
   }
 
-  #forget(session: http3.QuicServerSession, connection: QuicConnection): void {
+  #forget(session: QuicServerSession, connection: QuicConnection): void {
     if (!this.#connections.delete(session)) return
     this.#waiting.delete(session)
     this.#options.budget?.giveBack()

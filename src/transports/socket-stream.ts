@@ -31,6 +31,17 @@ export class SocketStream implements ByteStream {
     this.#isEnding = false
   }
 
+  /** The stream of a socket that nobody listens to yet. */
+  static over(socket: Socket, client: ClientAddress, credentials: StreamCredentials | undefined): SocketStream {
+    const stream = new SocketStream(socket, client, credentials)
+    const streamSocket = socket as StreamSocket
+    streamSocket.byteStream = stream
+    socket.on('data', passData)
+    socket.on('error', passError)
+    socket.on('close', passClose)
+    return stream
+  }
+
   write(buffer: Buffer, done: () => void): void {
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
     if (this.#isEnding) process.nextTick(done)
@@ -96,4 +107,23 @@ function forgetLingering(stream: SocketStream): void {
   if (!lingering.delete(stream) || lingering.size > 0) return
   clearInterval(lingerTimer)
   lingerTimer = undefined
+}
+
+interface StreamSocket extends Socket {
+  byteStream: SocketStream
+}
+
+function passData(this: Socket, chunk: Buffer): void {
+  const { byteStream } = this as StreamSocket
+  byteStream.onData(chunk)
+}
+
+function passError(this: Socket, error: Error): void {
+  const { byteStream } = this as StreamSocket
+  byteStream.noteError(error)
+}
+
+function passClose(this: Socket): void {
+  const { byteStream } = this as StreamSocket
+  byteStream.noteClosed()
 }

@@ -1,6 +1,5 @@
 // MQTT over TLS: what comes through the door and the gate, as byte streams.
 
-import type { TLSSocket } from 'node:tls'
 import type { ByteStream, ChangingListener } from './byte-stream.ts'
 import { openDoor, type DoorOptions, type Welcome } from './door.ts'
 import { SocketStream } from './socket-stream.ts'
@@ -10,10 +9,6 @@ export interface TlsListenOptions extends DoorOptions {
   readonly gate: TlsGate
   /** Called for each client that is through the handshake. Sets `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
-}
-
-interface StreamSocket extends TLSSocket {
-  byteStream: SocketStream
 }
 
 /** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
@@ -39,27 +34,6 @@ export async function listenTls(options: TlsListenOptions): Promise<ChangingList
 function welcomeTo(options: TlsListenOptions): Welcome {
   return (raw, address) =>
     options.gate.welcome(raw, address, (socket, client, credentials) => {
-      const stream = new SocketStream(socket, client, credentials)
-      const streamSocket = socket as StreamSocket
-      streamSocket.byteStream = stream
-      socket.on('data', passData)
-      socket.on('error', passError)
-      socket.on('close', passClose)
-      options.onStream(stream)
+      options.onStream(SocketStream.over(socket, client, credentials))
     })
-}
-
-function passData(this: TLSSocket, chunk: Buffer): void {
-  const { byteStream } = this as StreamSocket
-  byteStream.onData(chunk)
-}
-
-function passError(this: TLSSocket, error: Error): void {
-  const { byteStream } = this as StreamSocket
-  byteStream.noteError(error)
-}
-
-function passClose(this: TLSSocket): void {
-  const { byteStream } = this as StreamSocket
-  byteStream.noteClosed()
 }

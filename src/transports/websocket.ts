@@ -11,10 +11,11 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import type { ByteStream, ChangingListener, ClientAddress, StreamCredentials } from './byte-stream.ts'
 import { type DoorOptions, openDoor, type Welcome } from './door.ts'
 import type { TlsGate } from './tls-gate.ts'
+import { WebSocketServer } from './websocket-library.ts'
+import { streamOverWebSocket } from './websocket-stream.ts'
 import { judgeUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
 
 /** A connection that has come through the door, and through TLS where that is asked for. */
@@ -40,146 +41,16 @@ export type WebSocketListenOptions = WebSocketOptions &
     readonly tls?: TlsGate | undefined
   }
 
-const normalClosure = 1_000
-const unsupportedData = 1_003
-const policyViolation = 1_008
-
 /** Bytes of all request headers together: cookies of a site that has the broker below it are among them. */
 const maxHeaderBytes = 16_384
 /** Parts of a message: a frame each, and chunks as they come from the network; each costs more than its bytes. */
 const maxFragments = 4_096
 const bytesPerChunkAtLeast = 64
-/** Frames that bring no bytes of MQTT: pings, pongs, empty ones. So many at once, and so many a second in the long run. */
-const maxBareFrames = 64
-const bareFramesPerSecond = 8
 /** A peer that we have said goodbye to and that does not answer is cut off. */
 const closeTimeoutMs = 5_000
-/** One that broke the rules has less time: it must be closed [MQTT-6.0.0-1], whether it answers or not. */
-const faultTimeoutMs = 1_000
 const upgradeCheckMs = 1_000
 
-const frameOptions = { binary: true, compress: false, fin: true }
 const ignore = (): void => {}
-
-interface StreamSocket extends WebSocket {
-  byteStream: WebSocketStream
-}
-
-class WebSocketStream implements ByteStream {
-  readonly remoteAddress: string
-  readonly remotePort: number
-  readonly credentials: StreamCredentials | undefined
-  onData: (chunk: Buffer) => void
-  onClose: (error?: Error) => void
-  readonly #webSocket: WebSocket
-  #error: Error | undefined
-  #isEnding: boolean
-  #isAnsweringPing: boolean
-  /** What the latest ping carried, while the answer to an earlier one is on its way. */
-  #nextPong: Buffer | undefined
-  #bareFrames: number
-  #bareFramesAtMs: number
-
-  constructor(webSocket: WebSocket, client: Omit<ArrivedSocket, 'socket'>) {
-    this.remoteAddress = client.address
-    this.remotePort = client.port
-    this.credentials = client.credentials
-    this.onData = ignore
-    this.onClose = ignore
-    this.#webSocket = webSocket
-    this.#error = undefined
-    this.#isEnding = false
-    this.#isAnsweringPing = false
-    this.#nextPong = undefined
-    this.#bareFrames = 0
-    this.#bareFramesAtMs = 0
-  }
-
-  write(buffer: Buffer, done: () => void): void {
-    // Too late to be sent. The answer still comes later and never from within the call, as it always does.
-    if (this.#isEnding) process.nextTick(done)
-    else this.#webSocket.send(buffer, frameOptions, done)
-  }
-
-  pause(): void {
-    if (!this.#isEnding) this.#webSocket.pause()
-  }
-
-  resume(): void {
-    if (!this.#isEnding) this.#webSocket.resume()
-  }
-
-  end(): void {
-    this.#endWith(normalClosure)
-  }
-
-  destroy(): void {
-    this.#isEnding = true
-    this.onData = ignore
-    this.#webSocket.terminate()
-  }
-
-  noteMessage(bytes: Buffer, isBinary: boolean): void {
-    // [MQTT-6.0.0-1] Anything but binary frames ends the connection.
-    if (!isBinary) this.#fault(unsupportedData, 'a text frame: MQTT comes in binary frames')
-    else if (bytes.length > 0) this.onData(bytes)
-    else this.noteBareFrame()
-  }
-
-  /** RFC 6455 5.5.3: of several pings only the latest needs an answer, so no more than one is ever on its way. */
-  notePing(payload: Buffer): void {
-    this.noteBareFrame()
-    if (this.#isEnding) return
-    if (this.#isAnsweringPing) this.#nextPong = Buffer.from(payload)
-    else this.#answerPing(Buffer.from(payload))
-  }
-
-  /** One more frame that costs work and brings nothing. Nobody needs many. */
-  noteBareFrame(): void {
-    const nowMs = performance.now()
-    const forgotten = ((nowMs - this.#bareFramesAtMs) / 1_000) * bareFramesPerSecond
-    this.#bareFrames = Math.max(0, this.#bareFrames - forgotten) + 1
-    this.#bareFramesAtMs = nowMs
-    if (this.#bareFrames > maxBareFrames) this.#fault(policyViolation, 'a flood of pings or empty frames')
-  }
-
-  noteError(error: Error): void {
-    this.#isEnding = true
-    this.#error ??= error
-  }
-
-  noteClosed(): void {
-    this.#isEnding = true
-    this.onData = ignore
-    this.onClose(this.#error)
-  }
-
-  #answerPing(payload: Buffer): void {
-    this.#isAnsweringPing = true
-    this.#webSocket.pong(payload, false, () => {
-      this.#isAnsweringPing = false
-      const next = this.#nextPong
-      this.#nextPong = undefined
-      if (next !== undefined && !this.#isEnding) this.#answerPing(next)
-    })
-  }
-
-  #fault(code: number, why: string): void {
-    if (this.#isEnding) return
-    this.#error = new Error(why)
-    this.#endWith(code)
-    setTimeout(() => this.#webSocket.terminate(), faultTimeoutMs).unref()
-  }
-
-  #endWith(code: number): void {
-    if (this.#isEnding) return
-    this.#isEnding = true
-    this.onData = ignore
-    // The answer to our close frame stands behind what has not been read yet.
-    this.#webSocket.resume()
-    this.#webSocket.close(code)
-  }
-}
 
 /** Starts to listen. Rejects with the system's error (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`) where it cannot. */
 export async function listenWebSocket(
@@ -267,20 +138,9 @@ export class WebSocketGate {
     const { arrived } = waiting
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       this.#forget(socket)
-      this.#open(webSocket, { ...arrived, address: answer.clientAddress ?? arrived.address })
+      const peer = { ...arrived, address: answer.clientAddress ?? arrived.address }
+      this.#options.onStream(streamOverWebSocket(webSocket, peer))
     })
-  }
-
-  #open(webSocket: WebSocket, arrived: ArrivedSocket): void {
-    const stream = new WebSocketStream(webSocket, arrived)
-    const streamSocket = webSocket as StreamSocket
-    streamSocket.byteStream = stream
-    webSocket.on('message', passMessage)
-    webSocket.on('ping', passPing)
-    webSocket.on('pong', passPong)
-    webSocket.on('error', passError)
-    webSocket.on('close', passClose)
-    this.#options.onStream(stream)
   }
 
   /** A request that wants no upgrade: a person with a browser, mostly. */
@@ -354,30 +214,4 @@ function webSocketSettings(maxMessageBytes: number) {
 /** What the HTTP parser has found. */
 function statusOf(error: NodeJS.ErrnoException): number {
   return error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
-}
-
-function passMessage(this: WebSocket, bytes: RawData, isBinary: boolean): void {
-  const { byteStream } = this as StreamSocket
-  // `binaryType` is left as it is, so messages are Buffers.
-  byteStream.noteMessage(bytes as Buffer, isBinary)
-}
-
-function passPing(this: WebSocket, payload: Buffer): void {
-  const { byteStream } = this as StreamSocket
-  byteStream.notePing(payload)
-}
-
-function passPong(this: WebSocket): void {
-  const { byteStream } = this as StreamSocket
-  byteStream.noteBareFrame()
-}
-
-function passError(this: WebSocket, error: Error): void {
-  const { byteStream } = this as StreamSocket
-  byteStream.noteError(error)
-}
-
-function passClose(this: WebSocket): void {
-  const { byteStream } = this as StreamSocket
-  byteStream.noteClosed()
 }

@@ -7,7 +7,7 @@
 
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { guardedLookup, isForbiddenAddress } from './address-guard.ts'
+import { guardedLookup, isForbiddenAddress } from '../../transports/index.ts'
 
 export interface HttpClientSettings {
   readonly timeoutMs: number

@@ -1,0 +1,81 @@
+// What a TLS connection that we open works with: the authorities that we believe, and a certificate of our own.
+
+import { createPrivateKey } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
+
+export interface DialTlsSettings {
+  /** Whether the certificate of the other side has to be one of its name, by an authority that is believed. */
+  readonly verifyPeer: boolean
+  /** PEM. Undefined: the authorities that Node believes. */
+  readonly caFile: string | undefined
+  /** PEM. Both or none. */
+  readonly certFile: string | undefined
+  readonly keyFile: string | undefined
+  readonly keyPassword: string | undefined
+}
+
+export interface DialCredentials {
+  /** PEM. */
+  readonly ca: string | undefined
+  readonly identity: { readonly certificate: string; /** In the clear. */ readonly key: string } | undefined
+}
+
+/** Reads and tries the files; the problem is a sentence without a full stop. */
+export function readDialFiles(settings: DialTlsSettings): DialCredentials | { readonly problem: string } {
+  const { caFile, certFile, keyFile, keyPassword } = settings
+  try {
+    const ca = caFile === undefined ? undefined : readPem('cacertfile', caFile, 'CERTIFICATE')
+    if (certFile === undefined && keyFile === undefined) return { ca, identity: undefined }
+    if (certFile === undefined || keyFile === undefined) {
+      return { problem: 'certfile and keyfile belong together: give both, or none' }
+    }
+    const certificate = readPem('certfile', certFile, 'CERTIFICATE')
+    const key = openKey(keyFile, readPem('keyfile', keyFile, undefined), keyPassword)
+    expectFit({ cert: certificate, key }, `keyfile ${keyFile} is not the key of the certificate in ${certFile}`)
+    return { ca, identity: { certificate, key } }
+  } catch (error) {
+    if (error instanceof UnusableFile) return { problem: error.message }
+    throw error
+  }
+}
+
+class UnusableFile extends Error {}
+
+function readPem(setting: string, file: string, label: string | undefined): string {
+  let text: string
+  try {
+    text = readFileSync(file, 'latin1')
+  } catch (error) {
+    throw new UnusableFile(`${setting}: cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`)
+  }
+  // An empty or half-written file would be taken for no authorities at all.
+  if (label !== undefined) {
+    const begins = text.split(`-----BEGIN ${label}-----`).length
+    if (begins === 1 || begins !== text.split(`-----END ${label}-----`).length) {
+      throw new UnusableFile(`${setting}: ${file} holds no whole PEM block "${label}"; write it again`)
+    }
+    expectFit(setting === 'cacertfile' ? { ca: text } : { cert: text }, `${setting}: ${file} cannot be read as PEM`)
+  }
+  return text
+}
+
+function openKey(file: string, key: string, passphrase: string | undefined): string {
+  try {
+    const opened = createPrivateKey({ key, ...(passphrase === undefined ? {} : { passphrase }) })
+    return opened.export({ type: 'pkcs8', format: 'pem' }).toString()
+  } catch {
+    // What OpenSSL says of it differs by version and says less than this.
+    throw new UnusableFile(
+      `keyfile: ${file} holds no private key that can be read, or key_password is not its password`,
+    )
+  }
+}
+
+function expectFit(options: SecureContextOptions, otherwise: string): void {
+  try {
+    createSecureContext(options)
+  } catch (error) {
+    throw new UnusableFile(`${otherwise}: ${(error as Error).message}`)
+  }
+}

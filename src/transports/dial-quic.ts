@@ -1,0 +1,114 @@
+// QUIC that we open. The library looks after the handshake; what it can not do is left out here and said by whoever reads
+// the configuration.
+
+import { isIP } from 'node:net'
+import { getCACertificates } from 'node:tls'
+import { guardedLookup } from './address-guard.ts'
+import type { ClientAddress } from './byte-stream.ts'
+import { type Attempt, type DialTarget, whereOf } from './dial-attempt.ts'
+import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
+import { DialledQuic } from './dialled-quic.ts'
+import { loadQuicLibrary, mqttOverQuic, problemOfQuic, type QuicClientSession, quicRuntime } from './quic-library.ts'
+
+export interface DialQuicSettings {
+  /** So often the other side is asked for a sign of life; 0: never. */
+  readonly keepAliveMs: number
+  /** A connection on which nothing was heard for so long is over; 0: never. */
+  readonly idleTimeoutMs: number
+  /** Streams beside the first one over which topics are dealt; 0: everything goes by the first. */
+  readonly dataStreams: number
+}
+
+interface QuicDialSettings {
+  readonly connectTimeoutMs: number
+  readonly maxMessageBytes: number
+  readonly tls: DialTlsSettings
+  readonly quic: DialQuicSettings
+}
+
+const connectionWindowBytes = 10_000_000
+const streamWindowBytes = 1_000_000
+
+/** RFC 9001 4.8: an alert of TLS is a code of QUIC. */
+const firstAlertCode = 0x100
+const lastAlert = 0xff
+/** RFC 8446 6. */
+const badCertificate = 42
+const unknownAuthority = 48
+const noApplicationProtocol = 120
+
+/** Opens a connection and its first stream. */
+export function dialQuic(target: DialTarget, settings: QuicDialSettings, attempt: Attempt): void {
+  openSession(target, settings, attempt).catch((error: Error) => {
+    attempt.fail({ reason: 'unreachable', message: `${whereOf(target)}: QUIC: ${error.message}` })
+  })
+}
+
+async function openSession(target: DialTarget, settings: QuicDialSettings, attempt: Attempt): Promise<void> {
+  const lack = await problemOfQuic()
+  if (lack !== undefined) return attempt.fail({ reason: 'no-quic', message: lack })
+  const files = readDialFiles(settings.tls)
+  if ('problem' in files) return attempt.fail({ reason: 'files', message: files.problem })
+  const library = await loadQuicLibrary()
+  const address = await addressOf(target.host)
+  if (attempt.isOver) return
+  const { ca = getCACertificates('default').join('\n'), identity } = files
+  const session = library.connectQuic(
+    { address, port: target.port, servername: target.host },
+    {
+      ...quicRuntime,
+      alpn: [mqttOverQuic],
+      ca,
+      ...(identity === undefined ? {} : { cert: identity.certificate, key: identity.key }),
+      rejectUnauthorized: settings.tls.verifyPeer,
+      connectTimeoutMs: settings.connectTimeoutMs,
+      maxIdleTimeoutMs: settings.quic.idleTimeoutMs,
+      initialMaxData: connectionWindowBytes,
+      initialMaxStreamDataBidiLocal: streamWindowBytes,
+    },
+  )
+  session.on('error', ignore)
+  session.on('close', ({ errorCode }) => {
+    const alert = errorCode - firstAlertCode
+    if (alert < 0 || alert > lastAlert) return
+    attempt.fail({ reason: 'tls', message: `${whereOf(target)}: the handshake failed: ${wordsOfAlert(alert, target)}` })
+  })
+  attempt.undoBy(() => void session.close())
+  await session.ready()
+  if (attempt.isOver) return
+  attempt.succeed(streamOver(session, { address, port: target.port }, settings))
+}
+
+function streamOver(session: QuicClientSession, address: ClientAddress, settings: QuicDialSettings): DialledQuic {
+  const { dataStreams, keepAliveMs } = settings.quic
+  const connection = new DialledQuic(session, { address, dataStreams, maxPacketBytes: settings.maxMessageBytes })
+  const signs = keepAliveMs === 0 ? undefined : setInterval(() => session.ping(), keepAliveMs).unref()
+  session.on('error', (error) => connection.noteError(error))
+  session.on('close', () => {
+    clearInterval(signs)
+    connection.noteClosed()
+  })
+  return connection
+}
+
+function wordsOfAlert(alert: number, { host }: DialTarget): string {
+  if (alert === unknownAuthority) return 'its certificate is by no authority that is believed here'
+  if (alert === noApplicationProtocol) return 'it speaks no MQTT over QUIC'
+  if (alert !== badCertificate) return `TLS alert ${alert}`
+  // The library compares names only.
+  return isIP(host) === 0
+    ? `its certificate is not one of ${host}`
+    : 'over QUIC certificates are believed for names only'
+}
+
+function addressOf(host: string): Promise<string> {
+  if (isIP(host) !== 0) return Promise.resolve(host)
+  return new Promise((resolve, reject) => {
+    guardedLookup(host, {}, (error, address) => {
+      if (error === null && typeof address === 'string') resolve(address)
+      else reject(error ?? new Error(`${host} cannot be looked up`))
+    })
+  })
+}
+
+const ignore = (): void => {}

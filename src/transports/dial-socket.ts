@@ -1,0 +1,108 @@
+// TCP that we open, and TLS over it.
+
+import { connect as connectTcp, isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { guardedLookup } from './address-guard.ts'
+import type { ClientAddress } from './byte-stream.ts'
+import { type Attempt, type DialProblem, type DialTarget, whereOf } from './dial-attempt.ts'
+import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
+
+export interface DialSocketSettings {
+  readonly noDelay: boolean
+  /** The system asks for a sign of life after so much silence; undefined: it does not. */
+  readonly keepAliveAfterMs: number | undefined
+  /** Name of the network interface by whose address we go out; undefined: the system chooses. */
+  readonly networkInterface: string | undefined
+  readonly tls: DialTlsSettings
+}
+
+/** Of several addresses of a name the next one is tried after this. */
+const nextAddressAfterMs = 1_000
+
+/** Opens a socket, and takes it through TLS where the target wants it. */
+export function openSocket(
+  target: DialTarget,
+  settings: DialSocketSettings,
+  attempt: Attempt,
+  onOpen: (socket: Socket, address: ClientAddress) => void,
+): void {
+  const route = routeTo(target, settings)
+  if ('reason' in route) return attempt.fail(route)
+  const isSecure = target.scheme === 'tls' || target.scheme === 'wss'
+  const trust = isSecure ? trustFor(target, settings.tls) : undefined
+  if (trust !== undefined && 'reason' in trust) return attempt.fail(trust)
+  const socket = trust === undefined ? connectTcp(route) : connectTls({ ...route, ...trust })
+  const fail = (error: Error): void => attempt.fail(problemOf(error, target, isSecure))
+  attempt.undoBy(() => socket.destroy())
+  socket.on('error', fail)
+  // A handshake that the other side breaks off may end without an error.
+  const noteEnd = (): void => fail(new Error('the connection was closed'))
+  socket.once('close', noteEnd)
+  socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+    socket.off('close', noteEnd)
+    // Its listener for errors stays: until whoever takes it over has one, an error that nobody hears would end the thread.
+    onOpen(socket, { address: socket.remoteAddress ?? target.host, port: target.port })
+  })
+}
+
+function routeTo(
+  { host, port }: DialTarget,
+  { noDelay, keepAliveAfterMs, networkInterface }: DialSocketSettings,
+): TcpNetConnectOpts | DialProblem {
+  const ways: TcpNetConnectOpts = {
+    host,
+    port,
+    noDelay,
+    lookup: guardedLookup,
+    autoSelectFamilyAttemptTimeout: nextAddressAfterMs,
+    ...(keepAliveAfterMs === undefined ? {} : { keepAlive: true, keepAliveInitialDelay: keepAliveAfterMs }),
+  }
+  if (networkInterface === undefined) return ways
+  const wanted = isIPv6(host) ? 'IPv6' : 'IPv4'
+  const own = networkInterfaces()[networkInterface]?.find(({ family }) => family === wanted)
+  if (own !== undefined) return { ...ways, localAddress: own.address, family: wanted === 'IPv6' ? 6 : 4 }
+  return { reason: 'address', message: `the network interface ${networkInterface} has no ${wanted} address` }
+}
+
+function trustFor({ host }: DialTarget, settings: DialTlsSettings): ConnectionOptions | DialProblem {
+  const files = readDialFiles(settings)
+  if ('problem' in files) return { reason: 'files', message: files.problem }
+  const { ca, identity } = files
+  return {
+    rejectUnauthorized: settings.verifyPeer,
+    minVersion: 'TLSv1.2',
+    // RFC 6066 3: an address is no server name.
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(ca === undefined ? {} : { ca }),
+    ...(identity === undefined ? {} : { cert: identity.certificate, key: identity.key }),
+  }
+}
+
+const wordsOfCodes: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection is refused: nobody listens there',
+  ENOTFOUND: 'there is no host of this name',
+  EAI_AGAIN: 'the name cannot be looked up now',
+  ENETUNREACH: 'there is no way to this network',
+  EHOSTUNREACH: 'there is no way to this host',
+  ETIMEDOUT: 'there was no answer in time',
+  ECONNRESET: 'the connection was reset',
+}
+const codesOfAddresses = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EADDRNOTAVAIL'])
+const codesOfNetworks = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'ETIMEDOUT', 'EACCES', 'EPERM'])
+
+function problemOf(error: NodeJS.ErrnoException, target: DialTarget, isSecure: boolean): DialProblem {
+  const { code = '', message } = innermost(error)
+  const where = whereOf(target)
+  if (codesOfAddresses.has(code)) return { reason: 'address', message: `${where}: ${wordsOfCodes[code] ?? message}` }
+  if (codesOfNetworks.has(code) || !isSecure) {
+    return { reason: 'unreachable', message: `${where}: ${wordsOfCodes[code] ?? message}` }
+  }
+  return { reason: 'tls', message: `${where}: the TLS handshake failed: ${wordsOfCodes[code] ?? message}` }
+}
+
+/** Of several addresses that were tried, what the last one had to say. */
+function innermost(error: NodeJS.ErrnoException): NodeJS.ErrnoException {
+  if (!(error instanceof AggregateError)) return error
+  return (error.errors.at(-1) as NodeJS.ErrnoException | undefined) ?? error
+}

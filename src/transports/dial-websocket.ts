@@ -1,0 +1,52 @@
+// WebSocket that we open over a socket that is there: one request, one answer, and from then on binary frames.
+
+import type { Socket } from 'node:net'
+import type { ClientAddress } from './byte-stream.ts'
+import { type Attempt, type DialTarget, whereOf } from './dial-attempt.ts'
+import { WebSocket } from './websocket-library.ts'
+import { streamOverWebSocket } from './websocket-stream.ts'
+
+export interface WebSocketDial {
+  readonly socket: Socket
+  readonly address: ClientAddress
+  readonly target: DialTarget
+  readonly maxMessageBytes: number
+}
+
+/** [MQTT-6.0.0-3] The only subprotocol that is offered. */
+const subprotocol = 'mqtt'
+
+const settings = {
+  perMessageDeflate: false,
+  followRedirects: false,
+  // Pings are answered by the stream, one at a time.
+  autoPong: false,
+  // Text is refused whatever it says.
+  skipUTF8Validation: true,
+  /** A peer that we have said goodbye to and that does not answer is cut off. */
+  closeTimeout: 5_000,
+}
+
+/** Asks for the upgrade. Redirects are not followed: the address that is configured is the one that is trusted. */
+export function dialWebSocket({ socket, address, target, maxMessageBytes }: WebSocketDial, attempt: Attempt): void {
+  const where = whereOf(target)
+  const refuse = (why: string): void => attempt.fail({ reason: 'upgrade', message: `${where}: ${why}` })
+  const webSocket = new WebSocket(`ws://${where}${target.path}`, [subprotocol], {
+    ...settings,
+    createConnection: () => socket,
+    maxPayload: maxMessageBytes,
+  })
+  attempt.undoBy(() => {
+    webSocket.terminate()
+    socket.destroy()
+  })
+  const fail = (error: Error): void => refuse(error.message)
+  webSocket.on('error', fail)
+  webSocket.once('unexpected-response', (request, response) => {
+    request.destroy()
+    refuse(`it answers ${response.statusCode} and does not speak WebSocket under ${target.path}`)
+  })
+  webSocket.once('open', () => {
+    attempt.succeed(streamOverWebSocket(webSocket, { ...address, credentials: undefined }))
+  })
+}

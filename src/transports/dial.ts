@@ -1,0 +1,44 @@
+// Connections that we open. Whatever the way, what comes out is a byte stream, or one sentence that says why not.
+//
+//   target --look up--> guarded address --TCP--> [TLS] --> [upgrade] --> byte stream
+//                                       --QUIC------------------------> byte stream
+//
+// Files are read for each attempt, so that a certificate that was exchanged is in force with the next connection.
+
+import { isForbiddenAddress } from './address-guard.ts'
+import { Attempt, type Dial, type DialHandlers, type DialTarget, whereOf } from './dial-attempt.ts'
+import { dialQuic, type DialQuicSettings } from './dial-quic.ts'
+import { openSocket, type DialSocketSettings } from './dial-socket.ts'
+import { dialWebSocket } from './dial-websocket.ts'
+import { SocketStream } from './socket-stream.ts'
+
+export interface DialSettings extends DialSocketSettings {
+  /** Until the connection can be used: name, handshakes and upgrade together. */
+  readonly connectTimeoutMs: number
+  /** WebSocket: one message of the other side. QUIC with several streams: one packet. */
+  readonly maxMessageBytes: number
+  readonly quic: DialQuicSettings
+}
+
+/** Opens a connection. */
+export function dial(target: DialTarget, settings: DialSettings, handlers: DialHandlers): Dial {
+  const attempt = new Attempt(handlers)
+  attempt.limitTo(settings.connectTimeoutMs, whereOf(target))
+  if (isForbiddenAddress(target.host)) {
+    attempt.fail({ reason: 'address', message: `${target.host} is an address that is never asked` })
+  } else {
+    begin(target, settings, attempt)
+  }
+  return attempt
+}
+
+function begin(target: DialTarget, settings: DialSettings, attempt: Attempt): void {
+  if (target.scheme === 'quic') return dialQuic(target, settings, attempt)
+  openSocket(target, settings, attempt, (socket, address) => {
+    if (target.scheme === 'ws' || target.scheme === 'wss') {
+      dialWebSocket({ socket, address, target, maxMessageBytes: settings.maxMessageBytes }, attempt)
+    } else {
+      attempt.succeed(SocketStream.over(socket, address, undefined))
+    }
+  })
+}

@@ -1,0 +1,91 @@
+// Connections that we open to listeners of our own.
+
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import {
+  type ByteStream,
+  dial,
+  type DialProblem,
+  type DialSettings,
+  type DialTarget,
+} from '../../src/transports/index.ts'
+import { Happenings } from './happenings.ts'
+
+export type SettingsWishes = Partial<Omit<DialSettings, 'tls' | 'quic'>> & {
+  readonly tls?: Partial<DialSettings['tls']>
+  readonly quic?: Partial<DialSettings['quic']>
+}
+
+export function dialSettings({ tls, quic, ...others }: SettingsWishes = {}): DialSettings {
+  return {
+    connectTimeoutMs: 10_000,
+    noDelay: true,
+    keepAliveAfterMs: undefined,
+    networkInterface: undefined,
+    maxMessageBytes: 1_048_576,
+    ...others,
+    tls: {
+      verifyPeer: true,
+      caFile: undefined,
+      certFile: undefined,
+      keyFile: undefined,
+      keyPassword: undefined,
+      ...tls,
+    },
+    quic: { keepAliveMs: 0, idleTimeoutMs: 30_000, dataStreams: 0, ...quic },
+  }
+}
+
+export interface DialledStream {
+  readonly stream: ByteStream
+  readonly chunks: Happenings<string>
+  /** Resolves when it is closed, with what went wrong. */
+  readonly closed: Promise<Error | undefined>
+}
+
+export function target(scheme: DialTarget['scheme'], port: number, host = '127.0.0.1', path = '/mqtt'): DialTarget {
+  return { scheme, host, port, path }
+}
+
+/** Opens a connection, which goes with the test. */
+export function dialled(t: TestContext, to: DialTarget, wishes: SettingsWishes = {}): Promise<DialledStream> {
+  const { promise, resolve, reject } = Promise.withResolvers<DialledStream>()
+  dial(to, dialSettings(wishes), {
+    onOpen(stream) {
+      const chunks = new Happenings<string>()
+      const closing = Promise.withResolvers<Error | undefined>()
+      stream.onData = (chunk) => chunks.add(chunk.toString('latin1'))
+      stream.onClose = (error) => closing.resolve(error)
+      t.after(() => stream.destroy())
+      resolve({ stream, chunks, closed: closing.promise })
+    },
+    onProblem: (problem) => reject(new Error(`${problem.reason}: ${problem.message}`)),
+  })
+  return promise
+}
+
+/** Why a connection can not be opened. */
+export function problemOf(to: DialTarget, wishes: SettingsWishes = {}): Promise<DialProblem> {
+  const { promise, resolve, reject } = Promise.withResolvers<DialProblem>()
+  dial(to, dialSettings(wishes), {
+    onOpen: (stream) => {
+      stream.destroy()
+      reject(new assert.AssertionError({ message: 'the connection was opened' }))
+    },
+    onProblem: resolve,
+  })
+  return promise
+}
+
+/** So many bytes, however they are cut. */
+export async function textOf(chunks: Happenings<string>, bytes: number): Promise<string> {
+  let text = ''
+  while (text.length < bytes) text += await chunks.next()
+  return text
+}
+
+export function writtenTo(stream: ByteStream, text: string | Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    stream.write(Buffer.from(text), resolve)
+  })
+}

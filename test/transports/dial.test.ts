@@ -1,0 +1,298 @@
+// Connections that we open, to listeners of our own and to others that do not behave.
+
+import assert from 'node:assert/strict'
+import { createPrivateKey } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { type ServerResponse, createServer as createHttpServer } from 'node:http'
+import { test, type TestContext } from 'node:test'
+import { createServer as createTlsServer } from 'node:tls'
+import { type ByteStream, dial, listenTcp, listenWebSocket } from '../../src/transports/index.ts'
+import { Authority } from './certificates.ts'
+import { dialled, dialSettings, problemOf, target, textOf, writtenTo } from './dial-stage.ts'
+import { Happenings } from './happenings.ts'
+import { authority, TlsStage } from './tls-stage.ts'
+import { openWebSocketStage, path } from './websocket-stage.ts'
+
+async function listen(t: TestContext): Promise<{ port: number; streams: Happenings<ByteStream> }> {
+  const streams = new Happenings<ByteStream>()
+  const listener = await listenTcp({ host: '127.0.0.1', port: 0, onStream: (stream) => streams.add(stream) })
+  t.after(() => listener.close())
+  return { port: listener.port, streams }
+}
+
+const unexpected = (): never => assert.fail('it was given up')
+
+/** Its port, and all of its sockets go with the test. */
+async function serve(t: TestContext, server: Server): Promise<number> {
+  const sockets: Socket[] = []
+  server.on('connection', (socket) => {
+    sockets.push(socket.on('error', () => {}))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+async function expectEcho(client: ByteStream, chunks: Happenings<string>, remote: ByteStream): Promise<void> {
+  const heard = new Happenings<string>()
+  remote.onData = (chunk) => heard.add(chunk.toString('latin1'))
+  await writtenTo(client, 'to the other side')
+  assert.equal(await textOf(heard, 17), 'to the other side')
+  await writtenTo(remote, 'and back')
+  assert.equal(await textOf(chunks, 8), 'and back')
+}
+
+test('bytes go both ways over TCP, and the end of one side is heard by the other', async (t) => {
+  const { port, streams } = await listen(t)
+  const { stream, chunks, closed } = await dialled(t, target('tcp', port, 'localhost'))
+  const remote = await streams.next()
+  await expectEcho(stream, chunks, remote)
+  assert.equal(stream.remotePort, port)
+  remote.end()
+  assert.equal(await closed, undefined)
+})
+
+test('where nobody listens it is said so, with the address', async () => {
+  const free = createServer().listen(0, '127.0.0.1')
+  await once(free, 'listening')
+  const { port: freePort } = free.address() as AddressInfo
+  free.close()
+  await once(free, 'close')
+  const problem = await problemOf(target('tcp', freePort))
+  assert.equal(problem.reason, 'unreachable')
+  assert.match(problem.message, new RegExp(`^127\\.0\\.0\\.1:${freePort}: the connection is refused`))
+})
+
+test('neighbours on the link, where clouds keep credentials, are never asked', async () => {
+  for (const host of ['169.254.169.254', '::ffff:169.254.169.254', '0.0.0.0', 'fe80::1', 'fd00:ec2::254']) {
+    for (const scheme of ['tcp', 'wss', 'quic'] as const) {
+      assert.equal((await problemOf(target(scheme, 1883, host))).reason, 'address', `${scheme} ${host}`)
+    }
+  }
+})
+
+test('who takes the connection and says nothing is given up after the time', async (t) => {
+  const port = await serve(t, createServer())
+  for (const scheme of ['tls', 'ws', 'wss'] as const) {
+    const problem = await problemOf(target(scheme, port), { connectTimeoutMs: 50 })
+    assert.deepEqual(problem, { reason: 'too-slow', message: `127.0.0.1:${port} did not answer within 0.05 s` })
+  }
+})
+
+test('what is given up is not heard of any more, and its socket is closed', async (t) => {
+  const server = createServer()
+  const port = await serve(t, server)
+  const arrived = once(server, 'connection') as Promise<[Socket]>
+  const attempt = dial(target('tls', port), dialSettings(), { onOpen: unexpected, onProblem: unexpected })
+  const [socket] = await arrived
+  attempt.abandon()
+  attempt.abandon()
+  socket.resume()
+  await once(socket, 'close')
+})
+
+test('one that is given up at once never begins', async (t) => {
+  const { port } = await listen(t)
+  for (const to of [target('tcp', port), target('tcp', port, '169.254.0.1'), target('quic', port)]) {
+    dial(to, dialSettings(), { onOpen: unexpected, onProblem: unexpected }).abandon()
+  }
+  await dialled(t, target('tcp', port))
+})
+
+test('an interface that is not there is named', async (t) => {
+  const { port } = await listen(t)
+  const problem = await problemOf(target('tcp', port), { networkInterface: 'godwit-none' })
+  assert.equal(problem.message, 'the network interface godwit-none has no IPv4 address')
+  await dialled(t, target('tcp', port), { networkInterface: 'lo' })
+})
+
+test('a certificate is believed for its name, by the authority that is given, and by no other', async (t) => {
+  const stage = await new TlsStage(t).listen()
+  const caFile = stage.path('ca.pem')
+  const { stream, chunks } = await dialled(t, target('tls', stage.port), { tls: { caFile } })
+  await expectEcho(stream, chunks, await stage.streams.next())
+
+  const unknown = await problemOf(target('tls', stage.port))
+  assert.equal(unknown.reason, 'tls')
+  assert.match(unknown.message, /the TLS handshake failed/)
+  const misnamed = await problemOf(target('tls', stage.port, 'localhost'), { tls: { caFile } })
+  assert.equal(misnamed.reason, 'tls')
+  assert.match(misnamed.message, /localhost/)
+  await dialled(t, target('tls', stage.port, 'localhost'), { tls: { verifyPeer: false } })
+})
+
+test('the name of the host is asked for in the handshake, and an address is none', async (t) => {
+  const names = new Happenings<string | false>()
+  const stage = new TlsStage(t)
+  const named = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
+  const server = createTlsServer({ cert: named.certificate, key: named.key }, (socket) => {
+    names.add(socket.servername as string | false)
+    socket.on('error', () => {})
+  })
+  const port = await serve(t, server)
+  const tls = { caFile: stage.path('ca.pem') }
+  await dialled(t, target('tls', port, 'localhost'), { tls })
+  assert.equal(await names.next(), 'localhost')
+  await dialled(t, target('tls', port), { tls })
+  assert.equal(await names.next(), false)
+})
+
+test('our own certificate is shown, with a key that has a password, and read again for each connection', async (t) => {
+  const stage = await new TlsStage(t, { verifyPeer: true, failIfNoPeerCertificate: true }).listen()
+  const bridge = authority.issue('bridge-1')
+  const locked = createPrivateKey(bridge.key).export({
+    type: 'pkcs8',
+    format: 'pem',
+    cipher: 'aes-256-cbc',
+    passphrase: 'open sesame',
+  })
+  const tls = {
+    caFile: stage.path('ca.pem'),
+    certFile: stage.write('bridge-cert.pem', bridge.certificate),
+    keyFile: stage.write('bridge-key.pem', locked.toString()),
+    keyPassword: 'open sesame',
+  }
+  await dialled(t, target('tls', stage.port), { tls })
+  assert.equal((await stage.streams.next()).credentials?.certificate?.commonName, 'bridge-1')
+
+  const renewed = authority.issue('bridge-2')
+  stage.write('bridge-cert.pem', renewed.certificate)
+  const half = await problemOf(target('tls', stage.port), { tls })
+  assert.equal(half.reason, 'files')
+  assert.match(half.message, /is not the key of the certificate/)
+  stage.write('bridge-key.pem', renewed.key)
+  await dialled(t, target('tls', stage.port), { tls: { ...tls, keyPassword: undefined } })
+  assert.equal((await stage.streams.next()).credentials?.certificate?.commonName, 'bridge-2')
+})
+
+test('files that can not be used are named before anybody is asked', async (t) => {
+  const stage = await new TlsStage(t).listen()
+  const empty = stage.write('empty.pem', '')
+  const to = target('tls', stage.port)
+  for (const [tls, why] of [
+    [{ caFile: empty }, /cacertfile: .*empty\.pem holds no whole PEM block/],
+    [{ caFile: stage.path('none.pem') }, /cacertfile: cannot read .*none\.pem: ENOENT/],
+    [{ certFile: stage.path('cert.pem') }, /belong together/],
+    [{ certFile: stage.path('cert.pem'), keyFile: empty }, /keyfile: .*holds no private key/],
+  ] as const) {
+    const problem = await problemOf(to, { tls })
+    assert.equal(problem.reason, 'files')
+    assert.match(problem.message, why)
+  }
+})
+
+test('a server that wants a certificate and gets none ends the connection, and it is heard', async (t) => {
+  const stage = await new TlsStage(t, { verifyPeer: true, failIfNoPeerCertificate: true }).listen()
+  const { closed } = await dialled(t, target('tls', stage.port), { tls: { caFile: stage.path('ca.pem') } })
+  await closed
+  assert.match(await stage.refusals.next(), /certificate/)
+})
+
+test('bytes go both ways over WebSocket, and its end is heard', async (t) => {
+  const stage = await openWebSocketStage(t)
+  const { stream, chunks, closed } = await dialled(t, target('ws', stage.port, '127.0.0.1', path))
+  const remote = await stage.streams.next()
+  await expectEcho(stream, chunks, remote)
+  const long = Buffer.alloc(200_000, 'x')
+  void writtenTo(stream, long)
+  const heard = new Happenings<string>()
+  remote.onData = (chunk) => heard.add(chunk.toString('latin1'))
+  assert.equal(await textOf(heard, long.length), long.toString())
+  remote.end()
+  assert.equal(await closed, undefined)
+})
+
+test('the buffer of a write over WebSocket is not changed by it', async (t) => {
+  const stage = await openWebSocketStage(t)
+  const { stream } = await dialled(t, target('ws', stage.port))
+  const buffer = Buffer.alloc(20_000, 'x')
+  await new Promise<void>((resolve) => stream.write(buffer, resolve))
+  assert.deepEqual(buffer, Buffer.alloc(20_000, 'x'))
+})
+
+test('what is there and no MQTT over WebSocket is told from what is not there, and leads nowhere else', async (t) => {
+  const { port: elsewhere, streams } = await listen(t)
+  const answers: Record<string, (response: ServerResponse) => void> = {
+    '/none': (response) => response.writeHead(404).end('x'.repeat(100_000)),
+    '/moved': (response) => response.writeHead(301, { Location: `http://127.0.0.1:${elsewhere}/` }).end(),
+  }
+  const http = createHttpServer((request, response) => answers[request.url ?? '']?.(response))
+  const port = await serve(t, http)
+  for (const at of Object.keys(answers)) {
+    const problem = await problemOf(target('ws', port, '127.0.0.1', at))
+    assert.equal(problem.reason, 'upgrade')
+    assert.match(problem.message, new RegExp(`it answers (404|301) and does not speak WebSocket under ${at}`))
+  }
+  assert.equal(streams.left, 0)
+  const stage = await openWebSocketStage(t)
+  assert.equal((await problemOf(target('ws', stage.port, '127.0.0.1', '/other'))).reason, 'upgrade')
+})
+
+test('a server of WebSocket that breaks its rules loses the connection', async (t) => {
+  const port = await serve(
+    t,
+    createServer((socket) => {
+      socket.once('data', () => socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n'))
+    }),
+  )
+  assert.equal((await problemOf(target('ws', port))).reason, 'upgrade')
+  const stage = await openWebSocketStage(t)
+  const sockets = stage.sockets
+  const { closed } = await dialled(t, target('ws', stage.port), { maxMessageBytes: 100 })
+  const raw = await sockets.next()
+  raw.write(Buffer.concat([Buffer.of(0x82, 126, 1, 0), Buffer.alloc(256)]))
+  assert.match((await closed)?.message ?? '', /Max payload size exceeded/)
+})
+
+test('pings of the server are answered with masked pongs', async (t) => {
+  const stage = await openWebSocketStage(t)
+  await dialled(t, target('ws', stage.port))
+  const [raw] = [await stage.sockets.next(), await stage.streams.next()]
+  const pong = new Happenings<Buffer>()
+  raw.removeAllListeners('data')
+  raw.on('data', (chunk) => pong.add(chunk))
+  raw.write(Buffer.concat([Buffer.of(0x89, 2), Buffer.from('hi')]))
+  const answer = await pong.next()
+  assert.equal(answer[0], 0x8a)
+  assert.equal(answer[1], 0x82, 'it is masked, and of two bytes')
+})
+
+test('WebSocket over TLS verifies as TLS does', async (t) => {
+  const stage = new TlsStage(t)
+  const streams = new Happenings<ByteStream>()
+  const listener = await listenWebSocket({
+    host: '127.0.0.1',
+    port: 0,
+    tls: stage.gate,
+    path,
+    allowedOrigins: [],
+    isLoopback: true,
+    failsWithoutSubprotocol: true,
+    addressHeader: undefined,
+    maxMessageBytes: 1_000,
+    upgradeTimeoutMs: 5_000,
+    onStream: (stream) => streams.add(stream),
+  })
+  t.after(() => listener.close())
+  const caFile = stage.path('ca.pem')
+  const { stream, chunks } = await dialled(t, target('wss', listener.port), { tls: { caFile } })
+  await expectEcho(stream, chunks, await streams.next())
+  const stranger = stage.write('stranger.pem', new Authority('A stranger').certificate)
+  const problem = await problemOf(target('wss', listener.port), { tls: { caFile: stranger } })
+  assert.equal(problem.reason, 'tls')
+})
+
+test('what the other side calls itself makes no new lines in a message', async (t) => {
+  const stage = new TlsStage(t)
+  const odd = authority.issue('odd', { hostNames: [`evil\nname.${'x'.repeat(500)}.example`] })
+  const port = await serve(t, createTlsServer({ cert: odd.certificate, key: odd.key }))
+  const { message } = await problemOf(target('tls', port), { tls: { caFile: stage.path('ca.pem') } })
+  // oxlint-disable-next-line no-control-regex
+  assert.doesNotMatch(message, /[\u0000-\u001f]/)
+  assert.ok(message.length < 320, message)
+})
