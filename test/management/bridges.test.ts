@@ -121,7 +121,7 @@ test('a bridge that is put has what was sent, defaults for the rest, and whether
     server: 'tls+mqtt-tcp://new.example:8883',
     proto_ver: 5,
     keepalive: 45,
-    clean_start: true,
+    clean_start: false,
     parallel: 4,
     multi_stream: true,
     quic_idle_timeout: '0s',

@@ -68,8 +68,9 @@ const connection = {
   proto_ver: setting(choice(['4', '3', '5']), '4', { description: 'MQTT version: 3 is 3.1, 4 is 3.1.1, 5 is 5.0.' }),
   clientid: setting(maybeText, undefined, { description: 'Client id of the bridge.', defaultWords: 'a random one' }),
   keepalive: setting(seconds, 60_000, { description: 'Keep alive.' }),
-  clean_start: setting(flag, true, {
-    description: 'Whether the remote broker forgets the bridge between connections.',
+  clean_start: setting(flag, false, {
+    description:
+      'Whether the remote broker forgets the bridge between connections. Then QoS 2 messages may come twice where one breaks.',
   }),
   username: setting(maybeText, undefined, { description: 'User name of the bridge.' }),
   password: setting(maybeText, undefined, { description: 'Password of the bridge.', isSecret: true }),

@@ -1,0 +1,13 @@
+// The door of the room: messages to and from other MQTT brokers.
+
+export { bridgeSettings, type BridgeFacts, type BridgeSettings } from './settings.ts'
+export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './status.ts'
+export type {
+  BridgeConnector,
+  BridgeWorld,
+  DialHandlers,
+  Dialing,
+  LocalBroker,
+  LocalStanding,
+  LocalSubscription,
+} from './world.ts'

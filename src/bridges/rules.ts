@@ -1,0 +1,68 @@
+// What goes over a bridge, and where to.
+
+import { hasWildcard, parseTopicFilter, type QoS, type RetainHandling } from '../protocol/index.ts'
+import type { Mapping } from './topic-mapping.ts'
+
+/** What is published here and matches `localFilter` goes to the remote broker. */
+export interface ForwardRule {
+  readonly localFilter: string
+  /** '': the topic stays as it is. With wildcards: what those of `localFilter` stood for goes in their places. */
+  readonly remoteTopic: string
+  readonly prefix: string
+  readonly suffix: string
+  /** At most so much; undefined: as published. */
+  readonly qos: QoS | undefined
+  /** Undefined: as published. */
+  readonly retain: boolean | undefined
+}
+
+/** What the remote broker has for `remoteFilter` is published here. */
+export interface SubscriptionRule {
+  readonly remoteFilter: string
+  /** '': the topic stays as it is. With wildcards: what those of `remoteFilter` stood for goes in their places. */
+  readonly localTopic: string
+  readonly prefix: string
+  readonly suffix: string
+  readonly qos: QoS
+  readonly retainAsPublished: boolean
+  readonly retainHandling: RetainHandling
+}
+
+export function mappingOfForward(rule: ForwardRule): Mapping {
+  const { localFilter, remoteTopic, prefix, suffix } = rule
+  return { filter: localFilter, target: remoteTopic, prefix, suffix }
+}
+
+export function mappingOfSubscription(rule: SubscriptionRule): Mapping {
+  const { remoteFilter, localTopic, prefix, suffix } = rule
+  return { filter: remoteFilter, target: localTopic, prefix, suffix }
+}
+
+/** A sentence that begins with the key; undefined: it can be used. */
+export function problemOfForward(rule: ForwardRule): string | undefined {
+  return problemOf(mappingOfForward(rule), { filter: 'local_topic', target: 'remote_topic' })
+}
+
+export function problemOfSubscription(rule: SubscriptionRule): string | undefined {
+  return problemOf(mappingOfSubscription(rule), { filter: 'remote_topic', target: 'local_topic' })
+}
+
+function problemOf(mapping: Mapping, names: { readonly filter: string; readonly target: string }): string | undefined {
+  const { filter, target } = mapping
+  if (parseTopicFilter(filter) === undefined) return `${names.filter} is no topic filter`
+  for (const special of ['$share/', '$exclusive/', '$SYS/']) {
+    if (filter.startsWith(special)) return `${names.filter} may not begin with ${special}`
+  }
+  if (hasWildcard(mapping.prefix)) return 'prefix may hold no wildcards'
+  if (hasWildcard(mapping.suffix)) return 'suffix may hold no wildcards'
+  if (target === '') return undefined
+  if (parseTopicFilter(target) === undefined) return `${names.target} is no topic, and no filter either`
+  const missing = ['+', '#'].find((wildcard) => countOf(target, wildcard) > countOf(filter, wildcard))
+  if (missing !== undefined)
+    return `${names.target} has more ${missing} than ${names.filter}, so nothing is known to stand there`
+  return undefined
+}
+
+function countOf(filter: string, wildcard: string): number {
+  return filter.split('/').filter((level) => level === wildcard).length
+}

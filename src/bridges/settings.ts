@@ -1,0 +1,204 @@
+// What a bridge is told to do, checked: made of the configuration before anything of it is in force.
+
+import type { MqttBridgeConfig } from '../config/index.ts'
+import {
+  parseTopicName,
+  type ProtocolVersion,
+  type QoS,
+  type RetainHandling,
+  type UserProperties,
+  type Will,
+} from '../protocol/index.ts'
+import { problemOfForward, problemOfSubscription, type ForwardRule, type SubscriptionRule } from './rules.ts'
+
+export interface BridgeSettings {
+  readonly name: string
+  readonly isEnabled: boolean
+  /** URLs, the one that is liked best first; never empty. */
+  readonly servers: readonly string[]
+  readonly version: ProtocolVersion
+  readonly clientId: string
+  readonly username: string | undefined
+  readonly password: Buffer | undefined
+  readonly keepAliveSeconds: number
+  /** The remote broker is to forget the bridge between connections. Then QoS 2 may come twice where one breaks. */
+  readonly cleanStart: boolean
+  readonly sessionExpirySeconds: number
+  readonly receiveMaximum: number
+  /** Undefined: as much as this broker takes. */
+  readonly maximumPacketBytes: number | undefined
+  readonly topicAliasMaximum: number
+  readonly requestProblemInformation: boolean
+  readonly requestResponseInformation: boolean
+  readonly connectUserProperties: UserProperties
+  readonly will: Will | undefined
+  readonly subscriptionIdentifier: number | undefined
+  readonly subscribeUserProperties: UserProperties
+  readonly forwards: readonly ForwardRule[]
+  readonly subscriptions: readonly SubscriptionRule[]
+  readonly backoffMaxMs: number
+  /** Of the connection, and again of CONNACK. */
+  readonly connectTimeoutMs: number
+  /** With 3.1 and 3.1.1: asks for what the bridge sent not to come back, in the way that mosquitto knows. */
+  readonly noLocalBefore5: boolean
+  /** Names this broker in the marks by which messages that go round are found out: no two brokers have the same. */
+  readonly brokerId: string
+  /** Plain data for the connector, who alone looks inside. */
+  readonly link: object
+}
+
+export interface BridgeFacts {
+  /** No two brokers have the same, and this one keeps it: the client id of a bridge without one is made of it. */
+  readonly brokerId: string
+  readonly link: object
+}
+
+/** More forwards than this of one message would need more packet ids than there are. */
+export const maxForwards = 32
+const maxSubscriptions = 1_024
+const defaultTcpPort = 1_883
+const msPerSecond = 1_000
+const neverExpires = 0xffffffff
+
+type Rule = MqttBridgeConfig['forwards'][number]
+
+/** A problem is a sentence with the key that it is about. */
+export function bridgeSettings(
+  name: string,
+  config: MqttBridgeConfig,
+  facts: BridgeFacts,
+): { readonly settings: BridgeSettings } | { readonly problem: string } {
+  const forwards = config.forwards.map(forwardOf)
+  const subscriptions = config.subscription.map(subscriptionOf)
+  const problem = problemOf(config, forwards, subscriptions)
+  if (problem !== undefined) return { problem: `bridges.mqtt.${name}.${problem}` }
+  const { conn_properties: properties, sub_properties: subscribing } = config
+  const expiry = properties.session_expiry_interval
+  return {
+    settings: {
+      name,
+      isEnabled: config.enable,
+      servers: serversOf(config),
+      version: Number(config.proto_ver) as ProtocolVersion,
+      clientId: clientIdOf(name, config, facts),
+      username: config.username === '' ? undefined : config.username,
+      password: config.password === undefined || config.password === '' ? undefined : Buffer.from(config.password),
+      keepAliveSeconds: Math.min(65_535, Math.ceil(config.keepalive / msPerSecond)),
+      cleanStart: config.clean_start,
+      // A session that is to be there again is not to end with the connection.
+      sessionExpirySeconds: !config.clean_start && expiry === 0 ? neverExpires : expiry,
+      receiveMaximum: properties.receive_maximum,
+      maximumPacketBytes: properties.maximum_packet_size === 0 ? undefined : properties.maximum_packet_size,
+      topicAliasMaximum: properties.topic_alias_maximum,
+      requestProblemInformation: isOn(properties, 'request_problem'),
+      requestResponseInformation: isOn(properties, 'request_response'),
+      connectUserProperties: [...properties.user_property],
+      will: willOf(config),
+      subscriptionIdentifier: subscribing.identifier,
+      subscribeUserProperties: [...subscribing.user_property],
+      forwards,
+      subscriptions,
+      backoffMaxMs: config.backoff_max,
+      connectTimeoutMs: config.cancel_timeout,
+      noLocalBefore5: config.no_local_v4,
+      brokerId: facts.brokerId,
+      link: facts.link,
+    },
+  }
+}
+
+function clientIdOf(name: string, { clientid }: MqttBridgeConfig, { brokerId }: BridgeFacts): string {
+  return clientid === undefined || clientid === '' ? `godwit-${brokerId}-${name}` : clientid
+}
+
+function problemOf(
+  config: MqttBridgeConfig,
+  forwards: readonly ForwardRule[],
+  subscriptions: readonly SubscriptionRule[],
+): string | undefined {
+  if (config.server === undefined || config.server === '') return 'server is missing: give it the URL of a broker'
+  if (forwards.length > maxForwards) return `forwards has more than ${maxForwards} items`
+  if (subscriptions.length > maxSubscriptions) return `subscription has more than ${maxSubscriptions} items`
+  for (const [index, rule] of forwards.entries()) {
+    const problem = problemOfForward(rule)
+    if (problem !== undefined) return `forwards.${index}.${problem}`
+  }
+  for (const [index, rule] of subscriptions.entries()) {
+    const problem = problemOfSubscription(rule)
+    if (problem !== undefined) return `subscription.${index}.${problem}`
+  }
+  const { topic } = config.will
+  if (topic !== undefined && topic !== '' && parseTopicName(topic) === undefined)
+    return 'will.topic is no topic name: it may hold no wildcards'
+  return undefined
+}
+
+/** Where a bridge may go to several, QUIC has the same machine over TCP behind it. */
+function serversOf({ server, hybrid_bridging: isHybrid, hybrid_servers: others }: MqttBridgeConfig): readonly string[] {
+  const first = server ?? ''
+  if (!isHybrid) return [first]
+  const known = [...new Set([first, ...others])]
+  if (known.length > 1) return known
+  const host = /^mqtt-quic:\/\/(\[[^\]]*\]|[^:/]*)/.exec(first)?.[1]
+  return host === undefined ? known : [first, `mqtt-tcp://${host}:${defaultTcpPort}`]
+}
+
+function forwardOf(rule: Rule): ForwardRule {
+  return {
+    localFilter: textOf(rule, 'local_topic'),
+    remoteTopic: textOf(rule, 'remote_topic'),
+    prefix: textOf(rule, 'prefix'),
+    suffix: textOf(rule, 'suffix'),
+    qos: rule.has('qos') ? (Number(rule.get('qos')) as QoS) : undefined,
+    retain: rule.has('retain') ? rule.get('retain') === true : undefined,
+  }
+}
+
+function subscriptionOf(rule: Rule): SubscriptionRule {
+  const asPublished = rule.get('retain_as_published')
+  return {
+    remoteFilter: textOf(rule, 'remote_topic'),
+    localTopic: textOf(rule, 'local_topic'),
+    prefix: textOf(rule, 'prefix'),
+    suffix: textOf(rule, 'suffix'),
+    qos: Number(rule.get('qos') ?? 0) as QoS,
+    retainAsPublished: asPublished === undefined || asPublished === 'true' || asPublished === '1',
+    retainHandling: Number(rule.get('retain_handling') ?? 0) as RetainHandling,
+  }
+}
+
+function textOf(rule: Rule, field: string): string {
+  const text = rule.get(field)
+  return typeof text === 'string' ? text : ''
+}
+
+/** Of three spellings the first that was written counts. */
+function isOn(properties: MqttBridgeConfig['conn_properties'], what: 'request_problem' | 'request_response'): boolean {
+  const word = properties[`${what}_information`] ?? properties[`${what}_infomation`] ?? properties[`${what}_info`]
+  return word === '1' || word === 'true'
+}
+
+function willOf({ will, proto_ver: version }: MqttBridgeConfig): Will | undefined {
+  const topic = parseTopicName(will.topic ?? '')
+  if (topic === undefined) return undefined
+  const { properties } = will
+  return {
+    topic,
+    payload: Buffer.from(will.payload),
+    qos: Number(will.qos) as QoS,
+    retain: will.retain,
+    properties: version === '5' ? willPropertiesOf(properties) : undefined,
+  }
+}
+
+function willPropertiesOf(given: MqttBridgeConfig['will']['properties']): Will['properties'] {
+  return {
+    ...(given.payload_format_indicator === '1' ? { payloadFormatIndicator: 1 as const } : {}),
+    ...(given.message_expiry_interval > 0 ? { messageExpiryIntervalSeconds: given.message_expiry_interval } : {}),
+    ...(given.will_delay_interval > 0 ? { willDelayIntervalSeconds: given.will_delay_interval } : {}),
+    ...(given.content_type === undefined ? {} : { contentType: given.content_type }),
+    ...(given.response_topic === undefined ? {} : { responseTopic: given.response_topic }),
+    ...(given.correlation_data === undefined ? {} : { correlationData: Buffer.from(given.correlation_data) }),
+    ...(given.user_property.size === 0 ? {} : { userProperties: [...given.user_property] }),
+  }
+}

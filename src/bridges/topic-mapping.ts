@@ -1,0 +1,59 @@
+// From a topic on one side to a topic on the other.
+//
+//   filter   +  / plant / #            'a/plant/b/c'  ->  '+' is a, '#' is b/c
+//   target   in / + / #                               ->  in/a/b/c
+//
+// The first `+` of the target is what the first `+` of the filter stood for, and so on; `#` likewise. A target without
+// wildcards is the same for all, an empty one is the topic as it was. Prefix and suffix are put on last.
+
+import { countLevels, levelsMatch, parseTopicName, type TopicName } from '../protocol/index.ts'
+
+export interface Mapping {
+  readonly filter: string
+  readonly target: string
+  readonly prefix: string
+  readonly suffix: string
+}
+
+/** A mapping that is used many times. */
+export class TopicMapping {
+  readonly #filter: readonly string[]
+  /** Undefined: the topic stays. */
+  readonly #target: readonly string[] | undefined
+  readonly #prefix: string
+  readonly #suffix: string
+
+  constructor({ filter, target, prefix, suffix }: Mapping) {
+    this.#filter = filter.split('/')
+    this.#target = target === '' ? undefined : target.split('/')
+    this.#prefix = prefix
+    this.#suffix = suffix
+  }
+
+  matches(topic: string): boolean {
+    return levelsMatch(this.#filter, topic)
+  }
+
+  /** For a topic that matches; undefined where what comes out is no topic. */
+  map(topic: string, maxTopicLevels: number): TopicName | undefined {
+    const inner = this.#target === undefined ? topic : this.#replaced(this.#target, topic.split('/'))
+    const name = inner === undefined ? undefined : parseTopicName(this.#prefix + inner + this.#suffix)
+    return name === undefined || countLevels(name) > maxTopicLevels ? undefined : name
+  }
+
+  /** Undefined where nothing is left. */
+  #replaced(target: readonly string[], given: readonly string[]): string | undefined {
+    const single: string[] = []
+    let rest: readonly string[] = []
+    for (const [index, level] of this.#filter.entries()) {
+      if (level === '+') single.push(given[index] ?? '')
+      else if (level === '#') rest = given.slice(index)
+    }
+    let used = 0
+    const levels = target.flatMap((level) => {
+      if (level === '+') return [single[used++] ?? '']
+      return level === '#' ? rest : [level]
+    })
+    return levels.length === 0 ? undefined : levels.join('/')
+  }
+}
