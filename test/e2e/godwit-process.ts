@@ -5,7 +5,6 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 /** For `node`. */
@@ -60,8 +59,13 @@ export class WatchedProcess {
   }
 }
 
+/** Something with an end, at which what belongs to it ends too: a test, or all tests of a file. */
+export interface Scope {
+  after(end: () => unknown): void
+}
+
 /** `godwit` with these arguments. It is ended with the test at the latest. */
-export function runGodwit(t: TestContext, words: readonly string[], environment?: NodeJS.ProcessEnv): WatchedProcess {
+export function runGodwit(t: Scope, words: readonly string[], environment?: NodeJS.ProcessEnv): WatchedProcess {
   const godwit = new WatchedProcess(process.execPath, [godwitProgram, ...words], environment)
   t.after(() => godwit.stop('SIGKILL'))
   return godwit
@@ -81,7 +85,7 @@ export interface BrokerOptions {
 }
 
 /** A broker that serves on a port of its own and keeps its data in a folder that goes with the test. */
-export async function startBroker(t: TestContext, options: BrokerOptions = {}): Promise<Broker> {
+export async function startBroker(t: Scope, options: BrokerOptions = {}): Promise<Broker> {
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
   const ownPorts = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0']
   const set = [...ownPorts, ...(options.set ?? [])].flatMap((setting) => ['--set', setting])
@@ -99,7 +103,7 @@ export function portOf(broker: Broker, kind: string, name = 'default'): number {
   return Number(port)
 }
 
-export async function temporaryFolder(t: TestContext): Promise<string> {
+export async function temporaryFolder(t: Scope): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-e2e-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   return folder

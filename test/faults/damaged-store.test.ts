@@ -1,10 +1,10 @@
 // Between two runs somebody or something damages the files. The program starts all the same, says so, and serves.
 
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import { startBroker, type Broker } from '../e2e/godwit-process.ts'
+import { before, test, type TestContext } from 'node:test'
+import { startBroker, temporaryFolder, type Broker } from '../e2e/godwit-process.ts'
 import { Random } from '../simulator/random.ts'
 import { MqttPeer } from './mqtt-peer.ts'
 
@@ -21,9 +21,17 @@ const damages: readonly [string, (store: string) => void, number?][] = [
   ['bytes of every file are flipped', (store) => filesIn(store).forEach(flipBytes)],
 ]
 
+/** As two runs that were killed have left it; each test damages a copy. */
+let left: string
+
+before(async (t) => {
+  left = await runThatIsKilled(t as TestContext)
+})
+
 for (const [name, damage, safe = 0] of damages) {
   test(`a store of which ${name}: the broker starts, raises an alarm, serves, and delivers nothing that is wrong`, async (t) => {
-    const dataDirectory = await runThatIsKilled(t)
+    const dataDirectory = await temporaryFolder(t)
+    cpSync(left, dataDirectory, { recursive: true })
     damage(join(dataDirectory, 'store'))
     const broker = await startBroker(t, { dataDirectory })
     await broker.process.until(/"event":"alarm"[^\n]*(damage|missing|lost)/)

@@ -1,7 +1,7 @@
 // A broker with its API, for tests that speak HTTP to it.
 
-import type { TestContext } from 'node:test'
-import { type Broker, type BrokerOptions, startBroker } from '../e2e/godwit-process.ts'
+import { after } from 'node:test'
+import { type Broker, type BrokerOptions, type Scope, startBroker } from '../e2e/godwit-process.ts'
 
 export interface Answer {
   readonly status: number
@@ -31,7 +31,7 @@ export interface BrokerWithApi extends Broker {
 export const administrator = 'admin:a-password-for-tests'
 
 /** A broker of the real program, with a known administrator. */
-export async function startBrokerWithApi(t: TestContext, options: BrokerOptions = {}): Promise<BrokerWithApi> {
+export async function startBrokerWithApi(t: Scope, options: BrokerOptions = {}): Promise<BrokerWithApi> {
   const password = administrator.slice('admin:'.length)
   const broker = await startBroker(t, {
     ...options,
@@ -39,6 +39,19 @@ export async function startBrokerWithApi(t: TestContext, options: BrokerOptions 
   })
   const [, url] = await broker.process.until(/management API +(http:\/\/127\.0\.0\.1:\d+)\/api\/v4/)
   return { ...broker, url, ask: (path, asked = {}) => ask(`${url}${path}`, asked) }
+}
+
+/**
+ * One broker for those tests of a file or of a suite that leave nothing behind which another of them would see: to start
+ * one costs more than most of them. It starts with the first that asks.
+ */
+export function shareBrokerWithApi(options: BrokerOptions = {}): () => Promise<BrokerWithApi> {
+  const ends: (() => unknown)[] = []
+  after(async () => {
+    for (const end of ends.toReversed()) await end()
+  })
+  let broker: Promise<BrokerWithApi> | undefined
+  return () => (broker ??= startBrokerWithApi({ after: (end) => ends.push(end) }, options))
 }
 
 async function ask(url: string, { method = 'GET', body, headers = {}, as = administrator }: Asked): Promise<Answer> {

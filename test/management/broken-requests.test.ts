@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 
-test('what is no HTTP is refused as everything else is', async (t) => {
-  const broker = await startBrokerWithApi(t)
+const sharedBroker = shareBrokerWithApi()
+
+test('what is no HTTP is refused as everything else is', async () => {
+  const broker = await sharedBroker()
   for (const bytes of [
     'hello\r\n\r\n',
     '\u0010\u000c\u0000\u0004MQTT\u0004\u0002\u0000\u0000\u0000\u0000',
@@ -19,14 +21,14 @@ test('what is no HTTP is refused as everything else is', async (t) => {
   }
 })
 
-test('a path that is escaped wrongly is refused in the same form', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a path that is escaped wrongly is refused in the same form', async () => {
+  const broker = await sharedBroker()
   const answered = await broker.ask('/api/v4/ctrl/%zz', { method: 'POST' })
   assert.deepEqual([answered.status, answered.json.code], [400, 108])
 })
 
-test('a path with an id as long as MQTT allows, each byte escaped, is read', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a path with an id as long as MQTT allows, each byte escaped, is read', async () => {
+  const broker = await sharedBroker()
   const answered = await broker.ask(`/api/v4/ctrl/${'%C3%A9'.repeat(32_767)}`, { method: 'POST' })
   assert.deepEqual([answered.status, answered.json.code], [404, 101])
 })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { connectAsync, type ErrorWithReasonCode, type MqttClient } from 'mqtt'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 import { promised, refused } from './promised.ts'
 
 async function connect(t: TestContext, broker: BrokerWithApi, clientId: string): Promise<MqttClient> {
@@ -27,9 +27,11 @@ async function publishes(client: MqttClient, topic: string): Promise<number> {
 const notAuthorized = 0x87
 const banned = 0x8a
 
+const sharedBroker = shareBrokerWithApi()
+
 describe('a stored rule', () => {
   test('holds for a client that is connected, until it is taken away', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const broker = await sharedBroker()
     const client = await connect(t, broker, 'pump/7')
     assert.notEqual(await publishes(client, 'plant/a'), notAuthorized)
     const rule = { clientid: 'pump/7', topic: 'plant/#', action: 'pub', access: 'deny' }
@@ -48,7 +50,7 @@ describe('a stored rule', () => {
   })
 
   test('comes in the order of its batch: the first that fits decides', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const broker = await sharedBroker()
     const client = await connect(t, broker, 'c')
     const body = [
       { username: 'user of c', topic: 'z/allowed', action: 'publish', access: 'allow' },
@@ -92,8 +94,8 @@ describe('a stored rule', () => {
     assert.equal(promised('lookup_acl_username', await broker.ask(ofUser)).data.length, 1)
   })
 
-  test('that cannot be is refused with the code of what is wrong', async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test('that cannot be is refused with the code of what is wrong', async () => {
+    const broker = await sharedBroker()
     const create = (body: unknown) => broker.ask('/api/v4/acl', { method: 'POST', body })
     const rule = { topic: 'a', action: 'pub', access: 'deny' }
     refused(await create({ ...rule, topic: undefined }), 'missingParameter')
@@ -109,7 +111,7 @@ describe('a stored rule', () => {
 
 describe('a ban', () => {
   test('disconnects at once whom it names, and keeps them out until it is taken away', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const broker = await sharedBroker()
     for (const [as, who] of [
       ['clientid', 'the client'],
       ['username', 'user of the client'],
@@ -132,8 +134,8 @@ describe('a ban', () => {
     await connect(t, broker, 'the client')
   })
 
-  test('that has run out is listed no more', async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test('that has run out is listed no more', async () => {
+    const broker = await sharedBroker()
     const ban = { as: 'clientid', who: 'old', at: 1, until: 2, reason: 'long ago', by: 'me' }
     assert.deepEqual(
       promised('create_banned', await broker.ask('/api/v4/banned', { method: 'POST', body: ban })).data,
@@ -145,8 +147,8 @@ describe('a ban', () => {
     assert.deepEqual([data.length, data[0].who, data[0].until], [1, 'u', null])
   })
 
-  test('that cannot be is refused with the code of what is wrong', async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test('that cannot be is refused with the code of what is wrong', async () => {
+    const broker = await sharedBroker()
     const create = (body: unknown) => broker.ask('/api/v4/banned', { method: 'POST', body })
     refused(await create({ as: 'clientid' }), 'missingParameter')
     refused(await create({ who: 'x' }), 'missingParameter')

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectAsync, type ErrorWithReasonCode } from 'mqtt'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 import { promised, refused } from './promised.ts'
 
 /** 0: it came in; else why not. */
@@ -26,6 +26,8 @@ async function outcomeOf(broker: BrokerWithApi, options: { username?: string; cl
 
 const wrongPassword = 0x86
 
+const sharedBroker = shareBrokerWithApi()
+
 for (const [path, key, list] of [
   ['/api/v4/auth_username', 'username', 'auth_username'],
   ['/auth_username', 'username', 'auth_username'],
@@ -33,8 +35,8 @@ for (const [path, key, list] of [
   ['/auth_clientid', 'clientid', 'auth_clientid'],
 ] as const) {
   describe(path, () => {
-    test('creates, shows, changes and takes away what counts for the next client', async (t) => {
-      const broker = await startBrokerWithApi(t)
+    test('creates, shows, changes and takes away what counts for the next client', async () => {
+      const broker = await sharedBroker()
       const comesIn = (password: string): Promise<number> => {
         return outcomeOf(broker, key === 'username' ? { username: 'alice', password } : { clientId: 'alice', password })
       }
@@ -64,8 +66,8 @@ for (const [path, key, list] of [
 }
 
 describe('what cannot be created', () => {
-  test('is refused with the code of what is wrong', async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test('is refused with the code of what is wrong', async () => {
+    const broker = await sharedBroker()
     const create = (body: unknown) => broker.ask('/auth_username', { method: 'POST', body })
     refused(await create({ username: 'alice' }), 'missingParameter')
     refused(await create({ password: 'x' }), 'missingParameter')
@@ -123,8 +125,8 @@ describe('what cannot be created', () => {
 describe('names', () => {
   const names = ['a/b', 'what?', '#', 'a%2Fb', '%', '%25', 'ä ö', '..', '+', 'true', '💧', '\n', 'a'.repeat(5_000)]
 
-  test('may hold any character, written in the path with percent signs', async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test('may hold any character, written in the path with percent signs', async () => {
+    const broker = await sharedBroker()
     const body = names.map((username) => ({ username, password: 'x' }))
     promised('create_auth_username', await broker.ask('/auth_username', { method: 'POST', body }))
     for (const username of names.filter((name) => name !== '..')) {

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { test, type TestContext } from 'node:test'
-import { administrator, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { after, before, test } from 'node:test'
+import type { Scope } from '../e2e/godwit-process.ts'
+import { administrator, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 import { sendBytes, statusIn } from './http.ts'
 
 const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
@@ -19,8 +20,19 @@ async function statusOf(broker: BrokerWithApi, bytes: string): Promise<number> {
   return statusIn(await sendBytes(broker.url, bytes))
 }
 
-test('methods that the API has not are 405, known ones at a path that has them not are 404', async (t) => {
-  const broker = await startBrokerWithApi(t)
+const sharedBroker = shareBrokerWithApi()
+/** Of a request whose headers never end. It begins with the file: others need not wait while its time runs out. */
+let slowIsClosed: Promise<unknown>
+
+before(async () => {
+  const slow = await opened({ after }, await sharedBroker())
+  slowIsClosed = once(slow, 'close')
+  slow.resume()
+  slow.write('GET /api/v4/brokers HTTP/1.1\r\nhost: a\r\n')
+})
+
+test('methods that the API has not are 405, known ones at a path that has them not are 404', async () => {
+  const broker = await sharedBroker()
   for (const method of ['PATCH', 'HEAD', 'OPTIONS', 'PROPFIND', 'TRACE']) {
     assert.equal(await statusOf(broker, written(`${method} /api/v4/brokers`)), 405, method)
   }
@@ -35,8 +47,8 @@ test('methods that the API has not are 405, known ones at a path that has them n
   assert.deepEqual([nobody.status, nobody.json.code], [401, 104], 'who asks comes first')
 })
 
-test('paths of older brokers are 404 and say what to use; a trailing slash changes nothing, a second one does', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('paths of older brokers are 404 and say what to use; a trailing slash changes nothing, a second one does', async () => {
+  const broker = await sharedBroker()
   for (const [path, successor] of [
     ['/api/v3/brokers', '/api/v4/brokers'],
     ['/api/v4/connections', '/api/v4/clients'],
@@ -56,8 +68,8 @@ test('paths of older brokers are 404 and say what to use; a trailing slash chang
   assert.equal(await statusOf(broker, written('GET /API/v4/brokers')), 404)
 })
 
-test('what cannot be decoded is refused after it is known who asks', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('what cannot be decoded is refused after it is known who asks', async () => {
+  const broker = await sharedBroker()
   for (const path of ['/api/v4/apps/%zz', '/api/v4/apps/%', '/api/v4/apps/%ff']) {
     assert.equal(await statusOf(broker, written(`GET ${path}`)), 400, path)
     assert.equal(await statusOf(broker, `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`), 401, path)
@@ -66,8 +78,8 @@ test('what cannot be decoded is refused after it is known who asks', async (t) =
   assert.match(twice.json.message, /%41/, 'decoded once')
 })
 
-test('a page of another site changes nothing, whatever its browser adds', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a page of another site changes nothing, whatever its browser adds', async () => {
+  const broker = await sharedBroker()
   const body = '{"username":"eve","password":"a long password"}'
   const plain = { 'content-type': 'text/plain' }
   const statusFrom = async (headers: Record<string, string>): Promise<number> =>
@@ -78,12 +90,12 @@ test('a page of another site changes nothing, whatever its browser adds', async 
   assert.equal(await statusFrom({ 'sec-fetch-site': 'cross-site' }), 403)
   const stop = { method: 'POST', headers: { origin: 'https://evil.example' } } as const
   assert.equal((await broker.ask('/api/v4/ctrl/stop', stop)).status, 403)
-  assert.equal((await broker.ask('/api/v4/users')).json.data.length, 1)
+  assert.equal((await broker.ask('/api/v4/users')).json.data.length, 1, 'nobody was made')
   assert.equal(await statusFrom({ origin: broker.url }), 200, 'its own page may')
 })
 
-test('JSON is read whatever the content type says of it', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('JSON is read whatever the content type says of it', async () => {
+  const broker = await sharedBroker()
   for (const [number, type] of [
     'text/plain',
     'application/x-www-form-urlencoded',
@@ -97,8 +109,8 @@ test('JSON is read whatever the content type says of it', async (t) => {
   }
 })
 
-test('an answer is for the program that asked: not for caches, frames or guesses of its type', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('an answer is for the program that asked: not for caches, frames or guesses of its type', async () => {
+  const broker = await sharedBroker()
   for (const asked of [{}, { as: null }] as const) {
     const { headers } = await broker.ask('/api/v4/brokers', asked)
     assert.equal(headers.get('cache-control'), 'no-store')
@@ -119,8 +131,8 @@ test('a body beyond max_body is 108, and one that is no text 109', async (t) => 
   assert.match(await sendBytes(broker.url, Buffer.from(`${broken}\u00ff\u00fe`, 'latin1')), /"code":109/)
 })
 
-test('two lengths of one body are no request, and nothing is smuggled behind it', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('two lengths of one body are no request, and nothing is smuggled behind it', async () => {
+  const broker = await sharedBroker()
   const smuggled = written('POST /api/v4/apps', ['content-length: 16']) + '{"app_id":"eve"}'
   for (const lengths of [
     ['content-length: 4', 'transfer-encoding: chunked'],
@@ -133,7 +145,7 @@ test('two lengths of one body are no request, and nothing is smuggled behind it'
   assert.equal((await broker.ask('/api/v4/apps/eve')).status, 404)
 })
 
-async function opened(t: TestContext, broker: BrokerWithApi): Promise<Socket> {
+async function opened(t: Scope, broker: BrokerWithApi): Promise<Socket> {
   const { hostname, port } = new URL(broker.url)
   const socket = connect(Number(port), hostname)
   socket.on('error', () => {})
@@ -151,8 +163,8 @@ test('connections that only wait keep nobody out: the oldest goes', async (t) =>
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
 })
 
-test('a connection that sends requests and waits for no answer is closed', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a connection that sends requests and waits for no answer is closed', async () => {
+  const broker = await sharedBroker()
   const wrong = Buffer.from('admin:wrong').toString('base64')
   const one = `GET /api/v4/brokers HTTP/1.1\r\nhost: a\r\nauthorization: Basic ${wrong}\r\n\r\n`
   const answered = await sendBytes(broker.url, one.repeat(1_000))
@@ -168,18 +180,14 @@ test('bodies that never come keep a few places, and others are served from the n
   assert.ok(many.every(({ status }) => status === 200))
 })
 
-test('headers that never end are cut off', async (t) => {
-  const broker = await startBrokerWithApi(t)
-  const slow = await opened(t, broker)
-  const isClosed = once(slow, 'close')
-  slow.resume()
-  slow.write('GET /api/v4/brokers HTTP/1.1\r\nhost: a\r\n')
-  await isClosed
+test('headers that never end are cut off', async () => {
+  const broker = await sharedBroker()
+  await slowIsClosed
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
 })
 
-test('a body that is no JSON is told where it ends to be some, and nothing of it: it may hold a password', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a body that is no JSON is told where it ends to be some, and nothing of it: it may hold a password', async () => {
+  const broker = await sharedBroker()
   for (const body of ['{"username":"ann","password":"hunter2" x}', 'hunter2', '{"password":"hunter2']) {
     const answer = await broker.ask('/api/v4/auth_username', { method: 'POST', body })
     assert.deepEqual([answer.status, answer.json.code], [400, 109])

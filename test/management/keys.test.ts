@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
 import { portOf, temporaryFolder } from '../e2e/godwit-process.ts'
-import { startBrokerWithApi } from './api.ts'
+import { shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 import { promised, refused } from './promised.ts'
 
 const key = '00112233445566778899aabbccddeeff'
@@ -31,6 +31,8 @@ async function opens(port: number, identity: string, hex: string): Promise<boole
     socket.destroy()
   }
 }
+
+const sharedBroker = shareBrokerWithApi()
 
 test('a stored key opens a listener that takes keys, at once and instead of the one in its file', async (t) => {
   const file = join(await temporaryFolder(t), 'psk.txt')
@@ -57,8 +59,8 @@ test('a stored key opens a listener that takes keys, at once and instead of the 
   assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', another.key)], [true, false])
 })
 
-test('a key that cannot be is refused, and is not shown by the refusal', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a key that cannot be is refused, and is not shown by the refusal', async () => {
+  const broker = await sharedBroker()
   const create = (body: unknown) => broker.ask('/auth_psk', { method: 'POST', body })
   for (const wrong of ['0011', `${key}0`, `${key}zz`, 'ab'.repeat(257)]) {
     const answer = await create({ identity: 'a', key: wrong })
@@ -71,8 +73,8 @@ test('a key that cannot be is refused, and is not shown by the refusal', async (
   refused(await create({ identity: 'a' }), 'missingParameter')
 })
 
-test('a SCRAM user is stored under one name, however it is spelled, and told with its algorithm only', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a SCRAM user is stored under one name, however it is spelled, and told with its algorithm only', async () => {
+  const broker = await sharedBroker()
   const body = { username: 'ａlice', password: 'secret', algorithm: 'SCRAM-SHA-512' }
   promised('create_auth_scram', await broker.ask('/auth_scram', { method: 'POST', body }))
   refused(await broker.ask('/auth_scram', { method: 'POST', body: { ...body, username: 'alice' } }), 'userExists')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { metricEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const named = { set: ['node.name="godwit@plant"', 'sys_topics.interval=0'] }
 
@@ -29,8 +29,10 @@ async function scrapeUntil(broker: BrokerWithApi, holds: (values: Map<string, nu
   throw new Error(`not after ${mostScrapes} scrapes:\n${(await broker.ask('/api/v4/prometheus')).text}`)
 }
 
-test('prometheus tells the fifteen numbers of the specification first, in its order, each with type, help and value', async (t) => {
-  const broker = await startBrokerWithApi(t)
+const sharedBroker = shareBrokerWithApi(named)
+
+test('prometheus tells the fifteen numbers of the specification first, in its order, each with type, help and value', async () => {
+  const broker = await sharedBroker()
   const { status, headers, text } = await broker.ask('/api/v4/prometheus')
   assert.equal(status, 200)
   assert.match(headers.get('content-type') ?? '', /^text\/plain/)
@@ -92,8 +94,8 @@ test('what clients do is in the numbers: connections, sessions, subscribers, top
   )
 })
 
-test('metrics are processor and memory, and nothing around them', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('metrics are processor and memory, and nothing around them', async () => {
+  const broker = await sharedBroker()
   const { json } = await broker.ask('/api/v4/metrics')
   assertShape(metricEndpoints.get_metrics.reply, json)
   assert.deepEqual(Object.keys(json), ['metrics', 'cpuinfo', 'memory'])
@@ -102,8 +104,8 @@ test('metrics are processor and memory, and nothing around them', async (t) => {
   assert.match(json.memory, /^\d+$/)
 })
 
-test('stats and metrics of the node are numbers by name; of another node there are none', async (t) => {
-  const broker = await startBrokerWithApi(t, named)
+test('stats and metrics of the node are numbers by name; of another node there are none', async () => {
+  const broker = await sharedBroker()
   const stats = await broker.ask('/api/v4/stats')
   assertShape(metricEndpoints.get_stats.reply, stats.json)
   assert.equal(stats.json.data[0].node, 'godwit@plant')
@@ -121,8 +123,8 @@ test('stats and metrics of the node are numbers by name; of another node there a
   }
 })
 
-test('whether the node serves is told outside the prefix, to anybody, in two lines', async (t) => {
-  const broker = await startBrokerWithApi(t, named)
+test('whether the node serves is told outside the prefix, to anybody, in two lines', async () => {
+  const broker = await sharedBroker()
   const { status, text, headers } = await broker.ask('/status', { as: null })
   assert.equal(status, 200)
   assert.match(headers.get('content-type') ?? '', /^text\/plain/)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { connect, type IClientOptions, type IPublishPacket, type MqttClient } from 'mqtt'
 import { publishingEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
-import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 interface Heard {
   readonly topic: string
@@ -61,9 +61,11 @@ function assertReply(name: keyof typeof publishingEndpoints, { status, json }: A
   assert.equal(json.code, 0)
 }
 
+const sharedBroker = shareBrokerWithApi()
+
 describe('POST /mqtt/publish', () => {
   test('brings the message, with every property, to those who subscribe', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const broker = await sharedBroker()
     const { hear } = await listen(t, broker, { protocolVersion: 5, filters: ['a/#'] })
     const answer = await post(broker, 'publish', {
       topic: 'a/b',
@@ -94,7 +96,7 @@ describe('POST /mqtt/publish', () => {
   })
 
   test('takes base64 for what it stands for, under both names of the key', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const broker = await sharedBroker()
     const { hear } = await listen(t, broker, { filters: ['a'] })
     for (const key of ['encoding', 'decoding'])
       assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: 'AAH/', [key]: 'base64' }))
@@ -104,7 +106,7 @@ describe('POST /mqtt/publish', () => {
   })
 
   test('goes to each of several topics, each once, or to none where one can not be', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const broker = await sharedBroker()
     const { hear, heard } = await listen(t, broker, { filters: ['#'] })
     const bad = await post(broker, 'publish', { topics: 'a,b/#,c', payload: 'x' })
     assert.deepEqual([bad.status, bad.json.code], [400, 115])
@@ -169,8 +171,8 @@ describe('POST /mqtt/publish', () => {
     }
   })
 
-  test('with anything wrong in it is refused by name, and publishes nothing', async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test('with anything wrong in it is refused by name, and publishes nothing', async () => {
+    const broker = await sharedBroker()
     const good = { topic: 'a', payload: 'x' }
     const cases: readonly (readonly [body: unknown, code: number])[] = [
       [{ payload: 'x' }, 107],
@@ -215,7 +217,7 @@ describe('POST /mqtt/publish', () => {
 
 describe('POST /mqtt/publish_batch', () => {
   test('has one entry for each message, in order, and the good ones are published in it', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const broker = await sharedBroker()
     const { hear, heard } = await listen(t, broker, { filters: ['a/#'] })
     const messages = Array.from({ length: 200 }, (_, number) => ({ topic: 'a/n', payload: String(number), qos: 1 }))
     const wrong = [{ topic: 'a/#', payload: 'x' }, 'text', { topics: 'a/1,a/2' }, { topics: 'a/1,a/2', payload: 'end' }]
@@ -239,8 +241,8 @@ describe('POST /mqtt/publish_batch', () => {
     )
   })
 
-  test('takes an array and nothing else', async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test('takes an array and nothing else', async () => {
+    const broker = await sharedBroker()
     for (const body of [{}, '"x"', '[', { topic: 'a', payload: 'x' }]) {
       const answer = await post(broker, 'publish_batch', body)
       assert.deepEqual([answer.status, answer.json.code], [400, 109])
@@ -277,7 +279,7 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
   })
 
   test('say 112 for a client that is not there, a sleeping one too, and 107, 108, 109, 115 for what is wrong', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const broker = await sharedBroker()
     const { client } = await listen(t, broker, { clientId: 'sleeper', clean: false, filters: ['a'] })
     await client.endAsync()
     await listen(t, broker, { clientId: 'there' })
@@ -304,7 +306,7 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
   })
 
   test('in batches have one entry for each', async (t) => {
-    const broker = await startBrokerWithApi(t)
+    const broker = await sharedBroker()
     const { hear } = await listen(t, broker, { clientId: 'c' })
     const entries = [
       { topic: 'a', clientid: 'c' },

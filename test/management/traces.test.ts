@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { shapeOf, traceEndpoints } from '../../src/contract/index.ts'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const path = '/api/v4/trace'
 
@@ -27,6 +27,8 @@ async function linesUntil(broker: BrokerWithApi, name: string, isIt: (line: Line
   }
   throw new Error(`the trace ${name} never had that line`)
 }
+
+const sharedBroker = shareBrokerWithApi()
 
 test('a trace by client has its packets and what becomes of it, of all shards, without payloads and passwords', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
@@ -61,7 +63,7 @@ test('a trace by client has its packets and what becomes of it, of all shards, w
 })
 
 test('traces by topic and by address are listed while they run, and their files go with them', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   assert.deepEqual(await post(broker, { name: 'heat', type: 'topic', topic: 'plant/+/heat', duration: 60 }), [200, 0])
   assert.deepEqual(await post(broker, { name: 'here', type: 'ip_address', ip_address: '127.0.0.1' }), [200, 0])
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'sensor' })
@@ -91,8 +93,8 @@ test('traces by topic and by address are listed while they run, and their files 
   assert.deepEqual(await readdir(join(broker.dataDirectory, 'trace')), [])
 })
 
-test('a trace ends by itself, and its file stays', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a trace ends by itself, and its file stays', async () => {
+  const broker = await sharedBroker()
   await post(broker, { name: 'short', type: 'clientid', clientid: 'nobody', duration: 1 })
   let status = 'running'
   for (let asked = 0; asked < 2_000 && status === 'running'; asked++) {
@@ -102,8 +104,8 @@ test('a trace ends by itself, and its file stays', async (t) => {
   assert.equal((await broker.ask(`${path}/short/download`)).status, 200)
 })
 
-test('what is no trace is refused: names that could be paths, missing values, filters that are none, a name twice', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('what is no trace is refused: names that could be paths, missing values, filters that are none, a name twice', async () => {
+  const broker = await sharedBroker()
   for (const name of ['', '../secrets', 'a/b', 'a.b', '%2e%2e', 'a\u0000', 'x'.repeat(65)])
     assert.deepEqual(await post(broker, { name, type: 'clientid', clientid: 'a' }), [400, 108], JSON.stringify(name))
   assert.deepEqual(await post(broker, { name: 'a', type: 'clientid', topic: 'b' }), [400, 107])

@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startBrokerWithApi } from '../../management/api.ts'
+import { shareBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused, runCtl } from './ctl.ts'
 
+const sharedBroker = shareBrokerWithApi()
+
 test('whoever may read the data directory needs no password', async (t) => {
-  const { dataDirectory } = await startBrokerWithApi(t)
+  const { dataDirectory } = await sharedBroker()
   const status = await runCtl(t, ['status', '--data', dataDirectory, '--json'])
   assert.deepEqual([status.code, status.errors], [0, ''])
   assert.equal(JSON.parse(status.output).node_status, 'Running')
 })
 
-test('people come and go, with passwords from stdin', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('people come and go, with passwords from stdin', async () => {
+  const broker = await sharedBroker()
   await ctlDone(broker, ['admins', 'add', 'anna', '--viewer'], { lines: ['correct-horse'] })
   assert.match(await ctlDone(broker, ['admins', 'list']), /^anna\tviewer$/m)
   const asAnna = (path: string): Promise<{ status: number }> => broker.ask(path, { as: 'anna:correct-horse' })
@@ -25,8 +27,8 @@ test('people come and go, with passwords from stdin', async (t) => {
   assert.match(await ctlRefused(broker, 2, ['admins', 'add', 'bert']), /password of bert: none was given/)
 })
 
-test('a program gets a secret that opens the API, told once', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a program gets a secret that opens the API, told once', async () => {
+  const broker = await sharedBroker()
   const secret = (await ctlDone(broker, ['api-key', 'add', 'grafana', '--viewer'])).trim()
   assert.equal((await broker.ask('/api/v4/brokers', { as: `grafana:${secret}` })).status, 200)
   assert.match(await ctlDone(broker, ['api-key', 'list']), /^grafana\t/m)

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
-import { type BrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
+import { type BrokerWithApi, shareBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused } from './ctl.ts'
 
+const sharedBroker = shareBrokerWithApi()
+
 test('clients are listed, by filters as well, shown and sent away', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const anna = await connected(t, broker, 'phone-of-anna', 'anna')
   await connected(t, broker, 'phone-of-bert', 'bert')
   assert.equal((await ctlDone(broker, ['clients', 'list'])).trim().split('\n').length, 2)
@@ -23,7 +25,7 @@ test('clients are listed, by filters as well, shown and sent away', async (t) =>
 })
 
 test('what clients subscribe to is a list, a tree and a list of topics', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const client = await connected(t, broker, 'gardener', 'anna')
   await client.subscribeAsync(['garden/+/water', 'garden/rose', 'house/#'], { qos: 1 })
   const listed = await ctlDone(broker, ['subscriptions', 'list', 'topic=garden/rose'])

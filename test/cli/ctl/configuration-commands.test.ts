@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { startBrokerWithApi } from '../../management/api.ts'
+import { shareBrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused } from './ctl.ts'
+
+const sharedBroker = shareBrokerWithApi()
 
 test('a configuration is put in force, told, compared and taken back', async (t) => {
   const broker = await startBrokerWithApi(t)
@@ -20,8 +22,8 @@ test('a configuration is put in force, told, compared and taken back', async (t)
   assert.equal(await ctlDone(broker, ['config', 'diff', String(oldest.number)]), '')
 })
 
-test('a configuration with a fault is refused, and so is what is none', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a configuration with a fault is refused, and so is what is none', async () => {
+  const broker = await sharedBroker()
   const file = join(broker.dataDirectory, 'bad.conf')
   await writeFile(file, 'mqtt {')
   assert.match(await ctlRefused(broker, 1, ['config', 'update', file]), /\(code 117\)/)
@@ -31,7 +33,7 @@ test('a configuration with a fault is refused, and so is what is none', async (t
   assert.match(await ctlRefused(broker, 2, ['config', 'diff', '1', 'two']), /two/)
 })
 
-test('reload reads the files again', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('reload reads the files again', async () => {
+  const broker = await sharedBroker()
   assert.match(await ctlDone(broker, ['reload']), /^nothing has changed\n$|^/)
 })

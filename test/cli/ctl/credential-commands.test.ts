@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { startBrokerWithApi } from '../../management/api.ts'
+import { shareBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused } from './ctl.ts'
 
 const secrets = {
@@ -11,9 +11,11 @@ const secrets = {
   psk: '00112233445566778899aabbccddeeff',
 }
 
+const sharedBroker = shareBrokerWithApi()
+
 for (const [group, secret] of Object.entries(secrets)) {
-  test(`ctl ${group}: what is stored comes and goes, and its secret is read from stdin`, async (t) => {
-    const broker = await startBrokerWithApi(t)
+  test(`ctl ${group}: what is stored comes and goes, and its secret is read from stdin`, async () => {
+    const broker = await sharedBroker()
     const lines = [secret]
     await ctlDone(broker, [group, 'add', 'an/na'], { lines })
     assert.match(await ctlRefused(broker, 1, [group, 'add', 'an/na'], lines), /\(code 113\)/)
@@ -27,13 +29,13 @@ for (const [group, secret] of Object.entries(secrets)) {
   })
 }
 
-test('a name that can be nobody is nobody, and no mistake of the broker', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a name that can be nobody is nobody, and no mistake of the broker', async () => {
+  const broker = await sharedBroker()
   assert.match(await ctlRefused(broker, 1, ['scram', 'update', 'an\u0001na'], ['a-password']), /\(code 105\)/)
 })
 
-test('a password that was stored opens the door to the next client that shows it', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a password that was stored opens the door to the next client that shows it', async () => {
+  const broker = await sharedBroker()
   await ctlDone(broker, ['user', 'add', 'anna'], { lines: ['right'] })
   const at = `mqtt://127.0.0.1:${broker.port}`
   const client = await connectAsync(at, { username: 'anna', password: 'right' })

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { startBrokerWithApi } from '../../management/api.ts'
+import { shareBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused } from './ctl.ts'
 
+const sharedBroker = shareBrokerWithApi({ set: ['retainer.max_payload_size=10B'] })
+
 test('what was dropped is told with its reason, and what happened to a client', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['retainer.max_payload_size=10B'] })
+  const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'talker' })
   t.after(() => client.endAsync())
   await client.publishAsync('a/b', 'more than ten bytes', { retain: true, qos: 1 })
@@ -18,7 +20,7 @@ test('what was dropped is told with its reason, and what happened to a client', 
 })
 
 test('why a client may publish is explained', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'talker' })
   t.after(() => client.endAsync())
   assert.match(await ctlDone(broker, ['explain', 'talker', 'publish', 'a/b']), /^result +allow$/m)

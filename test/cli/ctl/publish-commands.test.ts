@@ -3,11 +3,13 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
-import { startBrokerWithApi } from '../../management/api.ts'
+import { shareBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused } from './ctl.ts'
 
+const sharedBroker = shareBrokerWithApi()
+
 test('a message of words or of a file reaches those who subscribe, and the receipt says so', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync())
   await client.subscribeAsync('birds/#', { qos: 1 })
@@ -25,7 +27,7 @@ test('a message of words or of a file reaches those who subscribe, and the recei
 })
 
 test('a message is retained, and taken away again', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   await ctlDone(broker, ['publish', 'birds/last', '-m', 'x', '-r'])
   assert.match(await ctlDone(broker, ['retained', 'list', 'birds/#']), /^birds\/last\t0\t1\t/)
   await ctlDone(broker, ['retained', 'delete', 'birds/last'])
@@ -40,7 +42,7 @@ test('a message is retained, and taken away again', async (t) => {
 })
 
 test('a client that is there is subscribed and unsubscribed; one that is not is code 112', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'sensor' })
   t.after(() => client.endAsync())
   await ctlDone(broker, ['subscribe', 'sensor', 'told/#', '-q', '1'])
@@ -51,8 +53,8 @@ test('a client that is there is subscribed and unsubscribed; one that is not is 
   assert.match(await ctlRefused(broker, 1, ['subscribe', 'nobody', 'told/#']), /\(code 112\)/)
 })
 
-test('what cannot be published is told', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('what cannot be published is told', async () => {
+  const broker = await sharedBroker()
   assert.match(await ctlRefused(broker, 2, ['publish', 'a']), /-m TEXT or --file FILE/)
   assert.match(await ctlRefused(broker, 2, ['publish', 'a', '-m', 'x', '-q', '3']), /--qos/)
   assert.match(await ctlRefused(broker, 1, ['publish', 'a', '--file', '/nowhere']), /\/nowhere/)

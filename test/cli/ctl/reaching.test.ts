@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../e2e/godwit-process.ts'
-import { startBrokerWithApi } from '../../management/api.ts'
+import { shareBrokerWithApi } from '../../management/api.ts'
 import { askOverHttp, runCtl } from './ctl.ts'
 
+const sharedBroker = shareBrokerWithApi()
+
 test('a command tells what a broker says that is asked over HTTP, in lines or as JSON', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const status = await askOverHttp(t, broker, ['status'])
   assert.deepEqual([status.code, status.errors], [0, ''])
   assert.match(status.output, /^node_status +Running$/m)
@@ -16,13 +18,13 @@ test('a command tells what a broker says that is asked over HTTP, in lines or as
 })
 
 test('lists are lines of cells between tabs where no terminal shows them', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const listed = await askOverHttp(t, broker, ['api', 'list'])
   assert.match(listed.output, /^list_brokers\tGET\t\/brokers\t/m)
 })
 
 test('any operation can be called by its name', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const nodes = await askOverHttp(t, broker, ['api', 'call', 'list_nodes'])
   assert.equal(JSON.parse(nodes.output).data.length, 1)
   const unknown = await askOverHttp(t, broker, ['api', 'call', 'list_nods'])
@@ -31,7 +33,7 @@ test('any operation can be called by its name', async (t) => {
 })
 
 test('a password that is wrong is a failure in one line, and stands in none', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const words = ['status', '--url', broker.url, '--username', 'admin', '--password-stdin']
   const wrong = await runCtl(t, words, ['not-the-password'])
   assert.equal(wrong.code, 1)

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { startBrokerWithApi } from '../../management/api.ts'
+import { shareBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused } from './ctl.ts'
 
-test('a rule is stored about a client, a user or everybody, and taken away', async (t) => {
-  const broker = await startBrokerWithApi(t)
+const sharedBroker = shareBrokerWithApi()
+
+test('a rule is stored about a client, a user or everybody, and taken away', async () => {
+  const broker = await sharedBroker()
   for (const whose of [['--client', 'sensor'], ['--user', 'anna'], []]) {
     await ctlDone(broker, ['acl', 'add', 'deny', 'pub', 'secret/#', ...whose])
     assert.match(await ctlDone(broker, ['acl', 'list', ...whose]), /secret\/#/)
@@ -16,8 +18,8 @@ test('a rule is stored about a client, a user or everybody, and taken away', asy
   assert.match(await ctlRefused(broker, 2, ['acl', 'add', 'deny', 'read', 'a']), /pub, sub and pubsub/)
 })
 
-test('who is banned is sent away and kept out until that is taken back', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('who is banned is sent away and kept out until that is taken back', async () => {
+  const broker = await sharedBroker()
   const at = `mqtt://127.0.0.1:${broker.port}`
   const client = await connectAsync(at, { clientId: 'pest', reconnectPeriod: 0 })
   const closed = new Promise<void>((resolve) => client.once('close', () => resolve()))

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { startBrokerWithApi } from '../../management/api.ts'
+import { shareBrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused } from './ctl.ts'
 
+const sharedBroker = shareBrokerWithApi()
+
 test('status is one page about the broker: what it is, what it holds, what troubles it', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync())
   const status = JSON.parse(await ctlDone(broker, ['status', '--json']))
@@ -18,14 +20,14 @@ test('status is one page about the broker: what it is, what it holds, what troub
   assert.match(await ctlDone(broker, ['status'], { asPeople: true }), /^uptime +\d+ Hours/m)
 })
 
-test('alarms are a list, which is empty where nothing is wrong', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('alarms are a list, which is empty where nothing is wrong', async () => {
+  const broker = await sharedBroker()
   assert.equal(await ctlDone(broker, ['alarms']), '')
   assert.deepEqual(JSON.parse(await ctlDone(broker, ['alarms', '--all', '--json'])), [])
 })
 
 test('listeners are listed and opened anew', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   assert.match(
     await ctlDone(broker, ['listeners', 'list']),
     new RegExp(`\tmqtt:tcp:default\t127\\.0\\.0\\.1:${broker.port}\t0\t`),
