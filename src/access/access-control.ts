@@ -9,6 +9,7 @@ import {
   type Connection,
   type Identity,
   type Question,
+  splitNamespacedName,
 } from '../core/index.ts'
 import { assert, reasonCodes, type ReasonCode } from '../protocol/index.ts'
 import type { Log } from '../telemetry/index.ts'
@@ -76,8 +77,9 @@ export class AccessControl {
   answer(question: ConnectQuestion | AuthenticateQuestion): ConnectVerdict | Promise<ConnectVerdict> {
     if (question.kind === 'authenticate') return this.#authenticateFurther(question)
     const attempt = this.#attemptOf(question)
-    const { connection, clientId, username } = attempt
-    const banned = this.#refusalOfBanned({ clientId, username, peerAddress: connection.peerAddress }, attempt)
+    const { connection, namespace, clientId, username } = attempt
+    const { peerAddress } = connection
+    const banned = this.#refusalOfBanned({ namespace, clientId, username, peerAddress }, attempt)
     if (banned !== undefined) return banned
     const { authenticationMethod: method, authenticationData: data } = question
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
@@ -88,8 +90,8 @@ export class AccessControl {
 
   /** Finds out what `permissions` did not know. When it is there (or when this gives nothing) the core asks again. */
   prepare({ connection, identity, action, topic }: PermissionQuestion): Promise<void> | undefined {
-    const { clientId, username } = identity
-    return this.#http?.mayDo({ connection, clientId, username, action, topic }).then((verdict) => {
+    const { namespace, clientId, username } = identity
+    return this.#http?.mayDo({ connection, namespace, clientId, username, action, topic }).then((verdict) => {
       if (verdict.says === 'nothing')
         this.#world.log.warn('nobody says what a client may do', { clientId, why: verdict.why })
       this.permissions.learn(identity, action, topic, answers[verdict.says])
@@ -115,8 +117,8 @@ export class AccessControl {
   /** What is stored has changed, or is read at the start. True: `permissions` may give other answers than before. */
   applyRecords(change: RecordChange): boolean {
     for (const key of change.delete) {
-      if (key.kind === 'credential') this.#credentials.delete(key.by, key.id)
-      else if (key.kind === 'scram') this.#scram.delete(key.username)
+      if (key.kind === 'credential') this.#credentials.delete(key)
+      else if (key.kind === 'scram') this.#scram.delete(key)
       else if (key.kind === 'psk') this.#preSharedKeys.delete(key.identity)
     }
     for (const record of change.put) {
@@ -180,9 +182,9 @@ export class AccessControl {
     }
   }
 
-  #attemptOf({ connection, clientId, username, password }: ConnectQuestion): Attempt {
-    const nowMs = this.#world.nowMs()
-    return { connection, clientId, username, password, nowMs }
+  #attemptOf({ connection, clientId: session, username, password }: ConnectQuestion): Attempt {
+    const { namespace, name: clientId } = splitNamespacedName(session)
+    return { connection, namespace, clientId, username, password, nowMs: this.#world.nowMs() }
   }
 
   /** [MQTT5-4.12.0-1] The client says by which method it wants to show who it is. */
@@ -194,12 +196,17 @@ export class AccessControl {
     if (!this.#scram.knows(method)) {
       return this.#refuse(attempt, reasonCodes.badAuthenticationMethod, 'the authentication method is not known')
     }
-    return this.#verdictOfStep(attempt, this.#scram.begin(attempt.connection, method, data))
+    return this.#verdictOfStep(
+      attempt,
+      this.#scram.begin(attempt.connection, method, { data, namespace: attempt.namespace }),
+    )
   }
 
   #authenticateFurther(question: AuthenticateQuestion): ConnectVerdict | Promise<ConnectVerdict> {
-    const { connection, clientId, method, data, isReauthentication } = question
-    const attempt = { connection, clientId, username: undefined, password: undefined, nowMs: this.#world.nowMs() }
+    const { connection, clientId: session, method, data, isReauthentication } = question
+    const { namespace, name: clientId } = splitNamespacedName(session)
+    const nothingShown = { username: undefined, password: undefined }
+    const attempt = { connection, namespace, clientId, ...nothingShown, nowMs: this.#world.nowMs() }
     // The core keeps the order of steps: a first one comes only where nothing is under way.
     if (isReauthentication && !this.#scram.isUnderWay(connection)) return this.#authenticateBy(method, data, attempt)
     return this.#verdictOfStep(attempt, this.#scram.goOn(connection, method, data))
@@ -257,7 +264,7 @@ export class AccessControl {
       // By now it may be known by another name than the one it gave.
       const banned = this.#refusalOfBanned(identity, attempt)
       if (banned !== undefined) return banned
-      this.#bans.noteEntered(attempt.connection, attempt.clientId)
+      this.#bans.noteEntered(attempt.connection, attempt)
       return { allowed: true, identity, ...(authenticationData === undefined ? undefined : { authenticationData }) }
     }
     if (success.isSuperuser || this.#http?.asksForSuperusers !== true) return verdict(success.isSuperuser)
@@ -296,8 +303,9 @@ function tokenAuthenticator(settings: TokenSettings): TokenAuthenticator {
   return new TokenAuthenticator(settings, read.keys, tokenGrants)
 }
 
-function identityOf({ connection, clientId }: Attempt, success: Admission): Identity {
+function identityOf({ connection, namespace, clientId }: Attempt, success: Admission): Identity {
   return {
+    ...(namespace === undefined ? undefined : { namespace }),
     clientId,
     username: success.username,
     peerAddress: connection.peerAddress,

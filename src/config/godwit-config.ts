@@ -5,6 +5,7 @@ import { toAuthConfig, type AuthConfig } from './auth-config.ts'
 import type { Checked, HeldSetting } from './check/check-settings.ts'
 import type { Position } from './hocon/values.ts'
 import { type ListenerConfig, toListeners } from './listener-config.ts'
+import type { NamespacePattern } from './schema/namespace.ts'
 import type { root, SettingValues } from './settings/root.ts'
 
 export type SecurityProfile = 'hardened' | 'legacy'
@@ -99,6 +100,14 @@ export interface FlappingConfig {
   readonly banMs: number
 }
 
+/** How clients are told to belong to namespaces. */
+export interface NamespacesConfig {
+  readonly sources: readonly ('listener' | 'username' | 'certificate')[]
+  readonly usernamePattern: NamespacePattern | undefined
+  readonly certificateField: 'cn' | 'o' | 'ou' | undefined
+  readonly isRequired: boolean
+}
+
 export interface LimitsConfig {
   /** For the whole node; undefined: no limit. */
   readonly maxConnections: number | undefined
@@ -151,6 +160,8 @@ export interface GodwitConfig {
   readonly log: LogConfig
   readonly auth: AuthConfig & { readonly acl: AclConfig }
   readonly flapping: FlappingConfig
+  /** undefined: nobody belongs to one. */
+  readonly namespaces: NamespacesConfig | undefined
   readonly limits: LimitsConfig
   readonly bridges: BridgesConfig
   /** The properties section of one packet. */
@@ -197,6 +208,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     log: toLogConfig(values.log),
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     flapping: toFlappingConfig(values.flapping_detect),
+    namespaces: toNamespacesConfig(values.namespaces),
     http: toHttpServerConfig(values.http_server, files.apiTokenKey),
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     bridges: values.bridges,
@@ -285,6 +297,12 @@ function toHttpServerConfig(http: SettingValues['http_server'], keyText: string 
 function toFlappingConfig(flapping: SettingValues['flapping_detect']): FlappingConfig {
   const { enable, max_count: maxCount, window_time: windowMs, ban_time: banMs } = flapping
   return { isEnabled: enable, maxCount, windowMs, banMs }
+}
+
+function toNamespacesConfig(values: SettingValues['namespaces']): NamespacesConfig | undefined {
+  if (!values.enable) return undefined
+  const { from: sources, username: usernamePattern, certificate: certificateField, required: isRequired } = values
+  return { sources, usernamePattern, certificateField, isRequired }
 }
 
 function toLogConfig(log: SettingValues['log']): LogConfig {

@@ -23,6 +23,8 @@ interface CommonListenerConfig {
   readonly bytesPerSecond: number | undefined
   /** Put before every topic of its clients; may be empty. */
   readonly mountpoint: string
+  /** Where its clients belong; undefined: it says nothing of that. */
+  readonly namespace: string | undefined
 }
 
 export interface ProxyProtocolConfig {
@@ -165,6 +167,7 @@ function commonConfig(name: string, values: CommonValues, limits: SettingValues[
     messagesPerSecond: smallest(values.messages_rate, limits.messages_rate),
     bytesPerSecond: smallest(values.bytes_rate, limits.bytes_rate),
     mountpoint: values.mountpoint,
+    namespace: values.namespace,
   }
 }
 

@@ -76,7 +76,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   if (needsApiTokens) faults.push(...apiTokenKey.faults)
   const named = { aclRules: aclFile.rules, tokenKeys: tokenKeys.text, apiTokenKey: apiTokenKey.text }
   const config = toGodwitConfig(checked, named)
-  faults.push(...checkListeners(config.listeners, checked.places), ...checkAuth(auth, checked.places))
+  faults.push(...checkListeners(config, checked.places), ...checkAuth(auth, checked.places))
   if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
   const ofTokens = needsApiTokens ? [] : apiTokenKey.faults.map(tokensAreNotTaken)
   const warnings = inOrderOfWriting([...checked.warnings, ...ofTokens, ...warnOfNoListener(config)], file)

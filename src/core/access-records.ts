@@ -1,5 +1,5 @@
 // What is kept of who may come in and what they may do. The core does not look at these records: the access room does,
-// and the main thread writes them.
+// and the main thread writes them. `namespace`: of whom they speak; unsaid, of everybody.
 
 /** How a password was made unreadable; part of the record, so that stored ones stay good when the default changes. */
 export type PasswordHash = 'plain' | 'md5' | 'sha' | 'sha256' | 'sha512'
@@ -7,6 +7,7 @@ export type PasswordHash = 'plain' | 'md5' | 'sha' | 'sha256' | 'sha512'
 /** A client's password, by user name or by client id: two lists that know nothing of each other. */
 export interface CredentialRecord {
   readonly kind: 'credential'
+  namespace?: string | undefined
   by: 'username' | 'clientid'
   id: string
   algorithm: PasswordHash
@@ -23,6 +24,7 @@ export interface CredentialRecord {
 /** RFC 5802: what a server keeps in place of a password. */
 export interface ScramRecord {
   readonly kind: 'scram'
+  namespace?: string | undefined
   username: string
   algorithm: 'SCRAM-SHA-256' | 'SCRAM-SHA-512'
   salt: Uint8Array
@@ -33,6 +35,7 @@ export interface ScramRecord {
   createdAtMs: number
 }
 
+/** Asked for while a connection is made, before it is known where its client belongs: of no namespace. */
 export interface PskRecord {
   readonly kind: 'psk'
   identity: string
@@ -42,6 +45,7 @@ export interface PskRecord {
 /** One rule about one topic filter. Those about a client come before those about everybody, oldest first. */
 export interface RuleRecord {
   readonly kind: 'rule'
+  namespace?: string | undefined
   about: 'clientid' | 'username' | 'all'
   /** The client id or user name; '' where it is about all. */
   who: string
@@ -53,6 +57,7 @@ export interface RuleRecord {
 
 export interface BanRecord {
   readonly kind: 'ban'
+  namespace?: string | undefined
   as: 'clientid' | 'username' | 'peerhost'
   who: string
   reason: string
@@ -66,14 +71,15 @@ export type AccessRecord = CredentialRecord | ScramRecord | PskRecord | RuleReco
 
 /** What names one of these records. */
 export type AccessRecordKey =
-  | { readonly kind: 'credential'; by: 'username' | 'clientid'; id: string }
-  | { readonly kind: 'scram'; username: string }
+  | { readonly kind: 'credential'; namespace?: string | undefined; by: 'username' | 'clientid'; id: string }
+  | { readonly kind: 'scram'; namespace?: string | undefined; username: string }
   | { readonly kind: 'psk'; identity: string }
   | {
       readonly kind: 'rule'
+      namespace?: string | undefined
       about: RuleRecord['about']
       who: string
       topic: string
       action: RuleRecord['action']
     }
-  | { readonly kind: 'ban'; as: BanRecord['as']; who: string }
+  | { readonly kind: 'ban'; namespace?: string | undefined; as: BanRecord['as']; who: string }

@@ -3,9 +3,13 @@
 // waits for it in a state with a name.
 
 import type { QoS, Topic, TopicFilter } from '../protocol/index.ts'
+import { splitNamespacedName } from './namespaced-names.ts'
 
 /** Whom a session speaks for: found when the client is let in, and kept by its session from then on. Never changed. */
 export interface Identity {
+  /** Undefined: it belongs to none. */
+  readonly namespace?: string | undefined
+  /** As it calls itself; its session has the namespace in front of it. */
   readonly clientId: string
   /** As the access room knows it: of CONNECT, of a certificate or of a token. */
   readonly username: string | undefined
@@ -21,9 +25,11 @@ export interface Identity {
   readonly grants: object | undefined
 }
 
-/** Of a client that the access room says nothing about. */
-export function plainIdentity(clientId: string, username: string | undefined, peerAddress: string): Identity {
-  return { clientId, username, peerAddress, isSuperuser: false, expiresAtMs: undefined, grants: undefined }
+/** Of a client that the access room says nothing about. `session`: the name of its session. */
+export function plainIdentity(session: string, username: string | undefined, peerAddress: string): Identity {
+  const { namespace, name: clientId } = splitNamespacedName(session)
+  const who = { clientId, username, peerAddress, isSuperuser: false, expiresAtMs: undefined, grants: undefined }
+  return namespace === undefined ? who : { ...who, namespace }
 }
 
 /** `ask`: nobody knows yet; the core asks with `may-do` and comes back when that is answered. */
@@ -46,7 +52,8 @@ export interface Permissions {
   /** At delivery, whichever subscription it came by: never asks anybody else. `topic` is without the mount point. */
   mayReceive(who: Identity, topic: Topic): boolean
   /**
-   * Whether a retained message of this publisher may still be given out; its username where it is known. Not asked of what
+   * Whether a retained message of this publisher may still be given out: the name of its session, and its username where
+   * it is known. Not asked of what
    * a superuser published, or somebody by grants of its own: that right can not be looked up any more.
    */
   mayRemain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean

@@ -8,6 +8,8 @@ import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
 import type { Message } from './message.ts'
+import { namespacedName } from './namespaced-names.ts'
+import type { NamespaceSettings } from './namespaces.ts'
 import { Neighbours } from './neighbours/neighbours.ts'
 import type { Peer } from './neighbours/peer.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
@@ -54,6 +56,8 @@ export interface BrokerOptions {
   readonly permissions?: Permissions
   /** Undefined: the only one. */
   readonly place?: ShardPlace
+  /** How clients are told apart; undefined: nobody belongs to a namespace. */
+  readonly namespaces?: NamespaceSettings | undefined
 }
 
 /** Who waits for the answer to a question. */
@@ -67,6 +71,7 @@ export class BrokerState {
   readonly topics: TopicTable
   readonly permissions: Permissions
   readonly place: ShardPlace
+  readonly namespaces: NamespaceSettings | undefined
   /** The other shards of the node; undefined where there are none. */
   readonly neighbours: Neighbours | undefined
   nowMs = 0
@@ -129,6 +134,7 @@ export class BrokerState {
     this.permissions = options.permissions ?? everythingAllowed
     this.routes = new Routes((session, topic) => mayReceive(this, session, topic))
     this.place = options.place ?? { own: 0, count: 1 }
+    this.namespaces = options.namespaces
     this.neighbours = this.place.count > 1 ? new Neighbours(this.place) : undefined
     this.#lastBody = this.place.own
     const { sends, questions, closes, readers, events, peerSends } = this
@@ -159,10 +165,10 @@ export class BrokerState {
     return question
   }
 
-  /** A client id that no client has. */
-  assignClientId(): string {
+  /** A client id that no client has, as the name of a session. */
+  assignClientId(namespace: string | undefined): string {
     let clientId
-    do clientId = `auto-${this.identity}-${(++this.#lastAssigned).toString(36)}`
+    do clientId = namespacedName(namespace, `auto-${this.identity}-${(++this.#lastAssigned).toString(36)}`)
     while (this.sessions.has(clientId) || !this.isOwn(clientId))
     return clientId
   }

@@ -15,6 +15,8 @@ export interface ListenerTraits {
   readonly isLoopback: boolean
   /** Put before every topic of its clients; '' or undefined: nothing. */
   readonly mountpoint?: string | undefined
+  /** Where its clients belong; undefined: it says nothing of that. */
+  readonly namespace?: string | undefined
   /** What one client may publish and send in a second; undefined: no limit. */
   readonly messagesPerSecond?: number | undefined
   readonly bytesPerSecond?: number | undefined

@@ -3,6 +3,8 @@
 export * from './records.ts'
 export * from './settings.ts'
 export * from './access.ts'
+export * from './namespaced-names.ts'
+export { namespaceOf, type NamespaceSettings } from './namespaces.ts'
 export * from './access-records.ts'
 export * from './operator-records.ts'
 export * from './peer-messages.ts'

@@ -17,7 +17,8 @@ const placeholders = /\$\{(clientid|username)\}/g
 
 /**
  * The mount point of one client; undefined where a placeholder has no value, or one with `+`, `#` or `/` in it, with
- * which the client would get into the part of another.
+ * which the client would get into the part of another; or one that begins with `$` at the very front, with which it would
+ * get among what is the broker's.
  */
 export function mountpointFor(
   pattern: string,
@@ -29,7 +30,8 @@ export function mountpointFor(
     if (value === '' || /[+#/\0]/.test(value)) isSound = false
     return value
   })
-  return isSound ? filled : undefined
+  const isAmongOwn = filled.startsWith('$') && pattern.startsWith('${')
+  return isSound && !isAmongOwn ? filled : undefined
 }
 
 /** Undefined where both together are longer than a topic may be. */

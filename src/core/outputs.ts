@@ -51,6 +51,7 @@ export type Question =
       readonly kind: 'may-connect'
       readonly question: QuestionId
       readonly connection: Connection
+      /** The name of its session: with the namespace that the client belongs to. */
       readonly clientId: string
       readonly username: string | undefined
       readonly password: Buffer | undefined
@@ -64,6 +65,7 @@ export type Question =
       readonly kind: 'authenticate'
       readonly question: QuestionId
       readonly connection: Connection
+      /** As above. */
       readonly clientId: string
       readonly method: string
       readonly data: Buffer | undefined

@@ -8,8 +8,9 @@
 //
 // Each list keeps the order in which its records came, also over a restart:
 //
-//   credential username    alice, bob, carol ...      walked from the oldest
-//   rule all               ...
+//   credential username           alice, bob, carol ...      walked from the oldest
+//   credential username plant     alice ...                  those of a namespace
+//   rule all                      ...
 //
 // Who may use the management API stands in the same book, and is not told to the shards: it is none of their business.
 
@@ -55,7 +56,7 @@ export async function openAccessRecords(world: AccessRecordsWorld): Promise<Acce
   return new AccessRecords(world, found)
 }
 
-/** Which list of records: all of one kind about one sort of name. */
+/** Which list of records: all of one kind about one sort of name; each namespace has one of its own. */
 export type AccessListName =
   | `credential ${CredentialRecord['by']}`
   | `rule ${RuleRecord['about']}`
@@ -73,7 +74,7 @@ const smallestStepMs = 1 / 1_024
 export class AccessRecords {
   readonly #world: AccessRecordsWorld
   /** A map keeps the order of putting. */
-  readonly #lists = new Map<AccessListName, Map<string, BookRecord>>()
+  readonly #lists = new Map<string, Map<string, BookRecord>>()
   #lastMomentMs: number
   /** Written, but the disk did not say whether it has it: it is written again before anything else is. */
   #unsettled: BookChange | undefined
@@ -88,7 +89,7 @@ export class AccessRecords {
   }
 
   find<Key extends BookKey>(key: Key): Extract<BookRecord, { kind: Key['kind'] }> | undefined {
-    return this.#listOf(listOf(key)).get(nameOf(key)) as Extract<BookRecord, { kind: Key['kind'] }> | undefined
+    return this.#lists.get(listOf(key))?.get(nameOf(key)) as Extract<BookRecord, { kind: Key['kind'] }> | undefined
   }
 
   /** All of one kind, list after list. */
@@ -104,8 +105,8 @@ export class AccessRecords {
    * One list, the oldest first. May be walked in pieces: what is put meanwhile comes in the end, what is taken away is
    * left out.
    */
-  list<Name extends AccessListName>(name: Name): Iterable<RecordIn<Name>> {
-    return this.#listOf(name).values() as Iterable<RecordIn<Name>>
+  list<Name extends AccessListName>(name: Name, namespace?: string): Iterable<RecordIn<Name>> {
+    return (this.#lists.get(within(name, namespace))?.values() ?? []) as Iterable<RecordIn<Name>>
   }
 
   /** When a record that is made now was made: later than each before it, so that the order holds over a restart. */
@@ -155,7 +156,7 @@ export class AccessRecords {
   }
 
   async #spread(change: BookChange): Promise<void> {
-    for (const key of change.delete) this.#listOf(listOf(key)).delete(nameOf(key))
+    for (const key of change.delete) this.#lists.get(listOf(key))?.delete(nameOf(key))
     for (const record of change.put) this.#put(record)
     const told = { put: change.put.filter(isForShards), delete: change.delete.filter(isForShards) }
     if (told.put.length + told.delete.length > 0) await this.#world.tell(told)
@@ -166,7 +167,7 @@ export class AccessRecords {
     if ('createdAtMs' in record) this.#lastMomentMs = Math.max(this.#lastMomentMs, record.createdAtMs)
   }
 
-  #listOf(name: AccessListName): Map<string, BookRecord> {
+  #listOf(name: string): Map<string, BookRecord> {
     let list = this.#lists.get(name)
     if (list === undefined) {
       list = new Map()
@@ -182,21 +183,26 @@ function momentOf(record: BookRecord): number {
 }
 
 /** The list that a record stands in. */
-function listOf(key: BookRecord | BookKey): AccessListName {
+function listOf(key: BookRecord | BookKey): string {
   switch (key.kind) {
     case 'credential':
-      return `credential ${key.by}`
+      return within(`credential ${key.by}`, key.namespace)
     case 'rule':
-      return `rule ${key.about}`
+      return within(`rule ${key.about}`, key.namespace)
     case 'scram':
-    case 'psk':
     case 'ban':
+      return within(key.kind, key.namespace)
+    case 'psk':
     case 'account':
     case 'api-key':
       return key.kind
     default:
       return key satisfies never
   }
+}
+
+function within(name: AccessListName, namespace: string | undefined): string {
+  return namespace === undefined ? name : `${name} ${namespace}`
 }
 
 function isForShards<Known extends { readonly kind: BookRecord['kind'] }>(

@@ -41,7 +41,7 @@ export function accessSettingsOf(
     token: auth.jwt,
     http: auth.http,
     flapping: config.flapping,
-    rules: ruleSettingsOf({ auth, node }),
+    rules: ruleSettingsOf(config),
   }
   return { access }
 }
@@ -55,11 +55,13 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
   return formatFault(fault)
 }
 
-function ruleSettingsOf({ auth, node }: Pick<GodwitConfig, 'auth' | 'node'>): RuleSettings {
+function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings {
   const { rules, noMatch, denyAction, asksService, maxVerdicts, verdictTtlMs } = auth.acl
   const failingDenies = node.securityProfile === 'hardened'
   const hasTokens = auth.jwt !== undefined
-  return { rules, noMatch, denyAction, asksService, failingDenies, hasTokens, maxVerdicts, verdictTtlMs }
+  const hasNamespaces = namespaces !== undefined
+  const said = { rules, noMatch, denyAction, asksService, maxVerdicts, verdictTtlMs }
+  return { ...said, failingDenies, hasTokens, hasNamespaces }
 }
 
 /** As it is written, or what is set up; without what is switched off. */

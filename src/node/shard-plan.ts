@@ -57,6 +57,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     listeners,
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
     core: config.core,
+    namespaces: config.namespaces,
     clockBaseMs,
     storage: config.storage,
     access,

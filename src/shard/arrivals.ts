@@ -1,6 +1,7 @@
 // How a connection begins where a node has several shards. The kernel has dealt the socket to any of them; CONNECT says
 // which one has the session, and there the connection is carried.
 
+import { type Connection, namespacedName, namespaceOf } from '../core/index.ts'
 import { counterCells, type Counters, type Log } from '../telemetry/index.ts'
 import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type ProtocolVersion } from '../protocol/index.ts'
 import { Beginning } from './beginning.ts'
@@ -39,7 +40,8 @@ export class Arrivals {
   watch(outlet: Outlet, listener: ShardListener): void {
     const { stream, connection } = outlet
     const { shardNumber: own, shards = 1 } = this.#world.start
-    const place = { own, shards, clientId: connection?.arrival?.clientId }
+    const sessionOf = (connect: ConnectPacket): string | undefined => this.#sessionOf(connection, listener, connect)
+    const place = { own, shards, sessionOf }
     const passOn = stream.onData
     const beginning = new Beginning(outlet.decoder, place, {
       beginHere: (first, bytes) => {
@@ -53,6 +55,18 @@ export class Arrivals {
       },
     })
     stream.onData = (chunk) => beginning.noteChunk(chunk)
+  }
+
+  /** As the core will name it. */
+  #sessionOf(connection: Connection | undefined, listener: ShardListener, connect: ConnectPacket): string | undefined {
+    const { namespaces } = this.#world.start
+    const arrival = connection?.arrival
+    // What a certificate says counts instead of what CONNECT says.
+    const clientId = arrival?.clientId ?? connect.clientId
+    if (clientId === '') return undefined
+    const username = arrival?.username ?? connect.username
+    const namespace = namespaces === undefined ? undefined : namespaceOf(namespaces, { listener, arrival, username })
+    return namespacedName(namespace, clientId)
   }
 
   #carry(

@@ -16,8 +16,8 @@ export interface BeginningOwner {
 export interface BeginningPlace {
   readonly own: PeerNumber
   readonly shards: number
-  /** From a certificate: counts instead of what CONNECT says. */
-  readonly clientId: string | undefined
+  /** The name of the session of a client; undefined: it has none, and stays where it is. */
+  sessionOf(connect: ConnectPacket): string | undefined
 }
 
 const smallestRoom = 512
@@ -57,11 +57,10 @@ export class Beginning {
     }
   }
 
-  /** A client without an id has no session anywhere: it stays where it is. */
   #homeOf(connect: ConnectPacket): PeerNumber {
     const { own, shards } = this.#place
-    const clientId = this.#place.clientId ?? connect.clientId
-    return clientId === '' ? own : shardOf(clientId, shards)
+    const session = this.#place.sessionOf(connect)
+    return session === undefined ? own : shardOf(session, shards)
   }
 
   #keep(chunk: Buffer): void {

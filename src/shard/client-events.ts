@@ -1,7 +1,7 @@
 // Tells below `$SYS/` which clients come and go, as JSON. Not retained; so many a second at most, and the rest is left out:
 // ten thousand clients that come back at once are not to be made twenty thousand messages of.
 
-import type { BrokerEvent, ClientView, Input } from '../core/index.ts'
+import { type BrokerEvent, type ClientView, type Input, splitNamespacedName } from '../core/index.ts'
 import type { OwnMessage } from './messages.ts'
 
 const mostInSecond = 100
@@ -43,7 +43,8 @@ export class ClientEvents {
     const payload = JSON.stringify({ ...personOf(event), ...what, ts: nowMs })
     // The core is in the middle of a turn: what it says itself is an input of a later one.
     if (this.#waiting.length === 0) setImmediate(() => this.#flush())
-    const name = `${topic}/${event.clientId}/${isConnected ? 'connected' : 'disconnected'}`
+    const { name: clientId } = splitNamespacedName(event.clientId)
+    const name = `${topic}/${clientId}/${isConnected ? 'connected' : 'disconnected'}`
     this.#waiting.push({ topic: name, payload, retain: false })
   }
 
@@ -78,9 +79,11 @@ function departure(event: Presence, nowMs: number): object {
   return { reason: 'text' in event ? event.text : '', disconnected_at: nowMs }
 }
 
-function personOf({ clientId, connection }: Presence): object {
+function personOf({ clientId: session, connection }: Presence): object {
+  const { namespace, name: clientId } = splitNamespacedName(session)
   return {
     clientid: clientId,
+    namespace,
     ipaddress: connection.peerAddress,
     sockport: connection.arrival?.port,
     proto_ver: connection.version,

@@ -1,6 +1,6 @@
 // What the core tells of its clients: lines of the log, and whoever else wants to know.
 
-import type { BrokerEvent } from '../core/index.ts'
+import { type BrokerEvent, splitNamespacedName } from '../core/index.ts'
 import type { Commands } from './commands.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { ClientEvents } from './client-events.ts'
@@ -34,19 +34,19 @@ export class EventLog {
     switch (event.event) {
       case 'client-connected':
         this.#clientEvents.note(event, nowMs)
-        return log.info('client connected', { clientId: event.clientId, address: event.connection.peerAddress })
+        return log.info('client connected', { ...named(event.clientId), address: event.connection.peerAddress })
       case 'client-refused':
         return log.warn('client refused', {
-          clientId: event.clientId,
+          ...named(event.clientId),
           address: event.connection.peerAddress,
           reason: event.reason,
           why: event.text,
         })
       case 'client-disconnected':
         this.#clientEvents.note(event, nowMs)
-        return log.info('client disconnected', { clientId: event.clientId, reason: event.reason, why: event.text })
+        return log.info('client disconnected', { ...named(event.clientId), reason: event.reason, why: event.text })
       case 'session-taken-over':
-        return log.info('session taken over', { clientId: event.clientId })
+        return log.info('session taken over', named(event.clientId))
       case 'message-dropped':
         this.ledger.note(event, nowMs)
         return this.#drops.note(event, nowMs)
@@ -61,4 +61,10 @@ export class EventLog {
         event satisfies never
     }
   }
+}
+
+/** Whose session it is. */
+function named(session: string): { readonly clientId: string; readonly namespace?: string } {
+  const { namespace, name: clientId } = splitNamespacedName(session)
+  return namespace === undefined ? { clientId } : { clientId, namespace }
 }

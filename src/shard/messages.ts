@@ -3,7 +3,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { AccessSettings, RecordChange } from '../access/index.ts'
 import type { AccessRule, CertificateField, ProxyProtocolConfig, QuicConfig, WebSocketConfig } from '../config/index.ts'
-import type { CoreSettings, ListenerTraits, PeerNumber } from '../core/index.ts'
+import type { CoreSettings, ListenerTraits, NamespaceSettings, PeerNumber } from '../core/index.ts'
 import type { SeatNotice, SeatRequest } from '../storage/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 import type { TlsSettings } from '../transports/index.ts'
@@ -128,6 +128,8 @@ export interface ShardStart extends ShardSettings {
   readonly meters?: SharedArrayBuffer | undefined
   /** Made by `createLoadMark`: says of which session's queue the shard died. Undefined: nobody looks. */
   readonly loadMark?: SharedArrayBuffer | undefined
+  /** How clients are told apart; undefined: nobody belongs to a namespace. */
+  readonly namespaces?: NamespaceSettings | undefined
   /** Below which topic clients that come and go are told of; undefined: they are not. */
   readonly clientEventsTopic?: string | undefined
 }

@@ -125,8 +125,10 @@ export class Shard implements OutletOwner {
       permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
     })
     const { permissions } = this.access
-    const place = { own: shardNumber, count: world.start.shards ?? 1 }
-    this.core = new BrokerCore(core, { identity: world.identity, topics: this.#topics, permissions, place })
+    const { shards: count = 1, namespaces } = world.start
+    const place = { own: shardNumber, count }
+    const { identity } = world
+    this.core = new BrokerCore(core, { identity, topics: this.#topics, permissions, place, namespaces })
     this.#peers = place.count === 1 ? undefined : this.#linkPeers()
     this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
     this.#answers = new AccessAnswers(this.access, {

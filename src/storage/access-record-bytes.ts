@@ -5,8 +5,10 @@
 //   psk           32  identity ...
 //   rule          33  about u8, action u8, length of who u16, who, topic ...
 //   ban           34  as u8, who ...
+//
+// What belongs to a namespace has it in front of its id, username or who: see namespaced-names.ts of the core.
 
-import type { AccessRecord, AccessRecordKey } from '../core/index.ts'
+import { type AccessRecord, type AccessRecordKey, namespacedName, splitNamespacedName } from '../core/index.ts'
 import { DamagedRecord, type ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { wordOf, writeWord } from './words.ts'
@@ -40,20 +42,22 @@ export function writeAccessKey(writer: ByteWriter, key: AccessRecordKey): void {
   switch (key.kind) {
     case 'credential':
       writeWord(writer, credentialLists, key.by)
-      return writer.rawText(key.id)
+      return writer.rawText(namespacedName(key.namespace, key.id))
     case 'scram':
-      return writer.rawText(key.username)
+      return writer.rawText(namespacedName(key.namespace, key.username))
     case 'psk':
       return writer.rawText(key.identity)
-    case 'rule':
+    case 'rule': {
+      const who = namespacedName(key.namespace, key.who)
       writeWord(writer, ruleSubjects, key.about)
       writeWord(writer, ruleActions, key.action)
-      writer.uint16(Buffer.byteLength(key.who))
-      writer.rawText(key.who)
+      writer.uint16(Buffer.byteLength(who))
+      writer.rawText(who)
       return writer.rawText(key.topic)
+    }
     case 'ban':
       writeWord(writer, banSubjects, key.as)
-      return writer.rawText(key.who)
+      return writer.rawText(namespacedName(key.namespace, key.who))
     default:
       key satisfies never
   }
@@ -95,10 +99,12 @@ export function writeAccessValue(writer: ByteWriter, record: AccessRecord): void
 }
 
 export function readCredential1(key: Buffer, reader: ByteReader): AccessRecord {
+  const { namespace, name: id } = nameIn(key, 2)
   return {
     kind: 'credential',
+    ...namespace,
     by: wordOf(credentialLists, key[1]),
-    id: key.toString('utf8', 2),
+    id,
     algorithm: wordOf(passwordHashes, reader.byte()),
     saltPosition: wordOf(saltPositions, reader.byte()),
     salt: reader.blob(),
@@ -109,9 +115,11 @@ export function readCredential1(key: Buffer, reader: ByteReader): AccessRecord {
 }
 
 export function readScram1(key: Buffer, reader: ByteReader): AccessRecord {
+  const { namespace, name: username } = nameIn(key, 1)
   return {
     kind: 'scram',
-    username: key.toString('utf8', 1),
+    ...namespace,
+    username,
     algorithm: wordOf(scramAlgorithms, reader.byte()),
     salt: reader.blob(),
     iterations: reader.varint(),
@@ -132,11 +140,13 @@ export function readRule1(key: Buffer, reader: ByteReader): AccessRecord {
   if (key.length < ruleWhoAt) throw new DamagedRecord('the key is too short')
   const topicAt = ruleWhoAt + key.readUInt16BE(ruleWhoAt - 2)
   if (topicAt > key.length) throw new DamagedRecord('the key is too short')
+  const { namespace, name: who } = nameIn(key, ruleWhoAt, topicAt)
   return {
     kind: 'rule',
+    ...namespace,
     about: wordOf(ruleSubjects, key[1]),
     action: wordOf(ruleActions, key[2]),
-    who: key.toString('utf8', ruleWhoAt, topicAt),
+    who,
     topic: key.toString('utf8', topicAt),
     permit: wordOf(rulePermits, reader.byte()),
     createdAtMs: reader.float(),
@@ -144,13 +154,25 @@ export function readRule1(key: Buffer, reader: ByteReader): AccessRecord {
 }
 
 export function readBan1(key: Buffer, reader: ByteReader): AccessRecord {
+  const { namespace, name: who } = nameIn(key, 2)
   return {
     kind: 'ban',
+    ...namespace,
     as: wordOf(banSubjects, key[1]),
-    who: key.toString('utf8', 2),
+    who,
     reason: reader.text(),
     by: reader.text(),
     atMs: reader.float(),
     untilMs: reader.byte() === 0 ? undefined : reader.float(),
   }
+}
+
+/** The name that stands in a key; `namespace` is a piece of the record, empty where it belongs to none. */
+function nameIn(
+  key: Buffer,
+  start: number,
+  end?: number,
+): { readonly namespace: { readonly namespace?: string }; readonly name: string } {
+  const { namespace, name } = splitNamespacedName(key.toString('utf8', start, end))
+  return { namespace: namespace === undefined ? {} : { namespace }, name }
 }

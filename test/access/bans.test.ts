@@ -37,6 +37,18 @@ describe('a ban', () => {
     assert.equal(bansWith(ban('peerhost', '10.1.0.0/16')).find(client, 1), undefined)
   })
 
+  test('of a namespace keeps out of that one, and one of none out of all', () => {
+    const ofPlant = { ...ban('username', 'u'), namespace: 'plant' }
+    const inside = { ...client, namespace: 'plant' }
+    assert.equal(bansWith(ofPlant).find(inside, 1), ofPlant)
+    assert.equal(bansWith(ofPlant).find(client, 1), undefined)
+    assert.equal(bansWith(ofPlant).find({ ...client, namespace: 'shop' }, 1), undefined)
+    assert.ok(bansWith(ban('clientid', 'c')).find(inside, 1))
+    const bans = bansWith(ofPlant)
+    bans.applyRecords({ put: [], delete: [{ kind: 'ban', namespace: 'plant', as: 'username', who: 'u' }] })
+    assert.equal(bans.find(inside, 1), undefined)
+  })
+
   test('runs out', () => {
     for (const record of [
       ban('clientid', 'c', 100),
@@ -72,9 +84,9 @@ describe('a ban', () => {
 
 const settings = { isEnabled: true, maxCount: 3, windowMs: 1_000, banMs: 5_000 }
 
-function comeAndGo(bans: Bans, clientId: string, nowMs: number): BanRecord | undefined {
+function comeAndGo(bans: Bans, clientId: string, nowMs: number, namespace?: string): BanRecord | undefined {
   const connection = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
-  bans.noteEntered(connection, clientId)
+  bans.noteEntered(connection, { clientId, namespace })
   return bans.noteGone(connection, nowMs)
 }
 
@@ -87,6 +99,7 @@ describe('a client that comes and goes', () => {
     assert.deepEqual([made?.by, made?.untilMs], ['flapping detector', 5_999])
     assert.equal(bans.find(client, 5_998), made)
     assert.equal(bans.find({ ...client, clientId: 'd' }, 5_998), undefined)
+    assert.equal(bans.find({ ...client, namespace: 'plant' }, 5_998), undefined)
     assert.equal(bans.find(client, 5_999), undefined)
   })
 

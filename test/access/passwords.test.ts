@@ -170,3 +170,28 @@ test('[MQTT5-4.12.0-1] an authentication method that nobody knows is refused as 
   const stage = new AccessStage({ allowAnonymous: true })
   assert.equal(outcome(stage, { authenticationMethod: 'KERBEROS' }), reasonCodes.badAuthenticationMethod)
 })
+
+test('a credential of a namespace is for clients of that one, and hides what others of its name have', () => {
+  const ofPlant = { ...credential('username', 'alice', 'of the plant'), namespace: 'plant' }
+  const stage = stageWith(credential('username', 'alice', 'of nobody'), ofPlant, credential('username', 'bob', 'b'))
+  const by = (clientId: string, username: string, password: string) => outcome(stage, { clientId, username, password })
+  assert.equal(by('plant\0c', 'alice', 'of the plant'), 'in')
+  assert.equal(by('plant\0c', 'alice', 'of nobody'), badUserNameOrPassword)
+  for (const session of ['c', 'shop\0c']) {
+    assert.equal(by(session, 'alice', 'of nobody'), 'in')
+    assert.equal(by(session, 'alice', 'of the plant'), badUserNameOrPassword)
+  }
+  // Who is in no list of the namespace is looked for in that of all.
+  assert.equal(by('plant\0c', 'bob', 'b'), 'in')
+  stage.access.applyRecords({
+    put: [],
+    delete: [{ kind: 'credential', namespace: 'plant', by: 'username', id: 'alice' }],
+  })
+  assert.equal(by('plant\0c', 'alice', 'of nobody'), 'in')
+})
+
+test('who is let in to a namespace is known there by its own client id', () => {
+  const verdict = stageWith().verdict({ clientId: 'plant\0c', isLoopback: true })
+  assert.ok(verdict.allowed === true)
+  assert.deepEqual([verdict.identity?.namespace, verdict.identity?.clientId], ['plant', 'c'])
+})

@@ -395,3 +395,34 @@ describe('a session whose client is away', () => {
     assert.equal(receives(world, client('c1', { peerAddress: '' }), 'a'), true)
   })
 })
+
+describe('rules of a namespace', () => {
+  const deny = record({ namespace: 'plant', permit: 'deny', topic: 'lamp' })
+  const inside = client('c1', { namespace: 'plant' })
+
+  test('are for its clients, and are asked before those of none', () => {
+    const world = stage('', { noMatch: 'allow' }, [deny, record({ topic: 'lamp' })])
+    assert.equal(publishes(world, inside, 'lamp'), 'deny')
+    assert.equal(publishes(world, someone, 'lamp'), 'allow')
+    assert.equal(publishes(world, client('c1', { namespace: 'shop' }), 'lamp'), 'allow')
+    world.rules.applyRecords({ put: [], delete: [{ ...deny }] })
+    assert.equal(publishes(world, inside, 'lamp'), 'allow')
+  })
+
+  test('hold for what its clients have left behind: publishers are remembered with their namespace', () => {
+    const world = stage('', { noMatch: 'allow' }, [deny])
+    assert.equal(world.rules.mayRemain({ clientId: 'plant\0c1', username: undefined }, topic('lamp')), false)
+    assert.equal(world.rules.mayRemain({ clientId: 'c1', username: undefined }, topic('lamp')), true)
+  })
+
+  test('where there are namespaces, what lies in them is out of reach for those of none, whatever rules say', () => {
+    const world = stage('{allow, all}.', { hasNamespaces: true })
+    assert.equal(publishes(world, someone, '$ns/plant/lamp'), 'deny')
+    assert.equal(subscribes(world, someone, '$ns/#'), 'deny')
+    assert.equal(receives(world, someone, '$ns/plant/lamp'), false)
+    assert.equal(publishes(world, inside, '$ns/plant/lamp'), 'allow')
+    assert.equal(subscribes(world, inside, '$SYS/#'), 'deny')
+    assert.equal(world.rules.explain(inside, 'subscribe', '$SYS/#')?.because, 'namespace')
+    assert.equal(publishes(world, client('c2', { isSuperuser: true }), '$ns/plant/lamp'), 'allow')
+  })
+})

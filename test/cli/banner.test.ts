@@ -24,6 +24,7 @@ const address = (host: string, isLoopback: boolean): ListenerAddress => ({
   messagesPerSecond: undefined,
   bytesPerSecond: undefined,
   mountpoint: '',
+  namespace: undefined,
   isLoopback,
 })
 

@@ -38,6 +38,8 @@ export const houseRules: HouseRules = {
         'held-answer',
         'vow',
         'mountpoint',
+        'namespaced-names',
+        'namespaces',
         'verdict-cache',
         'rate-meter',
         'inputs',

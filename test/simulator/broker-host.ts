@@ -9,7 +9,7 @@ import {
   type CoreSettings,
   type Input,
 } from '../../src/core/index.ts'
-import type { ArrivalTraits, ListenerTraits, Permissions, Question } from '../../src/core/index.ts'
+import type { ArrivalTraits, ListenerTraits, NamespaceSettings, Permissions, Question } from '../../src/core/index.ts'
 import type { ConnectPacket } from '../../src/protocol/index.ts'
 import { BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
@@ -35,6 +35,8 @@ export interface HostTraits {
   authenticate?: (question: AuthenticateQuestion) => ConnectVerdict
   /** Who may do what; everybody everything if not said. */
   permissions?: Permissions
+  /** How clients are told apart; unsaid: nobody belongs to a namespace. */
+  namespaces?: NamespaceSettings
   /** Called with each `may-do`, before it is answered: time for `permissions` to find out. How long the answer takes. */
   mayDo?: (question: MayDoQuestion) => number
   /** What clients that come from now on find. */

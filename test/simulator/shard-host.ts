@@ -126,6 +126,7 @@ export class ShardHost {
       topics: this.topics,
       place,
       permissions: around.traits.permissions ?? everythingAllowed,
+      namespaces: around.traits.namespaces,
     })
     this.disk.attach({
       committed: (batch) => this.committed(batch),

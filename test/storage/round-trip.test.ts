@@ -57,15 +57,15 @@ function identity(record: StoredRecord): string {
     case 'fact':
       return JSON.stringify([record.kind, record.name])
     case 'credential':
-      return JSON.stringify(['credential', record.by, record.id])
+      return JSON.stringify(['credential', record.namespace, record.by, record.id])
     case 'scram':
-      return JSON.stringify(['scram', record.username])
+      return JSON.stringify(['scram', record.namespace, record.username])
     case 'psk':
       return JSON.stringify(['psk', record.identity])
     case 'rule':
-      return JSON.stringify(['rule', record.about, record.who, record.action, record.topic])
+      return JSON.stringify(['rule', record.namespace, record.about, record.who, record.action, record.topic])
     case 'ban':
-      return JSON.stringify(['ban', record.as, record.who])
+      return JSON.stringify(['ban', record.namespace, record.as, record.who])
     case 'account':
       return JSON.stringify(['account', record.name])
     case 'api-key':

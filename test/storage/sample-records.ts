@@ -212,6 +212,10 @@ const storedMessage: fc.Arbitrary<StoredMessage> = fc.record(
   { noNullPrototype: true },
 )
 
+/** What somebody may be called over MQTT: without U+0000. */
+const name = text.map((written) => written.replaceAll('\0', ''))
+const ofNamespace = { namespace: name.filter((written) => written !== '') }
+
 /** Records of every kind with anything in them. */
 export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
   recordOf('session', {
@@ -257,7 +261,8 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
   recordOf('forwarded', { shard: fc.integer({ min: 0, max: 255 }), publisher: text, packetId }),
   recordOf('credential', {
     by: fc.constantFrom('username', 'clientid'),
-    id: text,
+    ...ofNamespace,
+    id: name,
     algorithm: fc.constantFrom('plain', 'md5', 'sha', 'sha256', 'sha512'),
     saltPosition: fc.constantFrom('prefix', 'suffix'),
     salt: bytes,
@@ -266,7 +271,8 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     createdAtMs: time,
   }),
   recordOf('scram', {
-    username: text,
+    ...ofNamespace,
+    username: name,
     algorithm: fc.constantFrom('SCRAM-SHA-256', 'SCRAM-SHA-512'),
     salt: bytes,
     iterations: fc.nat(),
@@ -278,7 +284,8 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
   recordOf('psk', { identity: text, key: bytes }),
   recordOf('rule', {
     about: fc.constantFrom('clientid', 'username', 'all'),
-    who: text,
+    ...ofNamespace,
+    who: name,
     topic: text,
     action: fc.constantFrom('publish', 'subscribe', 'pubsub'),
     permit: fc.constantFrom('allow', 'deny'),
@@ -286,7 +293,8 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
   }),
   recordOf('ban', {
     as: fc.constantFrom('clientid', 'username', 'peerhost'),
-    who: text,
+    ...ofNamespace,
+    who: name,
     reason: text,
     by: text,
     atMs: time,
@@ -310,8 +318,9 @@ function recordOf(
   kind: StoredRecord['kind'],
   fields: Record<string, fc.Arbitrary<unknown>>,
 ): fc.Arbitrary<StoredRecord> {
+  const requiredKeys = ['kind', ...Object.keys(fields).filter((field) => field !== 'namespace')]
   return fc.record(
     { kind: fc.constant(kind), ...fields },
-    { noNullPrototype: true },
+    { noNullPrototype: true, requiredKeys: requiredKeys as 'kind'[] },
   ) as fc.Arbitrary<unknown> as fc.Arbitrary<StoredRecord>
 }

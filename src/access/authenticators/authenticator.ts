@@ -6,6 +6,9 @@ import type { ReasonCode } from '../../protocol/index.ts'
 /** What a client has shown at CONNECT. */
 export interface Attempt {
   readonly connection: Connection
+  /** Undefined: it belongs to none. */
+  readonly namespace?: string | undefined
+  /** As the client calls itself. */
   readonly clientId: string
   /** Of the certificate, where the listener says that it counts, or of CONNECT. */
   readonly username: string | undefined

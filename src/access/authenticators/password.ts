@@ -18,8 +18,8 @@ export class PasswordAuthenticator implements Authenticator {
   }
 
   authenticate(attempt: Attempt): Outcome {
-    const byUsername = this.#compare('username', attempt.username, attempt.password)
-    const byClientId = this.#compare('clientid', attempt.clientId, attempt.password)
+    const byUsername = this.#compare('username', attempt.username, attempt)
+    const byClientId = this.#compare('clientid', attempt.clientId, attempt)
     if (byUsername === undefined && byClientId === undefined) return ignored
     const fitting = byUsername?.isRight === true ? byUsername : byClientId
     if (fitting?.isRight !== true) {
@@ -32,10 +32,10 @@ export class PasswordAuthenticator implements Authenticator {
   #compare(
     kind: CredentialKind,
     id: string | undefined,
-    password: Buffer | undefined,
+    { password, namespace }: Attempt,
   ): { isRight: boolean; isSuperuser: boolean } | undefined {
     if (this.#book.isEmpty(kind)) return undefined
-    const record = id === undefined ? undefined : this.#book.find(kind, id)
+    const record = id === undefined ? undefined : this.#book.find(kind, id, namespace)
     if (record === undefined) {
       spendHashingTime(password, this.#usualAlgorithm)
       return undefined

@@ -8,6 +8,7 @@ type BanKey = Extract<AccessRecordKey, { kind: 'ban' }>
 
 /** Who somebody is, as bans see it. */
 export interface BanSubject {
+  readonly namespace?: string | undefined
   readonly clientId: string
   readonly username: string | undefined
   /** '' where it is not known. */

@@ -1,7 +1,14 @@
 // Everything that keeps a client out whatever it shows: bans that are stored, and those of clients that flap, which are
-// kept in memory and forgotten at a restart.
+// kept in memory and forgotten at a restart. A ban of a namespace keeps out of that one; one of none, out of all.
 
-import type { AccessRecord, AccessRecordKey, BanRecord, Connection } from '../../core/index.ts'
+import {
+  type AccessRecord,
+  type AccessRecordKey,
+  type BanRecord,
+  type Connection,
+  namespacedName,
+  splitNamespacedName,
+} from '../../core/index.ts'
 import { BanBook, hasRunOut, type BanSubject } from './ban-book.ts'
 import { FlappingDetector, type FlappingSettings } from './flapping-detector.ts'
 
@@ -9,7 +16,9 @@ import { FlappingDetector, type FlappingSettings } from './flapping-detector.ts'
 const maxFlappers = 10_000
 
 export class Bans {
-  readonly #stored = new BanBook()
+  /** By namespace. */
+  readonly #stored = new Map<string | undefined, BanBook>()
+  /** By the name of the session. */
   readonly #flappers = new Map<string, BanRecord>()
   readonly #detector: FlappingDetector
   /** Who came in by which connection, as long as somebody wants to know. */
@@ -33,14 +42,14 @@ export class Bans {
     let hasChanged = false
     for (const key of change.delete) {
       if (key.kind !== 'ban') continue
-      this.#stored.delete(key)
+      this.#stored.get(key.namespace)?.delete(key)
       // Who is let in by hand is let in.
-      if (key.as === 'clientid') this.#flappers.delete(key.who)
+      if (key.as === 'clientid') this.#flappers.delete(namespacedName(key.namespace, key.who))
       hasChanged = true
     }
     for (const record of change.put) {
       if (record.kind !== 'ban') continue
-      this.#stored.put(record)
+      this.#bookOf(record.namespace).put(record)
       hasChanged = true
     }
     return hasChanged
@@ -48,28 +57,39 @@ export class Bans {
 
   /** The ban that keeps this client out; undefined: none does. */
   find(subject: BanSubject, nowMs: number): BanRecord | undefined {
-    const flapper = this.#flappers.get(subject.clientId)
+    const { namespace, clientId } = subject
+    const session = namespacedName(namespace, clientId)
+    const flapper = this.#flappers.get(session)
     if (flapper !== undefined) {
       if (!hasRunOut(flapper, nowMs)) return flapper
-      this.#flappers.delete(subject.clientId)
+      this.#flappers.delete(session)
     }
-    return this.#stored.find(subject, nowMs)
+    const own = namespace === undefined ? undefined : this.#stored.get(namespace)?.find(subject, nowMs)
+    return own ?? this.#stored.get(undefined)?.find(subject, nowMs)
+  }
+
+  #bookOf(namespace: string | undefined): BanBook {
+    const book = this.#stored.get(namespace) ?? new BanBook()
+    this.#stored.set(namespace, book)
+    return book
   }
 
   /** This client has been let in. */
-  noteEntered(connection: Connection, clientId: string): void {
-    if (this.#detector.isEnabled) this.#entered.set(connection, clientId)
+  noteEntered(connection: Connection, { namespace, clientId }: Pick<BanSubject, 'namespace' | 'clientId'>): void {
+    if (this.#detector.isEnabled) this.#entered.set(connection, namespacedName(namespace, clientId))
   }
 
   /** The connection has ended. A ban, if that was once too often. */
   noteGone(connection: Connection, nowMs: number): BanRecord | undefined {
-    const clientId = this.#entered.get(connection)
-    if (clientId === undefined) return undefined
+    const session = this.#entered.get(connection)
+    if (session === undefined) return undefined
     this.#entered.delete(connection)
-    const untilMs = this.#detector.noteGone(clientId, nowMs)
+    const untilMs = this.#detector.noteGone(session, nowMs)
     if (untilMs === undefined) return undefined
+    const { namespace, name: clientId } = splitNamespacedName(session)
     const ban: BanRecord = {
       kind: 'ban',
+      namespace,
       as: 'clientid',
       who: clientId,
       reason: 'it came and went too often',
@@ -77,7 +97,7 @@ export class Bans {
       atMs: nowMs,
       untilMs,
     }
-    this.#flappers.set(clientId, ban)
+    this.#flappers.set(session, ban)
     for (const oldest of this.#flappers.keys()) {
       if (this.#flappers.size <= maxFlappers) break
       this.#flappers.delete(oldest)

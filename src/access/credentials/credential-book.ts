@@ -4,14 +4,17 @@
 //   username   alice  ......       alice (hidden), bob
 //   clientid   pump-7              pump-8
 //
-// A stored credential hides the preset of the same name: what was changed at run time stays changed.
+// A stored credential hides the preset of the same name: what was changed at run time stays changed. A namespace has lists
+// of its own before these: who is in them is found there, and others of the same name are not looked at.
 
-import type { CredentialRecord } from '../../core/index.ts'
+import { type AccessRecordKey, type CredentialRecord, namespacedName } from '../../core/index.ts'
 
 export type CredentialKind = CredentialRecord['by']
+type CredentialKey = Extract<AccessRecordKey, { kind: 'credential' }>
 
 /** A list of one kind. */
 class CredentialList {
+  /** By namespaced name. */
   readonly stored = new Map<string, CredentialRecord>()
   presets = new Map<string, CredentialRecord>()
 
@@ -19,8 +22,9 @@ class CredentialList {
     return this.stored.size === 0 && this.presets.size === 0
   }
 
-  find(id: string): CredentialRecord | undefined {
-    return this.stored.get(id) ?? this.presets.get(id)
+  find(id: string, namespace: string | undefined): CredentialRecord | undefined {
+    const own = namespace === undefined ? undefined : this.stored.get(namespacedName(namespace, id))
+    return own ?? this.stored.get(id) ?? this.presets.get(id)
   }
 }
 
@@ -34,16 +38,16 @@ export class CredentialBook {
     return this.#lists[kind].isEmpty
   }
 
-  find(kind: CredentialKind, id: string): CredentialRecord | undefined {
-    return this.#lists[kind].find(id)
+  find(kind: CredentialKind, id: string, namespace: string | undefined): CredentialRecord | undefined {
+    return this.#lists[kind].find(id, namespace)
   }
 
   put(record: CredentialRecord): void {
-    this.#lists[record.by].stored.set(record.id, record)
+    this.#lists[record.by].stored.set(namespacedName(record.namespace, record.id), record)
   }
 
-  delete(kind: CredentialKind, id: string): void {
-    this.#lists[kind].stored.delete(id)
+  delete({ by, namespace, id }: CredentialKey): void {
+    this.#lists[by].stored.delete(namespacedName(namespace, id))
   }
 
   /** Those of the configuration, in place of those before. */

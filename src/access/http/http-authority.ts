@@ -6,7 +6,7 @@
 //   the rest   the service fails: nobody knows
 
 import { hash, randomBytes } from 'node:crypto'
-import type { Connection } from '../../core/index.ts'
+import { type Connection, namespaceTopics } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
 import { ignored, type Attempt, type Authenticator, type Outcome } from '../authenticators/authenticator.ts'
 import type { Placeholders } from '../placeholders.ts'
@@ -25,6 +25,7 @@ export interface HttpAuthoritySettings extends HttpClientSettings {
 /** What a client wants to do. */
 export interface HttpDeed {
   readonly connection: Connection
+  readonly namespace?: string | undefined
   readonly clientId: string
   readonly username: string | undefined
   readonly action: 'publish' | 'subscribe'
@@ -103,7 +104,7 @@ export class HttpAuthority implements Authenticator {
   }
 }
 
-function valuesOf(who: Pick<Attempt, 'connection' | 'clientId' | 'username' | 'password'>): Placeholders {
+function valuesOf(who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | 'username' | 'password'>): Placeholders {
   const { connection } = who
   const { listener, arrival } = connection
   return {
@@ -115,7 +116,7 @@ function valuesOf(who: Pick<Attempt, 'connection' | 'clientId' | 'username' | 'p
     port: listener.port === undefined ? undefined : String(listener.port),
     cert_common_name: arrival?.certificate?.commonName,
     cert_subject: arrival?.certificate?.subject,
-    mountpoint: listener.mountpoint,
+    mountpoint: `${namespaceTopics(who.namespace)}${listener.mountpoint ?? ''}`,
   }
 }
 

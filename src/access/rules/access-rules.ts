@@ -1,11 +1,19 @@
 // What clients may do, as the core asks for it: see `Permissions`. Every question goes the same way, until somebody knows:
 //
-//   superuser -> token -> stored rules -> rules of the configuration -> a service elsewhere -> no_match
+//   superuser -> namespaces -> token -> stored rules -> rules of the configuration -> a service elsewhere -> no_match
 //
 // and `explain` tells at which station it ended.
 
 import type { AclRule } from '../../config/index.ts'
-import type { AccessRecord, AccessRecordKey, Identity, Permission, Permissions } from '../../core/index.ts'
+import {
+  type AccessRecord,
+  type AccessRecordKey,
+  type Identity,
+  namespacesRoot,
+  type Permission,
+  type Permissions,
+  splitNamespacedName,
+} from '../../core/index.ts'
 import type { Topic, TopicFilter } from '../../protocol/index.ts'
 import { Search, type Action, type Decision } from './compiled-rule.ts'
 import { RuleBook } from './rule-book.ts'
@@ -29,6 +37,8 @@ export interface RuleSettings {
   readonly failingDenies: boolean
   /** Clients may bring tokens with rules in them. */
   readonly hasTokens: boolean
+  /** Some clients belong to namespaces: what lies there is theirs alone. */
+  readonly hasNamespaces: boolean
   /** auth.cache.max_size: answers of the service that are kept for one client. */
   readonly maxVerdicts: number
   /** How long such an answer holds. */
@@ -42,6 +52,7 @@ export const defaultRuleSettings: RuleSettings = {
   asksService: false,
   failingDenies: true,
   hasTokens: false,
+  hasNamespaces: false,
   maxVerdicts: 32,
   verdictTtlMs: 60_000,
 }
@@ -60,6 +71,7 @@ interface Standing {
 }
 
 const bySuperuser: Decision = { allows: true, because: 'superuser', rule: undefined, place: undefined }
+const byNamespace: Decision = { allows: false, because: 'namespace', rule: undefined, place: undefined }
 const tokenSaysNothing: Decision = { allows: false, because: 'token', rule: undefined, place: undefined }
 const serviceAllows: Decision = { allows: true, because: 'service', rule: undefined, place: undefined }
 const serviceDenies: Decision = { allows: false, because: 'service', rule: undefined, place: undefined }
@@ -110,7 +122,8 @@ export class AccessRules implements Permissions {
   /** By the rules alone: what its publisher showed when it published is not known any more. */
   mayRemain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean {
     if (publisher.clientId === '' || this.allowsEverything) return true
-    const caller = { clientId: publisher.clientId, username: publisher.username, peerAddress: '' }
+    const { namespace, name: clientId } = splitNamespacedName(publisher.clientId)
+    const caller = { namespace, clientId, username: publisher.username, peerAddress: '' }
     const standing = this.#makeStanding(caller, this.#configured.listsFor(caller))
     const decision = this.#ruleFor(standing, 'publish', topic.name)
     return decision?.allows ?? (this.#settings.asksService || this.#settings.noMatch === 'allow')
@@ -166,9 +179,9 @@ export class AccessRules implements Permissions {
   }
 
   #isOpen(): boolean {
-    const { noMatch, asksService, hasTokens } = this.#settings
+    const { noMatch, asksService, hasTokens, hasNamespaces } = this.#settings
     const hasRules = this.#configured.count > 0 || this.#stored.count > 0
-    return noMatch === 'allow' && !asksService && !hasTokens && !hasRules
+    return noMatch === 'allow' && !asksService && !hasTokens && !hasNamespaces && !hasRules
   }
 
   #permission(decision: Decision | undefined): Permission {
@@ -179,6 +192,7 @@ export class AccessRules implements Permissions {
 
   #decide(who: Identity, action: Action, topic: string): Decision | undefined {
     if (who.isSuperuser) return bySuperuser
+    if (this.#settings.hasNamespaces && isOutOfReach(who, topic)) return byNamespace
     const standing = this.#standingOf(who)
     if (who.grants instanceof TokenGrants) {
       const search = new Search(standing.speaker, action, topic)
@@ -226,6 +240,11 @@ export class AccessRules implements Permissions {
   #makeStanding(caller: Caller, configured: readonly RuleList[]): Standing {
     return { speaker: speakerOf(caller), stored: this.#stored.listsFor(caller), configured }
   }
+}
+
+/** What lies in the namespaces is not for those of none, and what the broker tells of all its clients not for those of one. */
+function isOutOfReach({ namespace }: Identity, topic: string): boolean {
+  return topic.startsWith(namespace === undefined ? namespacesRoot : '$SYS/')
 }
 
 function limitsOf({ maxVerdicts, verdictTtlMs }: RuleSettings): { maxPerClient: number; ttlMs: number } {

@@ -14,6 +14,8 @@ export interface Decision {
   readonly allows: boolean
   readonly because:
     | 'superuser'
+    /** It lies in a namespace, and the client elsewhere. */
+    | 'namespace'
     | 'token'
     | 'stored-rule'
     | 'configured-rule'

@@ -4,6 +4,7 @@ import { isInRange, parseAddress, type AclWhom, type Address } from '../../confi
 
 /** What of an identity rules look at. */
 export interface Caller {
+  readonly namespace?: string | undefined
   readonly clientId: string
   readonly username: string | undefined
   /** '' where it is not known. */

@@ -1,8 +1,9 @@
 // The rules that are stored, by whom they are about. They are asked in three steps: those about the client id, those
-// about the user name, those about everybody; within a step the oldest first.
+// about the user name, those about everybody; within a step the oldest first. Those of the client's namespace come before
+// those of none.
 
 import { readAclTopic } from '../../config/index.ts'
-import type { AccessRecordKey, RuleRecord } from '../../core/index.ts'
+import { type AccessRecordKey, namespacedName, type RuleRecord } from '../../core/index.ts'
 import { compileRule, type CompiledRule } from './compiled-rule.ts'
 import { RuleList } from './rule-list.ts'
 import type { Caller } from './speaker.ts'
@@ -18,6 +19,7 @@ interface Shelf {
 
 export class StoredRules {
   count = 0
+  /** By namespaced name. */
   readonly #shelves = {
     clientid: new Map<string, Shelf>(),
     username: new Map<string, Shelf>(),
@@ -26,8 +28,9 @@ export class StoredRules {
 
   put(record: RuleRecord): void {
     const shelves = this.#shelves[record.about]
-    const shelf = shelves.get(record.who) ?? { records: new Map<string, RuleRecord>(), list: undefined }
-    shelves.set(record.who, shelf)
+    const name = namespacedName(record.namespace, record.who)
+    const shelf = shelves.get(name) ?? { records: new Map<string, RuleRecord>(), list: undefined }
+    shelves.set(name, shelf)
     const before = shelf.records.size
     shelf.records.set(keyOf(record), record)
     shelf.list = undefined
@@ -36,18 +39,29 @@ export class StoredRules {
 
   delete(key: RuleKey): void {
     const shelves = this.#shelves[key.about]
-    const shelf = shelves.get(key.who)
+    const name = namespacedName(key.namespace, key.who)
+    const shelf = shelves.get(name)
     if (shelf?.records.delete(keyOf(key)) !== true) return
     this.count--
     shelf.list = undefined
-    if (shelf.records.size === 0) shelves.delete(key.who)
+    if (shelf.records.size === 0) shelves.delete(name)
   }
 
   /** The lists about this client, in the order in which they are asked. */
-  listsFor({ clientId, username }: Caller): RuleList[] {
+  listsFor(caller: Caller): RuleList[] {
+    const { namespace } = caller
+    const own = namespace === undefined ? [] : this.#shelvesOf(caller, namespace)
+    return [...own, ...this.#shelvesOf(caller, undefined)].map(listOf)
+  }
+
+  #shelvesOf({ clientId, username }: Caller, namespace: string | undefined): Shelf[] {
     const { clientid, username: usernames, all } = this.#shelves
-    const shelves = [clientid.get(clientId), username === undefined ? undefined : usernames.get(username), all.get('')]
-    return shelves.filter((shelf) => shelf !== undefined).map(listOf)
+    const shelves = [
+      clientid.get(namespacedName(namespace, clientId)),
+      username === undefined ? undefined : usernames.get(namespacedName(namespace, username)),
+      all.get(namespacedName(namespace, '')),
+    ]
+    return shelves.filter((shelf) => shelf !== undefined)
   }
 }
 

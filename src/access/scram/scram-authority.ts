@@ -1,8 +1,10 @@
 // Users who come by SCRAM, and the conversations that are under way: one for each connection, forgotten with it.
 
-import type { Connection, ScramRecord } from '../../core/index.ts'
+import { type AccessRecordKey, type Connection, namespacedName, type ScramRecord } from '../../core/index.ts'
 import { ScramExchange, type ScramStep } from './scram-exchange.ts'
 import { scramAlgorithms, type ScramAlgorithm } from './scram-record.ts'
+
+type ScramKey = Extract<AccessRecordKey, { kind: 'scram' }>
 
 export interface ScramSettings {
   /** Users of the configuration. A stored one of the same name counts instead. */
@@ -14,6 +16,7 @@ export interface ScramSettings {
 
 export class ScramAuthority {
   #settings: ScramSettings | undefined
+  /** By namespaced name. */
   readonly #stored = new Map<string, ScramRecord>()
   #presets: ReadonlyMap<string, ScramRecord> = new Map()
   readonly #exchanges = new WeakMap<Connection, ScramExchange>()
@@ -27,11 +30,11 @@ export class ScramAuthority {
   }
 
   put(record: ScramRecord): void {
-    this.#stored.set(record.username, record)
+    this.#stored.set(namespacedName(record.namespace, record.username), record)
   }
 
-  delete(username: string): void {
-    this.#stored.delete(username)
+  delete({ namespace, username }: ScramKey): void {
+    this.#stored.delete(namespacedName(namespace, username))
   }
 
   /** Whether the method is offered: it is one of ours, and there is anybody who could come in by it. */
@@ -41,11 +44,15 @@ export class ScramAuthority {
   }
 
   /** The conversation begins: with CONNECT, or anew with a re-authentication. */
-  begin(connection: Connection, algorithm: ScramAlgorithm, data: Uint8Array | undefined): ScramStep {
+  begin(
+    connection: Connection,
+    algorithm: ScramAlgorithm,
+    { data, namespace }: { readonly data: Uint8Array | undefined; readonly namespace: string | undefined },
+  ): ScramStep {
     const settings = this.#settings
     if (settings === undefined) return { step: 'failed', why: 'it is not offered any more' }
     const exchange = new ScramExchange(algorithm, {
-      find: (username) => this.#find(username, algorithm),
+      find: (username) => this.#find(username, algorithm, namespace),
       secret: settings.secret,
       iterations: settings.iterations,
     })
@@ -70,8 +77,9 @@ export class ScramAuthority {
     this.#letIn.delete(connection)
   }
 
-  #find(username: string, algorithm: ScramAlgorithm): ScramRecord | undefined {
-    const user = this.#stored.get(username) ?? this.#presets.get(username)
+  #find(username: string, algorithm: ScramAlgorithm, namespace: string | undefined): ScramRecord | undefined {
+    const own = namespace === undefined ? undefined : this.#stored.get(namespacedName(namespace, username))
+    const user = own ?? this.#stored.get(username) ?? this.#presets.get(username)
     return user?.algorithm === algorithm ? user : undefined
   }
 

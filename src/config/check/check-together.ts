@@ -1,6 +1,7 @@
 // What no setting can say alone: whether several of them fit together.
 
 import { faultAt, type Fault } from '../faults.ts'
+import type { GodwitConfig } from '../godwit-config.ts'
 import type { ListenerConfig, TlsConfig } from '../listener-config.ts'
 import type { Position } from '../hocon/values.ts'
 
@@ -8,7 +9,7 @@ const nowhere: Position = { file: 'defaults', line: 0, column: 0 }
 
 /** Faults between the listeners of one configuration. `places`: where each written setting stands. */
 export function checkListeners(
-  listeners: readonly ListenerConfig[],
+  { listeners, namespaces }: Pick<GodwitConfig, 'listeners' | 'namespaces'>,
   places: ReadonlyMap<string, Position>,
 ): readonly Fault[] {
   const faults: Fault[] = []
@@ -18,6 +19,11 @@ export function checkListeners(
     const at = places.get(key) ?? nowhere
     if ('tls' in listener) faults.push(...checkTls(listener, listener.tls, places))
     faults.push(...checkMountpoint(listener, places))
+    if (listener.namespace !== undefined && namespaces === undefined) {
+      const key = keyOf(listener, 'namespace', places)
+      const message = 'nobody is asked for a namespace'
+      faults.push(faultAt(places.get(key) ?? nowhere, key, message, 'set namespaces.enable = true'))
+    }
     if (listener.kind === 'quic' && listener.proxyProtocol !== undefined) {
       const key = keyOf(listener, 'proxy_protocol', places)
       const message = 'there is no PROXY header over QUIC'
@@ -44,6 +50,9 @@ function checkMountpoint(listener: ListenerConfig, places: ReadonlyMap<string, P
   const at = placeOf(listener, 'mountpoint', places)
   if (/[+#\0]/.test(rest)) {
     return [faultAt(at, key, 'topics have no + and no # in them', 'write a part of a topic, such as "plant-7/"')]
+  }
+  if (/^\$(?!\{)/.test(listener.mountpoint)) {
+    return [faultAt(at, key, 'topics that begin with $ are of the broker', 'let it begin with something else')]
   }
   if (rest.includes('${')) {
     return [faultAt(at, key, 'there is a placeholder that nothing stands for', 'use ${clientid} or ${username}')]

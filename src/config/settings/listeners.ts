@@ -4,6 +4,7 @@
 import { accessRule, addressRange } from '../schema/access-rule.ts'
 import { bind, bindWithPath, type Bind, type BindWithPath } from '../schema/bind.ts'
 import { listOf } from '../schema/collections.ts'
+import { namespaceName } from '../schema/namespace.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { boolean, choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
 import { namedSection, section, setting as anySetting, type Engine, type Setting } from '../schema/setting.ts'
@@ -57,6 +58,9 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
     access_rules: setting(listOf(accessRule), [], {
       description:
         'Addresses that may connect: "allow 10.0.0.0/8", "deny all". The first rule that fits decides; where none fits, the opposite of the last one. Behind a proxy the real client counts.',
+    }),
+    namespace: setting(optional(namespaceName, 'none'), undefined, {
+      description: 'The namespace that clients of this listener belong to; namespaces.enable has to be true.',
     }),
     mountpoint: setting(text({ isEmptyAllowed: true }), '', {
       description:

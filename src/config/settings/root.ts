@@ -5,6 +5,7 @@ import { flappingDetect } from './flapping.ts'
 import { listeners } from './listeners.ts'
 import { log } from './log.ts'
 import { mqtt, retainer } from './mqtt.ts'
+import { namespaces } from './namespaces.ts'
 import { limits, node, storage, sysTopics, system } from './node.ts'
 import { dds, exchangeClient, forwardRules, gateway, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
@@ -18,6 +19,7 @@ export const root = section('The configuration of Godwit.', {
   storage,
   auth,
   flapping_detect: flappingDetect,
+  namespaces,
   log,
   http_server: httpServer,
   sys_topics: sysTopics,

@@ -8,6 +8,8 @@ import type { Connection } from '../connection.ts'
 import { mayPublish } from '../delivery/may-publish.ts'
 import type { ConnectVerdict } from '../inputs.ts'
 import { mountedTopic, mountpointFor } from '../mountpoint.ts'
+import { namespaceTopics, splitNamespacedName } from '../namespaced-names.ts'
+import { namespaceOf } from '../namespaces.ts'
 import { refuseConnect } from './close-connection.ts'
 import { moveTo, stateOf, type AwaitingVerdict, type Granted } from './connection-state.ts'
 import { openConnection } from './open-connection.ts'
@@ -63,7 +65,7 @@ function letIn(
   granted: Granted,
 ): boolean {
   const { clientId, connect } = awaiting
-  const refusal = mount(state, connection, awaiting, granted)
+  const refusal = refuseStranger(state, connection, awaiting, granted) ?? mount(state, connection, awaiting, granted)
   if (refusal !== undefined) {
     refuse(state, connection, clientId, refusal)
     return false
@@ -81,6 +83,19 @@ function letIn(
   return stateOf(connection).state === 'open'
 }
 
+/** What it has been found to be called may say another namespace than what it said it was called. */
+function refuseStranger(
+  { namespaces }: BrokerState,
+  { listener, arrival }: Connection,
+  { clientId }: AwaitingVerdict,
+  { identity: { username } }: Granted,
+): Refusal | undefined {
+  if (namespaces === undefined) return undefined
+  const { namespace } = splitNamespacedName(clientId)
+  if (namespaceOf(namespaces, { listener, arrival, username }) === namespace) return undefined
+  return { reason: reasonCodes.notAuthorized, text: 'its user name belongs to another namespace' }
+}
+
 /** Its topics lie where its listener says; a client that would get out of there by its name is not let in. */
 function mount(
   state: BrokerState,
@@ -89,9 +104,11 @@ function mount(
   { identity }: Granted,
 ): Refusal | undefined {
   const pattern = connection.listener.mountpoint ?? ''
-  if (pattern === '') return undefined
-  const mountpoint = mountpointFor(pattern, { clientId, username: identity.username })
-  if (mountpoint === undefined) {
+  const { namespace, name } = splitNamespacedName(clientId)
+  if (pattern === '' && namespace === undefined) return undefined
+  const inside = mountpointFor(pattern, { clientId: name, username: identity.username })
+  const mountpoint = `${namespaceTopics(namespace)}${inside ?? ''}`
+  if (inside === undefined) {
     const reason = pattern.includes('username')
       ? reasonCodes.badUserNameOrPassword
       : reasonCodes.clientIdentifierNotValid

@@ -14,7 +14,7 @@ import type { Session } from '../sessions/session.ts'
 export interface AwaitingVerdict {
   readonly state: 'awaiting-verdict'
   readonly connect: ConnectPacket
-  /** The client id in force: the client's own, or the one assigned to it. */
+  /** The client id in force, as the name of the session: the client's own, or the one assigned to it. */
   readonly clientId: string
   /** In force: CONNECT's, or that of the client's certificate. */
   readonly username: string | undefined

@@ -5,6 +5,8 @@ import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { ConnectVerdict } from '../inputs.ts'
+import { namespacedName } from '../namespaced-names.ts'
+import { namespaceOf } from '../namespaces.ts'
 import { moveTo, stateOf, type AwaitingVerdict } from './connection-state.ts'
 import { admit, admitAfterAnswer, refuse, refuseWhileNotServing, type HandlePacket, type Refusal } from './admit.ts'
 import { endConnection } from './close-connection.ts'
@@ -23,9 +25,21 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
   const refusal = refusalOf(state, connection, connect)
   if (refusal !== undefined) return refuse(state, connection, connect.clientId, refusal)
-  const own = ownNameOf(connection, connect)
-  const clientId = own === '' ? state.assignClientId() : own
+  const { namespaces } = state
   const username = connection.arrival?.username ?? connect.username
+  const { listener, arrival } = connection
+  const namespace = namespaces === undefined ? undefined : namespaceOf(namespaces, { listener, arrival, username })
+  if (namespaces?.isRequired === true && namespace === undefined) {
+    const reason = reasonCodes.notAuthorized
+    return refuse(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
+  }
+  const own = ownNameOf(connection, connect)
+  const clientId = own === '' ? state.assignClientId(namespace) : namespacedName(namespace, own)
+  if (namespaces !== undefined && !state.isOwn(clientId)) {
+    // Another shard has found another namespace: listeners are being changed at this moment.
+    const reason = reasonCodes.serverUnavailable
+    return refuse(state, connection, connect.clientId, { reason, text: 'try again' })
+  }
   const question = state.ask({ for: 'connect', connection })
   moveTo(connection, {
     state: 'awaiting-verdict',

@@ -17,6 +17,7 @@ import { sendPacket } from '../delivery/send-to-client.ts'
 import { takeIdentity } from '../delivery/take-identity.ts'
 import { Message, never, noteRight } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
+import { splitNamespacedName } from '../namespaced-names.ts'
 import { neverExpires, Session } from '../sessions/session.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
 import { moveTo, type AwaitingVerdict, type Granted } from './connection-state.ts'
@@ -198,7 +199,8 @@ function connackProperties(state: BrokerState, awaiting: AwaitingVerdict, grante
   if (!settings.retainAvailable) properties.retainAvailable = false
   if (!settings.wildcardSubscriptionAvailable) properties.wildcardSubscriptionAvailable = false
   if (!settings.sharedSubscriptionAvailable) properties.sharedSubscriptionAvailable = false
-  if (connect.clientId === '') properties.assignedClientIdentifier = clientId
+  const { name } = splitNamespacedName(clientId)
+  if (connect.clientId === '') properties.assignedClientIdentifier = name
   if (settings.serverKeepAliveSeconds !== undefined) properties.serverKeepAliveSeconds = settings.serverKeepAliveSeconds
   if (asked?.authenticationMethod !== undefined) {
     // [MQTT5-4.12.0-5]
@@ -206,6 +208,6 @@ function connackProperties(state: BrokerState, awaiting: AwaitingVerdict, grante
     if (granted.authenticationData !== undefined) properties.authenticationData = granted.authenticationData
   }
   // [MQTT5-3.1.2-28] Only to those who asked: a part of the topic tree of their own for responses.
-  if (asked?.requestResponseInformation === true) properties.responseInformation = `response/${clientId}`
+  if (asked?.requestResponseInformation === true) properties.responseInformation = `response/${name}`
   return properties
 }

@@ -1,0 +1,195 @@
+// Namespaces: their clients know nothing of each other, and nobody gets from one into another.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { AccessRules } from '../../src/access/rules/access-rules.ts'
+import { defaultAccessSettings } from '../../src/access/index.ts'
+import { namespaceOf, plainIdentity, type NamespaceSettings } from '../../src/core/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import type { HostTraits } from '../simulator/broker-host.ts'
+import { World, type Client, type ConnectOptions, type WorldOptions } from '../simulator/world.ts'
+
+const settings: NamespaceSettings = {
+  sources: ['listener', 'username', 'certificate'],
+  usernamePattern: { before: '', after: '/', isOpenBefore: false, isOpenAfter: true },
+  certificateField: 'ou',
+  isRequired: false,
+}
+
+/** As a broker with namespaces has them: what lies there is out of reach for the others. */
+function rules(): AccessRules {
+  const world = { nowMs: () => 0, mayStay: () => true }
+  return new AccessRules({ ...defaultAccessSettings.rules, hasNamespaces: true }, world)
+}
+
+function worldOf(changes: Partial<NamespaceSettings> = {}, options: WorldOptions = {}): World {
+  return new World({
+    shards: 1,
+    ...options,
+    host: { namespaces: { ...settings, ...changes }, permissions: rules(), ...options.host },
+  })
+}
+
+/** Of the namespace in front of the slash; without one, of none. */
+function join(world: World, name: string, options: ConnectOptions = {}): Client {
+  const [namespace, id] = name.includes('/') ? name.split('/') : [undefined, name]
+  const username = namespace === undefined ? undefined : `${namespace}/${id}`
+  const client = world.client(id ?? '', { ...(username === undefined ? {} : { username }), ...options })
+  client.connect()
+  return client
+}
+
+const topicsOf = (client: Client): string[] => client.messages.map(({ topic }) => topic)
+
+describe('clients of different namespaces', () => {
+  for (const version of [4, 5] as const) {
+    test(`hear nothing of each other, whatever they subscribe to (version ${version})`, () => {
+      const world = worldOf()
+      const [plant, shop, nobody] = ['plant/a', 'shop/b', 'c'].map((name) => join(world, name, { version }))
+      for (const client of [plant, shop, nobody]) client?.subscribe(['#', '$share/g/+', '+/#'], { qos: 2 })
+      for (const qos of [0, 1, 2] as const) plant?.publish('lamp', 'x', { qos })
+      assert.deepEqual(topicsOf(plant).slice(0, 1), ['lamp'])
+      assert.deepEqual(topicsOf(shop), [])
+      assert.deepEqual(topicsOf(nobody), [])
+    })
+  }
+
+  test('can have the same client id: neither takes the session of the other over', () => {
+    const world = worldOf()
+    const one = join(world, 'plant/same', { cleanStart: false, sessionExpirySeconds: 100 })
+    const other = join(world, 'shop/same', { cleanStart: false, sessionExpirySeconds: 100 })
+    const third = join(world, 'same', { cleanStart: false, sessionExpirySeconds: 100 })
+    for (const client of [one, other, third]) assert.equal(client.isConnected, true)
+    assert.deepEqual(
+      [...world.view.clients()].map(({ clientId }) => clientId),
+      ['plant\0same', 'shop\0same', 'same'],
+    )
+    one.subscribe('lamp', { qos: 1 })
+    one.disconnect()
+    assert.deepEqual([...world.view.subscriptions('shop\0same').keys()], [])
+    other.publish('lamp', 'of the shop', { qos: 1 })
+    third.publish('lamp', 'of nobody', { qos: 1 })
+    one.connect()
+    assert.deepEqual(topicsOf(one), [])
+  })
+
+  test('have retained messages, wills, shared and exclusive subscriptions of their own', () => {
+    const world = worldOf({}, { settings: { exclusiveSubscriptionAvailable: true } })
+    const plant = join(world, 'plant/a')
+    const shop = join(world, 'shop/b')
+    plant.publish('lamp', 'on', { retain: true, qos: 1 })
+    shop.subscribe(['#', '$exclusive/lamp'], { qos: 1 })
+    assert.deepEqual(topicsOf(shop), [])
+    assert.deepEqual(plant.subscribe('$exclusive/lamp', { qos: 1 })?.reasonCodes, [1])
+    assert.deepEqual(topicsOf(plant), ['lamp'])
+    join(world, 'plant/dying', { will: { topic: 'lamp', payload: 'gone' } }).drop()
+    assert.deepEqual(topicsOf(plant), ['lamp', 'lamp'])
+    assert.deepEqual(topicsOf(shop), [])
+  })
+
+  test('are told the client id that they were given, without where they belong', () => {
+    const world = worldOf()
+    const client = join(world, 'plant/', { username: 'plant/x' })
+    assert.match(client.connack?.properties?.assignedClientIdentifier ?? '', /^auto-/)
+  })
+
+  test('come back to their sessions after a restart', () => {
+    const world = worldOf()
+    const plant = join(world, 'plant/a', { cleanStart: false, sessionExpirySeconds: 3_600 })
+    plant.subscribe('lamp', { qos: 1 })
+    plant.disconnect()
+    world.restart()
+    join(world, 'plant/b').publish('lamp', 'for a', { qos: 1 })
+    join(world, 'shop/b').publish('lamp', 'not for a', { qos: 1 })
+    plant.connect()
+    assert.deepEqual(plant.payloads, ['for a'])
+  })
+})
+
+describe('nobody gets', () => {
+  test('from no namespace into one, neither to publish nor to hear', () => {
+    const world = worldOf()
+    const plant = join(world, 'plant/a')
+    plant.subscribe('#', { qos: 1 })
+    const nobody = join(world, 'c')
+    const denied = reasonCodes.notAuthorized
+    assert.equal(nobody.publish('$ns/plant/lamp', 'x', { qos: 1 }).reasonCode, denied)
+    const filters = ['$ns/#', '$ns/plant/lamp', '$share/g/$ns/plant/#', '$ns/+/lamp']
+    assert.deepEqual(nobody.subscribe(filters, { qos: 1 })?.reasonCodes, [denied, denied, denied, denied])
+    assert.deepEqual(topicsOf(plant), [])
+  })
+
+  test('from one namespace to the topics of the broker, or into another', () => {
+    const world = worldOf()
+    const plant = join(world, 'plant/a')
+    const denied = reasonCodes.notAuthorized
+    assert.deepEqual(plant.subscribe(['$SYS/#', '$SYS/brokers'])?.reasonCodes, [denied, denied])
+    assert.equal(plant.publish('$SYS/brokers', 'x', { qos: 1 }).reasonCode, denied)
+    const shop = join(world, 'shop/b')
+    shop.subscribe('#', { qos: 1 })
+    plant.publish('$ns/shop/lamp', 'x', { qos: 1 })
+    assert.deepEqual(topicsOf(shop), [])
+  })
+
+  test('into a namespace by a name that becomes a mount point', () => {
+    const world = worldOf()
+    world.host.traits.listener = { mountpoint: '${clientid}/' }
+    const client = world.client('$ns')
+    client.connect()
+    assert.equal(client.isConnected, false)
+  })
+
+  test('into a namespace by a user name that is not the one that is found to be theirs', () => {
+    const identity = plainIdentity('c', 'shop/c', '10.0.0.1')
+    const verdict: HostTraits['verdict'] = () => ({ verdict: { allowed: true, identity }, afterMs: 0 })
+    const world = worldOf({}, { host: { verdict } })
+    const client = join(world, 'plant/c')
+    assert.equal(client.isConnected, false)
+    assert.equal(join(world, 'shop/c').isConnected, true)
+  })
+
+  test('in at all without a namespace, where one is required', () => {
+    const world = worldOf({ isRequired: true })
+    assert.equal(join(world, 'plant/a').isConnected, true)
+    assert.equal(join(world, 'c').isConnected, false)
+  })
+})
+
+describe('where a client belongs', () => {
+  const signs = { listener: {}, arrival: undefined, username: undefined }
+  const certificate = { commonName: 'x', subject: 'CN=x,OU=plant,O=ACME', serialNumber: '', fingerprint: '' }
+  const arrival = {
+    port: 1,
+    clientId: undefined,
+    username: undefined,
+    certificate: { ...certificate, der: new Uint8Array() },
+    pskIdentity: undefined,
+  }
+
+  test('is said by the first source that has an answer', () => {
+    const all = { listener: { namespace: 'hall' }, arrival, username: 'shop/x' }
+    assert.equal(namespaceOf(settings, all), 'hall')
+    assert.equal(namespaceOf({ ...settings, sources: ['username', 'listener'] }, all), 'shop')
+    assert.equal(namespaceOf({ ...settings, sources: ['certificate'] }, all), 'plant')
+    assert.equal(namespaceOf({ ...settings, sources: ['certificate'], certificateField: 'o' }, all), 'ACME')
+    assert.equal(namespaceOf({ ...settings, sources: [] }, all), undefined)
+    assert.equal(namespaceOf(settings, signs), undefined)
+  })
+
+  test('is never said by a name that could be part of another place', () => {
+    for (const username of ['+/x', '#/x', '$SYS/x', '/x', '../x', 'a\u0001b/x', 'x'.repeat(129) + '/x', 'ä/x'])
+      assert.equal(namespaceOf(settings, { ...signs, username }), undefined, username)
+    const escaped = { ...arrival, certificate: { ...arrival.certificate, subject: 'CN=x\\,OU=shop,OU=plant' } }
+    assert.equal(namespaceOf({ ...settings, sources: ['certificate'] }, { ...signs, arrival: escaped }), 'plant')
+  })
+
+  test('is found in user names of either form', () => {
+    const at = { before: '@', after: '', isOpenBefore: true, isOpenAfter: false }
+    const of = (username: string): string | undefined =>
+      namespaceOf({ ...settings, usernamePattern: at }, { ...signs, username })
+    assert.deepEqual([of('x@plant'), of('x@y@plant'), of('plant'), of('x@')], ['plant', 'plant', undefined, undefined])
+    const inside = { before: 'ns-', after: '-user', isOpenBefore: false, isOpenAfter: false }
+    const found = { ...signs, username: 'ns-plant-user' }
+    assert.equal(namespaceOf({ ...settings, usernamePattern: inside }, found), 'plant')
+  })
+})
