@@ -5,7 +5,7 @@ import { Buffer } from 'node:buffer'
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { urlsOf } from './documents/urls.ts'
-import type { Endpoint, ReplyOf } from './endpoint.ts'
+import type { Endpoint, failureWithReason, ReplyOf } from './endpoint.ts'
 import { endpoints } from './endpoints/all.ts'
 import type { Static, TSchema } from './schema.ts'
 
@@ -27,6 +27,8 @@ export interface Failure {
   /** Of HTTP; 0 where nobody answered. */
   readonly status: number
   readonly message: string
+  /** What is wrong, in a word, where the fifth version of the API says no. */
+  readonly reason?: string
 }
 
 export type Result<Reply> = { readonly reply: Reply } | { readonly failure: Failure }
@@ -179,6 +181,7 @@ function readAnswer({ status, text }: Answer, { reply }: Endpoint): Result<unkno
     const message = `what answered is not the API of Godwit: status ${status}`
     return { failure: { kind: 'not-understood', code: 0, status, message } }
   }
-  const { code = 0, message = '' } = value as { readonly code?: number; readonly message?: string }
-  return isGood && code === 0 ? { reply: value } : { failure: { kind: 'refused', code, status, message } }
+  const { code = 0, message = '', reason } = value as Partial<Static<typeof failureWithReason>>
+  if (isGood && code === 0) return { reply: value }
+  return { failure: { kind: 'refused', code, status, message, ...(reason === undefined ? {} : { reason }) } }
 }

@@ -1,14 +1,26 @@
 // What an operation of the API is: one object, from which routes, types of handlers, the client, the listing, the
 // OpenAPI document and the command line are made.
 
+import type { ReasonName } from './reasons.ts'
 import type { ResultCodeName } from './result-codes.ts'
 import { type Static, type TObject, type TSchema, Type } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
+/**
+ * What a caller must be to ask for something. Who may is decided in one place of the management room.
+ *
+ * `open`: anybody; nobody is asked who they are. `signed-in`: whoever came in. `read`: whoever may look. `publish`:
+ * whoever may publish. `change`: whoever may change things. `accounts`: whoever may say who else may come in.
+ * `own-account`: the same, and whom the `username` of the path or body names.
+ */
+export type Access = 'open' | 'signed-in' | 'read' | 'publish' | 'change' | 'accounts' | 'own-account'
+
 export interface Endpoint {
+  /** Unsaid: the fourth. In the fifth refusals carry a `reason` beside the code. */
+  readonly version?: 'v5'
   readonly method: Method
-  /** Below `/api/v4`, with `:name` for a segment that is a parameter: `/clients/:clientid`. */
+  /** Below `/api/v4` or that of its version, with `:name` for a segment that is a parameter: `/clients/:clientid`. */
   readonly path: string
   /** Served without `/api/v4` as well (`also`), or only there (`only`). Unsaid: below the prefix only. */
   readonly atRoot?: 'also' | 'only'
@@ -29,8 +41,11 @@ export interface Endpoint {
   readonly replyType?: string
   /** What may go wrong beyond what may go wrong everywhere (101 to 104, 116). */
   readonly failures?: readonly ResultCodeName[]
-  /** `open`: nobody is asked who they are. `read`: whoever may look. `change`: whoever may change. */
-  readonly access: 'open' | 'read' | 'change'
+  /** The same of the fifth version, beyond what may go wrong everywhere there. */
+  readonly reasons?: readonly ReasonName[]
+  readonly access: Access
+  /** Who is kept to a namespace may ask for it as well. Unsaid: it is about what all of them share. */
+  readonly isForNamespaces?: true
 }
 
 /** Keeps the literal types of an endpoint. */
@@ -65,12 +80,18 @@ export interface Caller {
   /** Account, application id, or who the token is about. */
   readonly name: string
   /** `socket`: somebody on this machine who may read the data directory. */
-  readonly by: 'administrator' | 'api-key' | 'token' | 'socket' | 'nobody'
-  /** A viewer may not. */
-  readonly mayChange: boolean
+  readonly by: 'account' | 'api-key' | 'token' | 'socket' | 'nobody'
+  readonly role: Role
+  /** undefined: of no namespace, so that all of them and what is global is theirs. */
+  readonly namespace: string | undefined
   /** '' over the socket. */
   readonly address: string
+  /** The number of the login that was shown; undefined: another way was taken. */
+  readonly login: number | undefined
 }
+
+/** An administrator may change things, a viewer may look, a publisher may publish and nothing else. */
+export type Role = 'administrator' | 'viewer' | 'publisher'
 
 /** `{code: 0}`: it is done. */
 export const done = Type.Object({ code: Type.Literal(0) })
@@ -84,3 +105,6 @@ export function answer<Data extends TSchema>(
 
 /** What every answer about something that went wrong looks like. */
 export const failure = Type.Object({ code: Type.Integer(), message: Type.String() })
+
+/** The same in the fifth version. */
+export const failureWithReason = Type.Object({ code: Type.Integer(), reason: Type.String(), message: Type.String() })

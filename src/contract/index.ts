@@ -20,8 +20,20 @@ export { traceEndpoints } from './endpoints/traces.ts'
 export { type Metric, type MetricName, metrics } from './metrics.ts'
 export { subscriptionEndpoints } from './endpoints/subscriptions.ts'
 export { endpoints, type EndpointName } from './endpoints/all.ts'
-export { type Caller, type Endpoint, failure, type Method, type ReplyOf, type RequestOf } from './endpoint.ts'
+export {
+  type Access,
+  type Caller,
+  type Endpoint,
+  failure,
+  type Method,
+  type ReplyOf,
+  type RequestOf,
+  type Role,
+} from './endpoint.ts'
+export { loginEndpoints } from './endpoints/v5/login.ts'
+export { userEndpoints } from './endpoints/v5/users.ts'
 export { mostRowsOfPage } from './paging.ts'
+export { type ReasonName, reasonOf, reasons } from './reasons.ts'
 export { type ResultCode, type ResultCodeName, resultCodes } from './result-codes.ts'
 export { type Shape, type ShapeFault, shapeOf, type Static, type TSchema } from './schema.ts'
 export { writeApiPage } from './documents/api-page.ts'

@@ -14,14 +14,17 @@ export interface KeptPassword {
   hash: Uint8Array
 }
 
-/** An administrator may change things, a viewer may look. */
-export type OperatorRole = 'administrator' | 'viewer'
+/** An administrator may change things, a viewer may look, a publisher may publish and nothing else. */
+export type OperatorRole = 'administrator' | 'viewer' | 'publisher'
 
 /** Somebody with a name and a password. */
 export interface AccountRecord {
   readonly kind: 'account'
   name: string
+  description: string
   role: OperatorRole
+  /** undefined: of no namespace, so that all of them are theirs. */
+  namespace: string | undefined
   password: KeptPassword
   createdAtMs: number
 }
@@ -34,6 +37,7 @@ export interface ApiKeyRecord {
   name: string
   description: string
   role: OperatorRole
+  namespace: string | undefined
   isEnabled: boolean
   /** Wall clock; undefined: never. */
   expiresAtMs: number | undefined

@@ -33,6 +33,7 @@ export {
   createDoorkeeper,
   type Accounts,
   type Doorkeeper,
+  type Logins,
   type SignedIn,
   type SignInWays,
   socketDoorkeeper,

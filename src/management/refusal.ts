@@ -1,22 +1,49 @@
 // Why a request is not carried out, as a value: handlers give it back in place of an answer.
 
-import { type ResultCodeName, resultCodes } from '../contract/index.ts'
+import { type ReasonName, reasonOf, reasons, type ResultCodeName, resultCodes } from '../contract/index.ts'
 
-export class Refusal {
+export interface Refused {
   readonly code: number
   /** Of HTTP. */
   readonly status: number
   /** What is wrong, with what, and what to do. */
   readonly message: string
+  /** As the fifth version of the API says it. */
+  readonly reason: ReasonName
+}
 
-  constructor(name: ResultCodeName, message: string, status: number) {
-    this.code = resultCodes[name].code
-    this.message = message
+export class Refusal implements Refused {
+  readonly code: number
+  readonly status: number
+  readonly message: string
+  readonly reason: ReasonName
+
+  constructor({ code, status, message, reason }: Refused) {
+    this.code = code
     this.status = status
+    this.message = message
+    this.reason = reason
+  }
+
+  /** The same, where the fifth version has a word of its own for it. */
+  withReason(reason: ReasonName): Refusal {
+    return new Refusal({ code: this.code, status: this.status, message: this.message, reason })
   }
 }
 
 /** `status`: where it is not the one that goes with the code. */
 export function refuse(name: ResultCodeName, message: string, status?: number): Refusal {
-  return new Refusal(name, message, status ?? resultCodes[name].status)
+  const { code, status: usual } = resultCodes[name]
+  return new Refusal({ code, status: status ?? usual, message, reason: reasonOf(name, status ?? usual) })
+}
+
+/** The same in the words of the fifth version. */
+export function refuseFor(reason: ReasonName, message: string): Refusal {
+  const { result, status } = reasons[reason]
+  return new Refusal({ code: resultCodes[result].code, status, message, reason })
+}
+
+/** As it is sent to who asked for `url`. */
+export function bodyOfRefusal({ code, reason, message }: Refusal, url: string): string {
+  return JSON.stringify(/^\/api\/v5(?![^/?#])/.test(url) ? { code, reason, message } : { code, message })
 }

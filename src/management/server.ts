@@ -6,7 +6,7 @@
 
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { chmod } from 'node:fs/promises'
-import { type Caller, type Endpoint, endpoints, urlsOf } from '../contract/index.ts'
+import { type Caller, type Endpoint, endpoints, type ReasonName, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import { allowedMethods, refuseAbsent } from './absent-path.ts'
 import { answerBrokenRequest, answerExpectation, maxHeaderBytes } from './broken-requests.ts'
@@ -30,7 +30,8 @@ import { OpenConnections } from './open-connections.ts'
 import type { Operations } from './operations/all.ts'
 import { readQueryString } from './query-string.ts'
 import { readRequest, RequestShapes } from './read-request.ts'
-import { type Refusal, refuse, Refusal as RefusalValue } from './refusal.ts'
+import { refusalOfCaller } from './permission.ts'
+import { bodyOfRefusal, type Refusal, refuse, Refusal as RefusalValue } from './refusal.ts'
 import { RequestGate, type Ticket } from './request-gate.ts'
 import type { Doorkeeper } from './sign-in.ts'
 import { WrittenJson } from './written-json.ts'
@@ -121,7 +122,7 @@ function addEntrance(server: FastifyInstance, options: ManagementOptions): WeakM
     if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
     const isOpen = isOpenToAll(request)
     const address = request.ip ?? ''
-    const nobody: Caller = { name: '', by: 'nobody', mayChange: false, address }
+    const nobody: Caller = { name: '', by: 'nobody', role: 'viewer', namespace: undefined, address, login: undefined }
     const caller = isOpen ? nobody : await doorkeeper.callerOf(request.headers.authorization, address)
     if (caller instanceof RefusalValue) return answerRefusal(reply, caller)
     const foreign = refusalOfForeign(request) ?? (doorkeeper.isOpen ? refusalOfStrangeHost(request) : undefined)
@@ -207,9 +208,10 @@ interface Service {
 }
 
 async function resultOf(request: FastifyRequest, caller: Caller, { shapes, handle }: Service): Promise<unknown> {
-  if (shapes.endpoint.access === 'change' && !caller.mayChange) {
-    return refuse('wrongCredentials', 'this account may look, and change nothing', 403)
-  }
+  const { endpoint } = shapes
+  const { username } = request.params as { readonly username?: unknown }
+  const denied = endpoint.access === 'open' ? undefined : refusalOfCaller({ endpoint, username }, caller)
+  if (denied !== undefined) return denied
   const read = readRequest(shapes, request, caller)
   return read instanceof RefusalValue || handle === undefined ? read : handle(read)
 }
@@ -224,11 +226,23 @@ async function atWork<Result>(way: Way, work: () => Promise<Result>): Promise<Re
   }
 }
 
-function answerRefusal(reply: FastifyReply, { code, status, message }: Refusal): FastifyReply {
-  if (status === 401) void reply.header('www-authenticate', 'Basic realm="godwit", charset="UTF-8"')
+function answerRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { status, reason } = refusal
+  if (status === 401) void reply.header('www-authenticate', reasonsOfLogins.has(reason) ? bearer : basic)
   if (status === 405) void reply.header('allow', allowedMethods)
-  return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify({ code, message }))
+  const body = bodyOfRefusal(refusal, reply.request.url)
+  return reply.code(status).type('application/json; charset=utf-8').send(body)
 }
+
+const basic = 'Basic realm="godwit", charset="UTF-8"'
+const bearer = 'Bearer realm="godwit"'
+/** A browser that is told of Basic asks for a password, which is no use to a page that signs people in by itself. */
+const reasonsOfLogins: ReadonlySet<string> = new Set<ReasonName>([
+  'BAD_TOKEN',
+  'TOKEN_TIME_OUT',
+  'BAD_USERNAME_OR_PWD',
+  'WRONG_TOKEN_OR_USERNAME',
+])
 
 async function listenAt(server: FastifyInstance, at: ListenAt): ReturnType<ManagementServer['listen']> {
   try {

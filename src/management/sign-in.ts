@@ -1,9 +1,10 @@
-// Who asks. Every request says it anew; there are no sessions below `/api/v4`.
+// Who asks. Every request says it anew: by name and password, by a token that somebody has signed, or by the token of a
+// login.
 
 import { setTimeout } from 'node:timers/promises'
 import type { Caller } from '../contract/index.ts'
 import { maxAuthorizationBytes } from './limits.ts'
-import { type Refusal, refuse, Refusal as RefusalValue } from './refusal.ts'
+import { type Refusal, refuse, refuseFor, Refusal as RefusalValue } from './refusal.ts'
 import { SignInDelays } from './sign-in-delays.ts'
 
 export type SignedIn = Omit<Caller, 'address'>
@@ -13,9 +14,17 @@ export interface Accounts {
   /**
    * By user name and password, or application id and secret. Takes the same time whether the name is known or not.
    * undefined: nobody of that name with that password may come in. `from`: the address, so that many who are wrong at
-   * one address do not keep those of others waiting.
+   * one address do not keep those of others waiting. `well-known`: it is right, and everybody tries it first.
    */
-  signIn(name: string, password: string, from: string): Promise<SignedIn | undefined>
+  signIn(name: string, password: string, from: string): Promise<SignedIn | 'well-known' | undefined>
+}
+
+/** Knows who has signed in once and shows a token since. */
+export interface Logins {
+  /** A token for an account that has signed in; undefined: it is gone. */
+  begin(name: string): string | undefined
+  callerOf(token: string): SignedIn | 'wrong' | 'ended'
+  end(login: number): void
 }
 
 /** Knows tokens that somebody we trust has signed. */
@@ -28,6 +37,7 @@ export interface SignInWays {
   readonly accounts: Accounts
   /** undefined: tokens are not taken. */
   readonly tokens: Tokens | undefined
+  readonly logins: Logins
   /** Nobody is asked: `http_server.auth_type = no_auth`. */
   readonly isOpen: boolean
 }
@@ -40,15 +50,18 @@ export interface Doorkeeper {
   callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal>
   /** The same of a name and a password that came otherwise. */
   signIn(name: string, password: string, address: string): Promise<Caller | Refusal>
+  readonly logins: Logins
   /** Nobody waits any more. */
   close(): void
 }
 
 /** At the socket of the data directory: whoever may read that may do everything. */
 export function socketDoorkeeper(overHttp: Doorkeeper): Doorkeeper {
-  const caller: Caller = { name: 'local', by: 'socket', mayChange: true, address: '' }
+  const caller: Caller = { ...unlimited, name: 'local', by: 'socket', address: '' }
   return { ...overHttp, isOpen: false, callerOf: async () => caller }
 }
+
+const unlimited = { role: 'administrator', namespace: undefined, login: undefined } as const
 
 export function createDoorkeeper(ways: SignInWays, nowMs: () => number = () => performance.now()): Doorkeeper {
   const delays = new SignInDelays(nowMs)
@@ -64,21 +77,22 @@ export function createDoorkeeper(ways: SignInWays, nowMs: () => number = () => p
     const found = await ways.accounts.signIn(name, password, address)
     if (found === undefined) return delayed(address, name, wrongCredentials())
     delays.noteRight(address, name)
+    if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownInWords)
     return { ...found, address }
   }
   const signInByToken = async (token: string, address: string): Promise<Caller | Refusal> => {
-    const found = (await ways.tokens?.signIn(token)) ?? 'wrong'
-    if (found === 'wrong') return delayed(address, token, refuse('wrongCredentials', 'the token is not good'))
-    if (found === 'ended') return refuse('tokenExpired', 'the token has ended: get a new one')
+    const found = token.includes('.') ? ((await ways.tokens?.signIn(token)) ?? 'wrong') : ways.logins.callerOf(token)
+    if (found === 'wrong') return delayed(address, token, refuseFor('BAD_TOKEN', 'the token is not good'))
+    if (found === 'ended') return refuseFor('TOKEN_TIME_OUT', 'the token has ended: get a new one')
     return { ...found, address }
   }
   const callerOf: Doorkeeper['callerOf'] = async (authorization, address) => {
-    if (ways.isOpen) return { name: '', by: 'nobody', mayChange: true, address }
+    if (ways.isOpen) return { ...unlimited, name: '', by: 'nobody', address }
     const shown = readAuthorization(authorization, ways.tokens !== undefined)
     if (shown instanceof RefusalValue) return shown
     return 'token' in shown ? signInByToken(shown.token, address) : signIn(shown.name, shown.password, address)
   }
-  return { isOpen: ways.isOpen, callerOf, signIn, close: () => closing.abort() }
+  return { isOpen: ways.isOpen, callerOf, signIn, logins: ways.logins, close: () => closing.abort() }
 }
 
 type Shown = { readonly name: string; readonly password: string } | { readonly token: string }
@@ -87,9 +101,13 @@ type Shown = { readonly name: string; readonly password: string } | { readonly t
 function readAuthorization(authorization: string | undefined, takesTokens: boolean): Shown | Refusal {
   const [, scheme = '', rest = ''] = /^([A-Za-z]+) +(\S.*)$/.exec(authorization ?? '') ?? []
   const isBasic = scheme.toLowerCase() === 'basic'
-  if (!isBasic && !(takesTokens && scheme.toLowerCase() === 'bearer')) {
-    const how = takesTokens ? 'send them as HTTP Basic, or a token as Bearer' : 'send them as HTTP Basic'
-    return refuse('emptyCredentials', `no user name and password were given: ${how}`)
+  const isToken = scheme.toLowerCase() === 'bearer'
+  // Of signed tokens nobody here knows anything without a key; a login is another matter.
+  if (isToken && !takesTokens && rest.includes('.')) {
+    return refuse('emptyCredentials', `no signed tokens are taken: ${howToSignIn}`).withReason('BAD_TOKEN')
+  }
+  if (!isBasic && !isToken) {
+    return refuse('emptyCredentials', `no user name and password were given: ${howToSignIn}`)
   }
   if (rest.length > maxAuthorizationBytes) return wrongCredentials()
   if (!isBasic) return { token: rest }
@@ -98,6 +116,11 @@ function readAuthorization(authorization: string | undefined, takesTokens: boole
   return colon === -1 ? wrongCredentials() : { name: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
+const howToSignIn = 'send them as HTTP Basic, or a token as Bearer'
+
+const wellKnownInWords =
+  'that is a password that everybody tries first: set another one as http_server.password, or by godwit ctl users'
+
 function wrongCredentials(): Refusal {
-  return refuse('wrongCredentials', 'user name or password is wrong')
+  return refuseFor('BAD_API_KEY_OR_SECRET', 'user name or password is wrong')
 }

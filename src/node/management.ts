@@ -18,6 +18,7 @@ import { hostsOfPort, isLoopbackAddress } from './listener-addresses.ts'
 import { accountOperations } from './operations/accounts.ts'
 import { apiTokens } from './operators/api-tokens.ts'
 import { PasswordWork } from './operators/kept-passwords.ts'
+import { operatorLogins } from './operators/logins.ts'
 import { operatorSignIn } from './operators/operator-sign-in.ts'
 import { dangerOfPassword, makeFirstPassword, type NewPassword, ownAccountOf } from './operators/own-account.ts'
 
@@ -55,7 +56,8 @@ export async function startManagement(ground: ManagementGround): Promise<Running
   const isHardened = config.node.securityProfile === 'hardened'
   const refusesPeople = config.http.authType === 'jwt'
   const accounts = operatorSignIn({ records, work, own, isHardened, refusesPeople, nowMs: () => Date.now() })
-  const doorkeeper = createDoorkeeper({ accounts, ...tokens, isOpen: config.http.authType === 'no_auth' })
+  const logins = operatorLogins({ records, own, nowMs: () => performance.now() })
+  const doorkeeper = createDoorkeeper({ accounts, logins, ...tokens, isOpen: config.http.authType === 'no_auth' })
   const ofAccounts = accountOperations({ records, work, own, isHardened, log })
   const doors = { ...ground, doorkeeper, operations: { ...ground.operations, accounts: ofAccounts } }
   const served = config.http.isEnabled ? await serveHttp(doors) : notServed

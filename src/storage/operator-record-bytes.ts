@@ -20,7 +20,7 @@ export const operatorKinds = Object.keys(operatorKindBytes) as readonly Operator
 
 // A word is never moved and never taken out.
 const algorithms = ['sha256', 'argon2id', 'scrypt'] as const
-const roles = ['administrator', 'viewer'] as const
+const roles = ['administrator', 'viewer', 'publisher'] as const
 
 /** Appends the key of such a record. */
 export function writeOperatorKey(writer: ByteWriter, key: OperatorRecordKey): void {
@@ -32,9 +32,11 @@ export function writeOperatorKey(writer: ByteWriter, key: OperatorRecordKey): vo
 export function writeOperatorValue(writer: ByteWriter, record: OperatorRecord): void {
   writeWord(writer, roles, record.role)
   writer.float(record.createdAtMs)
+  writer.byte(record.namespace === undefined ? 0 : 1)
+  if (record.namespace !== undefined) writer.text(record.namespace)
+  writer.text(record.description)
   if (record.kind === 'account') return writePassword(writer, record.password)
   writer.text(record.name)
-  writer.text(record.description)
   writer.byte(record.isEnabled ? 1 : 0)
   writer.byte(record.expiresAtMs === undefined ? 0 : 1)
   if (record.expiresAtMs !== undefined) writer.float(record.expiresAtMs)
@@ -45,8 +47,22 @@ export function readAccount1(key: Buffer, reader: ByteReader): OperatorRecord {
   return {
     kind: 'account',
     name: key.toString('utf8', 1),
+    description: '',
+    namespace: undefined,
     role: wordOf(roles, reader.byte()),
     createdAtMs: reader.float(),
+    password: readPassword(reader),
+  }
+}
+
+export function readAccount2(key: Buffer, reader: ByteReader): OperatorRecord {
+  return {
+    kind: 'account',
+    name: key.toString('utf8', 1),
+    role: wordOf(roles, reader.byte()),
+    createdAtMs: reader.float(),
+    namespace: reader.byte() === 0 ? undefined : reader.text(),
+    description: reader.text(),
     password: readPassword(reader),
   }
 }
@@ -55,10 +71,26 @@ export function readApiKey1(key: Buffer, reader: ByteReader): OperatorRecord {
   return {
     kind: 'api-key',
     id: key.toString('utf8', 1),
+    namespace: undefined,
     role: wordOf(roles, reader.byte()),
     createdAtMs: reader.float(),
     name: reader.text(),
     description: reader.text(),
+    isEnabled: reader.byte() !== 0,
+    expiresAtMs: reader.byte() === 0 ? undefined : reader.float(),
+    secret: readPassword(reader),
+  }
+}
+
+export function readApiKey2(key: Buffer, reader: ByteReader): OperatorRecord {
+  return {
+    kind: 'api-key',
+    id: key.toString('utf8', 1),
+    role: wordOf(roles, reader.byte()),
+    createdAtMs: reader.float(),
+    namespace: reader.byte() === 0 ? undefined : reader.text(),
+    description: reader.text(),
+    name: reader.text(),
     isEnabled: reader.byte() !== 0,
     expiresAtMs: reader.byte() === 0 ? undefined : reader.float(),
     secret: readPassword(reader),

@@ -12,7 +12,7 @@ import { readBan1, readCredential1, readPsk1, readRule1, readScram1, writeAccess
 import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { Life } from './record-keys.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { readAccount1, readApiKey1, writeOperatorValue } from './operator-record-bytes.ts'
+import { readAccount1, readAccount2, readApiKey1, readApiKey2, writeOperatorValue } from './operator-record-bytes.ts'
 import { asQoS, readMessage, writeMessage } from './message-bytes.ts'
 import {
   bodyIdOfKey,
@@ -142,8 +142,8 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   psk: [readPsk1],
   rule: [readRule1],
   ban: [readBan1],
-  account: [readAccount1],
-  'api-key': [readApiKey1],
+  account: [readAccount1, readAccount2],
+  'api-key': [readApiKey1, readApiKey2],
 }
 
 const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10 } as const

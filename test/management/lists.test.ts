@@ -38,8 +38,23 @@ function numbers(count: number, silentFrom = Infinity): ListSource<number> {
 
 const openDoor: Doorkeeper = {
   isOpen: true,
-  callerOf: async (_authorization, address) => ({ name: 'a', by: 'administrator', mayChange: true, address }),
-  signIn: async (_name, _password, address) => ({ name: 'a', by: 'administrator', mayChange: true, address }),
+  callerOf: async (_authorization, address) => ({
+    name: 'a',
+    by: 'account',
+    role: 'administrator',
+    namespace: undefined,
+    login: undefined,
+    address,
+  }),
+  signIn: async (_name, _password, address) => ({
+    name: 'a',
+    by: 'account',
+    role: 'administrator',
+    namespace: undefined,
+    login: undefined,
+    address,
+  }),
+  logins: { begin: () => undefined, callerOf: () => 'wrong', end: () => {} },
   close: () => {},
 }
 
@@ -116,7 +131,14 @@ test('where a shard is not there every answer that needs it is 101 and names it'
   const operations = clientOperations(crew, 'here')
   const clients = clientHandlers(operations)
   const subscriptions = subscriptionHandlers(operations)
-  const caller = { name: 'admin', by: 'administrator', mayChange: true, address: '' } as const
+  const caller = {
+    name: 'admin',
+    by: 'account',
+    role: 'administrator',
+    namespace: undefined,
+    login: undefined,
+    address: '',
+  } as const
   const nothing = { params: {}, query: {}, body: undefined, caller } as const
   const ofClient = { ...nothing, params: { clientid: 'c' } }
   const ofTopic = { ...nothing, params: { topic: 't' } }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createDoorkeeper, type SignedIn } from '../../src/management/index.ts'
+import { createDoorkeeper, type Logins, type SignedIn } from '../../src/management/index.ts'
 import { SignInDelays } from '../../src/management/sign-in-delays.ts'
 
 const here = '192.0.2.1'
@@ -53,11 +53,18 @@ describe('the wait for the answer to a wrong password', () => {
 })
 
 describe('at the door', () => {
-  const admin: SignedIn = { name: 'admin', by: 'administrator', mayChange: true }
+  const admin: SignedIn = {
+    name: 'admin',
+    by: 'account',
+    role: 'administrator',
+    namespace: undefined,
+    login: undefined,
+  }
+  const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
   const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
   test('who is right comes in at once, however often somebody else was wrong', async () => {
-    const door = createDoorkeeper({ accounts, tokens: undefined, isOpen: false }, () => 0)
+    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, () => 0)
     const wrong = Array.from({ length: 50 }, () => door.signIn('admin', 'wrong', here))
     assert.deepEqual(await door.signIn('admin', 'right', here), { ...admin, address: here })
     door.close()
@@ -65,7 +72,7 @@ describe('at the door', () => {
   })
 
   test('a header is read as people write it, and what is too long is not looked at', async () => {
-    const door = createDoorkeeper({ accounts, tokens: undefined, isOpen: false }, () => 0)
+    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, () => 0)
     const found = await door.callerOf(`basic  ${basic('admin:right')}`, here)
     assert.deepEqual(found, { ...admin, address: here })
     for (const [header, code] of [

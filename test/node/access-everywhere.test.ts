@@ -154,7 +154,7 @@ test('shards that break come back with what was stored and with the rules that t
   const rules = 'auth.acl.rules=[{permit = deny, action = publish, topics = ["closed/#"]}, {permit = allow}]'
   const parsed = parseHocon(rules, { file: 'rules' })
   assert.ok('value' in parsed)
-  const author = { name: 'admin', by: 'administrator', address: '' } as const
+  const author = { name: 'admin', by: 'account', address: '' } as const
   const outcome = await node.configuration.change(parsed.value, { author, persists: false, name: 'reload' })
   assert.ok(outcome.isDone)
   const client = await connect(t, node, heard)

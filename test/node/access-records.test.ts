@@ -190,7 +190,9 @@ describe('a disk that fails', () => {
 const viewer: AccountRecord = {
   kind: 'account',
   name: 'somebody',
+  description: '',
   role: 'viewer',
+  namespace: undefined,
   password: { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: Buffer.of(), hash: Buffer.alloc(32) },
   createdAtMs: 1,
 }

@@ -116,7 +116,9 @@ const oneOfEachKindOfNode: readonly (AccessRecord | OperatorRecord)[] = [
   {
     kind: 'account',
     name: 'root ü',
+    description: 'looks',
     role: 'viewer',
+    namespace: 'plant',
     password: {
       algorithm: 'argon2id',
       memory: 19_456,
@@ -132,7 +134,8 @@ const oneOfEachKindOfNode: readonly (AccessRecord | OperatorRecord)[] = [
     id: 'a/b',
     name: 'reports',
     description: '',
-    role: 'administrator',
+    role: 'publisher',
+    namespace: undefined,
     isEnabled: false,
     expiresAtMs: 1_700_000_000_004.5,
     secret: { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: Buffer.of(), hash: Buffer.alloc(32, 3) },
@@ -169,7 +172,8 @@ const optionalTime = fc.option(time, { nil: undefined })
 const qos = fc.constantFrom(0, 1, 2)
 const packetId = fc.integer({ min: 1, max: 65_535 })
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array))
-const role = fc.constantFrom('administrator', 'viewer')
+const role = fc.constantFrom('administrator', 'viewer', 'publisher')
+const namespace = fc.option(text, { nil: undefined })
 const keptPassword = fc.record(
   {
     algorithm: fc.constantFrom('sha256', 'argon2id', 'scrypt'),
@@ -300,12 +304,20 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     atMs: time,
     untilMs: optionalTime,
   }),
-  recordOf('account', { name: text, role, password: keptPassword, createdAtMs: time }),
+  recordOf('account', {
+    name: text,
+    description: text,
+    role,
+    namespace,
+    password: keptPassword,
+    createdAtMs: time,
+  }),
   recordOf('api-key', {
     id: text,
     name: text,
     description: text,
     role,
+    namespace,
     isEnabled: fc.boolean(),
     expiresAtMs: optionalTime,
     secret: keptPassword,

@@ -43,8 +43,12 @@ function kindsOf(version: string): readonly RecordKind[] {
   return version === 'v1' ? known.filter((kind) => !laterKinds.has(kind)) : known
 }
 
+/** What older versions did not keep. */
+const unsaidOfAccounts = { description: '' }
+
 function recordsIn(file: string): StoredRecord[] {
-  return JSON.parse(readFileSync(file, 'utf8')) as StoredRecord[]
+  const records = JSON.parse(readFileSync(file, 'utf8')) as StoredRecord[]
+  return records.map((record) => (record.kind === 'account' ? { ...unsaidOfAccounts, ...record } : record))
 }
 
 /** As JSON with sorted names, so that neither the order of fields nor that of records counts. */

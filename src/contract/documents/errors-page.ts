@@ -1,6 +1,7 @@
 // The page of all result codes, with the operations that answer with them.
 
 import type { Endpoint } from '../endpoint.ts'
+import { type ReasonName, reasons } from '../reasons.ts'
 import { type ResultCodeName, resultCodes } from '../result-codes.ts'
 
 /** Codes of the table that nothing here answers with, and why. */
@@ -31,7 +32,12 @@ export function writeErrorsPage(endpoints: Readonly<Record<string, Endpoint>>): 
     const users = usersOf(name as ResultCodeName, endpoints)
     return `| ${code} | ${status} | ${sentence} | ${users} |`
   })
-  return `${head}\n${rows.join('\n')}\n`
+  const reasonRows = Object.entries(reasons).map(([name, { result, status, sentence }]) => {
+    const users = Object.entries(endpoints).filter(([, endpoint]) => endpoint.reasons?.includes(name as ReasonName))
+    const where = users.map(([user]) => `\`${user}\``).join(', ') || 'everywhere'
+    return `| \`${name}\` | ${status} | ${resultCodes[result].code} | ${sentence} | ${where} |`
+  })
+  return `${head}\n${rows.join('\n')}\n\n${headOfReasons}\n${reasonRows.join('\n')}\n`
 }
 
 function usersOf(name: ResultCodeName, endpoints: Readonly<Record<string, Endpoint>>): string {
@@ -56,3 +62,14 @@ This page is made from the contract by \`npm run openapi\`.
 
 | code | status of HTTP | meaning | where |
 | ---: | ---: | --- | --- |`
+
+const headOfReasons = `## Reasons
+
+What stands below \`/api/v5\` says beside the number, in \`reason\`, what is wrong in a word:
+
+\`\`\`json
+{ "code": 105, "reason": "USER_NOT_FOUND", "message": "there is no \\"ann\\"" }
+\`\`\`
+
+| reason | status of HTTP | code | meaning | where |
+| --- | ---: | ---: | --- | --- |`

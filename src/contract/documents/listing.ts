@@ -12,6 +12,8 @@ export interface ListedEndpoint {
 
 /** All that stand below `/api/v4`, in the order in which they were said. */
 export function listingOf(endpoints: Readonly<Record<string, Endpoint>>): ListedEndpoint[] {
-  const below = Object.entries(endpoints).filter(([, { atRoot }]) => atRoot !== 'only')
+  const below = Object.entries(endpoints).filter(
+    ([, { version, atRoot }]) => version === undefined && atRoot !== 'only',
+  )
   return below.map(([name, { path, method, summary }]) => ({ path, name, method, descr: summary }))
 }

@@ -1,9 +1,10 @@
 // The contract as an OpenAPI 3.1 document. Its schemas are JSON Schema already, so that they go in as they are.
 
-import { type Endpoint, failure } from '../endpoint.ts'
-import { type ResultCodeName, resultCodes } from '../result-codes.ts'
+import { type Endpoint, failure, failureWithReason } from '../endpoint.ts'
+import { reasons } from '../reasons.ts'
+import { type ResultCode, resultCodes } from '../result-codes.ts'
 import type { TObject, TSchema } from '../schema.ts'
-import { possibleFailures } from './possible-failures.ts'
+import { possibleFailures, possibleReasons } from './possible-failures.ts'
 import { tagOf, urlsOf } from './urls.ts'
 
 /** A value of JSON that is a document or a part of one. */
@@ -30,7 +31,7 @@ export function openApiOf(endpoints: Readonly<Record<string, Endpoint>>, version
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    security: [{ basic: [] }, { token: [] }],
+    security: [{ basic: [] }, { token: [] }, { login: [] }],
     paths,
     components,
   }
@@ -66,15 +67,17 @@ export interface Parameter {
 
 const description = [
   'Every answer in JSON has a `code`: 0 where all went well, otherwise a number of the table in `docs/errors.md`, with a `message`.',
-  'Sign in with HTTP Basic (an account, or the id and secret of an application) or with a JSON Web Token, on every request.',
+  'What stands below `/api/v5` says beside it, as `reason`, what is wrong in a word that stays the same.',
+  'Sign in with HTTP Basic (an account, or the id and secret of an application), with a JSON Web Token, or with the token of a login, on every request.',
 ].join('\n')
 
 const components: DocumentPart = {
   securitySchemes: {
     basic: { type: 'http', scheme: 'basic' },
     token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+    login: { type: 'http', scheme: 'bearer', description: 'What `POST /api/v5/login` answered with.' },
   },
-  schemas: { Failure: failure },
+  schemas: { Failure: failure, FailureWithReason: failureWithReason },
 }
 
 function operationOf(operationId: string, endpoint: Endpoint): Operation {
@@ -120,18 +123,19 @@ function contentOf(schema: TSchema | 'text', type = 'text/plain'): DocumentPart 
     : { 'application/json': { schema } }
 }
 
-/** One response for each status, which names the codes that come with it. */
+/** One response for each status, which names the codes or reasons that come with it. */
 function failuresOf(endpoint: Endpoint): Record<string, DocumentPart> {
-  const byStatus = new Map<number, ResultCodeName[]>()
+  const byStatus = new Map<number, string[]>()
+  const note = (status: number, words: string): void =>
+    void byStatus.set(status, [...(byStatus.get(status) ?? []), words])
   for (const name of possibleFailures(endpoint)) {
-    const { status } = resultCodes[name]
-    byStatus.set(status, [...(byStatus.get(status) ?? []), name])
+    const { code, status, sentence }: ResultCode = resultCodes[name]
+    note(status, `${code}: ${sentence}`)
   }
-  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } }
+  for (const name of possibleReasons(endpoint)) note(reasons[name].status, `${name}: ${reasons[name].sentence}`)
+  const form = endpoint.version === undefined ? 'Failure' : 'FailureWithReason'
+  const content = { 'application/json': { schema: { $ref: `#/components/schemas/${form}` } } }
   return Object.fromEntries(
-    [...byStatus].map(([status, names]) => {
-      const sentences = names.map((name) => `${resultCodes[name].code}: ${resultCodes[name].sentence}`)
-      return [String(status), { description: `${sentences.join('; ')}.`, content }]
-    }),
+    [...byStatus].map(([status, words]) => [String(status), { description: `${words.join('; ')}.`, content }]),
   )
 }

@@ -6,8 +6,12 @@ import { Type } from '../schema.ts'
 const role = Type.Union([Type.Literal('administrator'), Type.Literal('viewer')], {
   description: '`administrator` may change things, `viewer` may look.',
 })
+const roleOfProgram = Type.Union([...role.anyOf, Type.Literal('publisher')], {
+  description: '`administrator` may change things, `viewer` may look, `publisher` may publish.',
+})
+const namespace = Type.Optional(Type.String({ description: 'The namespace that it is kept to.' }))
 const name = Type.String({ minLength: 1, maxLength: 256, description: 'What somebody signs in by.' })
-const user = Type.Object({ username: Type.String(), tags: role })
+const user = Type.Object({ username: Type.String(), tags: role, namespace })
 const ofUser = Type.Object({ username: Type.String() })
 
 const seconds = Type.Union([Type.Integer({ minimum: 0, maximum: 253_402_300_799 }), Type.Null()], {
@@ -19,7 +23,8 @@ const app = Type.Object({
   desc: Type.String(),
   status: Type.Boolean({ description: 'Whether it may be used.' }),
   expired: seconds,
-  tags: role,
+  tags: roleOfProgram,
+  namespace,
 })
 const ofApp = Type.Object({ app_id: Type.String() })
 const appChange = {
@@ -27,7 +32,7 @@ const appChange = {
   desc: Type.Optional(Type.String({ maxLength: 1_024 })),
   status: Type.Optional(Type.Boolean()),
   expired: Type.Optional(seconds),
-  tags: Type.Optional(role),
+  tags: Type.Optional(roleOfProgram),
 }
 const secret = Type.String({ minLength: 16, maxLength: 1_024, description: 'Random, if it is left out.' })
 
@@ -46,7 +51,7 @@ export const accountEndpoints = {
     path: '/users',
     summary: 'The people who may use this API.',
     reply: answer(Type.Array(user)),
-    access: 'change',
+    access: 'accounts',
   }),
   create_user: endpoint({
     method: 'POST',
@@ -59,7 +64,7 @@ export const accountEndpoints = {
     }),
     reply: done,
     failures: ['emptyCredentials', 'userExists'],
-    access: 'change',
+    access: 'accounts',
   }),
   update_user: endpoint({
     method: 'PUT',
@@ -69,7 +74,7 @@ export const accountEndpoints = {
     body: Type.Object({ tags: role }),
     reply: done,
     failures: ['userNotFound'],
-    access: 'change',
+    access: 'accounts',
   }),
   delete_user: endpoint({
     method: 'DELETE',
@@ -78,7 +83,7 @@ export const accountEndpoints = {
     params: ofUser,
     reply: done,
     failures: ['userNotFound', 'adminCannotBeDeleted'],
-    access: 'change',
+    access: 'accounts',
   }),
   change_password: endpoint({
     method: 'PUT',
@@ -91,14 +96,14 @@ export const accountEndpoints = {
     }),
     reply: done,
     failures: ['userNotFound', 'wrongOldPassword'],
-    access: 'read',
+    access: 'own-account',
   }),
   list_apps: endpoint({
     method: 'GET',
     path: '/apps',
     summary: 'The programs that may use this API, without their secrets.',
     reply: answer(Type.Array(app)),
-    access: 'change',
+    access: 'accounts',
   }),
   create_app: endpoint({
     method: 'POST',
@@ -107,7 +112,7 @@ export const accountEndpoints = {
     body: Type.Object({ app_id: name, secret: Type.Optional(secret), ...appChange }),
     reply: answer(Type.Object({ secret: Type.String() })),
     failures: ['userExists'],
-    access: 'change',
+    access: 'accounts',
   }),
   lookup_app: endpoint({
     method: 'GET',
@@ -116,7 +121,7 @@ export const accountEndpoints = {
     params: ofApp,
     reply: answer(app),
     failures: ['userNotFound'],
-    access: 'change',
+    access: 'accounts',
   }),
   update_app: endpoint({
     method: 'PUT',
@@ -126,7 +131,7 @@ export const accountEndpoints = {
     body: Type.Object(appChange),
     reply: done,
     failures: ['userNotFound'],
-    access: 'change',
+    access: 'accounts',
   }),
   delete_app: endpoint({
     method: 'DELETE',
@@ -135,6 +140,6 @@ export const accountEndpoints = {
     params: ofApp,
     reply: done,
     failures: ['userNotFound'],
-    access: 'change',
+    access: 'accounts',
   }),
 }

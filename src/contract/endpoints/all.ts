@@ -18,6 +18,8 @@ import { metricEndpoints } from './metrics.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
 import { traceEndpoints } from './traces.ts'
+import { loginEndpoints } from './v5/login.ts'
+import { userEndpoints } from './v5/users.ts'
 
 export const endpoints = {
   ...bridgeEndpoints,
@@ -38,6 +40,8 @@ export const endpoints = {
   ...accountEndpoints,
   ...insightEndpoints,
   ...slowSubscriptionEndpoints,
+  ...loginEndpoints,
+  ...userEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

@@ -97,7 +97,7 @@ export const publishingEndpoints = {
     body: publishMessage,
     reply: Type.Object({ ...done.properties, data: Type.Optional(Type.Object({ receipt })) }),
     failures: publishFailures,
-    access: 'change',
+    access: 'publish',
   }),
   mqtt_publish_batch: endpoint({
     method: 'POST',
@@ -106,7 +106,7 @@ export const publishingEndpoints = {
     body: entries,
     reply: Type.Object({ ...done.properties, data: Type.Array(publishedEntry) }),
     failures: ['notJson', 'invalidParameter'],
-    access: 'change',
+    access: 'publish',
   }),
   mqtt_subscribe: endpoint({
     method: 'POST',

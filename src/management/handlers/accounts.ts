@@ -1,4 +1,4 @@
-import type { accountEndpoints, Caller, RequestOf } from '../../contract/index.ts'
+import type { accountEndpoints, ReplyOf, RequestOf } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { AccountOperations, AccountRefusal, App, AppChange } from '../operations/accounts.ts'
 import { type Refusal, refuse, Refusal as RefusalValue } from '../refusal.ts'
@@ -21,24 +21,27 @@ type OfUsers = 'list_users' | 'create_user' | 'update_user' | 'delete_user' | 'c
 
 function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfUsers>> {
   return {
-    list_users: ({ caller }) => {
-      const data = accounts.users().map(({ name, role }) => ({ username: name, tags: role }))
-      return refusalOfProgram(caller) ?? { code: 0, data }
+    list_users: () => {
+      const data = accounts.users().map(({ name, role, namespace }) => ({
+        username: name,
+        tags: role,
+        ...(namespace === undefined ? {} : { namespace }),
+      }))
+      return { code: 0, data }
     },
     create_user: async ({ body: { username, password, tags: role = 'administrator' }, caller }) => {
       if (username === '' || password === '') return refuse('emptyCredentials', 'username or password is empty', 400)
-      const refused = refusalOfProgram(caller) ?? refusalOfPassword(accounts, username, password)
+      const refused = refusalOfPassword(accounts, username, password)
       if (refused !== undefined) return refused
-      return answerOf(await accounts.createUser({ name: username, role, password }, caller), username)
+      const user = { name: username, role, namespace: undefined, description: '' }
+      return answerOf(await accounts.createUser({ ...user, password }, caller), username)
     },
     update_user: async ({ params: { username }, body: { tags: role }, caller }) =>
-      refusalOfProgram(caller) ?? answerOf(await accounts.updateUser({ name: username, role }, caller), username),
+      answerOf(await accounts.updateUser(username, { role }, caller), username),
     delete_user: async ({ params: { username }, caller }) =>
-      refusalOfProgram(caller) ?? answerOf(await accounts.deleteUser(username, caller), username),
+      answerOf(await accounts.deleteUser(username, caller), username),
     change_password: async ({ params: { username }, body: { old_pwd: old, new_pwd: password }, caller }) => {
-      const isOwnName = caller.by === 'administrator' && caller.name === username
-      if (!caller.mayChange && !isOwnName) return refuse('wrongCredentials', 'a viewer may change its own only', 403)
-      const refused = refusalOfProgram(caller) ?? refusalOfPassword(accounts, username, password)
+      const refused = refusalOfPassword(accounts, username, password)
       if (refused !== undefined) return refused
       return answerOf(await accounts.changePassword({ name: username, old, new: password }, caller), username)
     },
@@ -49,45 +52,38 @@ type OfApps = 'list_apps' | 'create_app' | 'lookup_app' | 'update_app' | 'delete
 
 function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfApps>> {
   return {
-    list_apps: ({ caller }) => refusalOfProgram(caller) ?? { code: 0, data: accounts.apps().map(written) },
+    list_apps: () => ({ code: 0, data: accounts.apps().map(written) }),
     create_app: async ({ body, caller }) => {
       const { app_id: id, secret } = body
       const unsaid = {
         name: id,
         description: '',
         role: 'administrator',
+        namespace: undefined,
         isEnabled: true,
         expiresAtMs: undefined,
       } as const
-      const made =
-        refusalOfProgram(caller) ?? (await accounts.createApp({ ...unsaid, ...changeIn(body), id, secret }, caller))
-      if (made instanceof RefusalValue) return made
+      const made = await accounts.createApp({ ...unsaid, ...changeIn(body), id, secret }, caller)
       return typeof made === 'string' ? refusalFor(made, id) : { code: 0, data: { secret: made.secret } }
     },
-    lookup_app: ({ params: { app_id: id }, caller }) => {
+    lookup_app: ({ params: { app_id: id } }) => {
       const found = accounts.app(id)
-      const answer = found === undefined ? refusalFor('not-found', id) : { code: 0 as const, data: written(found) }
-      return refusalOfProgram(caller) ?? answer
+      return found === undefined ? refusalFor('not-found', id) : { code: 0, data: written(found) }
     },
     update_app: async ({ params: { app_id: id }, body, caller }) =>
-      refusalOfProgram(caller) ?? answerOf(await accounts.updateApp(id, changeIn(body), caller), id),
-    delete_app: async ({ params: { app_id: id }, caller }) =>
-      refusalOfProgram(caller) ?? answerOf(await accounts.deleteApp(id, caller), id),
+      answerOf(await accounts.updateApp(id, changeIn(body), caller), id),
+    delete_app: async ({ params: { app_id: id }, caller }) => answerOf(await accounts.deleteApp(id, caller), id),
   }
 }
 
 const msPerSecond = 1_000
 
-function written({ id, name, description, role, isEnabled, expiresAtMs }: App): {
-  app_id: string
-  name: string
-  desc: string
-  status: boolean
-  expired: number | null
-  tags: App['role']
-} {
+type WrittenApp = ReplyOf<Known['lookup_app']>['data']
+
+function written({ id, name, description, role, namespace, isEnabled, expiresAtMs }: App): WrittenApp {
   const expired = expiresAtMs === undefined ? null : Math.floor(expiresAtMs / msPerSecond)
-  return { app_id: id, name, desc: description, status: isEnabled, expired, tags: role }
+  const ofNamespace = namespace === undefined ? {} : { namespace }
+  return { app_id: id, name, desc: description, status: isEnabled, expired, tags: role, ...ofNamespace }
 }
 
 function changeIn({ name, desc, status, expired, tags }: RequestOf<Known['update_app']>['body']): AppChange {
@@ -100,14 +96,10 @@ function changeIn({ name, desc, status, expired, tags }: RequestOf<Known['update
   }
 }
 
-/** A secret that leaks must not become more secrets. */
-function refusalOfProgram({ by }: Caller): Refusal | undefined {
-  return by === 'api-key' ? refuse('wrongCredentials', 'a program may not look after accounts', 403) : undefined
-}
-
 const passwordForm = /^[\x20-\x7e]{8,64}$/
 
-function refusalOfPassword(accounts: AccountOperations, name: string, password: string): Refusal | undefined {
+/** Whether it is one that may be kept. */
+export function refusalOfPassword(accounts: AccountOperations, name: string, password: string): Refusal | undefined {
   if (!passwordForm.test(password)) {
     return refuse(
       'invalidParameter',

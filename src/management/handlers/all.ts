@@ -22,6 +22,8 @@ import { metricHandlers } from './metrics.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
 import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
 import { traceHandlers } from './traces.ts'
+import { loginHandlers } from './v5/login.ts'
+import { userV5Handlers } from './v5/users.ts'
 
 export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Handlers<typeof endpoints> {
   return {
@@ -43,5 +45,7 @@ export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Han
     ...accountHandlers(operations.accounts, doorkeeper),
     ...insightHandlers(operations.insight),
     ...slowSubscriptionHandlers(operations.slowSubscriptions),
+    ...loginHandlers(operations.brokers, doorkeeper),
+    ...userV5Handlers(operations.accounts),
   }
 }

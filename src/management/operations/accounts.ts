@@ -1,9 +1,12 @@
-import type { Caller } from '../../contract/index.ts'
+import type { Caller, Role } from '../../contract/index.ts'
 
 /** Somebody with a name and a password. */
 export interface User {
   readonly name: string
-  readonly role: 'administrator' | 'viewer'
+  readonly role: Exclude<Role, 'publisher'>
+  /** undefined: of none. */
+  readonly namespace: string | undefined
+  readonly description: string
 }
 
 /** A program with an id and a secret. */
@@ -11,16 +14,19 @@ export interface App {
   readonly id: string
   readonly name: string
   readonly description: string
-  readonly role: User['role']
+  readonly role: Role
+  readonly namespace: string | undefined
   readonly isEnabled: boolean
   /** Wall clock; undefined: never. */
   readonly expiresAtMs: number | undefined
+  /** Wall clock. */
+  readonly createdAtMs: number
 }
 
 /** What stays as it is, is left out. */
-export type AppChange = Partial<Omit<App, 'id'>>
+export type AppChange = Partial<Omit<App, 'id' | 'createdAtMs'>>
 
-export interface NewApp extends App {
+export interface NewApp extends Omit<App, 'createdAtMs'> {
   /** undefined: a random one. */
   readonly secret: string | undefined
 }
@@ -41,7 +47,8 @@ export type AccountRefusal =
 export interface AccountOperations {
   users(): readonly User[]
   createUser(user: User & { readonly password: string }, by: Caller): Promise<AccountRefusal | undefined>
-  updateUser(user: User, by: Caller): Promise<AccountRefusal | undefined>
+  /** What is left out stays. */
+  updateUser(name: string, change: Partial<Omit<User, 'name'>>, by: Caller): Promise<AccountRefusal | undefined>
   deleteUser(name: string, by: Caller): Promise<AccountRefusal | undefined>
   changePassword(
     change: { readonly name: string; readonly old: string; readonly new: string },

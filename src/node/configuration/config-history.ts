@@ -14,7 +14,7 @@ export const keptConfigurations = 20
 export interface ConfigAuthor {
   /** The account; '' for the operator of the machine. */
   readonly name: string
-  readonly by: 'administrator' | 'api-key' | 'token' | 'socket' | 'nobody' | 'signal' | 'start'
+  readonly by: 'administrator' | 'account' | 'api-key' | 'token' | 'socket' | 'nobody' | 'signal' | 'start'
   readonly address: string
 }
 

@@ -53,21 +53,26 @@ function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<Account
   }
   return {
     users: () => usersOf(ground),
-    createUser: async ({ name, role, password }, by) => {
+    createUser: async ({ password, ...user }, by) => {
+      const { name } = user
       if (isTaken(ground, name)) return 'exists'
       const kept = await work.keep(password)
       return carryOut(`account ${name} made`, by, () => {
         if (isTaken(ground, name)) return 'exists'
         if (countOf(ground) >= maxOperators) return 'too-many'
         return {
-          put: [{ kind: 'account', name, role, password: kept, createdAtMs: records.newMomentMs() }],
+          put: [{ kind: 'account', ...user, password: kept, createdAtMs: records.newMomentMs() }],
           delete: [],
         }
       })
     },
-    updateUser: async ({ name, role }, by) => {
-      if (name === own.username) return role === 'administrator' ? undefined : 'is-own'
-      return carryOut(`account ${name} is ${role}`, by, () => replace(name, { role }))
+    updateUser: async (name, change, by) => {
+      const { role = 'administrator', namespace } = change
+      const isOwn = name === own.username
+      if (isOwn && (role !== 'administrator' || namespace !== undefined)) return 'is-own'
+      // Where the configuration has all of it, nothing is kept of it here.
+      if (isOwn && find(name) === undefined) return undefined
+      return carryOut(`account ${name} changed`, by, () => replace(name, change))
     },
     deleteUser: async (name, by) => {
       if (name === own.username) return 'is-own'
@@ -91,9 +96,15 @@ function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<Account
 }
 
 function usersOf({ records, own }: AccountGround): User[] {
-  const users = [...records.list('account')].map(({ name, role }) => ({ name, role }))
+  const users = [...records.list('account')].map((record) => userOf(record))
   const isOwnKept = users.some(({ name }) => name === own.username)
-  return isOwnKept ? users : [{ name: own.username, role: 'administrator' }, ...users]
+  const unsaid = { role: 'administrator', namespace: undefined, description: '' } as const
+  return isOwnKept ? users : [{ name: own.username, ...unsaid }, ...users]
+}
+
+function userOf({ name, role, namespace, description }: AccountRecord): User {
+  // No way leads to an account that only publishes; were there one, it would at least be able to do no more.
+  return { name, role: role === 'administrator' ? role : 'viewer', namespace, description }
 }
 
 /** People and programs sign in alike, so a name stands for one of them. */
@@ -139,8 +150,8 @@ function appOperations(ground: AccountGround, carryOut: CarryOut): Pick<AccountO
   }
 }
 
-function appOf({ id, name, description, role, isEnabled, expiresAtMs }: ApiKeyRecord): App {
-  return { id, name, description, role, isEnabled, expiresAtMs }
+function appOf({ kind: _kind, secret: _secret, ...app }: ApiKeyRecord): App {
+  return app
 }
 
 const secretBytes = 32

@@ -28,7 +28,8 @@ export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | un
         if ('problem' in checked) return checked.hasEnded ? 'ended' : 'wrong'
         const { iss, sub } = checked.claims
         if (issuer !== undefined && iss !== issuer) return 'wrong'
-        return { name: typeof sub === 'string' ? sub : (iss ?? ''), by: 'token', mayChange: true }
+        const name = typeof sub === 'string' ? sub : (iss ?? '')
+        return { name, by: 'token', role: 'administrator', namespace: undefined, login: undefined }
       },
     },
   }

@@ -1,7 +1,7 @@
 // Who may use the management API, by name and password: the account of `http_server`, other people, programs.
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { AccountRecord, ApiKeyRecord, KeptPassword, OperatorRole } from '../../core/index.ts'
+import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../core/index.ts'
 import type { Accounts, SignedIn } from '../../management/index.ts'
 import type { AccessRecords } from '../access-records.ts'
 import type { PasswordWork } from './kept-passwords.ts'
@@ -50,13 +50,14 @@ export function operatorSignIn(ground: SignInGround): Accounts {
     signIn: async (name, password, from) => {
       const fingerprint = fingerprintOf(name, password)
       if (isOwn(name) && !refusesPeople && isSame(fingerprint, ofConfiguration)) {
-        return { name, by: 'administrator', mayChange: true }
+        return ownCaller(own)
       }
       const record = find(name)
       const isKnown = record !== undefined && remembered.get(fingerprint) === record
       if (!isKnown && !(await work.isPassword(password, passwordOf(record), from))) return undefined
       // It may have been taken away meanwhile.
-      if (record === undefined || find(name) !== record || !mayComeIn(record, password, ground)) return undefined
+      if (record === undefined || find(name) !== record || !mayComeIn(record, ground)) return undefined
+      if (record.kind === 'account' && ground.isHardened && isWellKnownPassword(name, password)) return 'well-known'
       remembered.delete(fingerprint)
       remembered.set(fingerprint, record)
       if (remembered.size > maxRemembered) forgetOldest(remembered)
@@ -69,20 +70,22 @@ function passwordOf(record: AccountRecord | ApiKeyRecord | undefined): KeptPassw
   return record?.kind === 'account' ? record.password : record?.secret
 }
 
-function mayComeIn(record: AccountRecord | ApiKeyRecord, password: string, ground: SignInGround): boolean {
-  if (record.kind === 'account') return !(ground.isHardened && isWellKnownPassword(record.name, password))
+function mayComeIn(record: AccountRecord | ApiKeyRecord, ground: SignInGround): boolean {
+  if (record.kind === 'account') return true
   return record.isEnabled && (record.expiresAtMs === undefined || ground.nowMs() < record.expiresAtMs)
 }
 
-function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
-  const mayChange = mayChangeAs(record.role)
+/** What somebody is whose record this is, however they have shown it. */
+export function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
+  const { role, namespace } = record
   return record.kind === 'account'
-    ? { name: record.name, by: 'administrator', mayChange }
-    : { name: record.id, by: 'api-key', mayChange }
+    ? { name: record.name, by: 'account', role, namespace, login: undefined }
+    : { name: record.id, by: 'api-key', role, namespace, login: undefined }
 }
 
-function mayChangeAs(role: OperatorRole): boolean {
-  return role === 'administrator'
+/** The account of `http_server`, whatever a record of its name says. */
+export function ownCaller({ username }: OwnAccount): SignedIn {
+  return { name: username, by: 'account', role: 'administrator', namespace: undefined, login: undefined }
 }
 
 function isSame(one: string, other: string | undefined): boolean {

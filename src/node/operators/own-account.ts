@@ -37,7 +37,8 @@ export async function makeFirstPassword(
   const password = randomBytes(randomPasswordBytes).toString('base64url')
   const kept = await work.keep(password)
   const createdAtMs = records.newMomentMs()
-  const account = { kind: 'account', name: username, role: 'administrator', password: kept, createdAtMs } as const
+  const plain = { description: '', role: 'administrator', namespace: undefined } as const
+  const account = { kind: 'account', name: username, ...plain, password: kept, createdAtMs } as const
   await records.change({ put: [account], delete: [] })
   return { username, password }
 }

@@ -1,0 +1,17 @@
+// Roles as the fifth version of the API writes them.
+
+import { Type } from '../../schema.ts'
+
+const namespaceName = '[A-Za-z0-9][A-Za-z0-9_.-]{0,127}'
+
+export const roleOfPerson = Type.String({
+  pattern: `^(ns:${namespaceName}::)?(administrator|viewer)$`,
+  description:
+    '`administrator` or `viewer`; `ns:<namespace>::administrator`, `ns:<namespace>::viewer` of one namespace.',
+})
+
+export const namespaceOrNull = Type.Union([Type.String({ pattern: `^${namespaceName}$` }), Type.Null()], {
+  description: 'The namespace that it is kept to; null: none.',
+})
+
+export const scopes = Type.Null({ description: 'Rights are not cut any finer than by role.' })

@@ -1,0 +1,80 @@
+// The people who may use this API.
+
+import { done, endpoint } from '../../endpoint.ts'
+import { Type } from '../../schema.ts'
+import { namespaceOrNull, roleOfPerson, scopes } from './roles.ts'
+
+const record = {
+  username: Type.String(),
+  role: roleOfPerson,
+  description: Type.String(),
+  backend: Type.Literal('local'),
+  mfa: Type.Literal('none'),
+  scopes,
+  namespace: namespaceOrNull,
+}
+const description = Type.String({ maxLength: 1_024 })
+const password = Type.String({ description: '8 to 64 characters of ASCII.' })
+const params = Type.Object({ username: Type.String() })
+
+export const userEndpoints = {
+  get_users: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/users',
+    summary: 'The people who may use this API.',
+    reply: Type.Object({ code: Type.Literal(0), data: Type.Array(Type.Object(record)) }),
+    access: 'accounts',
+  }),
+  add_user: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/users',
+    summary: 'Lets somebody use this API.',
+    body: Type.Object({
+      username: Type.String({ minLength: 1, maxLength: 256 }),
+      password,
+      role: Type.Optional(roleOfPerson),
+      namespace: Type.Optional(namespaceOrNull),
+      description: Type.Optional(description),
+    }),
+    reply: Type.Object({ code: Type.Literal(0), ...record }),
+    access: 'accounts',
+  }),
+  change_user: endpoint({
+    version: 'v5',
+    method: 'PUT',
+    path: '/users/:username',
+    summary: 'Changes what somebody may do, or what is said of them; what is left out stays.',
+    params,
+    body: Type.Object({
+      role: Type.Optional(roleOfPerson),
+      namespace: Type.Optional(namespaceOrNull),
+      description: Type.Optional(description),
+    }),
+    reply: Type.Object({ code: Type.Literal(0), ...record }),
+    reasons: ['USER_NOT_FOUND', 'NOT_ALLOWED'],
+    access: 'accounts',
+  }),
+  remove_user: endpoint({
+    version: 'v5',
+    method: 'DELETE',
+    path: '/users/:username',
+    summary: 'Lets somebody use this API no more: neither who asks nor the account of `http_server`.',
+    params,
+    reply: done,
+    reasons: ['USER_NOT_FOUND', 'NOT_ALLOWED'],
+    access: 'accounts',
+  }),
+  change_pwd: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/users/:username/change_pwd',
+    summary: 'Changes a password, for who knows the old one. Logins with the old one end.',
+    params,
+    body: Type.Object({ old_pwd: Type.String(), new_pwd: password }),
+    reply: done,
+    reasons: ['USER_NOT_FOUND', 'ERROR_PWD_NOT_MATCH'],
+    access: 'own-account',
+  }),
+}

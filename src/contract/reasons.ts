@@ -1,0 +1,48 @@
+// The words by which the fifth version of the API says what went wrong, beside the number that the fourth has for it.
+
+import type { ResultCodeName } from './result-codes.ts'
+
+export interface Reason {
+  /** The number that comes with it. */
+  readonly result: ResultCodeName
+  /** Of HTTP. */
+  readonly status: number
+  readonly sentence: string
+}
+
+/** By the word itself. */
+export const reasons = {
+  BAD_REQUEST: { result: 'invalidParameter', status: 400, sentence: 'something in the request is wrong' },
+  ERROR_PWD_NOT_MATCH: { result: 'wrongOldPassword', status: 400, sentence: 'the old password is wrong' },
+  NOT_ALLOWED: { result: 'adminCannotBeDeleted', status: 400, sentence: 'nobody may do that with this account' },
+  AUTHORIZATION_HEADER_ERROR: { result: 'emptyCredentials', status: 401, sentence: 'the request says not who asks' },
+  BAD_API_KEY_OR_SECRET: {
+    result: 'wrongCredentials',
+    status: 401,
+    sentence: 'invalid name or password, or id or secret',
+  },
+  API_KEY_NOT_ALLOW: { result: 'wrongCredentials', status: 401, sentence: 'no program may do that' },
+  BAD_TOKEN: { result: 'wrongCredentials', status: 401, sentence: 'the token is of no login' },
+  TOKEN_TIME_OUT: { result: 'tokenExpired', status: 401, sentence: 'the login has ended' },
+  BAD_USERNAME_OR_PWD: { result: 'wrongCredentials', status: 401, sentence: 'invalid user name or password' },
+  WRONG_TOKEN_OR_USERNAME: { result: 'wrongCredentials', status: 401, sentence: 'the login is of somebody else' },
+  UNAUTHORIZED_ROLE: { result: 'wrongCredentials', status: 403, sentence: 'the role of who asks does not allow it' },
+  FORBIDDEN: { result: 'wrongCredentials', status: 403, sentence: 'who asks may not have that' },
+  NOT_FOUND: { result: 'invalidParameter', status: 404, sentence: 'there is nothing of that name' },
+  USER_NOT_FOUND: { result: 'userNotFound', status: 404, sentence: 'there is nobody of that name' },
+  CONFLICT: { result: 'invalidParameter', status: 409, sentence: 'something else is being done that excludes it' },
+  INTERNAL_ERROR: { result: 'unknownError', status: 500, sentence: 'the broker made a mistake' },
+  SERVICE_UNAVAILABLE: { result: 'rpcError', status: 500, sentence: 'a part of the broker did not answer' },
+} as const satisfies Record<string, Reason>
+
+export type ReasonName = keyof typeof reasons
+
+/** Of a refusal that is said in the words of the fourth version. */
+export function reasonOf(result: ResultCodeName, status: number): ReasonName {
+  if (status === 401) return result === 'tokenExpired' ? 'TOKEN_TIME_OUT' : 'AUTHORIZATION_HEADER_ERROR'
+  if (status === 403) return 'FORBIDDEN'
+  if (result === 'rpcError') return 'SERVICE_UNAVAILABLE'
+  if (status >= 500) return 'INTERNAL_ERROR'
+  if (status === 404) return result === 'userNotFound' ? 'USER_NOT_FOUND' : 'NOT_FOUND'
+  return status === 409 ? 'CONFLICT' : 'BAD_REQUEST'
+}

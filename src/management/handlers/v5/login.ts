@@ -1,0 +1,28 @@
+import type { loginEndpoints } from '../../../contract/index.ts'
+import type { Handlers } from '../../handler.ts'
+import type { BrokerOperations } from '../../operations/brokers.ts'
+import { refuseFor, Refusal as RefusalValue } from '../../refusal.ts'
+import type { Doorkeeper } from '../../sign-in.ts'
+import { writtenRole } from './roles.ts'
+
+export function loginHandlers(brokers: BrokerOperations, doorkeeper: Doorkeeper): Handlers<typeof loginEndpoints> {
+  return {
+    login: async ({ body: { username, password }, caller: { address } }) => {
+      const found = await doorkeeper.signIn(username, password, address)
+      if (found instanceof RefusalValue) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
+      // Programs bring their secret with every request.
+      const token = found.by === 'account' ? doorkeeper.logins.begin(found.name) : undefined
+      if (token === undefined) return refuseFor('BAD_USERNAME_OR_PWD', 'user name or password is wrong')
+      const { namespace = null } = found
+      const { version } = brokers.describe()
+      return { code: 0, token, role: writtenRole(found), namespace, version, license: { edition: 'opensource' } }
+    },
+    logout: ({ body: { username }, caller: { name, login } }) => {
+      if (login === undefined || name !== username) {
+        return refuseFor('WRONG_TOKEN_OR_USERNAME', 'show the token of the login that is to end, and say whose it is')
+      }
+      doorkeeper.logins.end(login)
+      return { code: 0 }
+    },
+  }
+}

@@ -1,0 +1,30 @@
+// Roles as the fifth version of the API writes them: `viewer`, or `ns:plant::viewer` of a namespace.
+
+import type { Role } from '../../../contract/index.ts'
+import { type Refusal, refuseFor } from '../../refusal.ts'
+
+export interface Standing<Known extends Role = Role> {
+  readonly role: Known
+  /** undefined: of none. */
+  readonly namespace: string | undefined
+}
+
+export function writtenRole({ role, namespace }: Standing): string {
+  return namespace === undefined ? role : `ns:${namespace}::${role}`
+}
+
+/** What is told as `role` and `namespace`, of somebody who is `before`. The text has been checked for its form. */
+export function readStanding<Known extends Role>(
+  told: { readonly role?: string | undefined; readonly namespace?: string | null | undefined },
+  before: Standing<Known>,
+): Standing<Known> | Refusal {
+  if (told.role === undefined) {
+    return told.namespace === undefined ? before : { ...before, namespace: told.namespace ?? undefined }
+  }
+  const [, inRole, plain = told.role] = /^ns:(.*)::(\w+)$/.exec(told.role) ?? []
+  const role = plain as Known
+  if (inRole !== undefined && told.namespace !== undefined && told.namespace !== inRole) {
+    return refuseFor('BAD_REQUEST', `role in the body names the namespace ${inRole}, and namespace another one`)
+  }
+  return { role, namespace: inRole ?? told.namespace ?? undefined }
+}

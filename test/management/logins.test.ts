@@ -1,0 +1,154 @@
+// Signing in once, and what a token of it is good for.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openMemoryStore } from '../../src/storage/index.ts'
+import { openAccessRecords } from '../../src/node/access-records.ts'
+import { PasswordWork } from '../../src/node/operators/kept-passwords.ts'
+import { loginIdleMs, maxLoginsOfAccount, operatorLogins } from '../../src/node/operators/logins.ts'
+import { administrator, type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+type Said = readonly [status: number, code: number, reason: string | undefined]
+
+const said = ({ status, json }: Answer): Said => [status, json.code, json.reason]
+
+const [, adminPassword = ''] = administrator.split(':')
+
+const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
+
+async function logIn(broker: BrokerWithApi, username = 'admin', password = adminPassword): Promise<Answer> {
+  return broker.ask('/api/v5/login', { as: null, method: 'POST', body: { username, password } })
+}
+
+const bearer = (token: string): { as: null; headers: Record<string, string> } => ({
+  as: null,
+  headers: { authorization: `Bearer ${token}` },
+})
+
+test('who logs in gets a token that opens both versions, until it is logged out', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const login = await logIn(broker)
+  assert.equal(login.status, 200, login.text)
+  const { token, ...rest } = login.json
+  const version = rest.version
+  assert.deepEqual(rest, {
+    code: 0,
+    role: 'administrator',
+    namespace: null,
+    version,
+    license: { edition: 'opensource' },
+  })
+  assert.equal((await broker.ask('/api/v5/users', bearer(token))).status, 200)
+  assert.equal((await broker.ask('/api/v4/brokers', bearer(token))).status, 200)
+  const logOut = (username: string): Promise<Answer> =>
+    broker.ask('/api/v5/logout', { ...bearer(token), method: 'POST', body: { username } })
+  assert.deepEqual(said(await logOut('ann')), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
+  assert.deepEqual(said(await logOut('admin')), [200, 0, undefined])
+  assert.deepEqual(said(await broker.ask('/api/v5/users', bearer(token))), [401, 103, 'BAD_TOKEN'])
+  const withoutLogin = await broker.ask('/api/v5/logout', { method: 'POST', body: { username: 'admin' } })
+  assert.deepEqual(said(withoutLogin), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
+})
+
+test('each way of not coming in has its word, and says nothing about which names there are', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const ask = async (authorization?: string): Promise<Answer> =>
+    broker.ask('/api/v5/users', { as: null, headers: authorization === undefined ? {} : { authorization } })
+  const without = await ask()
+  assert.deepEqual(said(without), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])
+  assert.match(without.headers.get('www-authenticate') ?? '', /^Basic realm=/)
+  assert.deepEqual(said(await ask('Digest a=b')), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])
+  assert.deepEqual(said(await ask(basic('admin:wrong'))), [401, 103, 'BAD_API_KEY_OR_SECRET'])
+  const wrong = await ask(basic('nobody:wrong'))
+  assert.deepEqual(said(wrong), [401, 103, 'BAD_API_KEY_OR_SECRET'])
+  assert.match(wrong.headers.get('www-authenticate') ?? '', /^Basic realm=/)
+  const badToken = await ask('Bearer abc')
+  assert.deepEqual(said(badToken), [401, 103, 'BAD_TOKEN'])
+  assert.match(badToken.headers.get('www-authenticate') ?? '', /^Bearer/)
+  assert.deepEqual(said(await ask('Bearer a.b.c')), [401, 104, 'BAD_TOKEN'])
+  const [one, other] = [await logIn(broker, 'admin', 'wrong'), await logIn(broker, 'nobody', 'wrong')]
+  assert.deepEqual(said(one), [401, 103, 'BAD_USERNAME_OR_PWD'])
+  assert.equal(one.text, other.text)
+  assert.deepEqual(said(await logIn(broker, 'admin', '')), [401, 103, 'BAD_USERNAME_OR_PWD'])
+  const half = await broker.ask('/api/v5/login', { as: null, method: 'POST', body: { username: 'admin' } })
+  assert.deepEqual(said(half), [400, 107, 'BAD_REQUEST'])
+  assert.deepEqual(said(await broker.ask('/api/v5/nothing')), [404, 102, 'NOT_FOUND'])
+})
+
+test('a program does not log in, and a token of somebody whose password is changed ends', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  await broker.ask('/api/v4/apps', { method: 'POST', body: { app_id: 'reports', secret: 'a secret of my own' } })
+  assert.deepEqual(said(await logIn(broker, 'reports', 'a secret of my own')), [401, 103, 'BAD_USERNAME_OR_PWD'])
+  await broker.ask('/api/v5/users', {
+    method: 'POST',
+    body: { username: 'ann', password: 'a long password', role: 'viewer' },
+  })
+  const { token } = (await logIn(broker, 'ann', 'a long password')).json
+  assert.equal((await broker.ask('/api/v4/brokers', bearer(token))).status, 200)
+  const change = { old_pwd: 'a long password', new_pwd: 'another password' }
+  const changed = await broker.ask('/api/v5/users/ann/change_pwd', { ...bearer(token), method: 'POST', body: change })
+  assert.deepEqual(said(changed), [200, 0, undefined])
+  assert.deepEqual(said(await broker.ask('/api/v4/brokers', bearer(token))), [401, 103, undefined])
+  assert.equal((await logIn(broker, 'ann', 'another password')).status, 200)
+})
+
+test('an account whose kept password everybody tries is told so in place of a token', async (t) => {
+  const legacy = ['node.security_profile=legacy', 'http_server.ip_addr="127.0.0.1"']
+  const before = await startBrokerWithApi(t, { set: legacy })
+  const body = { username: 'ann', password: 'changeme' }
+  assert.equal((await before.ask('/api/v5/users', { method: 'POST', body })).status, 200)
+  assert.equal((await logIn(before, 'ann', 'changeme')).status, 200)
+  await before.process.stop()
+  const hardened = await startBrokerWithApi(t, { dataDirectory: before.dataDirectory })
+  const refused = await logIn(hardened, 'ann', 'changeme')
+  assert.deepEqual(said(refused), [401, 103, 'BAD_USERNAME_OR_PWD'])
+  assert.match(refused.json.message, /everybody tries first: set another one/)
+})
+
+const kept = async (name: string, password: string) =>
+  ({
+    kind: 'account',
+    name,
+    description: '',
+    role: 'viewer',
+    namespace: undefined,
+    password: await new PasswordWork().keep(password),
+    createdAtMs: 1,
+  }) as const
+
+test('a login ends an hour after it was last shown, and with its account', async () => {
+  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+  const ann = await kept('ann', 'a long password')
+  await records.change({ put: [ann], delete: [] })
+  let nowMs = 0
+  const logins = operatorLogins({ records, own: { username: 'admin', password: undefined }, nowMs: () => nowMs })
+  const token = logins.begin('ann') ?? ''
+  const found = (): unknown => {
+    const caller = logins.callerOf(token)
+    return typeof caller === 'string' ? caller : caller.role
+  }
+  for (let shown = 0; shown < 3; shown++) {
+    nowMs += loginIdleMs - 1
+    assert.equal(found(), 'viewer')
+  }
+  await records.change({ put: [{ ...ann, role: 'administrator' }], delete: [] })
+  assert.equal(found(), 'administrator', 'a change of the role holds at once')
+  nowMs += loginIdleMs
+  assert.equal(found(), 'ended')
+  const another = logins.begin('ann') ?? ''
+  assert.notEqual(logins.callerOf(another), 'wrong')
+  await records.change({ put: [], delete: [{ kind: 'account', name: 'ann' }] })
+  assert.equal(logins.callerOf(another), 'wrong')
+  assert.equal(logins.begin('ann'), undefined)
+})
+
+test('logins of one account are bounded, and push out nobody else', async () => {
+  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+  const own = { username: 'admin', password: 'configured' }
+  await records.change({ put: [await kept('ann', 'a long password')], delete: [] })
+  const logins = operatorLogins({ records, own, nowMs: () => 0 })
+  const ofAdmin = logins.begin('admin') ?? ''
+  const first = logins.begin('ann') ?? ''
+  for (let more = 0; more < maxLoginsOfAccount; more++) logins.begin('ann')
+  assert.equal(logins.callerOf(first), 'wrong')
+  assert.notEqual(logins.callerOf(ofAdmin), 'wrong')
+})

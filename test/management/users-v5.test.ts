@@ -1,0 +1,102 @@
+// People who may use the API, as its fifth version has them; and who may do what.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Answer, type Asked, startBrokerWithApi } from './api.ts'
+
+type Said = readonly [status: number, code: number, reason: string | undefined]
+
+const said = ({ status, json }: Answer): Said => [status, json.code, json.reason]
+const post = (body: unknown, as?: string): Asked => ({ method: 'POST', body, ...(as === undefined ? {} : { as }) })
+const put = (body: unknown, as?: string): Asked => ({ method: 'PUT', body, ...(as === undefined ? {} : { as }) })
+
+const plain = { backend: 'local', mfa: 'none', scopes: null, namespace: null }
+
+test('a user is made, changed, listed and taken away', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const ann = { username: 'ann', password: 'a long password', description: 'of the night shift' }
+  const made = await broker.ask('/api/v5/users', post(ann))
+  const record = { username: 'ann', role: 'administrator', description: 'of the night shift', ...plain }
+  assert.deepEqual(made.json, { code: 0, ...record })
+  assert.deepEqual(said(await broker.ask('/api/v5/users', post(ann))), [400, 108, 'BAD_REQUEST'])
+  const changed = await broker.ask('/api/v5/users/ann', put({ role: 'viewer' }))
+  assert.deepEqual(changed.json, { code: 0, ...record, role: 'viewer' })
+  const listed = (await broker.ask('/api/v5/users')).json.data
+  assert.deepEqual(listed, [
+    { username: 'admin', role: 'administrator', description: '', ...plain },
+    { ...record, role: 'viewer' },
+  ])
+  await broker.process.stop()
+  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  assert.deepEqual((await again.ask('/api/v5/users')).json.data, listed)
+  assert.deepEqual(said(await again.ask('/api/v5/users/ann', { method: 'DELETE' })), [200, 0, undefined])
+  for (const asked of [put({ role: 'viewer' }), { method: 'DELETE' } as const])
+    assert.deepEqual(said(await again.ask('/api/v5/users/ann', asked)), [404, 105, 'USER_NOT_FOUND'])
+})
+
+test('what is missing, weak or no role is refused, and nobody is made', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const password = 'a long password'
+  for (const [body, code] of [
+    [{ username: 'ann' }, 107],
+    [{ username: '', password }, 108],
+    [{ username: 'ann', password: 'short' }, 108],
+    [{ username: 'ann', password: 'password1' }, 108],
+    [{ username: 'ann', password, role: 'king' }, 108],
+    [{ username: 'ann', password, role: 'publisher' }, 108],
+    [{ username: 'ann', password, role: 'ns:::viewer' }, 108],
+    [{ username: 'ann', password, role: 'ns:a::viewer', namespace: 'b' }, 108],
+    [[], 109],
+  ] as const)
+    assert.deepEqual(
+      said(await broker.ask('/api/v5/users', post(body))),
+      [400, code, 'BAD_REQUEST'],
+      JSON.stringify(body),
+    )
+  assert.equal((await broker.ask('/api/v5/users')).json.data.length, 1)
+})
+
+test('a role may name a namespace, in itself or beside itself', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const password = 'a long password'
+  const one = await broker.ask('/api/v5/users', post({ username: 'one', password, role: 'ns:plant::viewer' }))
+  assert.deepEqual([one.json.role, one.json.namespace], ['ns:plant::viewer', 'plant'])
+  const other = await broker.ask('/api/v5/users', post({ username: 'two', password, namespace: 'plant' }))
+  assert.deepEqual([other.json.role, other.json.namespace], ['ns:plant::administrator', 'plant'])
+  const as = 'one:a long password'
+  const beyond = await broker.ask('/api/v5/users', { as: 'two:a long password' })
+  assert.deepEqual(said(beyond), [403, 103, 'UNAUTHORIZED_ROLE'])
+  assert.equal((await broker.ask('/api/v4/ctrl/stop', { as, method: 'POST' })).status, 403)
+  const change = { old_pwd: password, new_pwd: 'another password' }
+  assert.equal((await broker.ask('/api/v5/users/one/change_pwd', post(change, as))).status, 200)
+  const freed = await broker.ask('/api/v5/users/two', put({ namespace: null }))
+  assert.deepEqual([freed.json.role, freed.json.namespace], ['administrator', null])
+})
+
+test('nobody takes away the account of http_server, its role, or the account that is signed in', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const ann = { username: 'ann', password: 'a long password' }
+  await broker.ask('/api/v5/users', post(ann))
+  const as = 'ann:a long password'
+  assert.deepEqual(said(await broker.ask('/api/v5/users/ann', { as, method: 'DELETE' })), [400, 106, 'NOT_ALLOWED'])
+  assert.deepEqual(said(await broker.ask('/api/v5/users/admin', { as, method: 'DELETE' })), [400, 106, 'NOT_ALLOWED'])
+  assert.deepEqual(said(await broker.ask('/api/v5/users/admin', put({ role: 'viewer' }, as))), [
+    400,
+    106,
+    'NOT_ALLOWED',
+  ])
+  const kept = await broker.ask('/api/v5/users/admin', put({ namespace: 'plant' }, as))
+  assert.deepEqual(said(kept), [400, 106, 'NOT_ALLOWED'])
+})
+
+test('a password is changed by who knows the old one', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  await broker.ask('/api/v5/users', post({ username: 'ann', password: 'a long password' }))
+  const change = async (name: string, old: string, password: string): Promise<Said> =>
+    said(await broker.ask(`/api/v5/users/${name}/change_pwd`, post({ old_pwd: old, new_pwd: password })))
+  assert.deepEqual(await change('ann', 'not that one', 'another password'), [400, 114, 'ERROR_PWD_NOT_MATCH'])
+  assert.deepEqual(await change('ann', 'a long password', 'short'), [400, 108, 'BAD_REQUEST'])
+  assert.deepEqual(await change('nobody', 'a long password', 'another password'), [404, 105, 'USER_NOT_FOUND'])
+  assert.deepEqual(await change('ann', 'a long password', 'another password'), [200, 0, undefined])
+  assert.equal((await broker.ask('/api/v4/brokers', { as: 'ann:another password' })).status, 200)
+})
