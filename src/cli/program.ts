@@ -1,11 +1,11 @@
-// The one place that knows commander: which commands there are, and their options.
+// The one place that knows commander: which commands there are, and their options. What only some commands need, as the
+// broker itself, is loaded by them: `ctl` answers in half the time without.
 
 import { Command, CommanderError } from 'commander'
-import { configCheck, configDocs, configExample, configSchema } from './config-commands.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
-import { type Program, startCommand, type StartOptions } from './start-command.ts'
+import type { Program, StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
 /** Runs one command. `words` are the arguments behind `godwit`. Gives the exit code of the process. */
@@ -30,7 +30,9 @@ function commandLine(program: Program, terminal: Terminal, run: Run): Command {
     .description('An MQTT 3.1, 3.1.1 and 5.0 broker that loses nothing it has acknowledged.')
     .version(program.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-  addStart(godwit, (options) => run(() => startCommand(options, program, terminal)))
+  addStart(godwit, (options) =>
+    run(async () => (await import('./start-command.ts')).startCommand(options, program, terminal)),
+  )
   addConfig(godwit, terminal, run)
   addCtl(godwit, program, terminal, run)
   return godwit
@@ -48,6 +50,8 @@ function addStart(godwit: Command, start: (options: StartOptions) => Promise<voi
     )
 }
 
+const configCommands = () => import('./config-commands.ts')
+
 function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
   const config = godwit
     .command('config')
@@ -58,20 +62,25 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .argument('<file>')
     .option('--json', 'print what was found as one JSON document')
     .action((file: string, options: { json?: true }) =>
-      run(() => configCheck({ file, environment: process.env, asJson: options.json === true }, terminal)),
+      run(async () =>
+        (await configCommands()).configCheck(
+          { file, environment: process.env, asJson: options.json === true },
+          terminal,
+        ),
+      ),
     )
   config
     .command('example')
     .description('print a configuration file with every setting and its default, as comments')
-    .action(() => run(() => configExample(terminal)))
+    .action(() => run(async () => (await configCommands()).configExample(terminal)))
   config
     .command('docs')
     .description('print the reference of all settings')
-    .action(() => run(() => configDocs(terminal)))
+    .action(() => run(async () => (await configCommands()).configDocs(terminal)))
   config
     .command('schema')
     .description('print the JSON Schema of the configuration')
-    .action(() => run(() => configSchema(terminal)))
+    .action(() => run(async () => (await configCommands()).configSchema(terminal)))
 }
 
 /** The commands of `ctl` are data: one is `words of its name`, the first of two words is a group. */

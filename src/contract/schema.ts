@@ -1,7 +1,7 @@
 // The library that says what JSON looks like: schemas that are JSON Schema, types made of them, and checks of values.
 
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile, type Validator } from 'typebox/compile'
 
 export { Type, type Static, type TObject, type TSchema }
 
@@ -19,11 +19,12 @@ export interface Shape {
   faultOf(value: unknown): ShapeFault | undefined
 }
 
-/** Compiles the check of a schema: once for each, when the program starts. */
+/** Compiles the check of a schema when it is first asked: there are hundreds, and a start needs none. */
 export function shapeOf(schema: TSchema): Shape {
-  const validator = Compile(schema)
+  let validator: Validator | undefined
   return {
     faultOf: (value) => {
+      validator ??= Compile(schema)
       if (validator.Check(value)) return undefined
       const [first] = validator.Errors(value)
       if (first === undefined) return { path: '', message: 'is not of the right shape', isMissing: false }

@@ -4,7 +4,7 @@ import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type ApiClient, basicAuthorization, createClient, type Failure } from '../../contract/index.ts'
-import { defaultDataDirectory, type Installation } from '../../node/index.ts'
+import type { Installation } from '../../node/index.ts'
 import type { Secrets } from './secrets.ts'
 
 /** Options that every command has. */
@@ -60,9 +60,8 @@ async function authorizationOf(
   return 'usage' in password ? password : { authorization: basicAuthorization(username, password.secret) }
 }
 
-function overSocket({ data }: ReachOptions, installation: Installation): Reached {
-  const account = { userId: process.getuid?.(), homeDirectory: homedir() }
-  const directory = data === undefined ? defaultDataDirectory(installation, account) : resolve(data)
+async function overSocket({ data }: ReachOptions, installation: Installation): Promise<Reached> {
+  const directory = data === undefined ? await directoryOfStart(installation) : resolve(data)
   const socketPath = shortest(join(directory, 'ctl.sock'))
   const way = data === undefined ? '' : ` --data ${directory}`
   return {
@@ -70,6 +69,12 @@ function overSocket({ data }: ReachOptions, installation: Installation): Reached
     explain: ({ message }) =>
       `no broker runs in ${directory} (${message}): start it with "godwit start${way}", or say where it is with --data or --url`,
   }
+}
+
+/** Where `godwit start` keeps its data; the node knows, and is not loaded where somebody says it. */
+async function directoryOfStart(installation: Installation): Promise<string> {
+  const { defaultDataDirectory } = await import('../../node/index.ts')
+  return defaultDataDirectory(installation, { userId: process.getuid?.(), homeDirectory: homedir() })
 }
 
 /** The path of a socket has little room. Where the directory's is too long, the socket lies elsewhere, with a link to it. */
