@@ -8,9 +8,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
-import { type Broker, runGodwit, startBroker, temporaryFolder } from './godwit-process.ts'
+import { type Broker, runGodwit, type Scope, shared, startBroker, temporaryFolder } from './godwit-process.ts'
 
-async function brokerWith(t: TestContext, acl: string, ...set: string[]): Promise<Broker> {
+async function brokerWith(t: Scope, acl: string, ...set: string[]): Promise<Broker> {
   const file = join(await temporaryFolder(t), 'acl.conf')
   await writeFile(file, acl)
   return startBroker(t, { set: [`auth.acl.file=${JSON.stringify(file)}`, ...set] })
@@ -68,9 +68,11 @@ const acl = `
 {allow, {'and', [{ipaddr, "127.0.0.0/8"}, {client, "local"}]}, pubsub, [{eq, "local/only"}]}.
 `
 
+const sharedBroker = shared((scope) => brokerWith(scope, acl, 'auth.allow_anonymous=true', 'auth.password.office=pass'))
+
 describe('with an acl.conf', () => {
   test('a client publishes and subscribes where its rules allow it, and nowhere else', async (t) => {
-    const broker = await brokerWith(t, acl, 'auth.allow_anonymous=true')
+    const broker = await sharedBroker()
     const sensor = await connected(t, broker, { clientId: 'sensor-1' })
     assert.equal((await published(sensor, 'plant/sensor-1/temperature', '21')) & 0x80, 0)
     assert.equal(await published(sensor, 'plant/sensor-2/temperature', '21'), notAuthorized)
@@ -84,7 +86,7 @@ describe('with an acl.conf', () => {
   })
 
   test('[bad-input 25] a broad subscription does not bring what a narrow rule denies, live, retained or queued', async (t) => {
-    const broker = await brokerWith(t, acl, 'auth.allow_anonymous=true', 'auth.password.office=pass')
+    const broker = await sharedBroker()
     const sensor = await connected(t, broker, { clientId: 'sensor-1' })
     await published(sensor, 'plant/secret/sensor-1', 'secret and retained', true)
     await published(sensor, 'plant/sensor-1/x', 'retained', true)
@@ -115,7 +117,7 @@ describe('with an acl.conf', () => {
   })
 
   test('[bad-input 23] a client id with a wildcard opens nothing', async (t) => {
-    const broker = await brokerWith(t, acl, 'auth.allow_anonymous=true')
+    const broker = await sharedBroker()
     const clever = await connected(t, broker, { clientId: '+' })
     assert.deepEqual(await subscribed(clever, 'plant/+/#', 'plant/sensor-1/#'), [notAuthorized, notAuthorized])
     assert.equal(await published(clever, 'plant/sensor-1/x', 'x'), notAuthorized)

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 /** For `node`. */
@@ -93,6 +94,16 @@ export async function startBroker(t: Scope, options: BrokerOptions = {}): Promis
   const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...config, ...set])
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
   return { port: Number(port), dataDirectory, process: godwit }
+}
+
+/** What is started once for several tests of a file or of a suite: by the first that asks, and ended with them all. */
+export function shared<Started>(start: (scope: Scope) => Promise<Started>): () => Promise<Started> {
+  const ends: (() => unknown)[] = []
+  after(async () => {
+    for (const end of ends.toReversed()) await end()
+  })
+  let started: Promise<Started> | undefined
+  return () => (started ??= start({ after: (end) => ends.push(end) }))
 }
 
 /** The port of another listener than the plain one, as the broker tells it. */

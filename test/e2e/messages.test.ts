@@ -5,7 +5,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
-import { type Broker, startBroker } from './godwit-process.ts'
+import { type Broker, shared, startBroker } from './godwit-process.ts'
 import { happening } from './promises.ts'
 
 async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
@@ -14,6 +14,9 @@ async function connected(t: TestContext, broker: Broker, options: IClientOptions
   t.after(() => client.end(true))
   return client
 }
+
+/** For those that leave nothing behind. */
+const sharedBroker = shared((scope) => startBroker(scope))
 
 const durable = {
   protocolVersion: 5,
@@ -81,7 +84,7 @@ test('a stop with nobody there, and one with SIGINT, end with 0 too', async (t) 
 })
 
 test('anonymous clients are let in on loopback unless that is forbidden', async (t) => {
-  const open = await startBroker(t)
+  const open = await sharedBroker()
   await connected(t, open, { clientId: 'anybody' })
   const shut = await startBroker(t, { set: ['auth.allow_anonymous=false'] })
   const refused = mqtt.connectAsync(`mqtt://127.0.0.1:${shut.port}`, { protocolVersion: 5, reconnectPeriod: 0 })
@@ -89,7 +92,7 @@ test('anonymous clients are let in on loopback unless that is forbidden', async 
 })
 
 test('a client that is taken over is told so', async (t) => {
-  const broker = await startBroker(t)
+  const broker = await sharedBroker()
   const first = await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
   const told = happening(first, 'disconnect')
   await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
@@ -98,7 +101,7 @@ test('a client that is taken over is told so', async (t) => {
 })
 
 test('members of a shared group take turns and nobody hears twice', async (t) => {
-  const broker = await startBroker(t)
+  const broker = await sharedBroker()
   const seen: string[] = []
   const { promise: all, resolve: resolveAll } = Promise.withResolvers<void>()
   for (const name of ['a', 'b']) {

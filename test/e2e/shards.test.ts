@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
-import { type Broker, startBroker, temporaryFolder } from './godwit-process.ts'
+import { type Broker, shared, startBroker, temporaryFolder } from './godwit-process.ts'
 
 const threeShards = { set: ['node.shards=3'] }
 /** So often that not all of them come in by the same shard. */
@@ -25,8 +25,10 @@ async function connected(t: TestContext, broker: Broker, options: IClientOptions
 const happening = (client: MqttClient, event: string): Promise<unknown[]> =>
   once(client as unknown as EventEmitter, event)
 
+const sharedBroker = shared((scope) => startBroker(scope, threeShards))
+
 test('two hundred clients reach each other, wherever they came in and wherever their sessions are', async (t) => {
-  const broker = await startBroker(t, threeShards)
+  const broker = await sharedBroker()
   const clients = await Promise.all(
     Array.from({ length: 200 }, (_, number) =>
       connected(t, broker, { clientId: `device-${number}`, protocolVersion: number % 2 === 0 ? 5 : 4 }),
@@ -61,7 +63,7 @@ test('two hundred clients reach each other, wherever they came in and wherever t
 })
 
 test('the messages of one publisher arrive in their order on every shard, each once', async (t) => {
-  const broker = await startBroker(t, threeShards)
+  const broker = await sharedBroker()
   const subscribers = await Promise.all(
     Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `subscriber-${number}` })),
   )
@@ -82,7 +84,7 @@ test('the messages of one publisher arrive in their order on every shard, each o
 })
 
 test('[MQTT5-3.1.4-3] who connects again with the same id takes over, by whichever shard they come in', async (t) => {
-  const broker = await startBroker(t, threeShards)
+  const broker = await sharedBroker()
   let present = await connected(t, broker, { clientId: 'the-only-one' })
   for (let time = 0; time < manyTimes; time++) {
     const [[told], next] = await Promise.all([
@@ -95,7 +97,7 @@ test('[MQTT5-3.1.4-3] who connects again with the same id takes over, by whichev
 })
 
 test('a stored session is found by whichever shard its client comes back, with what came meanwhile', async (t) => {
-  const broker = await startBroker(t, threeShards)
+  const broker = await sharedBroker()
   const options = { clientId: 'sleeper', clean: false, properties: { sessionExpiryInterval: 1_000 } }
   const publisher = await connected(t, broker, { clientId: 'publisher' })
   const sleeper = await connected(t, broker, options)

@@ -1,7 +1,6 @@
 // A broker with its API, for tests that speak HTTP to it.
 
-import { after } from 'node:test'
-import { type Broker, type BrokerOptions, type Scope, startBroker } from '../e2e/godwit-process.ts'
+import { type Broker, type BrokerOptions, type Scope, shared, startBroker } from '../e2e/godwit-process.ts'
 
 export interface Answer {
   readonly status: number
@@ -46,12 +45,7 @@ export async function startBrokerWithApi(t: Scope, options: BrokerOptions = {}):
  * one costs more than most of them. It starts with the first that asks.
  */
 export function shareBrokerWithApi(options: BrokerOptions = {}): () => Promise<BrokerWithApi> {
-  const ends: (() => unknown)[] = []
-  after(async () => {
-    for (const end of ends.toReversed()) await end()
-  })
-  let broker: Promise<BrokerWithApi> | undefined
-  return () => (broker ??= startBrokerWithApi({ after: (end) => ends.push(end) }, options))
+  return shared((scope) => startBrokerWithApi(scope, options))
 }
 
 async function ask(url: string, { method = 'GET', body, headers = {}, as = administrator }: Asked): Promise<Answer> {

@@ -6,20 +6,27 @@ import { runStoryOnLevel } from './level-story.ts'
 import { profileNamed } from './profiles.ts'
 import { runStory } from './run-story.ts'
 
+const storiesAtOnce = 4
+
 describe('on the real LevelDB store', () => {
-  for (const from of [10_001, 10_101, 10_201]) {
+  for (const from of [10_001, 10_101]) {
     test(`every promise is kept: seeds ${from} to ${from + 99}`, async () => {
       const faults: string[] = []
-      for (let seed = from; seed < from + 100; seed++) {
-        const { fault, profile } = await runStoryOnLevel(seed)
-        if (fault !== undefined) faults.push(`${profile}: ${fault}`)
+      const seeds = Array.from({ length: 100 }, (_, index) => from + index).values()
+      // A story waits for its files most of the time.
+      const tellSome = async (): Promise<void> => {
+        for (const seed of seeds) {
+          const { fault, profile } = await runStoryOnLevel(seed)
+          if (fault !== undefined) faults.push(`${profile}: ${fault}`)
+        }
       }
+      await Promise.all(Array.from({ length: storiesAtOnce }, tellSome))
       assert.deepEqual(faults, [])
     })
   }
 
   test('a story goes on as it does in memory, line by line', async () => {
-    for (let seed = 1; seed <= 20; seed++) {
+    for (let seed = 1; seed <= 10; seed++) {
       const options = { isTold: true, profile: profileNamed('crash') }
       const onLevel = await runStoryOnLevel(seed, options)
       assert.deepEqual(onLevel.story, runStory(seed, options).story, `seed ${seed}`)
