@@ -28,7 +28,14 @@ export type {
   StoredCredential,
 } from './operations/credentials.ts'
 export type { Operations } from './operations/all.ts'
-export { createManagementServer, type ListenAt, type ManagementOptions, type ManagementServer } from './server.ts'
+export {
+  createManagementServer,
+  type ListenAt,
+  type ManagementOptions,
+  type ManagementServer,
+  type ManagementSettings,
+} from './server.ts'
+export { closeGraceMs, requestTimeoutMs } from './limits.ts'
 export {
   createDoorkeeper,
   type Accounts,
@@ -38,4 +45,5 @@ export {
   type SignInWays,
   socketDoorkeeper,
   type Tokens,
+  WaitingRoom,
 } from './sign-in.ts'

@@ -13,7 +13,7 @@ export interface Ticket {
 }
 
 export class RequestGate {
-  readonly #maxWorking: number
+  #maxWorking: number
   readonly #maxWaiting: number
   #working: number
   readonly #waiting: Set<() => void>
@@ -43,6 +43,12 @@ export class RequestGate {
     return { mayGoOn: promise, leave }
   }
 
+  /** Those who are in stay in; who waits comes in where there is room now. */
+  change(maxWorking: number): void {
+    this.#maxWorking = maxWorking
+    this.#letIn()
+  }
+
   #admit(): Ticket {
     this.#working += 1
     let isIn = true
@@ -50,11 +56,16 @@ export class RequestGate {
       if (!isIn) return
       isIn = false
       this.#working -= 1
-      const [next] = this.#waiting
-      if (next === undefined) return
+      this.#letIn()
+    }
+    return { mayGoOn: Promise.resolve(true), leave }
+  }
+
+  #letIn(): void {
+    for (const next of this.#waiting) {
+      if (this.#working >= this.#maxWorking) return
       this.#waiting.delete(next)
       next()
     }
-    return { mayGoOn: Promise.resolve(true), leave }
   }
 }

@@ -6,6 +6,7 @@
 
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { chmod } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { type Caller, type Endpoint, endpoints, type ReasonName, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import { allowedMethods, refuseAbsent } from './absent-path.ts'
@@ -14,7 +15,6 @@ import { refusalOfForeign, refusalOfStrangeHost } from './foreign-origin.ts'
 import type { Handler } from './handler.ts'
 import { allHandlers } from './handlers/all.ts'
 import {
-  closeGraceMs,
   headersTimeoutMs,
   keepAliveTimeoutMs,
   maxConnections,
@@ -29,6 +29,7 @@ import {
 import { OpenConnections } from './open-connections.ts'
 import type { Operations } from './operations/all.ts'
 import { readQueryString } from './query-string.ts'
+import { readBody } from './read-body.ts'
 import { readRequest, RequestShapes } from './read-request.ts'
 import { refusalOfCaller } from './permission.ts'
 import { bodyOfRefusal, type Refusal, refuse, Refusal as RefusalValue } from './refusal.ts'
@@ -36,14 +37,18 @@ import { RequestGate, type Ticket } from './request-gate.ts'
 import type { Doorkeeper } from './sign-in.ts'
 import { WrittenJson } from './written-json.ts'
 
-export interface ManagementOptions {
-  readonly operations: Operations
+/** What may change while it serves: each request looks it up when it begins. */
+export interface ManagementSettings {
   readonly doorkeeper: Doorkeeper
-  readonly log: Log
   /** http_server.max_body */
   readonly maxBodyBytes: number
   /** http_server.limit_conn */
   readonly maxRequests: number
+}
+
+export interface ManagementOptions extends ManagementSettings {
+  readonly operations: Operations
+  readonly log: Log
 }
 
 export type ListenAt =
@@ -58,8 +63,10 @@ export type ListenAt =
 export interface ManagementServer {
   /** Resolves with the port (0 of a path), or with the sentence why not. */
   listen(at: ListenAt): Promise<{ readonly port: number } | { readonly problem: string }>
-  /** Requests under way are answered, if that is soon. */
-  close(): Promise<void>
+  /** For requests that begin from now on; no connection notices. */
+  change(settings: ManagementSettings): void
+  /** From this moment on nobody new comes in. Requests under way are answered, if that is within `graceMs`. */
+  close(graceMs: number): Promise<void>
 }
 
 /** What is known of a request on its way. */
@@ -70,9 +77,44 @@ interface Way {
   hasLeft: boolean
 }
 
+/** The server with what is in force. */
+interface Premises {
+  readonly server: FastifyInstance
+  readonly options: ManagementOptions
+  readonly gate: RequestGate
+  readonly inForce: () => ManagementSettings
+}
+
 export function createManagementServer(options: ManagementOptions): ManagementServer {
+  let settings: ManagementSettings = options
+  const server = openFramework(() => settings.doorkeeper)
+  const gate = new RequestGate(settings.maxRequests, maxWaitingRequests)
+  const premises: Premises = { server, options, gate, inForce: () => settings }
+  // Whatever the content type says: bodies are read by the endpoint they are for.
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', (request: FastifyRequest, body: IncomingMessage) =>
+    readBody(body, isOpenToAll(request) ? maxOpenBodyBytes : settings.maxBodyBytes),
+  )
+  addRoutes(premises, addEntrance(premises))
+  server.setNotFoundHandler((request, reply) => answerRefusal(reply, refuseAbsent(request.method, request.url)))
+  server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
+    const status = error.statusCode ?? 500
+    if (status < 500) return answerRefusal(reply, refuse('invalidParameter', error.message))
+    options.log.error('a request of the API failed', { path: request.url, stack: error.stack })
+    return answerRefusal(reply, refuse('unknownError', 'the broker made a mistake: its log says which'))
+  })
+  return {
+    listen: (at) => listenAt(server, at),
+    change: (changed) => {
+      settings = changed
+      gate.change(changed.maxRequests)
+    },
+    close: (graceMs) => closeServer(server, graceMs),
+  }
+}
+
+function openFramework(doorkeeper: () => Doorkeeper): FastifyInstance {
   const server = fastify({
-    bodyLimit: options.maxBodyBytes,
     clientErrorHandler: answerBrokenRequest,
     exposeHeadRoutes: false,
     http: {
@@ -88,29 +130,21 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
       maxParamLength: maxPathPart,
       querystringParser: readQueryString,
     },
-    frameworkErrors: (_error, request, reply) => void answerUnreadable(request, reply, options.doorkeeper),
+    // While it closes it answers what still comes by the connections that are open, as ever.
+    return503OnClosing: false,
+    frameworkErrors: (_error, request, reply) => void answerUnreadable(request, reply, doorkeeper()),
   })
   server.server.on('checkExpectation', answerExpectation)
-  // Whatever the content type says: bodies are read by the endpoint they are for.
-  server.removeAllContentTypeParsers()
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  const ways = addEntrance(server, options)
-  addRoutes(server, options, ways)
-  server.setNotFoundHandler((request, reply) => answerRefusal(reply, refuseAbsent(request.method, request.url)))
-  server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
-    const status = error.statusCode ?? 500
-    if (status < 500) return answerRefusal(reply, refuse('invalidParameter', error.message))
-    options.log.error('a request of the API failed', { path: request.url, stack: error.stack })
-    return answerRefusal(reply, refuse('unknownError', 'the broker made a mistake: its log says which'))
+  // Who has got the last answer of a server that closes goes elsewhere with the next request.
+  server.addHook('onSend', async (_request, reply) => {
+    if (!server.server.listening) void reply.header('connection', 'close')
   })
-  return { listen: (at) => listenAt(server, at), close: () => closeServer(server, options.doorkeeper) }
+  return server
 }
 
 /** Every request goes this way before it is known what it wants. Gives what is known of each then. */
-function addEntrance(server: FastifyInstance, options: ManagementOptions): WeakMap<FastifyRequest, Way> {
-  const { doorkeeper } = options
+function addEntrance({ server, gate, inForce }: Premises): WeakMap<FastifyRequest, Way> {
   const connections = new OpenConnections(maxConnections)
-  const gate = new RequestGate(options.maxRequests, maxWaitingRequests)
   const ways = new WeakMap<FastifyRequest, Way>()
   server.server.on('connection', (socket) => connections.add(socket))
   server.addHook('onRequest', async (request, reply) => {
@@ -121,6 +155,7 @@ function addEntrance(server: FastifyInstance, options: ManagementOptions): WeakM
     // Nothing is read by its type; the framework would refuse what it cannot make out.
     if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
     const isOpen = isOpenToAll(request)
+    const { doorkeeper } = inForce()
     const address = request.ip ?? ''
     const nobody: Caller = { name: '', by: 'nobody', role: 'viewer', namespace: undefined, address, login: undefined }
     const caller = isOpen ? nobody : await doorkeeper.callerOf(request.headers.authorization, address)
@@ -171,8 +206,8 @@ async function answerUnreadable(request: FastifyRequest, reply: FastifyReply, do
   answerRefusal(reply, caller instanceof RefusalValue ? caller : unreadable)
 }
 
-function addRoutes(server: FastifyInstance, options: ManagementOptions, ways: WeakMap<FastifyRequest, Way>): void {
-  const handlers: Record<string, Handler<Endpoint>> = allHandlers(options.operations, options.doorkeeper)
+function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<FastifyRequest, Way>): void {
+  const handlers: Record<string, Handler<Endpoint>> = allHandlers(options.operations, () => inForce().doorkeeper)
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
     const shapes = shapesOf(endpoint)
     const handle = handlers[name]
@@ -186,9 +221,8 @@ function addRoutes(server: FastifyInstance, options: ManagementOptions, ways: We
       if (endpoint.reply === 'text') return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(result)
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(result))
     }
-    const bodyLimit = endpoint.access === 'open' ? maxOpenBodyBytes : options.maxBodyBytes
     for (const url of urlsOf(endpoint)) {
-      server.route({ method: endpoint.method, url, bodyLimit, config: { access: endpoint.access }, handler: answer })
+      server.route({ method: endpoint.method, url, config: { access: endpoint.access }, handler: answer })
     }
   }
 }
@@ -256,9 +290,11 @@ async function listenAt(server: FastifyInstance, at: ListenAt): ReturnType<Manag
   return { port: typeof address === 'object' && address !== null ? address.port : 0 }
 }
 
-async function closeServer(server: FastifyInstance, doorkeeper: Doorkeeper): Promise<void> {
-  doorkeeper.close()
-  const end = setTimeout(() => server.server.closeAllConnections(), closeGraceMs)
-  await server.close()
+async function closeServer(framework: FastifyInstance, graceMs: number): Promise<void> {
+  const { server } = framework
+  // What listens is let go of now, and not when the framework comes to it: somebody may want to listen there.
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  const end = setTimeout(() => server.closeAllConnections(), graceMs)
+  await Promise.all([closed, framework.close()])
   clearTimeout(end)
 }

@@ -51,8 +51,33 @@ export interface Doorkeeper {
   /** The same of a name and a password that came otherwise. */
   signIn(name: string, password: string, address: string): Promise<Caller | Refusal>
   readonly logins: Logins
+}
+
+/** Where those wait who were wrong. It outlives the ways to come in: a change of those forgives nobody. */
+export class WaitingRoom {
+  readonly #delays: SignInDelays
+  readonly #closing: AbortController
+
+  /** `nowMs` is a clock that never goes back. */
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#delays = new SignInDelays(nowMs)
+    this.#closing = new AbortController()
+  }
+
+  /** Resolves when the answer may go. */
+  async noteWrong(address: string, name: string): Promise<void> {
+    const waitMs = this.#delays.noteWrong(address, name)
+    if (waitMs > 0) await setTimeout(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
+  }
+
+  noteRight(address: string, name: string): void {
+    this.#delays.noteRight(address, name)
+  }
+
   /** Nobody waits any more. */
-  close(): void
+  close(): void {
+    this.#closing.abort()
+  }
 }
 
 /** At the socket of the data directory: whoever may read that may do everything. */
@@ -63,20 +88,17 @@ export function socketDoorkeeper(overHttp: Doorkeeper): Doorkeeper {
 
 const unlimited = { role: 'administrator', namespace: undefined, login: undefined } as const
 
-export function createDoorkeeper(ways: SignInWays, nowMs: () => number = () => performance.now()): Doorkeeper {
-  const delays = new SignInDelays(nowMs)
-  const closing = new AbortController()
+export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Doorkeeper {
   /** The answer to who was wrong comes late. */
   const delayed = async (address: string, name: string, refusal: Refusal): Promise<Refusal> => {
-    const waitMs = delays.noteWrong(address, name)
-    if (waitMs > 0) await setTimeout(waitMs, undefined, { signal: closing.signal }).catch(() => {})
+    await waitingRoom.noteWrong(address, name)
     return refusal
   }
   const signIn = async (name: string, password: string, address: string): Promise<Caller | Refusal> => {
     if (name === '' || password === '') return refuse('emptyCredentials', 'user name or password is empty')
     const found = await ways.accounts.signIn(name, password, address)
     if (found === undefined) return delayed(address, name, wrongCredentials())
-    delays.noteRight(address, name)
+    waitingRoom.noteRight(address, name)
     if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownInWords)
     return { ...found, address }
   }
@@ -92,7 +114,7 @@ export function createDoorkeeper(ways: SignInWays, nowMs: () => number = () => p
     if (shown instanceof RefusalValue) return shown
     return 'token' in shown ? signInByToken(shown.token, address) : signIn(shown.name, shown.password, address)
   }
-  return { isOpen: ways.isOpen, callerOf, signIn, logins: ways.logins, close: () => closing.abort() }
+  return { isOpen: ways.isOpen, callerOf, signIn, logins: ways.logins }
 }
 
 type Shown = { readonly name: string; readonly password: string } | { readonly token: string }

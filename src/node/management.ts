@@ -2,36 +2,38 @@
 // configuration says, and on a socket in the data directory for whoever may read that.
 
 import { lookup } from 'node:dns/promises'
-import type { GodwitConfig, HttpServerConfig } from '../config/index.ts'
+import type { GodwitConfig } from '../config/index.ts'
 import {
+  closeGraceMs,
   createDoorkeeper,
   createManagementServer,
-  type Doorkeeper,
+  type Logins,
   type ManagementServer,
+  type ManagementSettings,
   type Operations,
   socketDoorkeeper,
+  WaitingRoom,
 } from '../management/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { AccessRecords } from './access-records.ts'
+import type { ConfigOwner, Problem } from './configuration/config-owners.ts'
 import { prepareControlSocket } from './control-socket.ts'
 import { hostsOfPort, isLoopbackAddress } from './listener-addresses.ts'
 import { accountOperations } from './operations/accounts.ts'
 import { apiTokens } from './operators/api-tokens.ts'
 import { PasswordWork } from './operators/kept-passwords.ts'
 import { operatorLogins } from './operators/logins.ts'
-import { operatorSignIn } from './operators/operator-sign-in.ts'
+import { operatorSignIn, type OwnAccount } from './operators/operator-sign-in.ts'
 import { dangerOfPassword, makeFirstPassword, type NewPassword, ownAccountOf } from './operators/own-account.ts'
-
-export interface ManagementAddress {
-  readonly host: string
-  readonly port: number
-}
+import { type HttpAddress, type HttpPlace, ServedHttp } from './served-http.ts'
 
 export interface RunningManagement {
-  /** undefined: it is not served over HTTP. */
-  readonly address: ManagementAddress | undefined
+  /** Where it is served over HTTP now; undefined: nowhere. */
+  readonly address: HttpAddress | undefined
   /** Made at this start because none was set: to be shown once. */
   readonly newPassword: NewPassword | undefined
+  /** Of `http_server`. */
+  readonly owner: ConfigOwner
   close(): Promise<void>
 }
 
@@ -44,76 +46,148 @@ export interface ManagementGround {
   readonly log: Logger
 }
 
-type Problem = { readonly problem: string }
-
 /** A problem is a sentence for the operator. */
 export async function startManagement(ground: ManagementGround): Promise<RunningManagement | Problem> {
   const { config, accessRecords: records, log } = ground
-  const tokens = apiTokens(config)
-  if ('problem' in tokens) return tokens
-  const work = new PasswordWork()
-  const own = ownAccountOf(config, records)
-  const isHardened = config.node.securityProfile === 'hardened'
-  const refusesPeople = config.http.authType === 'jwt'
-  const accounts = operatorSignIn({ records, work, own, isHardened, refusesPeople, nowMs: () => Date.now() })
-  const logins = operatorLogins({ records, own, nowMs: () => performance.now() })
-  const doorkeeper = createDoorkeeper({ accounts, logins, ...tokens, isOpen: config.http.authType === 'no_auth' })
-  const ofAccounts = accountOperations({ records, work, own, isHardened, log })
-  const doors = { ...ground, doorkeeper, operations: { ...ground.operations, accounts: ofAccounts } }
-  const served = config.http.isEnabled ? await serveHttp(doors) : notServed
-  if ('problem' in served) return served
-  const closeSocket = await serveSocket(doors)
-  const needsPassword = served.address !== undefined && config.http.authType === 'basic'
-  const newPassword = needsPassword ? await makeFirstPassword(own, records, work) : undefined
-  const close = async (): Promise<void> => void (await Promise.all([served.close(), closeSocket()]))
-  return { address: served.address, newPassword, close }
+  const accounts = new OperatorAccounts(ground)
+  const inForce = accounts.settingsOf(config)
+  if ('problem' in inForce) return inForce
+  const operations = { ...ground.operations, accounts: accounts.operations }
+  const http = new ServedHttp((settings) => createManagementServer({ operations, log, ...settings }), log)
+  const problem = (await problemOfDanger(config, log)) ?? (await http.change(placeOf(config, config), inForce))
+  if (problem !== undefined) return problem
+  accounts.take(config)
+  const socket = createManagementServer({ operations, log, ...atSocket(inForce) })
+  const closeSocket = await serveSocket(socket, ground)
+  const needsPassword = http.address !== undefined && config.http.authType === 'basic'
+  const newPassword = needsPassword ? await makeFirstPassword(accounts.own, records, accounts.work) : undefined
+  return {
+    get address() {
+      return http.address
+    },
+    newPassword,
+    owner: ownerOf(ground, { accounts, http, socket }),
+    close: async () => {
+      accounts.waitingRoom.close()
+      await Promise.all([http.close(), closeSocket()])
+    },
+  }
 }
 
-/** Why it could not be served as `config` says, as far as that can be known without trying. */
-export async function problemOfManagement(config: GodwitConfig): Promise<Problem | undefined> {
-  const tokens = apiTokens(config)
-  if ('problem' in tokens) return { problem: tokens.problem }
-  const danger = config.http.isEnabled ? await dangerOf(config) : undefined
-  return danger !== undefined && 'problem' in danger ? danger : undefined
+function atSocket(settings: ManagementSettings): ManagementSettings {
+  return { ...settings, doorkeeper: socketDoorkeeper(settings.doorkeeper) }
 }
 
-interface Doors extends Pick<ManagementGround, 'config' | 'dataDirectory' | 'log'> {
-  readonly operations: Operations
-  readonly doorkeeper: Doorkeeper
+interface Parts {
+  readonly accounts: OperatorAccounts
+  readonly http: ServedHttp
+  readonly socket: ManagementServer
 }
 
-const nothingToClose = async (): Promise<void> => {}
-const notServed = { address: undefined, close: nothingToClose }
-
-async function serveHttp(doors: Doors): Promise<Pick<RunningManagement, 'address' | 'close'> | Problem> {
-  const { config, log } = doors
-  const danger = await dangerOf(config)
-  if (danger !== undefined && 'problem' in danger) return danger
-  if (danger !== undefined) log.warn('configuration', danger)
-  const server = serverOf(doors)
-  const listening = await listen(server, config, config.http)
-  if (!('problem' in listening)) return { address: listening, close: () => server.close() }
-  await server.close()
-  // Whoever has said where the API is to be wants it there. By default it only would be nice to have.
-  if (config.places.has('http_server.port') || config.places.has('http_server.ip_addr')) return listening
-  log.error('the API is not served over HTTP', { why: listening.problem })
-  return notServed
+/** Asked always: the file with the key of tokens may say something else. */
+function ownerOf({ config: atStart, log }: ManagementGround, { accounts, http, socket }: Parts): ConfigOwner {
+  let taken = JSON.stringify(atStart.http)
+  return {
+    owns: (key) => key.startsWith('http_server.'),
+    isAlwaysAsked: true,
+    apply: async (config) => {
+      const wanted = JSON.stringify(config.http)
+      if (wanted === taken) return undefined
+      const settings = accounts.settingsOf(config)
+      if ('problem' in settings) return settings
+      const problem = accounts.problemOfOwn(config) ?? (await problemOfDanger(config, log))
+      if (problem !== undefined) return problem
+      const unserved = await http.change(placeOf(config, atStart), settings)
+      if (unserved !== undefined) return unserved
+      socket.change(atSocket(settings))
+      accounts.take(config)
+      taken = wanted
+      return undefined
+    },
+  }
 }
 
-function serverOf({ operations, doorkeeper, config, log }: Doors): ManagementServer {
-  const { maxBodyBytes, maxRequests } = config.http
-  return createManagementServer({ operations, doorkeeper, log, maxBodyBytes, maxRequests })
+/** undefined: it is not served over HTTP. Where a port without a host is, holds from start to start. */
+function placeOf({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
+  if (!http.isEnabled) return undefined
+  const isNamed = places.has('http_server.port') || places.has('http_server.ip_addr')
+  return { hosts: http.host === undefined ? hostsOfPort(atStart) : [http.host], port: http.port, isNamed }
+}
+
+/** Who may come in, as the configuration says it now. */
+class OperatorAccounts {
+  readonly work: PasswordWork
+  readonly waitingRoom: WaitingRoom
+  readonly operations: Operations['accounts']
+  readonly #logins: Logins
+  readonly #ground: ManagementGround
+  #own: OwnAccount
+
+  constructor(ground: ManagementGround) {
+    const { config, accessRecords: records, log } = ground
+    this.work = new PasswordWork()
+    this.waitingRoom = new WaitingRoom()
+    this.#ground = ground
+    this.#own = ownAccountOf(config, records)
+    const isHardened = config.node.securityProfile === 'hardened'
+    const own = (): OwnAccount => this.#own
+    this.operations = accountOperations({ records, work: this.work, own, isHardened, log })
+    this.#logins = operatorLogins({ records, own, nowMs: () => performance.now() })
+  }
+
+  get own(): OwnAccount {
+    return this.#own
+  }
+
+  take(config: GodwitConfig): void {
+    const { username, password } = ownAccountOf(config, this.#ground.accessRecords)
+    // It is another account only where it is: who has signed in before stays so.
+    if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
+  }
+
+  settingsOf(config: GodwitConfig): ManagementSettings | Problem {
+    const tokens = apiTokens(config)
+    if ('problem' in tokens) return tokens
+    const { http, node } = config
+    const { accessRecords: records } = this.#ground
+    const accounts = operatorSignIn({
+      records,
+      work: this.work,
+      own: ownAccountOf(config, records),
+      isHardened: node.securityProfile === 'hardened',
+      refusesPeople: http.authType === 'jwt',
+      nowMs: () => Date.now(),
+    })
+    const ways = { accounts, logins: this.#logins, ...tokens, isOpen: http.authType === 'no_auth' }
+    const doorkeeper = createDoorkeeper(ways, this.waitingRoom)
+    return { doorkeeper, maxBodyBytes: http.maxBodyBytes, maxRequests: http.maxRequests }
+  }
+
+  /** A password is made at a start, where it can be shown. */
+  problemOfOwn(config: GodwitConfig): Problem | undefined {
+    const { accessRecords: records } = this.#ground
+    const { username, password } = ownAccountOf(config, records)
+    if (!config.http.isEnabled || config.http.authType !== 'basic' || password !== undefined) return undefined
+    if (records.find({ kind: 'account', name: username }) !== undefined) return undefined
+    return {
+      problem: `http_server.username: ${JSON.stringify(username)} has no password yet: set http_server.password as well`,
+    }
+  }
 }
 
 /** What must not be reached by others is not opened to them. */
-async function dangerOf(config: GodwitConfig): Promise<{ readonly warning: string } | Problem | undefined> {
+async function problemOfDanger(config: GodwitConfig, log: Logger): Promise<Problem | undefined> {
   const { http } = config
+  if (!http.isEnabled) return undefined
   const hosts = http.host === undefined ? hostsOfPort(config) : [http.host]
   const isLoopback = (await Promise.all(hosts.map(isLoopbackHost))).every(Boolean)
   if (http.authType === 'no_auth' && !isLoopback) {
     return { problem: 'http_server.auth_type: no_auth is for loopback only: set http_server.ip_addr = "127.0.0.1"' }
   }
-  return dangerOfPassword(config, isLoopback)
+  const danger = dangerOfPassword(config, isLoopback)
+  if (danger === undefined || 'problem' in danger) return danger
+  log.warn('configuration', danger)
+  return undefined
 }
 
 /** A name counts by the addresses that it leads to. */
@@ -128,15 +202,14 @@ async function isLoopbackHost(host: string): Promise<boolean> {
 }
 
 /** The broker does without it where the file system has no sockets. */
-async function serveSocket(doors: Doors): Promise<() => Promise<void>> {
-  const { log, dataDirectory } = doors
-  const server = serverOf({ ...doors, doorkeeper: socketDoorkeeper(doors.doorkeeper) })
+async function serveSocket(server: ManagementServer, ground: ManagementGround): Promise<() => Promise<void>> {
+  const { log, dataDirectory } = ground
   try {
     const place = await prepareControlSocket(dataDirectory)
     const listening = await server.listen({ path: place.path })
     if (!('problem' in listening)) {
       return async () => {
-        await server.close()
+        await server.close(closeGraceMs)
         await place.remove()
       }
     }
@@ -145,21 +218,5 @@ async function serveSocket(doors: Doors): Promise<() => Promise<void>> {
   } catch (error) {
     log.error('godwit ctl cannot reach this node', { why: (error as Error).message })
   }
-  await server.close()
-  return nothingToClose
-}
-
-async function listen(
-  server: ManagementServer,
-  config: GodwitConfig,
-  { host, port }: HttpServerConfig,
-): Promise<ManagementAddress | Problem> {
-  const hosts = host === undefined ? hostsOfPort(config) : [host]
-  let problem = ''
-  for (const candidate of hosts) {
-    const listening = await server.listen({ host: candidate, port })
-    if (!('problem' in listening)) return { host: candidate, port: listening.port }
-    problem = listening.problem
-  }
-  return { problem }
+  return () => server.close(closeGraceMs)
 }

@@ -21,8 +21,7 @@ import { listenersOwner, LiveListeners } from './live-listeners.ts'
 import { HiddenPresets } from './hidden-presets.ts'
 import { createLiveConfig } from './live-config.ts'
 import { settleNodeName } from './node-name.ts'
-import { keepManagement } from './kept-management.ts'
-import type { RunningManagement } from './management.ts'
+import { type RunningManagement, startManagement } from './management.ts'
 import { operationsOf } from './operations/all.ts'
 import { controlDesk, type Wish } from './operations/control.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
@@ -60,7 +59,7 @@ export interface RunningNode {
   readonly listeners: readonly ListenerAddress[]
   readonly log: Logger
   /** The management API. */
-  readonly management: Omit<RunningManagement, 'close'>
+  readonly management: Pick<RunningManagement, 'address' | 'newPassword'>
   /** Shared counters of all shards, for `readCounters`. */
   readonly counters: SharedArrayBuffer
   /** Resolves with a sentence when the node cannot go on by itself: then `stop` it and end the process with 1. */
@@ -226,7 +225,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   }
   const operations = operationsOf(ground)
   await observation.start()
-  const management = await keepManagement({ config, dataDirectory: directory, operations, accessRecords, log })
+  const management = await startManagement({ config, dataDirectory: directory, operations, accessRecords, log })
   if ('problem' in management) {
     await stop()
     return management

@@ -347,23 +347,6 @@ async function freePort(): Promise<number> {
   return port
 }
 
-test('settings of the API itself hold after the answer, and what would open it to all is refused', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: [`http_server.port=${await freePort()}`] })
-  const change = (settings: unknown): Promise<Answer> =>
-    post(broker, '/configuration/http_server', { data: { http_server: settings } })
-  refused(await change({ auth_type: 'no_auth', ip_addr: '0.0.0.0' }), [400, 108], /no_auth/)
-  refused(await change({ port: 1 }), [400, 108], /http_server\.port.*--set/)
-  const { changed } = dataOf('set_configuration_section', await change({ max_body: '2KB' }))
-  assert.deepEqual(changed, [{ key: 'http_server.max_body', old: '1MB', new: '2KB' }])
-  const text = `# ${'x'.repeat(4_000)}`
-  // No setting is in it: the old server has read it all and says so; the new one does not read it.
-  let answer: Answer | undefined
-  do answer = await post(broker, '/config_update', text).catch(() => undefined)
-  while (answer?.json?.code !== 108)
-  assert.match(answer.json.message, /large/)
-  assert.equal((await get(broker, '/brokers')).status, 200)
-})
-
 async function isLetIn(
   t: TestContext,
   broker: BrokerWithApi,

@@ -55,7 +55,6 @@ const openDoor: Doorkeeper = {
     address,
   }),
   logins: { begin: () => undefined, callerOf: () => 'wrong', end: () => {} },
-  close: () => {},
 }
 
 function anyClient(clientId: string): ClientView {
@@ -109,7 +108,7 @@ test('an answer that breaks off ends its connection, and the others are served',
     maxBodyBytes: 1_000,
     maxRequests: 4,
   })
-  t.after(() => server.close())
+  t.after(() => server.close(0))
   const listening = await server.listen({ host: '127.0.0.1', port: 0 })
   assert.ok('port' in listening)
   const url = `http://127.0.0.1:${listening.port}/api/v4/clients`

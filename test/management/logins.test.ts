@@ -120,7 +120,11 @@ test('a login ends an hour after it was last shown, and with its account', async
   const ann = await kept('ann', 'a long password')
   await records.change({ put: [ann], delete: [] })
   let nowMs = 0
-  const logins = operatorLogins({ records, own: { username: 'admin', password: undefined }, nowMs: () => nowMs })
+  const logins = operatorLogins({
+    records,
+    own: () => ({ username: 'admin', password: undefined }),
+    nowMs: () => nowMs,
+  })
   const token = logins.begin('ann') ?? ''
   const found = (): unknown => {
     const caller = logins.callerOf(token)
@@ -145,7 +149,7 @@ test('logins of one account are bounded, and push out nobody else', async () => 
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const own = { username: 'admin', password: 'configured' }
   await records.change({ put: [await kept('ann', 'a long password')], delete: [] })
-  const logins = operatorLogins({ records, own, nowMs: () => 0 })
+  const logins = operatorLogins({ records, own: () => own, nowMs: () => 0 })
   const ofAdmin = logins.begin('admin') ?? ''
   const first = logins.begin('ann') ?? ''
   for (let more = 0; more < maxLoginsOfAccount; more++) logins.begin('ann')

@@ -30,3 +30,19 @@ test('who leaves while it waits takes no place', async () => {
   third?.leave()
   assert.equal(await gate.enter().mayGoOn, true)
 })
+
+test('where more may be worked on than before, those who wait come in; where fewer, nobody is sent away', async () => {
+  const gate = new RequestGate(1, 4)
+  const [first, second, third, fourth] = Array.from({ length: 4 }, () => gate.enter())
+  gate.change(3)
+  assert.deepEqual(await Promise.all([first?.mayGoOn, second?.mayGoOn, third?.mayGoOn]), [true, true, true])
+  gate.change(1)
+  let isIn = false
+  void fourth?.mayGoOn.then(() => (isIn = true))
+  first?.leave()
+  second?.leave()
+  await Promise.resolve()
+  assert.equal(isIn, false)
+  third?.leave()
+  assert.equal(await fourth?.mayGoOn, true)
+})

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createDoorkeeper, type Logins, type SignedIn } from '../../src/management/index.ts'
+import { createDoorkeeper, type Logins, type SignedIn, WaitingRoom } from '../../src/management/index.ts'
 import { SignInDelays } from '../../src/management/sign-in-delays.ts'
 
 const here = '192.0.2.1'
@@ -64,15 +64,17 @@ describe('at the door', () => {
   const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
   test('who is right comes in at once, however often somebody else was wrong', async () => {
-    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, () => 0)
+    const waitingRoom = new WaitingRoom(() => 0)
+    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
     const wrong = Array.from({ length: 50 }, () => door.signIn('admin', 'wrong', here))
     assert.deepEqual(await door.signIn('admin', 'right', here), { ...admin, address: here })
-    door.close()
+    waitingRoom.close()
     for (const refused of await Promise.all(wrong)) assert.ok('code' in refused && refused.code === 103)
   })
 
   test('a header is read as people write it, and what is too long is not looked at', async () => {
-    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, () => 0)
+    const waitingRoom = new WaitingRoom(() => 0)
+    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
     const found = await door.callerOf(`basic  ${basic('admin:right')}`, here)
     assert.deepEqual(found, { ...admin, address: here })
     for (const [header, code] of [
@@ -88,6 +90,6 @@ describe('at the door', () => {
       const refused = await door.callerOf(header, here)
       assert.equal('code' in refused && refused.code, code, String(header).slice(0, 40))
     }
-    door.close()
+    waitingRoom.close()
   })
 })

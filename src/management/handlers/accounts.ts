@@ -6,10 +6,10 @@ import type { Doorkeeper } from '../sign-in.ts'
 
 type Known = typeof accountEndpoints
 
-export function accountHandlers(accounts: AccountOperations, doorkeeper: Doorkeeper): Handlers<Known> {
+export function accountHandlers(accounts: AccountOperations, doorkeeper: () => Doorkeeper): Handlers<Known> {
   return {
     check_password: async ({ body: { username, password }, caller }) => {
-      const found = await doorkeeper.signIn(username, password, caller.address)
+      const found = await doorkeeper().signIn(username, password, caller.address)
       return found instanceof RefusalValue ? found : { code: 0 }
     },
     ...userHandlers(accounts),

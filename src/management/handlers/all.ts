@@ -25,7 +25,7 @@ import { traceHandlers } from './traces.ts'
 import { loginHandlers } from './v5/login.ts'
 import { userV5Handlers } from './v5/users.ts'
 
-export function allHandlers(operations: Operations, doorkeeper: Doorkeeper): Handlers<typeof endpoints> {
+export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper): Handlers<typeof endpoints> {
   return {
     ...bridgeHandlers(operations.bridges),
     ...brokerHandlers(operations.brokers),

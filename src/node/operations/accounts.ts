@@ -10,7 +10,8 @@ import { isWellKnownPassword } from '../operators/well-known-passwords.ts'
 export interface AccountGround {
   readonly records: AccessRecords
   readonly work: PasswordWork
-  readonly own: OwnAccount
+  /** As the configuration says it now. */
+  readonly own: () => OwnAccount
   readonly isHardened: boolean
   readonly log: Log
 }
@@ -46,7 +47,7 @@ type OfUsers = 'users' | 'createUser' | 'updateUser' | 'deleteUser' | 'changePas
 function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<AccountOperations, OfUsers> {
   const { records, work, own } = ground
   const find = (name: string): AccountRecord | undefined => records.find({ kind: 'account', name })
-  const hasConfiguredPassword = (name: string): boolean => name === own.username && own.password !== undefined
+  const hasConfiguredPassword = (name: string): boolean => name === own().username && own().password !== undefined
   const replace = (name: string, change: Partial<AccountRecord>): BookChange | AccountRefusal => {
     const found = find(name)
     return found === undefined ? 'not-found' : { put: [{ ...found, ...change }], delete: [] }
@@ -68,14 +69,14 @@ function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<Account
     },
     updateUser: async (name, change, by) => {
       const { role = 'administrator', namespace } = change
-      const isOwn = name === own.username
+      const isOwn = name === own().username
       if (isOwn && (role !== 'administrator' || namespace !== undefined)) return 'is-own'
       // Where the configuration has all of it, nothing is kept of it here.
       if (isOwn && find(name) === undefined) return undefined
       return carryOut(`account ${name} changed`, by, () => replace(name, change))
     },
     deleteUser: async (name, by) => {
-      if (name === own.username) return 'is-own'
+      if (name === own().username) return 'is-own'
       return carryOut(`account ${name} taken away`, by, () =>
         find(name) === undefined ? 'not-found' : { put: [], delete: [{ kind: 'account', name }] },
       )
@@ -97,9 +98,9 @@ function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<Account
 
 function usersOf({ records, own }: AccountGround): User[] {
   const users = [...records.list('account')].map((record) => userOf(record))
-  const isOwnKept = users.some(({ name }) => name === own.username)
+  const isOwnKept = users.some(({ name }) => name === own().username)
   const unsaid = { role: 'administrator', namespace: undefined, description: '' } as const
-  return isOwnKept ? users : [{ name: own.username, ...unsaid }, ...users]
+  return isOwnKept ? users : [{ name: own().username, ...unsaid }, ...users]
 }
 
 function userOf({ name, role, namespace, description }: AccountRecord): User {
@@ -109,7 +110,7 @@ function userOf({ name, role, namespace, description }: AccountRecord): User {
 
 /** People and programs sign in alike, so a name stands for one of them. */
 function isTaken({ records, own }: AccountGround, name: string): boolean {
-  if (name === own.username || records.find({ kind: 'account', name }) !== undefined) return true
+  if (name === own().username || records.find({ kind: 'account', name }) !== undefined) return true
   return records.find({ kind: 'api-key', id: name }) !== undefined
 }
 

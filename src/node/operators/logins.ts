@@ -12,7 +12,8 @@ import { callerOf, ownCaller, type OwnAccount } from './operator-sign-in.ts'
 
 export interface LoginsGround {
   readonly records: Pick<AccessRecords, 'find'>
-  readonly own: OwnAccount
+  /** As the configuration says it now: the same object as long as it says the same. */
+  readonly own: () => OwnAccount
   /** A clock that never goes back. */
   readonly nowMs: () => number
 }
@@ -39,11 +40,11 @@ export function operatorLogins({ records, own, nowMs }: LoginsGround): Logins {
   const logins = new Map<string, Login>()
   let lastNumber = 0
   const passwordOf = (name: string): object | undefined => {
-    if (name === own.username && own.password !== undefined) return own
+    if (name === own().username && own().password !== undefined) return own()
     return records.find({ kind: 'account', name })?.password
   }
   const callerOfName = (name: string): SignedIn | undefined => {
-    if (name === own.username) return ownCaller(own)
+    if (name === own().username) return ownCaller(own())
     const record = records.find({ kind: 'account', name })
     return record === undefined ? undefined : callerOf(record)
   }

@@ -5,13 +5,16 @@ import { refuseFor, Refusal as RefusalValue } from '../../refusal.ts'
 import type { Doorkeeper } from '../../sign-in.ts'
 import { writtenRole } from './roles.ts'
 
-export function loginHandlers(brokers: BrokerOperations, doorkeeper: Doorkeeper): Handlers<typeof loginEndpoints> {
+export function loginHandlers(
+  brokers: BrokerOperations,
+  doorkeeper: () => Doorkeeper,
+): Handlers<typeof loginEndpoints> {
   return {
     login: async ({ body: { username, password }, caller: { address } }) => {
-      const found = await doorkeeper.signIn(username, password, address)
+      const found = await doorkeeper().signIn(username, password, address)
       if (found instanceof RefusalValue) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
       // Programs bring their secret with every request.
-      const token = found.by === 'account' ? doorkeeper.logins.begin(found.name) : undefined
+      const token = found.by === 'account' ? doorkeeper().logins.begin(found.name) : undefined
       if (token === undefined) return refuseFor('BAD_USERNAME_OR_PWD', 'user name or password is wrong')
       const { namespace = null } = found
       const { version } = brokers.describe()
@@ -21,7 +24,7 @@ export function loginHandlers(brokers: BrokerOperations, doorkeeper: Doorkeeper)
       if (login === undefined || name !== username) {
         return refuseFor('WRONG_TOKEN_OR_USERNAME', 'show the token of the login that is to end, and say whose it is')
       }
-      doorkeeper.logins.end(login)
+      doorkeeper().logins.end(login)
       return { code: 0 }
     },
   }

@@ -1,0 +1,165 @@
+// Settings of the API itself, changed while it serves: whoever is connected notices nothing but the change.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { Agent, request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
+import { administrator, startBrokerWithApi } from './api.ts'
+
+interface Asked {
+  readonly method?: string
+  readonly path: string
+  readonly body?: unknown
+  readonly as?: string
+}
+
+interface Seen {
+  readonly status: number
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly json: any
+}
+
+/** A client with one connection that it keeps. */
+class OneConnection {
+  readonly #at: { readonly socketPath: string } | { readonly port: number; readonly host: string }
+  readonly #agent: Agent
+  /** Connections that it has needed so far. */
+  connections: number
+
+  constructor(t: TestContext, at: string | URL) {
+    this.#at = typeof at === 'string' ? { socketPath: at } : { port: Number(at.port), host: at.hostname }
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    this.connections = 0
+    t.after(() => this.close())
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  ask({ method = 'GET', path, body, as = administrator }: Asked): Promise<Seen> {
+    const { promise, resolve, reject } = Promise.withResolvers<Seen>()
+    const authorization = `Basic ${Buffer.from(as).toString('base64')}`
+    const options = { ...this.#at, agent: this.#agent, method, path: `/api/v4${path}`, headers: { authorization } }
+    const asked = request(options, (response) => {
+      let text = ''
+      response.on('data', (piece) => (text += String(piece)))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, json: JSON.parse(text) }))
+    })
+    asked.on('socket', () => (this.connections += asked.reusedSocket ? 0 : 1))
+    asked.on('error', reject)
+    asked.end(typeof body === 'string' ? body : JSON.stringify(body))
+    return promise
+  }
+
+  /** Of `http_server`. */
+  change(settings: unknown, as?: string): Promise<Seen> {
+    const body = { data: { http_server: settings } }
+    return this.ask({ method: 'POST', path: '/configuration/http_server', body, ...(as === undefined ? {} : { as }) })
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** A broker whose file says where its API is, and nothing else does. */
+async function startWithFile(t: TestContext): Promise<{ readonly url: URL; readonly socket: string }> {
+  const folder = await temporaryFolder(t)
+  const [name, password] = administrator.split(':')
+  const config = join(folder, 'my.conf')
+  await writeFile(config, `http_server { port = 0, username = ${name}, password = ${password} }`)
+  const data = join(folder, 'data')
+  const words = ['--config', config, '--data', data, '--set', 'listeners.tcp.bind="127.0.0.1:0"']
+  const godwit = runGodwit(t, ['start', ...words])
+  const [, url = ''] = await godwit.until(/management API +(http:\/\/127\.0\.0\.1:\d+)\/api\/v4/)
+  return { url: new URL(url), socket: join(data, 'ctl.sock') }
+}
+
+test('what is no matter of the place holds for the next request, on the connections that are open', async (t) => {
+  const { url, socket } = await startWithFile(t)
+  const [over, at] = [new OneConnection(t, url), new OneConnection(t, socket)]
+  assert.equal((await at.ask({ path: '/brokers' })).status, 200)
+  const { status, json } = await over.change({ password: 'quite another one', max_body: '2KB', limit_conn: 1 })
+  assert.deepEqual(
+    [status, json.data.changed.map(({ key }: { key: string }) => key).toSorted(), json.data.needs_restart],
+    [200, ['http_server.limit_conn', 'http_server.max_body', 'http_server.password'], []],
+  )
+  assert.equal((await over.ask({ path: '/brokers' })).status, 401)
+  const as = 'admin:quite another one'
+  assert.equal((await over.ask({ path: '/brokers', as })).status, 200)
+  assert.equal((await over.change({ username: 'root' }, as)).status, 200)
+  assert.deepEqual([(await over.ask({ path: '/brokers', as })).status, over.connections], [401, 1])
+  const large = { method: 'POST', path: '/config_update', body: `# ${'x'.repeat(4_000)}`, as: 'root:quite another one' }
+  const tooLarge = await over.ask(large)
+  assert.deepEqual([tooLarge.status, tooLarge.json.code], [400, 108])
+  assert.match(tooLarge.json.message, /too large/)
+  assert.equal((await at.ask({ path: '/brokers' })).status, 200)
+  assert.equal(at.connections, 1, 'the socket of the data directory is as it was')
+})
+
+test('nobody is turned away while settings change, and any free port stays the one it is', async (t) => {
+  const { url } = await startWithFile(t)
+  const changes = new AbortController()
+  const asking = async (): Promise<number> => {
+    let asked = 0
+    for (; !changes.signal.aborted; asked++) {
+      const client = new OneConnection(t, url)
+      assert.equal((await client.ask({ path: '/nowhere' })).status, 404)
+      client.close()
+    }
+    return asked
+  }
+  const others = [asking(), asking()]
+  const operator = new OneConnection(t, url)
+  for (let round = 1; round <= 8; round++) {
+    assert.equal((await operator.change({ max_body: `${round}KB`, limit_conn: round, port: 0 })).status, 200)
+  }
+  changes.abort()
+  for (const asked of await Promise.all(others)) assert.ok(asked > 0)
+})
+
+test('another port is open before the answer leaves by the one from before, which then is closed', async (t) => {
+  const { url } = await startWithFile(t)
+  const operator = new OneConnection(t, url)
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.after(() => taken.close())
+  await once(taken, 'listening')
+  const inUse = await operator.change({ port: (taken.address() as AddressInfo).port, password: 'not to hold' })
+  assert.deepEqual([inUse.status, inUse.json.code], [400, 108])
+  assert.match(inUse.json.message, /http_server: cannot listen on 127\.0\.0\.1:\d+/)
+  assert.equal((await operator.ask({ path: '/brokers' })).status, 200, 'and nothing of it holds')
+
+  const port = await freePort()
+  assert.equal((await operator.change({ port })).status, 200)
+  const moved = new URL(`http://127.0.0.1:${port}`)
+  assert.equal((await new OneConnection(t, moved).ask({ path: '/brokers' })).status, 200)
+  await assert.rejects(new OneConnection(t, url).ask({ path: '/brokers' }), /ECONNREFUSED/)
+})
+
+test('what would open the API to everybody, or to nobody, is refused before anything changes', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const operator = new OneConnection(t, new URL(broker.url))
+  const wrong: readonly [settings: unknown, message: RegExp][] = [
+    [{ auth_type: 'no_auth', ip_addr: '0.0.0.0' }, /no_auth is for loopback only/],
+    [{ auth_type: 'jwt' }, /http_server\.jwt\.public\.keyfile/],
+    [{ port: 1 }, /http_server\.port.*--set/],
+  ]
+  for (const [settings, message] of wrong) {
+    const { status, json } = await operator.change(settings)
+    assert.deepEqual([status, json.code], [400, 108], json.message)
+    assert.match(json.message, message)
+  }
+  assert.deepEqual([(await operator.ask({ path: '/brokers' })).status, operator.connections], [200, 1])
+  assert.equal((await operator.change({ auth_type: 'no_auth' })).status, 200)
+  assert.equal((await operator.ask({ path: '/brokers', as: 'nobody:at all' })).status, 200)
+})
