@@ -67,3 +67,24 @@ export type BridgeEvent =
   | { readonly event: 'disconnected'; readonly server: string; readonly why: string; readonly isNew: boolean }
   /** Something goes on that is not as it was meant: a subscription was refused, messages go round. */
   | { readonly event: 'warning'; readonly text: string }
+export function newBridgeCounters(): BridgeCounters {
+  return {
+    sent: 0,
+    sentAgain: 0,
+    sentBytes: 0,
+    acknowledged: 0,
+    received: 0,
+    receivedBytes: 0,
+    connects: 0,
+    failures: 0,
+    unasked: 0,
+    dropped: {
+      'no-rule': 0,
+      unmappable: 0,
+      'too-large': 0,
+      loop: 0,
+      'refused-there': 0,
+      'refused-here': 0,
+    },
+  }
+}

@@ -27,11 +27,10 @@ export interface BridgeConnector {
 
 /** How the session stands that the bridge has in this broker; a look at the core, at once. */
 export interface LocalStanding {
-  /** Empty where there is no session. */
   readonly subscriptions: ReadonlyMap<TopicFilter, LocalSubscription>
   /** QoS 2 packet ids from the remote broker that it has not released. */
   readonly unreleased: readonly number[]
-  /** Messages in the spool, those under way included. */
+  /** Messages in the spool, those under way included; 0 where there is no session. */
   readonly spooled: number
   /** When the oldest of them was published, as far as is known; undefined: there is none. */
   readonly oldestAtMs: number | undefined

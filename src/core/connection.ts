@@ -20,6 +20,8 @@ export interface ListenerTraits {
   /** What one client may publish and send in a second; undefined: no limit. */
   readonly messagesPerSecond?: number | undefined
   readonly bytesPerSecond?: number | undefined
+  /** No listener: the bridges of this broker come in here. Limits that are for strangers do not hold for them. */
+  readonly isBridge?: boolean | undefined
 }
 
 /** What the transport knows of a client before it has said a word. */
@@ -97,6 +99,13 @@ export class Connection {
   isPlain: boolean
   /** What its client publishes is taken as it comes: neither a mount point nor a meter is there. */
   publishesPlainly: boolean
+  /**
+   * A message may be refused (0x97) where it cannot be kept now. Else its client waits: it is of 3.1 or 3.1.1 and cannot be
+   * told, or it is a bridge, behind which nobody would send it again.
+   */
+  takesRefusals: boolean
+  /** A bridge of 3.1 or 3.1.1: all its subscriptions are as if they were no-local and retain-as-published. */
+  wantsNoEcho: boolean
   /** What its client may publish in a second; undefined: as much as it likes. */
   meter: RateMeter | undefined
   /** What its client may publish, as far as that has been asked; undefined until the first time. */
@@ -129,6 +138,8 @@ export class Connection {
     this.mountpoint = ''
     this.isPlain = true
     this.publishesPlainly = true
+    this.takesRefusals = false
+    this.wantsNoEcho = false
     this.meter = undefined
     this.verdicts = undefined
   }

@@ -32,6 +32,7 @@ export const houseRules: HouseRules = {
         'message',
         'access',
         'access-records',
+        'bridge-client',
         'operator-records',
         'peer-messages',
         'connection',

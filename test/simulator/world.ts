@@ -52,6 +52,8 @@ export interface WorldOptions {
   settles?: boolean
   /** False: no broker runs yet. */
   starts?: boolean
+  /** Another world's: both are in one time then. */
+  stage?: Stage
   /** Of the broker; what `SIMULATED_SHARDS` says, or one, if not said. */
   shards?: number
 }
@@ -71,7 +73,7 @@ export class World implements Surroundings {
 
   constructor(options: WorldOptions = {}) {
     this.options = options
-    this.stage = new Stage(options.seed ?? 1, options.isTold ?? false)
+    this.stage = options.stage ?? new Stage(options.seed ?? 1, options.isTold ?? false)
     this.keeper = options.keeper ?? new MemoryKeeper()
     const disks = Array.from(
       { length: options.shards ?? shardsUnlessSaid },

@@ -2,6 +2,7 @@
 // answer the connection has a named state, and what the client sends meanwhile is parked in order.
 
 import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
+import { isBridgeClient } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { ConnectVerdict } from '../inputs.ts'
@@ -129,6 +130,9 @@ function refuseClientId(state: BrokerState, connection: Connection, connect: Con
   if (version === 3 && connect.clientId.length > maxClientIdCharacters31) {
     return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
   }
+  // Whoever had one would be given everything that waits for the bridge.
+  if (connection.listener.isBridge !== true && isBridgeClient(clientId))
+    return { reason, text: 'client ids that begin like this one are for the bridges of the broker' }
   const { maxClientIdBytes } = state.settings
   if (clientId.length > maxClientIdBytes || Buffer.byteLength(clientId) > maxClientIdBytes) {
     return { reason, text: `the client id is longer than ${maxClientIdBytes} bytes` }

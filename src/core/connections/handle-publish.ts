@@ -186,7 +186,7 @@ function mayBeTaken(
   }
   // What is there already asks nothing of the disk: refused, its packet id would stay taken for ever.
   if (isRepeated || state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
-  if (connection.version === 5) refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+  if (connection.takesRefusals) refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
   else waitForStorage(state, connection, open, packet)
   return false
 }
@@ -196,7 +196,7 @@ function mayBeTaken(
  * its PUBREL would wait behind what it has sent already: its ids (65,535 at most) end with `awaitReleaseTimeoutMs`.
  */
 function mayHaveNoMore(state: BrokerState, connection: Connection, session: Session): boolean {
-  return connection.version === 5 && (session.incoming?.size ?? 0) >= state.settings.maxAwaitingRelease
+  return connection.takesRefusals && (session.incoming?.size ?? 0) >= state.settings.maxAwaitingRelease
 }
 
 function isKept(state: BrokerState, session: Session, packet: PublishPacket, message: Message): boolean {
@@ -232,7 +232,7 @@ function mayPass(
   if (packet.qos < 2 && everyPeerTakes(state, neighbours, packet.qos)) return true
   const passage = passageOf(state, neighbours, { session: open.session, packet, topic })
   if (passage === 'go') return true
-  if (passage === 'refuse' && connection.version === 5) {
+  if (passage === 'refuse' && connection.takesRefusals) {
     refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
   } else {
     // It comes a second time.
@@ -274,7 +274,7 @@ function acceptAtLeastOnce(
   isDenied: boolean,
 ): void {
   const refusal = refusalOf(state, message, isDenied)
-  if (refusal !== undefined && connection.version === 5) return refuseOne(state, connection, packet, refusal)
+  if (refusal !== undefined && mayBeTold(connection, refusal)) return refuseOne(state, connection, packet, refusal)
   const changesBefore = state.gathering.changes.length
   const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, 0)
   const waits = state.gathering.changes.length > changesBefore
@@ -298,7 +298,7 @@ function acceptExactlyOnce(
     return
   }
   const refusal = refusalOf(state, message, isDenied)
-  if (refusal !== undefined && connection.version === 5) return refuseOne(state, connection, packet, refusal)
+  if (refusal !== undefined && mayBeTold(connection, refusal)) return refuseOne(state, connection, packet, refusal)
   incoming.add(packetId, state.nowMs)
   if (connection.version === 5) connection.unansweredPublishes++
   scheduleRelease(state, session)
@@ -308,6 +308,11 @@ function acceptExactlyOnce(
   const waits = state.gathering.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   answerPublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
+}
+
+/** A bridge is told what is not allowed: that is counted, and passes no one by. */
+function mayBeTold(connection: Connection, refusal: ReasonCode): boolean {
+  return connection.takesRefusals || (connection.version === 5 && refusal === reasonCodes.notAuthorized)
 }
 
 function refuseOne(state: BrokerState, connection: Connection, packet: PublishPacket, reason: ReasonCode): void {

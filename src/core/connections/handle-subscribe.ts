@@ -46,7 +46,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
     const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
     const refusal = denied.has(place) ? reasonCodes.notAuthorized : found
     if (refusal !== undefined) return failureFor(connection, request, refusal)
-    return subscribe(state, session, filter, optionsOf(state, request, identifier))
+    return subscribe(state, session, filter, optionsOf(state, connection, request, identifier))
   })
   if (state.neighbours !== undefined) endExclusiveWait(state, connection)
   const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
@@ -104,11 +104,14 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
 
 function optionsOf(
   state: BrokerState,
+  { wantsNoEcho }: Connection,
   request: SubscriptionRequest,
   identifier: number | undefined,
 ): SubscriptionOptions {
   const qos = request.qos < state.settings.maximumQoS ? request.qos : state.settings.maximumQoS
-  const { noLocal, retainAsPublished, retainHandling } = request
+  const { retainHandling } = request
+  const noLocal = request.noLocal || wantsNoEcho
+  const retainAsPublished = request.retainAsPublished || wantsNoEcho
   return { qos, noLocal, retainAsPublished, retainHandling, identifier }
 }
 

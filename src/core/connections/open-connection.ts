@@ -31,7 +31,7 @@ export function openConnection(
   granted: Granted,
 ): void {
   const { connect, clientId } = awaiting
-  const connack = connackFor(state, awaiting, granted)
+  const connack = connackFor(state, connection, awaiting, granted)
   if (!mayBeSent(connack, connect)) return refuseTooSmall(state, connection, clientId)
   const changesBefore = state.gathering.changes.length
   takeOver(state, clientId, connect)
@@ -123,30 +123,34 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   session.connectedAtMs = state.nowMs
   session.version = connect.version
   session.cleanStart = connect.cleanStart
-  session.expirySeconds = sessionExpiry(state, connect)
+  session.expirySeconds = sessionExpiry(state, connection, connect)
   const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
   session.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
-  session.keepAliveSeconds = keepAliveSeconds(state, connect)
+  session.keepAliveSeconds = keepAliveSeconds(state, connection, connect)
   connection.keepAliveMs = session.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
   connection.publishesPlainly = connection.mountpoint === '' && connection.meter === undefined
+  connection.takesRefusals = connect.version === 5 && connection.listener.isBridge !== true
+  connection.wantsNoEcho = connect.isBridge && connect.version !== 5
   connection.isPlain = connection.outgoingAliasMaximum === 0 && connection.mountpoint === ''
   state.deadlines.cancel('idle-timeout', connection)
   state.deadlines.cancel('session-expiry', session.clientId)
   if (connection.keepAliveMs > 0) state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
 }
 
-function sessionExpiry(state: BrokerState, connect: ConnectPacket): number {
+function sessionExpiry(state: BrokerState, connection: Connection, connect: ConnectPacket): number {
   const { sessionExpirySeconds, maxSessionExpirySeconds } = state.settings
   if (connect.version !== 5) return connect.cleanStart ? 0 : sessionExpirySeconds
   const asked = connect.properties?.sessionExpiryIntervalSeconds ?? 0
+  // What waits for a bridge waits as long as the remote broker is away.
+  if (connection.listener.isBridge === true) return asked
   return Math.min(asked, maxSessionExpirySeconds ?? neverExpires)
 }
 
 /** [MQTT5-3.1.2-21] Ours, where we have one, holds instead of the client's; 3.x clients can not be told. */
-function keepAliveSeconds(state: BrokerState, connect: ConnectPacket): number {
+function keepAliveSeconds(state: BrokerState, connection: Connection, connect: ConnectPacket): number {
   const { serverKeepAliveSeconds } = state.settings
-  return connect.version === 5 && serverKeepAliveSeconds !== undefined
+  return connect.version === 5 && serverKeepAliveSeconds !== undefined && connection.listener.isBridge !== true
     ? serverKeepAliveSeconds
     : connect.keepAliveSeconds
 }
@@ -176,17 +180,28 @@ function keepWill(state: BrokerState, connection: Connection, session: Session, 
 }
 
 /** Without a word on the session: whether there is one changes nothing of its size. */
-function connackFor(state: BrokerState, awaiting: AwaitingVerdict, granted: Granted): ConnackPacket {
-  const properties = awaiting.connect.version === 5 ? connackProperties(state, awaiting, granted) : undefined
+function connackFor(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict,
+  granted: Granted,
+): ConnackPacket {
+  const properties =
+    awaiting.connect.version === 5 ? connackProperties(state, connection, awaiting, granted) : undefined
   return { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.success, properties }
 }
 
 /** What differs from what the client asked for or from what the standard takes for granted. */
-function connackProperties(state: BrokerState, awaiting: AwaitingVerdict, granted: Granted): ConnackProperties {
+function connackProperties(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict,
+  granted: Granted,
+): ConnackProperties {
   const { settings } = state
   const { connect, clientId } = awaiting
   const asked = connect.properties
-  const expirySeconds = sessionExpiry(state, connect)
+  const expirySeconds = sessionExpiry(state, connection, connect)
   const properties: ConnackProperties = {
     receiveMaximum: settings.receiveMaximum,
     maximumPacketSizeBytes: settings.maxPacketBytes,

@@ -45,7 +45,7 @@ function vowOfExchange(
   session.forwarded ??= new ForwardedIds()
   session.forwarded.of(packetId).vow = vow
   forwarded.whenKept(() => {
-    if (forwarded.refusal === undefined || connection.version !== 5) return settle(session, packetId, vow)
+    if (forwarded.refusal === undefined || !connection.takesRefusals) return settle(session, packetId, vow)
     const released = forget(state, session, packetId)
     if (connection.unansweredPublishes > 0) connection.unansweredPublishes--
     released?.whenKept(() => vow.mark(forwarded.refusal))

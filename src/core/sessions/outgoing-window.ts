@@ -20,8 +20,11 @@ export class OutgoingWindow<D extends InFlight> {
   #count = 0
   #lastId = 0
   #sendOrder = 0
+  readonly #largestId: number
 
-  constructor() {
+  /** `largestId`: of what has no packet id yet. */
+  constructor(largestId = 65_535) {
+    this.#largestId = largestId
     this.#slots = Array.from({ length: firstSlots })
   }
 
@@ -31,12 +34,12 @@ export class OutgoingWindow<D extends InFlight> {
 
   /** Gives the delivery a packet id that nothing in flight has. */
   add(delivery: D): PacketId {
-    assert(this.#count < allPacketIds - 1, 'every packet id is in flight')
+    assert(this.#count < this.#largestId, 'every packet id is in flight')
     if (this.#count * 2 >= this.#slots.length) this.#grow()
     const mask = this.#slots.length - 1
     let packetId = this.#lastId
     do {
-      packetId = packetId === 65_535 ? 1 : packetId + 1
+      packetId = packetId >= this.#largestId ? 1 : packetId + 1
     } while (this.#slots[packetId & mask] !== undefined)
     this.#lastId = packetId
     this.#put(delivery, packetId)

@@ -8,6 +8,7 @@
 
 import type { PacketId, ProtocolVersion, TopicFilter } from '../../protocol/index.ts'
 import type { Identity } from '../access.ts'
+import { isBridgeClient, largestBridgePacketId } from '../bridge-client.ts'
 import type { Connection } from '../connection.ts'
 import type { PeerNumber } from '../peer-messages.ts'
 import type { QuestionId } from '../inputs.ts'
@@ -180,7 +181,7 @@ export class Session {
   }
 
   window(): OutgoingWindow<SessionDelivery> {
-    this.outgoing ??= new OutgoingWindow()
+    this.outgoing ??= new OutgoingWindow(isBridgeClient(this.clientId) ? largestBridgePacketId : undefined)
     return this.outgoing
   }
 

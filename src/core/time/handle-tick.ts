@@ -2,6 +2,7 @@
 // is to be done, because something has happened meanwhile.
 
 import { reasonCodes } from '../../protocol/index.ts'
+import { isBridgeClient } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { endConnection } from '../connections/close-connection.ts'
@@ -140,6 +141,8 @@ function retry(state: BrokerState, session: Session): void {
 
 function releaseOld(state: BrokerState, session: Session): void {
   session.isReleaseScheduled = false
+  // The broker at the other end of a bridge knows its own ids, however long it was away.
+  if (isBridgeClient(session.clientId)) return
   const { awaitReleaseTimeoutMs } = state.settings
   let oldestMs = Infinity
   for (const [packetId, sinceMs] of session.incoming?.entries() ?? []) {

@@ -6,6 +6,7 @@ import type { Neighbours } from '../neighbours/neighbours.ts'
 import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
 import type { Message } from '../message.ts'
+import { bridgeSessionOf, type BridgeSessionView } from './bridge-session.ts'
 import type { RememberedVerdict } from '../verdict-cache.ts'
 import {
   findMatching,
@@ -106,6 +107,11 @@ export class BrokerView {
 
   subscriptions(clientId: string): ReadonlyMap<TopicFilter, SubscriptionOptions> {
     return this.#state.sessions.get(clientId)?.subscriptions ?? new Map<TopicFilter, SubscriptionOptions>()
+  }
+
+  /** How the session of a bridge stands; undefined: it has none. */
+  bridgeSession(clientId: string): BridgeSessionView | undefined {
+    return bridgeSessionOf(this.#state, clientId)
   }
 
   /** Who the client is and what is left to it; undefined: it has no session here. */

@@ -1,0 +1,119 @@
+// CONNECT on both sides, and what CONNACK says.
+
+import { bridgeClientId } from '../core/index.ts'
+import {
+  reasonCodes,
+  returnCodes,
+  type ConnackPacket,
+  type ConnectPacket,
+  type DisconnectPacket,
+  type ProtocolVersion,
+} from '../protocol/index.ts'
+import type { RemoteLimits } from './forwarding.ts'
+import type { BridgeSettings } from './settings.ts'
+import type { LocalBroker } from './world.ts'
+
+const neverExpires = 0xffffffff
+const largestReceiveMaximum = 65_535
+const mostReasonCharacters = 200
+
+/** To our own broker. */
+export function connectHere(name: string, how: { receiveMaximum: number; ends?: boolean }): ConnectPacket {
+  const ends = how.ends === true
+  return {
+    type: 'connect',
+    version: 5,
+    clientId: bridgeClientId(name),
+    cleanStart: ends,
+    keepAliveSeconds: 0,
+    username: undefined,
+    password: undefined,
+    will: undefined,
+    properties: {
+      sessionExpiryIntervalSeconds: ends ? 0 : neverExpires,
+      receiveMaximum: how.receiveMaximum,
+    },
+    isBridge: false,
+  }
+}
+
+export function connectThere(
+  settings: BridgeSettings,
+  broker: LocalBroker,
+  how: { cleanStart: boolean; saysBridge: boolean },
+): ConnectPacket {
+  const { version, clientId, keepAliveSeconds, username, password, will } = settings
+  return {
+    type: 'connect',
+    version,
+    clientId,
+    cleanStart: how.cleanStart,
+    keepAliveSeconds,
+    username,
+    // [MQTT-3.1.2-22] Before 5.0 there is no password without a user name.
+    password: version === 5 || username !== undefined ? password : undefined,
+    will,
+    properties: version === 5 ? propertiesOf(settings, broker) : undefined,
+    isBridge: version !== 5 && how.saysBridge,
+  }
+}
+
+function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: LocalBroker): ConnectPacket['properties'] {
+  const { maximumPacketBytes = Infinity, topicAliasMaximum, sessionExpirySeconds } = settings
+  return {
+    sessionExpiryIntervalSeconds: sessionExpirySeconds,
+    receiveMaximum: Math.min(settings.receiveMaximum, receiveMaximum),
+    maximumPacketSizeBytes: Math.min(maximumPacketBytes, limits.maxPacketBytes),
+    ...(topicAliasMaximum > 0 ? { topicAliasMaximum } : {}),
+    ...(settings.requestProblemInformation ? {} : { requestProblemInformation: false }),
+    ...(settings.requestResponseInformation ? { requestResponseInformation: true } : {}),
+    ...(settings.connectUserProperties.length > 0 ? { userProperties: settings.connectUserProperties } : {}),
+  }
+}
+
+export function limitsOf({ properties }: ConnackPacket): RemoteLimits {
+  return {
+    receiveMaximum: properties?.receiveMaximum ?? largestReceiveMaximum,
+    maximumPacketBytes: properties?.maximumPacketSizeBytes ?? Infinity,
+    maximumQoS: properties?.maximumQoS ?? 2,
+    retainAvailable: properties?.retainAvailable ?? true,
+  }
+}
+
+/** It does not know the bit that says that we are a bridge. */
+export function isUnknownVersion({ reasonCode }: ConnackPacket, version: ProtocolVersion): boolean {
+  return version !== 5 && reasonCode === returnCodes.unacceptableProtocolVersion
+}
+
+const namesOfReasons: ReadonlyMap<number, string> = namesOf(reasonCodes)
+const namesOfReturns: ReadonlyMap<number, string> = namesOf(returnCodes)
+
+function namesOf(codes: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
+  return new Map(
+    Object.entries(codes).map(([name, code]) => [code, name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)]),
+  )
+}
+
+export function wordsOfReason(code: number, version: ProtocolVersion, reasonString?: string): string {
+  const name = (version === 5 ? namesOfReasons : namesOfReturns).get(code) ?? 'an unknown reason'
+  const number = version === 5 ? `0x${code.toString(16)}` : String(code)
+  return reasonString === undefined ? `${name} (${number})` : `${name} (${number}: ${plain(reasonString)})`
+}
+
+/** What a stranger says, so that it can stand in a log. */
+function plain(text: string): string {
+  const shown = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
+  return shown.length > mostReasonCharacters ? `${shown.slice(0, mostReasonCharacters)}…` : shown
+}
+
+export function goodbye(
+  version: ProtocolVersion,
+  how: { reason?: DisconnectPacket['reasonCode']; forgets?: boolean },
+): DisconnectPacket {
+  const { reason = reasonCodes.normalDisconnection, forgets = false } = how
+  return {
+    type: 'disconnect',
+    reasonCode: reason,
+    properties: version === 5 && forgets ? { sessionExpiryIntervalSeconds: 0 } : undefined,
+  }
+}

@@ -1,0 +1,153 @@
+// While both sides are there: what goes over, in both directions, and who is held back.
+
+import { TopicTable, type ConnackPacket, type Packet, type PacketId } from '../protocol/index.ts'
+import { limitsOf } from './connecting.ts'
+import { Forwarding } from './forwarding.ts'
+import { CarriedProperties } from './hop-mark.ts'
+import type { PacketLink } from './packet-link.ts'
+import { Receiving } from './receiving.ts'
+import { forwardBook, subscriptionBook } from './rule-book.ts'
+import type { BridgeSettings } from './settings.ts'
+import type { BridgeCounters } from './status.ts'
+import type { LocalBroker } from './world.ts'
+
+/** What waits to be written to one side: beyond it the other side is not read. */
+const maxUnsentBytes = 1_048_576
+/** It is read again when so much is left. */
+const roomFromBytes = maxUnsentBytes / 2
+/** So many packets that nothing had asked for, in a part of the keep alive, and the remote broker is out of order. */
+const mostUnasked = 1_000
+/** Topics that each side remembers with what becomes of them. */
+export const topicsRemembered = 65_536
+
+export interface CrossingParts {
+  readonly local: PacketLink
+  readonly remote: PacketLink
+  readonly connack: ConnackPacket
+  readonly settings: BridgeSettings
+  readonly broker: LocalBroker
+  readonly counters: BridgeCounters
+  readonly refusals: Map<PacketId, number>
+  /** Messages can not go on: the connection is to be made anew after a while, and they come again. */
+  startOver(why: string): void
+  /** The remote broker breaks the protocol. */
+  breach(text: string): void
+}
+
+export class Crossing {
+  readonly #parts: CrossingParts
+  readonly #forwarding: Forwarding
+  readonly #receiving: Receiving
+  #unasked = 0
+  #isDraining = false
+
+  constructor(parts: CrossingParts) {
+    this.#parts = parts
+    const { local, remote, connack, settings, broker, counters, refusals } = parts
+    const { brokerId, forwards, subscriptions, topicAliasMaximum } = settings
+    const shared = { local, remote, counters, brokerId }
+    const where = whereOf(broker)
+    const owner = {
+      startOver: (why: string) => parts.startOver(`the remote broker: ${why}`),
+      noteUnasked: (what: string) => this.#noteUnasked(what),
+    }
+    const carried = new CarriedProperties(brokerId)
+    const limits = limitsOf(connack)
+    const forwarding = { ...shared, limits, carried, refusals, owner }
+    this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where), forwards.length)
+    const { receiveMaximum } = broker
+    const noteBreach = (text: string): void => parts.breach(text)
+    const receiving = { ...shared, ...owner, receiveMaximum, topicAliasMaximum, noteBreach }
+    this.#receiving = new Receiving(receiving, subscriptionBook(subscriptions, where), broker.standing().unreleased)
+    if (!connack.sessionPresent) this.#receiving.forgetOld()
+  }
+
+  get inFlight(): number {
+    return this.#forwarding.inFlight
+  }
+
+  /** Nothing is under way. */
+  get isQuiet(): boolean {
+    return this.#forwarding.inFlight === 0 && this.#receiving.owed === 0
+  }
+
+  /** No message is begun any more. */
+  drain(): void {
+    this.#isDraining = true
+    this.#parts.local.hold()
+  }
+
+  /** Other rules, for what comes from now on. */
+  use({ forwards, subscriptions }: BridgeSettings): void {
+    const where = whereOf(this.#parts.broker)
+    this.#forwarding.use(forwardBook(forwards, where), forwards.length)
+    this.#receiving.book = subscriptionBook(subscriptions, where)
+  }
+
+  takeFromHere(packet: Packet): void {
+    switch (packet.type) {
+      case 'publish':
+        return this.#forwarding.publish(packet)
+      case 'pubrel':
+        return this.#forwarding.release(packet.packetId)
+      case 'puback':
+      case 'pubrec':
+      case 'pubcomp':
+        return this.#receiving.take(packet)
+      default:
+    }
+  }
+
+  takeFromThere(packet: Packet): void {
+    switch (packet.type) {
+      case 'publish':
+        return this.#receiving.publish(packet)
+      case 'pubrel':
+        return this.#receiving.release(packet.packetId)
+      case 'puback':
+      case 'pubrec':
+      case 'pubcomp':
+        return this.#forwarding.take(packet)
+      case 'pingresp':
+      case 'suback':
+      case 'unsuback':
+        return this.#countAnswer(packet.type)
+      default:
+        return this.#parts.breach(`${packet.type} was not asked for`)
+    }
+  }
+
+  /** A part of the keep alive has passed. */
+  forgiveUnasked(): void {
+    this.#unasked = 0
+  }
+
+  /** Whoever brings more than the other side takes is not read for a while. */
+  holdWhoeverIsAhead(): void {
+    const { remote, local } = this.#parts
+    if (remote.unsentBytes > maxUnsentBytes) local.hold()
+    if (local.unsentBytes > maxUnsentBytes || this.#receiving.isFull) remote.hold()
+    else if (remote.isHeld) this.letGoOn()
+  }
+
+  letGoOn(): void {
+    const { remote, local } = this.#parts
+    if (local.isHeld && !this.#isDraining && remote.unsentBytes <= roomFromBytes) local.release()
+    if (remote.isHeld && !this.#receiving.isFull && local.unsentBytes <= roomFromBytes) remote.release()
+  }
+
+  /** Asked for or not, nobody needs a thousand of them between two questions. */
+  #countAnswer(type: string): void {
+    if (++this.#unasked > mostUnasked) this.#parts.breach(`a flood of ${type}`)
+  }
+
+  #noteUnasked(what: string): void {
+    this.#parts.counters.unasked++
+    if (++this.#unasked > mostUnasked) this.#parts.breach(`a flood of answers, such as ${what}`)
+  }
+}
+
+/** Topics are remembered anew with each set of rules. */
+function whereOf({ limits }: LocalBroker): { topics: TopicTable; maxTopicLevels: number } {
+  return { topics: new TopicTable(topicsRemembered), maxTopicLevels: limits.maxTopicLevels }
+}

@@ -1,0 +1,295 @@
+// From here to the remote broker. The session of the bridge in our core has the queue, the packet ids and the state of each
+// message; what the remote broker acknowledges is acknowledged to the core, and nothing is before.
+//
+//   core           bridge              remote
+//    | PUBLISH p --> | PUBLISH p, p+2048 ... --> |    one for each rule that matches: most often one
+//    |               | <-- PUBREC each --------- |
+//    | <-- PUBREC p  |                           |    when the last has come
+//    | PUBREL p ---> | PUBREL each ------------> |    on our disk: from here on nothing is published again
+//    |               | <-- PUBCOMP each -------- |
+//    | <-- PUBCOMP p |                           |
+//
+// The packet id of a part follows from the core's and from its place among the parts, so that after a crash of either side
+// everything is under its old id again, and what the remote broker has had it knows.
+
+import {
+  reasonCodes,
+  type AckPacket,
+  type AckType,
+  type PacketId,
+  type PublishFields,
+  type PublishPacket,
+  type QoS,
+} from '../protocol/index.ts'
+import { type CarriedProperties, hasBeenAt, isTooFar } from './hop-mark.ts'
+import type { PacketLink } from './packet-link.ts'
+import type { Part, RuleBook } from './rule-book.ts'
+import { maxForwards } from './settings.ts'
+import type { BridgeCounters } from './status.ts'
+
+/** The core gives the sessions of bridges no larger packet ids. */
+const largestLocalId = 2_047
+const idStep = largestLocalId + 1
+const allIds = 65_536
+const firstError = 0x80
+/** So often the remote broker may refuse a message for reasons that pass. Then it is given up. */
+const maxRefusals = 5
+
+/** Of one part: what the remote broker owes. */
+const owes = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4 } as const
+
+/** What the remote broker has said that it takes. */
+export interface RemoteLimits {
+  readonly receiveMaximum: number
+  readonly maximumPacketBytes: number
+  readonly maximumQoS: QoS
+  readonly retainAvailable: boolean
+}
+
+export interface ForwardingOwner {
+  /** Messages can not go on: the connection is to be made anew after a while, and they come again. */
+  startOver(why: string): void
+  /** It has answered what nobody asked. */
+  noteUnasked(what: string): void
+}
+
+export interface ForwardingParts {
+  readonly local: PacketLink
+  readonly remote: PacketLink
+  readonly limits: RemoteLimits
+  readonly counters: BridgeCounters
+  readonly carried: CarriedProperties
+  readonly brokerId: string
+  /** How often each message of the core was refused: outlives connections. */
+  readonly refusals: Map<PacketId, number>
+  readonly owner: ForwardingOwner
+}
+
+/** A part that waits for the remote broker to take one more. */
+interface HeldPart {
+  readonly fields: PublishFields
+}
+
+export class Forwarding {
+  #book: RuleBook
+  readonly #parts: ForwardingParts
+  /** By the core's packet id: the QoS of what is under way, 0 for none that came in this connection. */
+  readonly #qos = new Uint8Array(idStep)
+  /** Parts without PUBACK or PUBREC. */
+  readonly #unanswered = new Uint8Array(idStep)
+  /** Parts without PUBCOMP. */
+  readonly #unreleased = new Uint8Array(idStep)
+  readonly #owed = new Uint8Array(allIds)
+  /** Parts that the remote broker has not done with. */
+  #inFlight = 0
+  #held: HeldPart[] = []
+  /** How many parts a message may have had, in earlier connections too. */
+  #mostParts: number
+  readonly #fields: PublishFields
+
+  constructor(parts: ForwardingParts, book: RuleBook, rules: number) {
+    this.#parts = parts
+    this.#book = book
+    this.#mostParts = Math.max(1, Math.min(rules, maxForwards))
+    this.#fields = emptyFields()
+  }
+
+  get inFlight(): number {
+    return this.#inFlight + this.#held.length
+  }
+
+  /** Other rules for what comes from now on. */
+  use(book: RuleBook, rules: number): void {
+    this.#book = book
+    this.#mostParts = Math.max(this.#mostParts, Math.min(rules, maxForwards))
+  }
+
+  /** A message of the core. */
+  publish(packet: PublishPacket): void {
+    const { topic, qos, packetId } = packet
+    if (topic === undefined || packetId > largestLocalId)
+      return this.#parts.owner.startOver('our own core broke the rules')
+    const { counters, brokerId, remote } = this.#parts
+    if (qos > 0) {
+      this.#qos[packetId] = qos
+      // One more than there are parts: none of them is the last before all have been sent.
+      this.#unanswered[packetId] = 1
+    }
+    const parts = this.#book.partsFor(topic)
+    const goesRound = packet.properties !== undefined && this.#goesRound(packet, brokerId)
+    if (goesRound) counters.dropped.loop++
+    else if (parts.length === 0) counters.dropped['no-rule']++
+    else {
+      const properties = remote.version === 5 ? this.#parts.carried.marked(packet.properties) : undefined
+      for (const [place, part] of parts.entries()) this.#send(packet, part, { place, properties })
+    }
+    if (qos > 0) this.#partIsOver(packetId)
+  }
+
+  /** PUBREL of the core: what it stands for is on our disk. */
+  release(packetId: PacketId): void {
+    const { local, remote, limits } = this.#parts
+    if (packetId > largestLocalId) return
+    const isOfEarlierConnection = this.#qos[packetId] === 0
+    this.#unreleased[packetId] = 0
+    for (let place = 0; place < this.#mostParts; place++) {
+      const id = packetId + place * idStep
+      const isWanted = this.#owed[id] === owes.release || (isOfEarlierConnection && limits.maximumQoS === 2)
+      if (!isWanted) continue
+      if (this.#owed[id] === owes.nothing) this.#inFlight++
+      this.#owed[id] = owes.pubcomp
+      this.#unreleased[packetId]++
+      remote.acknowledge('pubrel', id)
+    }
+    if (this.#unreleased[packetId] === 0) this.#finish(local, 'pubcomp', packetId)
+  }
+
+  /** PUBACK, PUBREC or PUBCOMP of the remote broker. */
+  take(packet: AckPacket): void {
+    const { packetId, type } = packet
+    const owed = this.#owed[packetId]
+    if (type === 'puback' && owed === owes.puback) return this.#takeFirst(packet, owes.nothing)
+    if (type === 'pubrec' && owed === owes.pubrec) return this.#takeFirst(packet, owes.release)
+    if (type === 'pubcomp' && owed === owes.pubcomp) return this.#takeLast(packetId)
+    this.#parts.owner.noteUnasked(`${type} for packet id ${packetId}`)
+    // Said twice: answered again, or it would ask for ever.
+    if (type === 'pubrec' && owed === owes.pubcomp) this.#parts.remote.acknowledge('pubrel', packetId)
+  }
+
+  #goesRound({ properties }: PublishPacket, brokerId: string): boolean {
+    return hasBeenAt(properties, brokerId) || isTooFar(properties)
+  }
+
+  #send(
+    packet: PublishPacket,
+    part: Part,
+    { place, properties }: { place: number; properties: PublishFields['properties'] },
+  ): void {
+    const { counters, limits } = this.#parts
+    if (part.topic === undefined) return void counters.dropped.unmappable++
+    const fields = this.#fields
+    fields.topic = part.topic
+    fields.qos = Math.min(packet.qos, part.qos, limits.maximumQoS) as QoS
+    fields.retain = limits.retainAvailable && (part.retain ?? packet.retain)
+    fields.dup = packet.dup && fields.qos > 0
+    fields.packetId = packet.packetId + place * idStep
+    fields.properties = properties
+    fields.chunk = packet.chunk
+    fields.payloadStart = packet.payloadStart
+    fields.payloadEnd = packet.frameEnd
+    if (fields.qos === 0) return void this.#write(fields)
+    this.#unanswered[packet.packetId]++
+    if (this.#inFlight >= limits.receiveMaximum) this.#held.push({ fields: keptFields(fields) })
+    else this.#sendOwed(fields)
+  }
+
+  #sendOwed(fields: PublishFields): void {
+    if (!this.#write(fields)) return this.#partIsOver(fields.packetId)
+    this.#owed[fields.packetId] = fields.qos === 1 ? owes.puback : owes.pubrec
+    this.#inFlight++
+  }
+
+  /** False: the remote broker takes nothing so large. */
+  #write(fields: PublishFields): boolean {
+    const { remote, counters, limits } = this.#parts
+    const bytes = remote.publish(fields, limits.maximumPacketBytes)
+    if (bytes > limits.maximumPacketBytes) {
+      counters.dropped['too-large']++
+      return false
+    }
+    counters.sent++
+    counters.sentBytes += bytes
+    if (fields.dup) counters.sentAgain++
+    return true
+  }
+
+  #takeFirst({ packetId, reasonCode }: AckPacket, next: number): void {
+    const { counters, refusals } = this.#parts
+    const isRefused = reasonCode >= firstError
+    if (isRefused && passes(reasonCode) && this.#isToComeAgain(packetId)) {
+      return this.#parts.owner.startOver(`it refused a message (0x${reasonCode.toString(16)})`)
+    }
+    if (isRefused) counters.dropped['refused-there']++
+    else counters.acknowledged++
+    if (refusals.size > 0) refusals.delete(packetId % idStep)
+    this.#owed[packetId] = isRefused ? owes.nothing : next
+    if (isRefused || next === owes.nothing) this.#leave()
+    this.#partIsOver(packetId)
+  }
+
+  /** The part has its first answer, or needs none. */
+  #partIsOver(packetId: PacketId): void {
+    const local = packetId % idStep
+    if (--this.#unanswered[local] === 0) this.#answerFirst(local)
+  }
+
+  #takeLast(packetId: PacketId): void {
+    const { local } = this.#parts
+    const of = packetId % idStep
+    this.#owed[packetId] = owes.nothing
+    this.#leave()
+    if (--this.#unreleased[of] === 0) this.#finish(local, 'pubcomp', of)
+  }
+
+  #answerFirst(packetId: PacketId): void {
+    const { local } = this.#parts
+    if (this.#qos[packetId] === 1) this.#finish(local, 'puback', packetId)
+    else local.acknowledge('pubrec', packetId)
+  }
+
+  #finish(local: PacketLink, type: AckType, packetId: PacketId): void {
+    this.#qos[packetId] = 0
+    local.acknowledge(type, packetId)
+  }
+
+  /** One part less is under way. */
+  #leave(): void {
+    this.#inFlight--
+    if (this.#held.length === 0 || this.#inFlight >= this.#parts.limits.receiveMaximum) return
+    const next = this.#held.shift()
+    if (next !== undefined) this.#sendOwed(next.fields)
+  }
+
+  #isToComeAgain(packetId: PacketId): boolean {
+    const { refusals } = this.#parts
+    const local = packetId % idStep
+    const count = (refusals.get(local) ?? 0) + 1
+    if (count >= maxRefusals) return false
+    refusals.set(local, count)
+    return true
+  }
+}
+
+/** Another time it may be taken: it is short of room, or says nothing of why. */
+function passes(reason: number): boolean {
+  return (
+    reason === reasonCodes.quotaExceeded ||
+    reason === reasonCodes.unspecifiedError ||
+    reason === reasonCodes.implementationSpecificError ||
+    reason === reasonCodes.packetIdentifierInUse
+  )
+}
+
+/** One object for all messages: it is written before the next. */
+function emptyFields(): PublishFields {
+  return {
+    topic: undefined as never,
+    topicIsOmitted: false,
+    topicAlias: 0,
+    qos: 0,
+    retain: false,
+    dup: false,
+    packetId: 0,
+    properties: undefined,
+    messageExpiryIntervalSeconds: undefined,
+    subscriptionIdentifiers: undefined,
+    chunk: Buffer.alloc(0),
+    payloadStart: 0,
+    payloadEnd: 0,
+  }
+}
+
+function keptFields(fields: PublishFields): PublishFields {
+  const payload = Buffer.from(fields.chunk.subarray(fields.payloadStart, fields.payloadEnd))
+  return { ...fields, chunk: payload, payloadStart: 0, payloadEnd: payload.length }
+}

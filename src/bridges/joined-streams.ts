@@ -1,0 +1,111 @@
+// Two byte streams that are each other's other end, within one thread.
+
+import type { ByteStream } from '../transports/index.ts'
+
+interface Written {
+  readonly bytes: Buffer
+  readonly done: () => void
+}
+
+type Later = (work: () => void) => void
+
+const ignore = (): void => {}
+
+/** What is written to one is read from the other, later and never from within the call. */
+export function joinedStreams(later: Later): readonly [ByteStream, ByteStream] {
+  const one = new JoinedStream(later)
+  const other = new JoinedStream(later)
+  one.join(other)
+  other.join(one)
+  return [one, other]
+}
+
+class JoinedStream implements ByteStream {
+  readonly remoteAddress = '127.0.0.1'
+  readonly remotePort = 0
+  onData: (chunk: Buffer) => void = ignore
+  onClose: (error?: Error) => void = ignore
+  readonly #later: Later
+  #other: JoinedStream | undefined
+  /** From the other end, and not read yet. Its writes are done when they are read, so it has one here, or a last one too. */
+  #arrived: Written[] = []
+  #isPaused = false
+  /** `ending`: our end reads no more, and what it wrote is on its way to the other. */
+  #state: 'open' | 'ending' | 'closed' = 'open'
+  readonly #hand = (): void => this.#handArrived()
+
+  constructor(later: Later) {
+    this.#later = later
+  }
+
+  join(other: JoinedStream): void {
+    this.#other = other
+  }
+
+  write(bytes: Buffer, done: () => void): void {
+    if (this.#state !== 'open' || this.#other === undefined) return this.#later(done)
+    this.#other.#arrive({ bytes, done })
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#later(this.#hand)
+  }
+
+  end(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'ending'
+    this.onData = ignore
+    this.#dropArrived()
+    if (this.#other !== undefined) this.#later(this.#other.#hand)
+  }
+
+  destroy(): void {
+    if (this.#state === 'closed') return
+    this.onData = ignore
+    this.#dropArrived()
+    if (this.#other !== undefined) this.#other.#dropArrived()
+    this.#later(() => this.#closeBoth())
+  }
+
+  #arrive(written: Written): void {
+    if (this.#state === 'open') this.#arrived.push(written)
+    else this.#later(written.done)
+    this.#later(this.#hand)
+  }
+
+  #handArrived(): void {
+    while (!this.#isPaused && this.#state === 'open') {
+      const next = this.#arrived.shift()
+      if (next === undefined) break
+      this.onData(next.bytes)
+      next.done()
+    }
+    const isRead = this.#arrived.length === 0 || this.#state !== 'open'
+    if (isRead && this.#other !== undefined && this.#other.#state === 'ending') this.#closeBoth()
+  }
+
+  #dropArrived(): void {
+    const dropped = this.#arrived
+    this.#arrived = []
+    for (const { done } of dropped) this.#later(done)
+  }
+
+  #closeBoth(): void {
+    this.#close()
+    if (this.#other !== undefined) this.#other.#close()
+  }
+
+  #close(): void {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    this.onData = ignore
+    this.#dropArrived()
+    this.onClose()
+  }
+}

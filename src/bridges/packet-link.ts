@@ -1,0 +1,201 @@
+// One connection of a bridge, on either side: bytes to packets, packets to bytes.
+//
+// What is written gathers until the end of what is done now, and goes as one buffer. One write is on its way at a time;
+// what gathers behind it is told (`unsentBytes`), so that whoever brings it can be held back.
+
+import {
+  measurePacket,
+  measurePublish,
+  PacketDecoder,
+  ProtocolError,
+  writeAck,
+  writePacket,
+  writePublish,
+  type AckType,
+  type ControlPacket,
+  type Packet,
+  type PacketId,
+  type PacketLimits,
+  type ProtocolVersion,
+  type PublishFields,
+  type TopicTable,
+} from '../protocol/index.ts'
+import type { ByteStream } from '../transports/index.ts'
+
+const firstBufferBytes = 16_384
+const ackBytes = 4
+
+export interface LinkOwner {
+  /** Bytes have come. */
+  noteHeard(link: PacketLink, bytes: number): void
+  notePacket(link: PacketLink, packet: Packet): void
+  /** What came is no MQTT. */
+  noteFault(link: PacketLink, error: ProtocolError): void
+  /** The stream is gone, and not by our will. */
+  noteClosed(link: PacketLink, error: Error | undefined): void
+  /** A write is done. */
+  noteWritten(link: PacketLink): void
+}
+
+export interface LinkOptions {
+  readonly version: ProtocolVersion
+  readonly limits: PacketLimits
+  readonly topics: TopicTable
+  readonly later: (work: () => void) => void
+  /** The bytes that come belong to us: what was not read of them may stay. Else a chunk is read whole, whatever is held. */
+  readonly ownsChunks: boolean
+}
+
+export class PacketLink {
+  readonly version: ProtocolVersion
+  readonly #owner: LinkOwner
+  readonly #stream: ByteStream
+  readonly #decoder: PacketDecoder
+  readonly #later: (work: () => void) => void
+  readonly #ownsChunks: boolean
+  #isHeld = false
+  #isOver = false
+  #buffer: Buffer | undefined
+  #used = 0
+  #writingBytes = 0
+  #flushIsPlanned = false
+
+  constructor(owner: LinkOwner, stream: ByteStream, { version, limits, topics, later, ownsChunks }: LinkOptions) {
+    this.version = version
+    this.#owner = owner
+    this.#stream = stream
+    this.#decoder = new PacketDecoder({ role: 'client', version, topics, ...limits })
+    this.#later = later
+    this.#ownsChunks = ownsChunks
+    stream.onData = (chunk) => this.#take(chunk)
+    stream.onClose = (error) => {
+      const wasOver = this.#isOver
+      this.#isOver = true
+      if (!wasOver) this.#owner.noteClosed(this, error)
+    }
+  }
+
+  get unsentBytes(): number {
+    return this.#used + this.#writingBytes
+  }
+
+  acknowledge(type: AckType, packetId: PacketId): void {
+    writeAck(type, packetId, this.#reserve(ackBytes), this.#used)
+    this.#used += ackBytes
+  }
+
+  send(packet: ControlPacket): void {
+    const bytes = measurePacket(packet, this.version)
+    writePacket(packet, this.version, this.#reserve(bytes), this.#used)
+    this.#used += bytes
+  }
+
+  /** Gives the size of the packet; larger than `maximumBytes` it is not sent. */
+  publish(fields: PublishFields, maximumBytes: number): number {
+    const bytes = measurePublish(fields, this.version)
+    if (bytes > maximumBytes) return bytes
+    writePublish(fields, this.version, this.#reserve(bytes), this.#used)
+    this.#used += bytes
+    return bytes
+  }
+
+  /** Nothing more is read until `release`. */
+  hold(): void {
+    if (this.#isHeld) return
+    this.#isHeld = true
+    this.#stream.pause()
+  }
+
+  release(): void {
+    if (!this.#isHeld) return
+    this.#isHeld = false
+    this.#later(() => {
+      if (this.#isHeld || this.#isOver) return
+      this.#read()
+      if (!this.#isHeld) this.#stream.resume()
+    })
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  /** Says a last word, if there is one, and closes. The owner hears no more of it. */
+  end(goodbye: ControlPacket | undefined): void {
+    if (this.#isOver) return
+    if (goodbye !== undefined) this.send(goodbye)
+    this.#isOver = true
+    const bytes = this.#taken()
+    if (bytes !== undefined) this.#stream.write(bytes, () => {})
+    this.#stream.end()
+  }
+
+  /** Closes at once. The owner hears no more of it. */
+  cut(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#stream.destroy()
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#isOver) return
+    this.#owner.noteHeard(this, chunk.length)
+    this.#decoder.push(chunk)
+    this.#read()
+  }
+
+  #read(): void {
+    try {
+      while (!this.#isOver && !(this.#isHeld && this.#ownsChunks)) {
+        const packet = this.#decoder.next()
+        if (packet === undefined) return
+        this.#owner.notePacket(this, packet)
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+      if (!this.#isOver) this.#owner.noteFault(this, error)
+    }
+  }
+
+  #reserve(bytes: number): Buffer {
+    if (!this.#flushIsPlanned) {
+      this.#flushIsPlanned = true
+      this.#later(() => this.#flush())
+    }
+    const buffer = this.#buffer
+    if (buffer === undefined) {
+      const first = Buffer.allocUnsafeSlow(Math.max(firstBufferBytes, bytes))
+      this.#buffer = first
+      return first
+    }
+    if (this.#used + bytes <= buffer.length) return buffer
+    const larger = Buffer.allocUnsafeSlow(Math.max(buffer.length * 2, this.#used + bytes))
+    buffer.copy(larger, 0, 0, this.#used)
+    this.#buffer = larger
+    return larger
+  }
+
+  #flush(): void {
+    this.#flushIsPlanned = false
+    if (this.#isOver || this.#writingBytes > 0) return
+    const bytes = this.#taken()
+    if (bytes === undefined) return
+    this.#writingBytes = bytes.length
+    this.#stream.write(bytes, () => {
+      this.#writingBytes = 0
+      if (this.#isOver) return
+      if (this.#used > 0) this.#flush()
+      this.#owner.noteWritten(this)
+    })
+  }
+
+  /** What has gathered. The buffer goes with it: the other end may keep what it is given. */
+  #taken(): Buffer | undefined {
+    const buffer = this.#buffer
+    if (buffer === undefined || this.#used === 0) return undefined
+    const bytes = buffer.subarray(0, this.#used)
+    this.#buffer = undefined
+    this.#used = 0
+    return bytes
+  }
+}

@@ -1,0 +1,187 @@
+// From the remote broker to here. What it sends is published through the session of the bridge, under its own packet ids:
+// the core's answer, which stands for what is on disk, is the answer to the remote broker.
+//
+// Where the remote broker has forgotten the bridge, or gives an id that it never released to a new message, the core is
+// told first that the old one is over. Else it would take the new message for the old one.
+
+import { type AckPacket, type PacketId, type PublishFields, type PublishPacket, type Topic } from '../protocol/index.ts'
+import { hasBeenAt, isTooFar, ownOf } from './hop-mark.ts'
+import type { PacketLink } from './packet-link.ts'
+import type { RuleBook } from './rule-book.ts'
+import type { BridgeCounters } from './status.ts'
+
+const allIds = 65_536
+const firstError = 0x80
+
+/** By packet id: what is waited for. */
+const awaits = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4, releaseOfDropped: 5 } as const
+
+export interface ReceivingParts {
+  readonly local: PacketLink
+  readonly remote: PacketLink
+  readonly counters: BridgeCounters
+  readonly brokerId: string
+  /** Messages that the core takes before it has answered. */
+  readonly receiveMaximum: number
+  readonly topicAliasMaximum: number
+  /** The remote broker breaks the protocol. */
+  noteBreach(text: string): void
+  noteUnasked(what: string): void
+}
+
+export class Receiving {
+  book: RuleBook
+  readonly #parts: ReceivingParts
+  readonly #awaited = new Uint8Array(allIds)
+  /** Answers of the core (PUBCOMP) to what we said in place of the remote broker. */
+  readonly #ownReleases = new Map<PacketId, number>()
+  /** Unreleased since an earlier connection. */
+  readonly #old: Set<PacketId>
+  readonly #aliases: (Topic | undefined)[] = []
+  #owed = 0
+
+  constructor(parts: ReceivingParts, book: RuleBook, old: Iterable<PacketId>) {
+    this.#parts = parts
+    this.book = book
+    this.#old = new Set(old)
+  }
+
+  /** Messages that the core has not answered. */
+  get owed(): number {
+    return this.#owed
+  }
+
+  get isFull(): boolean {
+    return this.#owed >= this.#parts.receiveMaximum
+  }
+
+  /** The remote broker has forgotten the bridge: nothing that it began goes on. */
+  forgetOld(): void {
+    for (const packetId of this.#old) this.#releaseHere(packetId)
+    this.#old.clear()
+  }
+
+  publish(packet: PublishPacket): void {
+    const { counters, brokerId } = this.#parts
+    const topic = this.#topicOf(packet)
+    if (topic === undefined) return
+    counters.received++
+    counters.receivedBytes += packet.frameEnd - packet.frameStart
+    const [part] = this.book.partsFor(topic)
+    if (part?.topic === undefined) {
+      counters.dropped[part === undefined ? 'no-rule' : 'unmappable']++
+      return this.#passOver(packet)
+    }
+    const { properties } = packet
+    if (properties !== undefined && (hasBeenAt(properties, brokerId) || isTooFar(properties))) {
+      counters.dropped.loop++
+      return this.#passOver(packet)
+    }
+    this.#expectAnswer(packet)
+    this.#parts.local.publish(fieldsOf(packet, part.topic), Infinity)
+  }
+
+  /** PUBREL of the remote broker. */
+  release(packetId: PacketId): void {
+    const { local, remote } = this.#parts
+    this.#old.delete(packetId)
+    const awaited = this.#awaited[packetId]
+    if (awaited === awaits.releaseOfDropped) {
+      this.#awaited[packetId] = awaits.nothing
+      return remote.acknowledge('pubcomp', packetId)
+    }
+    if (awaited === awaits.puback || awaited === awaits.pubrec)
+      return this.#parts.noteBreach(`PUBREL for packet id ${packetId}, which it has no PUBREC for`)
+    if (awaited === awaits.nothing) this.#parts.noteUnasked(`PUBREL for packet id ${packetId}`)
+    if (awaited === awaits.nothing) this.#owed++
+    this.#awaited[packetId] = awaits.pubcomp
+    local.acknowledge('pubrel', packetId)
+  }
+
+  /** PUBACK, PUBREC or PUBCOMP of the core. */
+  take({ type, packetId, reasonCode }: AckPacket): void {
+    const { remote, counters } = this.#parts
+    if (type === 'pubcomp') return this.#takeLast(packetId)
+    const isRefused = reasonCode >= firstError
+    if (isRefused) counters.dropped['refused-here']++
+    if (type === 'puback') {
+      if (this.#awaited[packetId] === awaits.puback) this.#leave(packetId, awaits.nothing)
+      return remote.acknowledge('puback', packetId)
+    }
+    if (this.#awaited[packetId] === awaits.pubrec) {
+      if (isRefused) this.#leave(packetId, awaits.releaseOfDropped)
+      else this.#awaited[packetId] = awaits.release
+    }
+    remote.acknowledge('pubrec', packetId)
+  }
+
+  #takeLast(packetId: PacketId): void {
+    const own = this.#ownReleases.get(packetId)
+    if (own !== undefined) {
+      if (own === 1) this.#ownReleases.delete(packetId)
+      else this.#ownReleases.set(packetId, own - 1)
+      return
+    }
+    if (this.#awaited[packetId] === awaits.pubcomp) this.#leave(packetId, awaits.nothing)
+    this.#parts.remote.acknowledge('pubcomp', packetId)
+  }
+
+  #leave(packetId: PacketId, next: number): void {
+    this.#awaited[packetId] = next
+    this.#owed--
+  }
+
+  #expectAnswer({ qos, packetId, dup }: PublishPacket): void {
+    if (qos === 0) return
+    if (qos === 2 && this.#old.delete(packetId) && !dup) this.#releaseHere(packetId)
+    if (this.#awaited[packetId] === awaits.nothing) this.#owed++
+    if (this.#awaited[packetId] === awaits.nothing || qos === 1)
+      this.#awaited[packetId] = qos === 1 ? awaits.puback : awaits.pubrec
+  }
+
+  #releaseHere(packetId: PacketId): void {
+    this.#ownReleases.set(packetId, (this.#ownReleases.get(packetId) ?? 0) + 1)
+    this.#parts.local.acknowledge('pubrel', packetId)
+  }
+
+  /** Answered as if it had been taken: asked again it would be dropped again. */
+  #passOver({ qos, packetId }: PublishPacket): void {
+    const { remote } = this.#parts
+    if (qos === 1) remote.acknowledge('puback', packetId)
+    if (qos !== 2) return
+    this.#awaited[packetId] = awaits.releaseOfDropped
+    remote.acknowledge('pubrec', packetId)
+  }
+
+  #topicOf({ topic, properties }: PublishPacket): Topic | undefined {
+    const alias = properties?.topicAlias
+    if (alias === undefined) return topic
+    if (alias > this.#parts.topicAliasMaximum) {
+      this.#parts.noteBreach(`topic alias ${alias}, but ${this.#parts.topicAliasMaximum} are allowed`)
+      return undefined
+    }
+    if (topic !== undefined) this.#aliases[alias] = topic
+    const known = this.#aliases[alias]
+    if (known === undefined) this.#parts.noteBreach(`topic alias ${alias}, which stands for nothing`)
+    return known
+  }
+}
+
+function fieldsOf(packet: PublishPacket, topic: Topic): PublishFields {
+  const { qos, retain, dup, packetId, properties, chunk, payloadStart, frameEnd } = packet
+  return {
+    topic,
+    topicIsOmitted: false,
+    topicAlias: 0,
+    qos,
+    retain,
+    dup,
+    packetId,
+    properties: properties === undefined ? undefined : ownOf(properties),
+    messageExpiryIntervalSeconds: undefined,
+    subscriptionIdentifiers: undefined,
+    chunk,
+    payloadStart,
+    payloadEnd: frameEnd,
+  }
+}

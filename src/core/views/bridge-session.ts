@@ -1,0 +1,40 @@
+// What a bridge wants to know of its session in this broker.
+
+import type { PacketId, TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../broker-state.ts'
+import type { Session } from '../sessions/session.ts'
+import type { SubscriptionOptions } from '../topics/index.ts'
+
+export interface BridgeSessionView {
+  readonly subscriptions: ReadonlyMap<TopicFilter, SubscriptionOptions>
+  /** QoS 2 packet ids of its client that it has not released. */
+  readonly unreleased: readonly PacketId[]
+  /** Messages that its client has not acknowledged, on disk and in memory. */
+  readonly spooled: number
+  /** When the oldest of them was published, as far as is known here; undefined: there is none, or it is on disk alone. */
+  readonly oldestAtMs: number | undefined
+  readonly dropped: number
+}
+
+const nothing: ReadonlyMap<TopicFilter, SubscriptionOptions> = new Map()
+
+export function bridgeSessionOf(state: BrokerState, clientId: string): BridgeSessionView | undefined {
+  const session = state.sessions.get(clientId)
+  if (session === undefined) return undefined
+  return {
+    subscriptions: session.subscriptions ?? nothing,
+    unreleased: [...(session.incoming?.entries() ?? [])].map(([packetId]) => packetId),
+    spooled: session.stored?.count ?? session.inflightCount + session.pendingCount,
+    oldestAtMs: oldestOf(session),
+    dropped: session.droppedMessages,
+  }
+}
+
+function oldestOf({ outgoing, pending }: Session): number | undefined {
+  let oldestAtMs = pending?.peek()?.message?.publishedAtMs
+  outgoing?.forEach(({ message }) => {
+    const atMs = message?.publishedAtMs
+    if (atMs !== undefined && (oldestAtMs === undefined || atMs < oldestAtMs)) oldestAtMs = atMs
+  })
+  return oldestAtMs
+}

@@ -1,0 +1,169 @@
+// Two brokers in one simulated time, and a bridge that belongs to the first.
+
+import assert from 'node:assert/strict'
+import {
+  Bridge,
+  bridgeSettings,
+  type BridgeConnector,
+  type BridgeEvent,
+  type BridgeSettings,
+  type LocalBroker,
+} from '../../src/bridges/index.ts'
+import { formatFault, loadConfig } from '../../src/config/index.ts'
+import { bridgeClientId } from '../../src/core/index.ts'
+import { calmNetwork, type NetworkTraits } from '../simulator/network.ts'
+import type { PlannedEvent, Stage } from '../simulator/stage.ts'
+import { World, type WorldOptions } from '../simulator/world.ts'
+import { LinkStream } from './link-stream.ts'
+
+export interface BridgedOptions {
+  readonly seed?: number
+  /** In the words of the configuration, without the server. */
+  readonly bridge?: string
+  readonly world?: WorldOptions
+  readonly remote?: WorldOptions
+  readonly network?: NetworkTraits
+}
+
+export class Bridged {
+  readonly stage: Stage
+  readonly here: World
+  there: World
+  readonly events: BridgeEvent[] = []
+  readonly network: NetworkTraits
+  /** What is dialed is not there. */
+  isUnreachable = false
+  readonly dialed: string[] = []
+  /** The connection that was dialed last. */
+  stream: LinkStream | undefined
+  bridge: Bridge
+  settings: BridgeSettings
+  #timer: PlannedEvent | undefined
+  /** Counts the lives of the bridge: nothing of an earlier one happens any more. */
+  #life = 0
+
+  constructor(options: BridgedOptions = {}) {
+    const own = { shards: 1, seed: options.seed ?? 1 }
+    this.here = new World({ ...own, ...options.world })
+    this.stage = this.here.stage
+    this.there = new World({ ...own, ...options.remote, stage: this.stage })
+    this.network = options.network ?? calmNetwork
+    this.settings = settingsOf(options.bridge ?? '')
+    this.bridge = this.#newBridge()
+    this.settle()
+  }
+
+  settle(): void {
+    this.here.settle()
+  }
+
+  passSeconds(seconds: number): void {
+    this.here.passSeconds(seconds)
+  }
+
+  get status(): ReturnType<Bridge['status']> {
+    return this.bridge.status()
+  }
+
+  /** In the words of the configuration. */
+  change(text: string): void {
+    this.settings = settingsOf(text)
+    this.bridge.change(this.settings)
+    this.settle()
+  }
+
+  /** The process of the first broker dies and is started again, and the bridge with it. */
+  restartHere(death: 'kill' | 'power-loss' = 'kill'): void {
+    this.killHere(death)
+    this.startHere()
+  }
+
+  killHere(death: 'kill' | 'power-loss' = 'kill'): void {
+    this.#life++
+    this.stage.cancel(this.#timer)
+    this.stream?.destroy()
+    this.here.crash(death)
+  }
+
+  startHere(): void {
+    this.here.start()
+    this.bridge = this.#newBridge()
+    this.settle()
+  }
+
+  /** The remote broker is another one, that knows nothing. */
+  replaceThere(options: WorldOptions = {}): void {
+    if (this.there.host.isRunning) this.there.crash('kill')
+    this.there = new World({ shards: 1, ...options, stage: this.stage })
+    this.settle()
+  }
+
+  #newBridge(): Bridge {
+    const life = this.#life
+    const isAlive = (): boolean => this.#life === life
+    const bridge = new Bridge(this.settings, {
+      connector: this.#connector(isAlive),
+      broker: this.#broker(),
+      nowMs: () => this.stage.nowMs,
+      random: () => this.stage.random.fraction(),
+      later: (work) => void this.stage.after(0, () => (isAlive() ? work() : undefined)),
+      wakeAt: (timeMs) => {
+        this.stage.cancel(this.#timer)
+        if (timeMs === Infinity || !isAlive()) return
+        this.#timer = this.stage.after(timeMs - this.stage.nowMs, () => (isAlive() ? bridge.tick() : undefined))
+      },
+      tell: (event) => this.events.push(event),
+    })
+    bridge.start()
+    return bridge
+  }
+
+  #connector(isAlive: () => boolean): BridgeConnector {
+    return {
+      dial: (server, _link, handlers) => {
+        this.dialed.push(server)
+        let isAbandoned = false
+        this.stage.after(0, () => {
+          if (isAbandoned || !isAlive()) return
+          const link = this.isUnreachable ? undefined : this.there.host.accept(this.network)
+          if (link === undefined) return handlers.onProblem({ message: 'nobody listens there' })
+          this.stream = new LinkStream(this.stage, link)
+          handlers.onOpen(this.stream)
+        })
+        return { abandon: () => (isAbandoned = true) }
+      },
+    }
+  }
+
+  #broker(): LocalBroker {
+    const { host, stage } = this.here
+    return {
+      open: () => {
+        const { listener } = host.traits
+        host.traits.listener = { ...listener, isBridge: true }
+        const link = host.accept(calmNetwork)
+        delete host.traits.listener
+        if (listener !== undefined) host.traits.listener = listener
+        assert.ok(link !== undefined, 'the broker of the bridge does not run')
+        return new LinkStream(stage, link)
+      },
+      standing: () => {
+        const found = this.here.coreOf('').view.bridgeSession(bridgeClientId(this.settings.name))
+        return found ?? { subscriptions: new Map(), unreleased: [], spooled: 0, oldestAtMs: undefined, dropped: 0 }
+      },
+      limits: { maxPacketBytes: host.settings.maxPacketBytes, maxPropertyBytes: 32_768, maxTopicLevels: 128 },
+      receiveMaximum: host.settings.receiveMaximum,
+    }
+  }
+}
+
+export function settingsOf(text: string): BridgeSettings {
+  const named = `bridges.mqtt.b { server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
+  const loaded = loadConfig({ text: named, file: 'test.conf', overrides: [] })
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  const config = loaded.config.bridges.mqtt.named.get('b')
+  assert.ok(config !== undefined)
+  const made = bridgeSettings('b', config, { brokerId: 'here', link: {} })
+  if ('problem' in made) assert.fail(made.problem)
+  return made.settings
+}
