@@ -41,3 +41,8 @@ export function splitNamespacedName(whole: string): {
 export function namespaceTopics(namespace: string | undefined): string {
   return namespace === undefined ? '' : `${namespacesRoot}${namespace}/`
 }
+
+/** Whether a name belongs to this namespace. */
+export function isOfNamespace(whole: string, namespace: string): boolean {
+  return whole.length > namespace.length && whole.startsWith(namespace) && whole[namespace.length] === separator
+}

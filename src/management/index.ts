@@ -27,7 +27,7 @@ export type {
   PageWanted,
   StoredCredential,
 } from './operations/credentials.ts'
-export type { Operations } from './operations/all.ts'
+export type { NamespacedOperations, Operations } from './operations/all.ts'
 export {
   createManagementServer,
   type ListenAt,

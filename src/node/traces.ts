@@ -55,8 +55,9 @@ export class Traces implements TraceOperations {
   }
 
   list(): TraceRecord[] {
-    return [...this.#traces.values()].map(({ name, type, value, startedAtMs, endsAtMs, bytes, stream }) => ({
+    return [...this.#traces.values()].map(({ name, namespace, type, value, startedAtMs, endsAtMs, bytes, stream }) => ({
       name,
+      namespace,
       type,
       value,
       startedAtMs,
@@ -66,21 +67,22 @@ export class Traces implements TraceOperations {
     }))
   }
 
-  async create({ name, type, value, durationMs }: NewTrace): Promise<'taken' | 'too-many' | undefined> {
+  async create({ name, namespace, type, value, durationMs }: NewTrace): Promise<'taken' | 'too-many' | undefined> {
     if (this.#traces.has(name)) return 'taken'
     if (this.#traces.size >= mostTraces) return 'too-many'
     const startedAtMs = Date.now()
     const stream = createWriteStream(this.#path(name), { flags: 'w', mode: fileMode })
     const timer = setTimeout(() => void this.#end(name), durationMs).unref()
     const endsAtMs = startedAtMs + durationMs
-    const trace: KeptTrace = { name, type, value, startedAtMs, endsAtMs, bytes: 0, stream, timer }
+    const what = { name, namespace, type, value, startedAtMs, endsAtMs }
+    const trace: KeptTrace = { ...what, bytes: 0, stream, timer }
     stream.on('error', (error) => {
       this.#options.log.error('a trace cannot be written and is ended', { trace: name, error: error.message })
       trace.stream = undefined
       void this.#end(name)
     })
     this.#traces.set(name, trace)
-    this.note(name, { trace: name, type, value, startedAtMs, endsAtMs })
+    this.note(name, { trace: name, namespace, type, value, startedAtMs, endsAtMs })
     await this.#tellShards()
     return undefined
   }
@@ -136,7 +138,7 @@ export class Traces implements TraceOperations {
 
   async #tellShards(): Promise<void> {
     const running = [...this.#traces.values()].filter(({ stream }) => stream !== undefined)
-    await this.#options.tell(running.map(({ name, type, value }) => ({ name, type, value })))
+    await this.#options.tell(running.map(({ name, namespace, type, value }) => ({ name, namespace, type, value })))
   }
 
   #path(name: string): string {
@@ -162,10 +164,10 @@ async function beginningOf(path: string): Promise<{ readonly text: string; reado
 /** From the first line of its file; undefined: the file is not one of ours. */
 function foundTrace(name: string, { text, bytes }: { text: string; bytes: number }): KeptTrace | undefined {
   try {
-    const { type, value, startedAtMs, endsAtMs } = JSON.parse(text.slice(0, text.indexOf('\n'))) as NewTrace &
+    const { namespace, type, value, startedAtMs, endsAtMs } = JSON.parse(text.slice(0, text.indexOf('\n'))) as NewTrace &
       TraceRecord
     if (![type, value].every((part) => typeof part === 'string')) return undefined
-    return { name, type, value, startedAtMs, endsAtMs, bytes, stream: undefined, timer: undefined }
+    return { name, namespace, type, value, startedAtMs, endsAtMs, bytes, stream: undefined, timer: undefined }
   } catch {
     return undefined
   }

@@ -1,6 +1,6 @@
 // Which clients are behind, found in slices between the turns: however many sessions there are, nobody waits for this.
 
-import type { SlowSession } from '../core/index.ts'
+import { isOfNamespace, type SlowSession } from '../core/index.ts'
 import type { QuestionOf } from './questions.ts'
 import type { Shard } from './shard.ts'
 
@@ -16,13 +16,17 @@ export async function slowFor(shard: Shard, asked: QuestionOf<'slow'>): Promise<
   let looked = 0
   let sliceEndsAtMs = performance.now() + sliceMs
   for (const slow of shard.core.view.slowSessions()) {
-    if (slow !== undefined && slow.ageMs >= asked.atLeastMs) found.push(slow)
+    if (slow !== undefined && slow.ageMs >= asked.atLeastMs && isAskedFor(slow, asked)) found.push(slow)
     if (found.length >= asked.most * slack) found = slowest(found, asked.most)
     if (++looked % sessionsBetweenLooks !== 0 || performance.now() < sliceEndsAtMs) continue
     await new Promise((resolve) => setImmediate(resolve))
     sliceEndsAtMs = performance.now() + sliceMs
   }
   return slowest(found, asked.most)
+}
+
+function isAskedFor({ clientId }: SlowSession, { namespace }: QuestionOf<'slow'>): boolean {
+  return namespace === undefined || isOfNamespace(clientId, namespace)
 }
 
 function slowest(found: readonly SlowSession[], most: number): SlowSession[] {

@@ -1,7 +1,7 @@
 // The last messages that were dropped here, with why: for whoever asks where a message went. A ring; the oldest goes.
 // Floods are told by the core in part only (`message-dropped`): the counters by reason have every one.
 
-import type { BrokerEvent, DropReason } from '../core/index.ts'
+import { type BrokerEvent, type DropReason, namespaceTopics } from '../core/index.ts'
 import { levelsMatch } from '../protocol/index.ts'
 
 type Dropped = Extract<BrokerEvent, { event: 'message-dropped' }>
@@ -20,6 +20,8 @@ export interface DroppedMessage {
 
 /** What is looked for; undefined: any. */
 export interface DroppedQuery {
+  /** Undefined: whatever lies in it or not. */
+  readonly namespace?: string | undefined
   /** A topic, or a filter. */
   readonly topic: string | undefined
   readonly reason: DropReason | undefined
@@ -32,6 +34,8 @@ export interface DroppedFound {
   /** Newest first. */
   readonly newest: readonly DroppedMessage[]
   readonly count: number
+  /** Of those that are remembered, looked for or not but for the namespace. Undefined: no namespace was said. */
+  readonly byReason?: Readonly<Partial<Record<DropReason, number>>> | undefined
 }
 
 export const dropLedgerLimits = {
@@ -69,16 +73,20 @@ export class DropLedger {
   find(query: DroppedQuery, limit: number): DroppedFound {
     const newest: DroppedMessage[] = []
     const levels = query.topic?.split('/')
+    const prefix = namespaceTopics(query.namespace)
+    const byReason: Partial<Record<DropReason, number>> | undefined = query.namespace === undefined ? undefined : {}
     let count = 0
     for (let at = this.#messages.length - 1; at >= this.#first; at--) {
       const message = this.#messages[at]
       if (query.sinceMs !== undefined && message.atMs < query.sinceMs) break
+      if (!message.topic.startsWith(prefix)) continue
+      if (byReason !== undefined) byReason[message.reason] = (byReason[message.reason] ?? 0) + 1
       if (!isLookedFor(message, query)) continue
       if (levels !== undefined && message.topic !== query.topic && !levelsMatch(levels, message.topic)) continue
       count++
       if (newest.length < limit) newest.push(message)
     }
-    return { newest, count }
+    return byReason === undefined ? { newest, count } : { newest, count, byReason }
   }
 }
 

@@ -1,10 +1,11 @@
 // Why a client may or may not do something: by the same rules that are asked when it does.
 
-import { type BrokerCore, type Identity, plainIdentity, type Quota } from '../core/index.ts'
+import { type BrokerCore, type Identity, namespaceTopics, plainIdentity, type Quota } from '../core/index.ts'
 import type { AccessControl, Decision } from '../access/index.ts'
 import { bareFilter, type TopicFilter } from '../protocol/index.ts'
 
 export interface AskedExplanation {
+  /** The name of its session. */
   readonly clientId: string
   readonly action: 'publish' | 'subscribe'
   /** A topic, or a filter. */
@@ -56,7 +57,7 @@ export function explain({ core, access }: ExplainingParts, asked: AskedExplanati
     },
     decision: access.explain(who, action, bare),
     obstacle: core.view.obstacle(action, topic),
-    topicHere: `${standing?.mountpoint ?? ''}${topic}`,
+    topicHere: `${standing?.mountpoint ?? namespaceTopics(who.namespace)}${topic}`,
     quotas: standing?.quotas ?? [],
   }
 }

@@ -96,6 +96,8 @@ export interface TraceTarget {
   readonly type: 'clientid' | 'topic' | 'ip_address'
   /** A client id, a topic filter, or an address. */
   readonly value: string
+  /** Whose clients; client id and filter are as these say them. Undefined: of all, by the names that the broker uses. */
+  readonly namespace?: string | undefined
 }
 
 /** One line of a trace, in the order in which it is written. */

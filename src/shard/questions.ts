@@ -51,7 +51,10 @@ export interface ShardTalk {
   /** Retained messages here whose topics match: at most `most`, and one more where there are more. */
   retained: { asked: { readonly filter: TopicFilter; readonly most: number }; answered: readonly RetainedView[] }
   /** Clients that are behind by so much or more: the slowest. */
-  slow: { asked: { readonly atLeastMs: number; readonly most: number }; answered: readonly SlowSession[] }
+  slow: {
+    asked: { readonly atLeastMs: number; readonly most: number; readonly namespace?: string | undefined }
+    answered: readonly SlowSession[]
+  }
   /** A message of the operator, to all of the topics or to none; answered when it is safe. */
   publish: { asked: AskedPublication; answered: CommandResult }
   /** In the name of a client that is there; where one filter can not be, why. */

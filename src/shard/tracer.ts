@@ -6,7 +6,10 @@ import {
   clientIdOf,
   type Connection,
   headBits,
+  isOfNamespace,
   type Message,
+  namespacedName,
+  namespaceTopics,
   type SendList,
   sendKinds,
 } from '../core/index.ts'
@@ -96,9 +99,17 @@ function idOf(packet: Packet): { packetid?: number } {
   return 'packetId' in packet ? { packetid: packet.packetId } : {}
 }
 
-function isAbout({ type, value }: TraceTarget, line: TraceLine): boolean {
-  if (type === 'clientid') return line['clientid'] === value
+function isAbout({ type, value, namespace }: TraceTarget, line: TraceLine): boolean {
+  const { clientid } = line
+  if (namespace !== undefined && !(typeof clientid === 'string' && isOfNamespace(clientid, namespace))) return false
+  if (type === 'clientid') return clientid === namespacedName(namespace, value)
   if (type === 'ip_address') return line['address'] === value
-  const { topic } = line
+  const topic = topicIn(line, namespace)
   return typeof topic === 'string' && (topic === value || matchesFilter(value, topic))
+}
+
+/** What has come has the topic of the client, and what becomes of it that of the broker. */
+function topicIn({ topic }: TraceLine, namespace: string | undefined): TraceLine[string] {
+  const prefix = namespaceTopics(namespace)
+  return typeof topic === 'string' && topic.startsWith(prefix) ? topic.slice(prefix.length) : topic
 }

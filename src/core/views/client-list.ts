@@ -1,19 +1,23 @@
 // Which clients are wanted, and a slice of those.
 
 import type { BrokerState } from '../broker-state.ts'
+import { isOfNamespace } from '../namespaced-names.ts'
 import type { Session } from '../sessions/session.ts'
 import { type ClientView, viewOf, waitingOf } from './client-view.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkSessions } from './walk.ts'
 
 /** All that is said must hold. Bounds are included; what has no such time lies outside of all bounds. */
 export interface ClientFilter {
+  /** Undefined: all, and those of none. */
+  readonly namespace?: string | undefined
+  /** The name of the session. */
   readonly clientId?: string | undefined
   readonly username?: string | undefined
   readonly isConnected?: boolean | undefined
   readonly cleanStart?: boolean | undefined
   readonly version?: number | undefined
   readonly address?: string | undefined
-  /** Somewhere in the client id. */
+  /** Somewhere in the client id as the client says it. */
   readonly clientIdPart?: string | undefined
   readonly usernamePart?: string | undefined
   readonly createdAtMs?: Bounds | undefined
@@ -49,11 +53,12 @@ function isWanted(session: Session, filter: ClientFilter): boolean {
   return (
     is(session.clientId, filter.clientId) &&
     is(username, filter.username) &&
+    (filter.namespace === undefined || isOfNamespace(session.clientId, filter.namespace)) &&
     is(session.connection !== undefined, filter.isConnected) &&
     is(session.cleanStart, filter.cleanStart) &&
     is(session.version, filter.version) &&
     is(session.connection?.peerAddress ?? peerAddress, filter.address) &&
-    hasPart(session.clientId, filter.clientIdPart) &&
+    hasPart(session.identity.clientId, filter.clientIdPart) &&
     hasPart(username ?? '', filter.usernamePart) &&
     isWithin(session.createdAtMs, filter.createdAtMs) &&
     isWithin(session.connectedAtMs, filter.connectedAtMs) &&

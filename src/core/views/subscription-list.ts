@@ -2,6 +2,7 @@
 
 import { bareFilter, hasWildcard, matchesFilter, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
+import { isOfNamespace } from '../namespaced-names.ts'
 import type { Session } from '../sessions/session.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkSessions } from './walk.ts'
 
@@ -17,6 +18,9 @@ export interface SubscriptionView {
 
 /** All that is said must hold. */
 export interface SubscriptionFilter {
+  /** Undefined: of all, and of none. */
+  readonly namespace?: string | undefined
+  /** The name of the session. */
   readonly clientId?: string | undefined
   /** As it was subscribed; of shared subscriptions the part behind the group as well, where `group` is said. */
   readonly filter?: string | undefined
@@ -61,6 +65,7 @@ function addRows(
   { clientId, subscriptions }: Session,
   { offset, filter, wanted }: RowsWanted,
 ): number | undefined {
+  if (filter.namespace !== undefined && !isOfNamespace(clientId, filter.namespace)) return undefined
   let at = 0
   for (const [held, { qos }] of subscriptions ?? []) {
     if (at++ < offset) continue

@@ -18,22 +18,28 @@ import type { CredentialOperations } from './credentials.ts'
 import type { PublishingOperations } from './publishing.ts'
 import type { TraceOperations } from './traces.ts'
 
-export interface Operations {
-  readonly bridges: BridgeOperations
-  readonly accounts: AccountOperations
-  readonly backup: BackupOperations
-  readonly brokers: BrokerOperations
+/** What there is of each namespace for itself. */
+export interface NamespacedOperations {
   readonly clients: ClientOperations
-  readonly configuration: ConfigurationOperations
-  readonly control: ControlOperations
-  readonly listeners: ListenerOperations
   readonly clientRules: ClientRuleOperations
   readonly credentials: CredentialOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
-  readonly metrics: MetricOperations
-  readonly alarms: AlarmOperations
   readonly traces: TraceOperations
   readonly insight: InsightOperations
   readonly slowSubscriptions: SlowSubscriptionOperations
+}
+
+export interface Operations extends NamespacedOperations {
+  /** As somebody sees the broker who is kept to that namespace: of others nothing can be named. */
+  within(namespace: string): NamespacedOperations
+  readonly bridges: BridgeOperations
+  readonly accounts: AccountOperations
+  readonly backup: BackupOperations
+  readonly brokers: BrokerOperations
+  readonly configuration: ConfigurationOperations
+  readonly control: ControlOperations
+  readonly listeners: ListenerOperations
+  readonly metrics: MetricOperations
+  readonly alarms: AlarmOperations
 }

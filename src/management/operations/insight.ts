@@ -61,6 +61,8 @@ export interface DoingExplained {
 
 /** undefined: any. */
 export interface DroppedSought {
+  /** Undefined: whatever lies in it or not. */
+  readonly namespace?: string | undefined
   readonly topic: string | undefined
   readonly reason: DropReasonName | undefined
   readonly clientId: string | undefined
@@ -71,7 +73,7 @@ export interface DroppedPage {
   readonly messages: readonly DroppedEntry[]
   /** All that fit. */
   readonly count: number
-  /** Since the start, remembered or not. */
+  /** Since the start, remembered or not; of a namespace those that are remembered. */
   readonly byReason: Readonly<Record<DropReasonName, number>>
 }
 

@@ -2,7 +2,12 @@
 export interface SlowSubscriptionOperations {
   readonly nodeName: string
   /** Of all shards, the slowest first. */
-  listSlow(asked: { readonly atLeastMs: number; readonly most: number }): Promise<readonly SlowSubscription[]>
+  listSlow(asked: {
+    readonly atLeastMs: number
+    readonly most: number
+    /** Undefined: of all clients. */
+    readonly namespace?: string | undefined
+  }): Promise<readonly SlowSubscription[]>
 }
 
 export interface SlowSubscription {

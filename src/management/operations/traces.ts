@@ -12,6 +12,8 @@ export interface TraceOperations {
 }
 
 export interface NewTrace {
+  /** Undefined: of all clients. */
+  readonly namespace?: string | undefined
   /** Good for a file name. */
   readonly name: string
   readonly type: 'clientid' | 'topic' | 'ip_address'
@@ -21,6 +23,8 @@ export interface NewTrace {
 }
 
 export interface TraceRecord {
+  /** Undefined: of all clients. */
+  readonly namespace?: string | undefined
   readonly name: string
   readonly type: 'clientid' | 'topic' | 'ip_address'
   readonly value: string

@@ -21,6 +21,7 @@ import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations } from './credentials.ts'
 import { publishingOperations } from './publishing.ts'
 import { retainedOperations } from './retained.ts'
+import { operationsWithin } from './within-namespace.ts'
 
 /** The parts of a running node that operations work with. */
 export interface NodeGround {
@@ -44,19 +45,23 @@ export interface NodeGround {
 
 /** All but those about accounts, which belong to the door of the API. */
 export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
+  const ofAll = {
+    clients: clientOperations(ground.crew, ground.nodeName),
+    publishing: publishingOperations(ground.crew),
+    retained: retainedOperations(ground.crew),
+    insight: insightOperations(ground.crew, ground.counters),
+    ...ground.observation.operations,
+  }
   return {
+    ...ofAll,
+    within: (namespace) => operationsWithin({ ...ofAll, ground }, namespace),
     backup: backupOperations(ground),
     bridges: bridgeOperations(ground),
     brokers: brokerOperations(ground),
-    clients: clientOperations(ground.crew, ground.nodeName),
     configuration: configurationOperations(ground.configuration),
     control: ground.control.operations,
     listeners: listenerOperations(ground),
     clientRules: clientRuleOperations(ground),
     credentials: credentialOperations(ground),
-    publishing: publishingOperations(ground.crew),
-    retained: retainedOperations(ground.crew),
-    ...ground.observation.operations,
-    insight: insightOperations(ground.crew, ground.counters),
   }
 }

@@ -17,17 +17,19 @@ const rulesAtOnce = 1_000
 /** Bans that have run out and are taken away with the next one that comes. */
 const sweptAtOnce = 100
 
-export function clientRuleOperations({
-  accessRecords: records,
-}: {
-  accessRecords: AccessRecords
-}): ClientRuleOperations {
+/** `namespace`: whose rules and bans; undefined: those of none. */
+export function clientRuleOperations(
+  { accessRecords: records }: { readonly accessRecords: AccessRecords },
+  namespace?: string,
+): ClientRuleOperations {
+  const book = { records, namespace }
   return {
-    listRules: (about, question) => listRules(records, about, question),
-    storeRules: (rules) => orNotStored(() => storeRules(records, rules)),
+    listRules: (about, question) => listRules(book, about, question),
+    storeRules: (rules) => orNotStored(() => storeRules(book, rules)),
     deleteRules: ({ about, who, topic }) => {
       const keys = (['publish', 'subscribe', 'pubsub'] as const).map((action): AccessRecordKey => ({
         kind: 'rule',
+        namespace,
         about,
         who,
         topic,
@@ -42,25 +44,35 @@ export function clientRuleOperations({
     listBans: async ({ who, as, page: { page, limit } }) => {
       const nowMs = Date.now()
       const found = await gather(
-        records.list('ban'),
+        records.list('ban', namespace),
         (ban) =>
           !hasRunOut(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as),
       )
       return { items: pageFromTheEnd(found, page, limit), count: found.length }
     },
-    storeBan: (ban) => orNotStored(() => storeBan(records, ban)),
-    deleteBan: ({ as, who }) => orNotStored(() => deleteThose(records, [{ kind: 'ban', as, who }])),
+    storeBan: (ban) => orNotStored(() => storeBan(book, ban)),
+    deleteBan: ({ as, who }) => orNotStored(() => deleteThose(records, [{ kind: 'ban', namespace, as, who }])),
     isAddress: (who) => parseAddressRange(who) !== undefined,
   }
 }
 
+interface Book {
+  readonly records: AccessRecords
+  readonly namespace: string | undefined
+}
+
+/** A piece of each record. */
+function placeOf({ namespace }: Book): { readonly namespace?: string } {
+  return namespace === undefined ? {} : { namespace }
+}
+
 async function listRules(
-  records: AccessRecords,
+  { records, namespace }: Book,
   about: RuleSubject,
   { who, like, topic, action, permit, page: { page, limit } }: RuleQuestion,
 ): Promise<PageFound<ClientRule>> {
   const found = await gather(
-    records.list(`rule ${about}`),
+    records.list(`rule ${about}`, namespace),
     (rule) =>
       (who === undefined || rule.who === who) &&
       (like === undefined || rule.who.includes(like)) &&
@@ -72,15 +84,17 @@ async function listRules(
   return { items: found.slice(start, start + limit), count: found.length }
 }
 
-async function storeRules(records: AccessRecords, rules: readonly ClientRule[]): Promise<undefined> {
+async function storeRules(book: Book, rules: readonly ClientRule[]): Promise<undefined> {
+  const { records } = book
+  const place = placeOf(book)
   for (let start = 0; start < rules.length; start += rulesAtOnce) {
     const slice = rules.slice(start, start + rulesAtOnce)
     await records.decide(() => {
       const put = new Map<string, RuleRecord>()
       for (const rule of slice) {
         const name = JSON.stringify([rule.about, rule.who, rule.action, rule.topic])
-        const before = put.get(name) ?? records.find({ kind: 'rule', ...rule })
-        put.set(name, { kind: 'rule', ...rule, createdAtMs: before?.createdAtMs ?? records.newMomentMs() })
+        const before = put.get(name) ?? records.find({ kind: 'rule', ...place, ...rule })
+        put.set(name, { kind: 'rule', ...place, ...rule, createdAtMs: before?.createdAtMs ?? records.newMomentMs() })
       }
       return { put: [...put.values()], delete: [] }
     })
@@ -101,14 +115,15 @@ async function deleteThose(records: AccessRecords, keys: readonly AccessRecordKe
 }
 
 /** Those that have run out go with it, a few at a time: nobody asks for them any more. */
-async function storeBan(records: AccessRecords, ban: Ban): Promise<undefined> {
-  const record: BanRecord = { kind: 'ban', ...ban }
+async function storeBan(book: Book, ban: Ban): Promise<undefined> {
+  const { records, namespace } = book
+  const record: BanRecord = { kind: 'ban', ...placeOf(book), ...ban }
   const nowMs = Date.now()
   await records.decide(() => {
     const over: AccessRecordKey[] = []
-    for (const old of records.list('ban')) {
+    for (const old of records.list('ban', namespace)) {
       if (over.length >= sweptAtOnce) break
-      if (hasRunOut(old, nowMs)) over.push({ kind: 'ban', as: old.as, who: old.who })
+      if (hasRunOut(old, nowMs)) over.push({ kind: 'ban', namespace, as: old.as, who: old.who })
     }
     return { put: [record], delete: over }
   })

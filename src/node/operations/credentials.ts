@@ -38,34 +38,35 @@ const lists = {
   psk: 'psk',
 } as const satisfies Record<CredentialList, AccessListName>
 
-export function credentialOperations(ground: CredentialGround): CredentialOperations {
+/** `namespace`: whose lists; undefined: those of none. */
+export function credentialOperations(ground: CredentialGround, namespace?: string): CredentialOperations {
   const { accessRecords: records } = ground
-  const maker = new RecordMaker(ground)
+  const maker = new RecordMaker(ground, namespace)
+  const keyIn = (list: CredentialList, id: string): SecretKey => keyOf(list, id, namespace)
   return {
-    list: (list, question) => listCredentials(records, list, question),
+    list: (list, question) => listCredentials(records, { list, namespace }, question),
     find: (list, id) => {
-      const record = records.find(keyOf(list, id))
+      const record = records.find(keyIn(list, id))
       return record === undefined ? undefined : shown(record)
     },
     create: (list, entries) => orNotStored(() => createAll(ground, maker, list, entries)),
     update: (list, entry) =>
       orNotStored(async () => {
         // Nothing is made for nobody: it takes time, and a name that is none has no record at all.
-        if (records.find(keyOf(list, entry.id)) === undefined) return 'missing'
-        const made = await maker.make(list, entry)
-        return replace(records, list, made)
+        if (records.find(keyIn(list, entry.id)) === undefined) return 'missing'
+        return replace(records, await maker.make(list, entry))
       }),
-    delete: (list, id) => orNotStored(() => remove(records, keyOf(list, id))),
+    delete: (list, id) => orNotStored(() => remove(records, keyIn(list, id))),
   }
 }
 
 async function listCredentials(
   records: AccessRecords,
-  list: CredentialList,
+  { list, namespace }: { readonly list: CredentialList; readonly namespace: string | undefined },
   { id, like, page: { page, limit } }: CredentialQuestion,
 ): Promise<PageFound<StoredCredential>> {
-  const one = id === undefined ? undefined : records.find(keyOf(list, id))
-  const all = id === undefined ? records.list(lists[list]) : one === undefined ? [] : [one]
+  const one = id === undefined ? undefined : records.find(keyOf(list, id, namespace))
+  const all = id === undefined ? records.list(lists[list], namespace) : one === undefined ? [] : [one]
   const found = await gather(all, (record) => like === undefined || nameOf(record).includes(like))
   return { items: pageFromTheEnd(found, page, limit).map(shown), count: found.length }
 }
@@ -88,26 +89,24 @@ async function createAll(
     await records.decide(() => {
       const put = new Map<string, SecretRecord>()
       for (const record of made) {
-        const isThere = put.has(nameOf(record)) || records.find(keyOf(list, nameOf(record))) !== undefined
+        const isThere = put.has(nameOf(record)) || records.find(keyOfRecord(record)) !== undefined
         outcomes.push(isThere ? 'existed' : 'created')
         if (!isThere) put.set(nameOf(record), atMoment(record, records.newMomentMs()))
       }
       return { put: [...put.values()], delete: [] }
     })
-    for (const record of made) if (record.kind === 'credential') hiddenPresets.noteStored(record)
+    for (const record of made) {
+      if (record.kind === 'credential' && record.namespace === undefined) hiddenPresets.noteStored(record)
+    }
   }
   return outcomes
 }
 
 /** What is not the secret stays as it was. */
-async function replace(
-  records: AccessRecords,
-  list: CredentialList,
-  made: SecretRecord,
-): Promise<'updated' | 'missing'> {
+async function replace(records: AccessRecords, made: SecretRecord): Promise<'updated' | 'missing'> {
   let outcome: 'updated' | 'missing' = 'missing'
   await records.decide(() => {
-    const before = records.find(keyOf(list, nameOf(made)))
+    const before = records.find(keyOfRecord(made))
     if (before === undefined) return { put: [], delete: [] }
     outcome = 'updated'
     const kept =
@@ -140,11 +139,14 @@ export async function orNotStored<Outcome>(act: () => Promise<Outcome>): Promise
 /** Makes secrets unreadable, so that the loop is not held by many of them. */
 class RecordMaker {
   readonly #ground: CredentialGround
+  /** A piece of each record. */
+  readonly #place: { readonly namespace?: string }
   /** SCRAM is slow on purpose: one at a time, on a thread of its own, whoever asks. */
   #lastScram: Promise<unknown>
 
-  constructor(ground: CredentialGround) {
+  constructor(ground: CredentialGround, namespace: string | undefined) {
     this.#ground = ground
+    this.#place = namespace === undefined ? {} : { namespace }
     this.#lastScram = Promise.resolve()
   }
 
@@ -163,7 +165,7 @@ class RecordMaker {
       case 'username':
       case 'clientid': {
         const hashed = hashPassword(secret, this.#mannerOfHash())
-        return { kind: 'credential', by: list, id, isSuperuser: false, createdAtMs: 0, ...hashed }
+        return { kind: 'credential', ...this.#place, by: list, id, isSuperuser: false, createdAtMs: 0, ...hashed }
       }
       case 'psk':
         return { kind: 'psk', identity: id, key: Buffer.from(secret, 'hex') }
@@ -180,7 +182,7 @@ class RecordMaker {
   }
 
   #makeScram({ id, secret, algorithm }: NewCredential): Promise<SecretRecord> {
-    const before = this.#ground.accessRecords.find(keyOf('scram', id))
+    const before = this.#ground.accessRecords.find(keyOf('scram', id, this.#place.namespace))
     const user = {
       username: id,
       password: secret,
@@ -189,25 +191,33 @@ class RecordMaker {
       isSuperuser: false,
       createdAtMs: 0,
     }
-    const make = (): Promise<SecretRecord> => makeScramRecordAside(user)
+    const make = async (): Promise<SecretRecord> => ({ ...(await makeScramRecordAside(user)), ...this.#place })
     const made = this.#lastScram.then(make, make)
     this.#lastScram = made
     return made
   }
 }
 
-function keyOf(list: CredentialList, id: string): SecretKey {
+function keyOf(list: CredentialList, id: string, namespace: string | undefined): SecretKey {
   switch (list) {
     case 'username':
     case 'clientid':
-      return { kind: 'credential', by: list, id }
+      return { kind: 'credential', namespace, by: list, id }
     case 'scram':
-      return { kind: 'scram', username: scramNameOf(id) }
+      return { kind: 'scram', namespace, username: scramNameOf(id) }
     case 'psk':
       return { kind: 'psk', identity: id }
     default:
       return list satisfies never
   }
+}
+
+function keyOfRecord(record: SecretRecord): SecretKey {
+  if (record.kind === 'psk') return { kind: 'psk', identity: record.identity }
+  const { kind, namespace } = record
+  return kind === 'scram'
+    ? { kind, namespace, username: record.username }
+    : { kind, namespace, by: record.by, id: record.id }
 }
 
 function nameOf(record: SecretRecord): string {

@@ -2,7 +2,7 @@
 
 import { shardOf } from '../../core/index.ts'
 import type { Doing, DoingExplained, DroppedPage, DroppedSought, InsightOperations } from '../../management/index.ts'
-import { dropCounters, dropReasons } from '../../shard/index.ts'
+import { type AnswerTo, dropCounters, dropReasons } from '../../shard/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
 import type { ShardCrew } from '../shard-crew.ts'
 
@@ -49,12 +49,24 @@ async function listDropped(
     shards.map((shard) => crew.ask(shard, { question: 'dropped', query, limit: skip + limit })),
   )
   const newest = found.flatMap((part) => part?.newest ?? []).sort((one, other) => other.atMs - one.atMs)
-  const sums = readCounters(counters)
   return {
     messages: newest.slice(skip, skip + limit),
     count: found.reduce((sum, part) => sum + (part?.count ?? 0), 0),
-    byReason: Object.fromEntries(
-      dropReasons.map((reason) => [reason, sums[dropCounters[reason]]]),
-    ) as DroppedPage['byReason'],
+    byReason: query.namespace === undefined ? countedByReason(counters) : rememberedByReason(found),
   }
+}
+
+/** Since the start. */
+function countedByReason(counters: SharedArrayBuffer): DroppedPage['byReason'] {
+  const sums = readCounters(counters)
+  const counted = dropReasons.map((reason) => [reason, sums[dropCounters[reason]]])
+  return Object.fromEntries(counted) as DroppedPage['byReason']
+}
+
+function rememberedByReason(found: readonly (AnswerTo<'dropped'> | undefined)[]): DroppedPage['byReason'] {
+  const remembered = dropReasons.map((reason) => [
+    reason,
+    found.reduce((sum, part) => sum + (part?.byReason?.[reason] ?? 0), 0),
+  ])
+  return Object.fromEntries(remembered) as DroppedPage['byReason']
 }

@@ -4,9 +4,9 @@ import type { ShardCrew } from '../shard-crew.ts'
 export function slowSubscriptionOperations(nodeName: string, crew: ShardCrew): SlowSubscriptionOperations {
   return {
     nodeName,
-    listSlow: async ({ atLeastMs, most }) => {
+    listSlow: async ({ atLeastMs, most, namespace }) => {
       const shards = Array.from({ length: crew.size }, (_, shard) => shard)
-      const answers = await Promise.all(shards.map((shard) => crew.ask(shard, { question: 'slow', atLeastMs, most })))
+      const answers = await Promise.all(shards.map((shard) => crew.ask(shard, { question: 'slow', atLeastMs, most, namespace })))
       return answers
         .flatMap((found) => found ?? [])
         .toSorted((a, b) => b.ageMs - a.ageMs)
