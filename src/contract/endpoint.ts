@@ -44,9 +44,12 @@ export interface Endpoint {
   /** The same of the fifth version, beyond what may go wrong everywhere there. */
   readonly reasons?: readonly ReasonName[]
   readonly access: Access
-  /** Who is kept to a namespace may ask for it as well. Unsaid: it is about what all of them share. */
-  readonly isForNamespaces?: true
+  /** Who is kept to a namespace may ask for it as well; others say by the query which one they mean. Unsaid: it is about what all of them share. */
+  readonly isForNamespaces?: boolean | undefined
 }
+
+/** In the query of an endpoint that is for namespaces: which one is meant. Who is kept to one means that one. */
+export const namespaceKey = 'namespace'
 
 /** Keeps the literal types of an endpoint. */
 export function endpoint<const E extends Endpoint>(definition: E): E {
@@ -64,6 +67,8 @@ export interface RequestOf<E extends Endpoint> {
   readonly query: StaticOr<E['query'], Nothing>
   readonly body: BodyOf<E>
   readonly caller: Caller
+  /** What part of the broker it is about; undefined: all of it. */
+  readonly namespace?: string | undefined
 }
 
 type BodyOf<E extends Endpoint> = E['bodyCheckedBy'] extends 'handler'

@@ -26,6 +26,7 @@ export {
   type Endpoint,
   failure,
   type Method,
+  namespaceKey,
   type ReplyOf,
   type RequestOf,
   type Role,

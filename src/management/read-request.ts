@@ -1,7 +1,15 @@
 // Path, query and body of a request, checked against its endpoint.
 
 import { isUtf8 } from 'node:buffer'
-import { type Caller, type Endpoint, type RequestOf, type Shape, type ShapeFault, shapeOf } from '../contract/index.ts'
+import {
+  type Caller,
+  type Endpoint,
+  namespaceKey,
+  type RequestOf,
+  type Shape,
+  type ShapeFault,
+  shapeOf,
+} from '../contract/index.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 /** The checks of one endpoint, compiled once. */
@@ -74,9 +82,10 @@ function wrongKind({ body: schema }: Endpoint, body: unknown): string | undefine
 }
 
 /** What has no value is taken as if it were not there. */
-function unknownKeyOf({ query }: Endpoint, raw: unknown): string | undefined {
+function unknownKeyOf({ query, isForNamespaces = false }: Endpoint, raw: unknown): string | undefined {
   const known = query?.properties ?? {}
-  const found = Object.entries(raw as object).find(([key, text]) => text !== '' && !Object.hasOwn(known, key))
+  const isKnown = (key: string): boolean => Object.hasOwn(known, key) || (isForNamespaces && key === namespaceKey)
+  const found = Object.entries(raw as object).find(([key, text]) => text !== '' && !isKnown(key))
   return found === undefined ? undefined : JSON.stringify(found[0])
 }
 

@@ -13,7 +13,6 @@ import { allowedMethods, refuseAbsent } from './absent-path.ts'
 import { answerBrokenRequest, answerExpectation, maxHeaderBytes } from './broken-requests.ts'
 import { refusalOfForeign, refusalOfStrangeHost } from './foreign-origin.ts'
 import type { Handler } from './handler.ts'
-import { allHandlers } from './handlers/all.ts'
 import {
   headersTimeoutMs,
   keepAliveTimeoutMs,
@@ -26,6 +25,7 @@ import {
   standstillTimeoutMs,
   timeoutCheckMs,
 } from './limits.ts'
+import { NamespacedHandlers, namespaceOfRequest } from './namespace-of-request.ts'
 import { OpenConnections } from './open-connections.ts'
 import type { Operations } from './operations/all.ts'
 import { readQueryString } from './query-string.ts'
@@ -207,10 +207,10 @@ async function answerUnreadable(request: FastifyRequest, reply: FastifyReply, do
 }
 
 function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<FastifyRequest, Way>): void {
-  const handlers: Record<string, Handler<Endpoint>> = allHandlers(options.operations, () => inForce().doorkeeper)
+  const handlers = new NamespacedHandlers(options.operations, () => inForce().doorkeeper)
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
     const shapes = shapesOf(endpoint)
-    const handle = handlers[name]
+    const handle = (namespace: string | undefined): Handler<Endpoint> | undefined => handlers.of(namespace)[name]
     const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const way = ways.get(request)
       if (way === undefined) return answerRefusal(reply, refuse('emptyCredentials', 'who asks is not known'))
@@ -238,16 +238,19 @@ function shapesOf(endpoint: Endpoint): RequestShapes {
 
 interface Service {
   readonly shapes: RequestShapes
-  readonly handle: Handler<Endpoint> | undefined
+  handle(namespace: string | undefined): Handler<Endpoint> | undefined
 }
 
-async function resultOf(request: FastifyRequest, caller: Caller, { shapes, handle }: Service): Promise<unknown> {
+async function resultOf(request: FastifyRequest, caller: Caller, service: Service): Promise<unknown> {
+  const { shapes } = service
   const { endpoint } = shapes
   const { username } = request.params as { readonly username?: unknown }
   const denied = endpoint.access === 'open' ? undefined : refusalOfCaller({ endpoint, username }, caller)
   if (denied !== undefined) return denied
+  const namespace = namespaceOfRequest(endpoint, caller, request.query as Record<string, string>)
+  if (namespace instanceof RefusalValue) return namespace
   const read = readRequest(shapes, request, caller)
-  return read instanceof RefusalValue || handle === undefined ? read : handle(read)
+  return read instanceof RefusalValue ? read : service.handle(namespace)?.({ ...read, namespace })
 }
 
 async function atWork<Result>(way: Way, work: () => Promise<Result>): Promise<Result> {

@@ -164,8 +164,9 @@ async function beginningOf(path: string): Promise<{ readonly text: string; reado
 /** From the first line of its file; undefined: the file is not one of ours. */
 function foundTrace(name: string, { text, bytes }: { text: string; bytes: number }): KeptTrace | undefined {
   try {
-    const { namespace, type, value, startedAtMs, endsAtMs } = JSON.parse(text.slice(0, text.indexOf('\n'))) as NewTrace &
-      TraceRecord
+    const { namespace, type, value, startedAtMs, endsAtMs } = JSON.parse(
+      text.slice(0, text.indexOf('\n')),
+    ) as NewTrace & TraceRecord
     if (![type, value].every((part) => typeof part === 'string')) return undefined
     return { name, namespace, type, value, startedAtMs, endsAtMs, bytes, stream: undefined, timer: undefined }
   } catch {

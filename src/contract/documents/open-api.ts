@@ -1,6 +1,6 @@
 // The contract as an OpenAPI 3.1 document. Its schemas are JSON Schema already, so that they go in as they are.
 
-import { type Endpoint, failure, failureWithReason } from '../endpoint.ts'
+import { type Endpoint, failure, failureWithReason, namespaceKey } from '../endpoint.ts'
 import { reasons } from '../reasons.ts'
 import { type ResultCode, resultCodes } from '../result-codes.ts'
 import type { TObject, TSchema } from '../schema.ts'
@@ -81,7 +81,8 @@ const components: DocumentPart = {
 }
 
 function operationOf(operationId: string, endpoint: Endpoint): Operation {
-  const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint.query)]
+  const ofNamespaces = endpoint.isForNamespaces === true ? [namespaceParameter] : []
+  const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint.query), ...ofNamespaces]
   return {
     operationId,
     tags: [tagOf(endpoint)],
@@ -95,6 +96,13 @@ function operationOf(operationId: string, endpoint: Endpoint): Operation {
     },
   }
 }
+
+const namespaceParameter = parameterOf(
+  namespaceKey,
+  'query',
+  { type: 'string', description: 'The namespace that is meant. Who is kept to one is answered about that one.' },
+  false,
+)
 
 function pathParameters({ path, params }: Endpoint): Parameter[] {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)

@@ -28,6 +28,7 @@ export const brokerEndpoints = {
     summary: 'What the broker is and how long it has been running.',
     reply: answer(Type.Array(broker)),
     access: 'read',
+    isForNamespaces: true,
   }),
   list_nodes: endpoint({
     method: 'GET',

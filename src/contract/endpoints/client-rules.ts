@@ -44,6 +44,7 @@ function removal(path: string, params: Readonly<Record<string, TSchema>>) {
     reply: done,
     failures: ['invalidParameter'],
     access: 'change',
+    isForNamespaces: true,
   })
 }
 
@@ -82,6 +83,7 @@ export const clientRuleEndpoints = {
     reply: pageOf(byClientId),
     failures: ['invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   lookup_acl_clientid: endpoint({
     method: 'GET',
@@ -90,6 +92,7 @@ export const clientRuleEndpoints = {
     params: Type.Object({ clientid: Type.String() }),
     reply: answer(Type.Array(byClientId)),
     access: 'read',
+    isForNamespaces: true,
   }),
   delete_acl_clientid: removal('/acl/clientid/:clientid/topic/:topic', { clientid: Type.String() }),
   list_acl_username: endpoint({
@@ -100,6 +103,7 @@ export const clientRuleEndpoints = {
     reply: pageOf(byUsername),
     failures: ['invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   lookup_acl_username: endpoint({
     method: 'GET',
@@ -108,6 +112,7 @@ export const clientRuleEndpoints = {
     params: Type.Object({ username: Type.String() }),
     reply: answer(Type.Array(byUsername)),
     access: 'read',
+    isForNamespaces: true,
   }),
   delete_acl_username: removal('/acl/username/:username/topic/:topic', { username: Type.String() }),
   list_acl_all: endpoint({
@@ -118,6 +123,7 @@ export const clientRuleEndpoints = {
     reply: pageOf(forAll),
     failures: ['invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   delete_acl_all: removal('/acl/$all/topic/:topic', {}),
   create_acl: endpoint({
@@ -130,6 +136,7 @@ export const clientRuleEndpoints = {
     reply: answer(Type.Union([fate, Type.Array(fate)])),
     failures: ['missingParameter', 'invalidParameter', 'notJson', 'invalidTopic'],
     access: 'change',
+    isForNamespaces: true,
   }),
   list_banned: endpoint({
     method: 'GET',
@@ -139,6 +146,7 @@ export const clientRuleEndpoints = {
     reply: pageOf(ban),
     failures: ['invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   create_banned: endpoint({
     method: 'POST',
@@ -148,6 +156,7 @@ export const clientRuleEndpoints = {
     reply: answer(ban),
     failures: ['missingParameter', 'invalidParameter', 'notJson'],
     access: 'change',
+    isForNamespaces: true,
   }),
   delete_banned: endpoint({
     method: 'DELETE',
@@ -157,5 +166,6 @@ export const clientRuleEndpoints = {
     reply: done,
     failures: ['invalidParameter'],
     access: 'change',
+    isForNamespaces: true,
   }),
 }

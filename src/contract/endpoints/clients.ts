@@ -8,6 +8,7 @@ const time = (description: string) => Type.String({ description: `${description}
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const client = Type.Object({
+  namespace: Type.Optional(Type.String({ description: 'Absent: the client belongs to none.' })),
   clientid: Type.String({ description: 'Client identifier.' }),
   client_id: Type.String({ description: 'The same as `clientid`.' }),
   username: Type.String({ description: 'Empty where it has none.' }),
@@ -92,6 +93,7 @@ export const clientEndpoints = {
     reply: clientList,
     failures: ['rpcError', 'invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   lookup_client: endpoint({
     method: 'GET',
@@ -103,6 +105,7 @@ export const clientEndpoints = {
     reply: clientList,
     failures: ['rpcError', 'invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   lookup_client_via_username: endpoint({
     method: 'GET',
@@ -114,6 +117,7 @@ export const clientEndpoints = {
     reply: clientList,
     failures: ['rpcError', 'invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   list_node_clients: endpoint({
     method: 'GET',
@@ -125,6 +129,7 @@ export const clientEndpoints = {
     reply: clientList,
     failures: ['rpcError', 'invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   lookup_node_client: endpoint({
     method: 'GET',
@@ -136,6 +141,7 @@ export const clientEndpoints = {
     reply: clientList,
     failures: ['rpcError', 'invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   kickout_client: endpoint({
     method: 'DELETE',
@@ -145,6 +151,7 @@ export const clientEndpoints = {
     reply: done,
     failures: ['rpcError', 'clientOffline'],
     access: 'change',
+    isForNamespaces: true,
   }),
   set_keepalive: endpoint({
     method: 'PUT',
@@ -157,6 +164,7 @@ export const clientEndpoints = {
     reply: done,
     failures: ['rpcError', 'missingParameter', 'invalidParameter', 'notJson', 'clientOffline'],
     access: 'change',
+    isForNamespaces: true,
   }),
   list_acl_cache: endpoint({
     method: 'GET',
@@ -166,6 +174,7 @@ export const clientEndpoints = {
     reply: answer(Type.Array(verdict)),
     failures: ['rpcError', 'clientOffline'],
     access: 'read',
+    isForNamespaces: true,
   }),
   clean_acl_cache: endpoint({
     method: 'DELETE',
@@ -175,5 +184,6 @@ export const clientEndpoints = {
     reply: done,
     failures: ['rpcError', 'clientOffline'],
     access: 'change',
+    isForNamespaces: true,
   }),
 }

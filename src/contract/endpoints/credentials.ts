@@ -39,10 +39,12 @@ interface ListOptions<Item extends TSchema, Query extends TObject> {
   readonly change: TObject
   /** For sentences: `a user name with its password`. */
   readonly what: string
+  /** Unsaid: there is one list for all of them. */
+  readonly isForNamespaces?: true
 }
 
 function operationsOf<Item extends TSchema, Query extends TObject>(options: ListOptions<Item, Query>) {
-  const { path, key, item, query, entry, change, what } = options
+  const { path, key, item, query, entry, change, what, isForNamespaces } = options
   const params = Type.Object({ [key]: Type.String() })
   const onePath = `${path}/:${key}`
   return {
@@ -55,6 +57,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       reply: pageOf(item),
       failures: ['invalidParameter'],
       access: 'read',
+      isForNamespaces,
     }),
     lookup: endpoint({
       method: 'GET',
@@ -65,6 +68,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       reply: answer(item),
       failures: ['userNotFound'],
       access: 'read',
+      isForNamespaces,
     }),
     create: endpoint({
       method: 'POST',
@@ -76,6 +80,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       reply: batchReply,
       failures: ['emptyCredentials', 'missingParameter', 'invalidParameter', 'notJson', 'userExists'],
       access: 'change',
+      isForNamespaces,
     }),
     update: endpoint({
       method: 'PUT',
@@ -88,6 +93,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       reply: done,
       failures: ['emptyCredentials', 'missingParameter', 'invalidParameter', 'notJson', 'userNotFound'],
       access: 'change',
+      isForNamespaces,
     }),
     delete: endpoint({
       method: 'DELETE',
@@ -98,12 +104,14 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
       reply: done,
       failures: ['userNotFound'],
       access: 'change',
+      isForNamespaces,
     }),
   }
 }
 
 const byUsername = operationsOf({
   path: '/auth_username',
+  isForNamespaces: true,
   key: 'username',
   what: 'a user name with its password',
   item: Type.Object({ username: Type.String(), created_at: createdAt }),
@@ -114,6 +122,7 @@ const byUsername = operationsOf({
 
 const byClientId = operationsOf({
   path: '/auth_clientid',
+  isForNamespaces: true,
   key: 'clientid',
   what: 'a client id with its password',
   item: Type.Object({ clientid: Type.String(), created_at: createdAt }),
@@ -124,6 +133,7 @@ const byClientId = operationsOf({
 
 const scram = operationsOf({
   path: '/auth_scram',
+  isForNamespaces: true,
   key: 'username',
   what: 'a user who comes in by SCRAM',
   item: Type.Object({ username: Type.String(), algorithm, created_at: createdAt }),

@@ -17,6 +17,7 @@ export const documentEndpoints = {
     summary: 'The operations of this API.',
     reply: answer(Type.Array(listed)),
     access: 'read',
+    isForNamespaces: true,
   }),
   get_api_page: endpoint({
     method: 'GET',

@@ -118,6 +118,7 @@ export const insightEndpoints = {
     reply: answer(explanation),
     failures: ['missingParameter', 'invalidParameter', 'invalidTopic', 'rpcError'],
     access: 'read',
+    isForNamespaces: true,
   }),
   list_dropped: endpoint({
     method: 'GET',
@@ -151,6 +152,7 @@ export const insightEndpoints = {
     }),
     failures: ['invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   client_timeline: endpoint({
     method: 'GET',
@@ -160,5 +162,6 @@ export const insightEndpoints = {
     reply: answer(Type.Array(timelineEntry)),
     failures: ['rpcError'],
     access: 'read',
+    isForNamespaces: true,
   }),
 }

@@ -98,6 +98,7 @@ export const publishingEndpoints = {
     reply: Type.Object({ ...done.properties, data: Type.Optional(Type.Object({ receipt })) }),
     failures: publishFailures,
     access: 'publish',
+    isForNamespaces: true,
   }),
   mqtt_publish_batch: endpoint({
     method: 'POST',
@@ -107,6 +108,7 @@ export const publishingEndpoints = {
     reply: Type.Object({ ...done.properties, data: Type.Array(publishedEntry) }),
     failures: ['notJson', 'invalidParameter'],
     access: 'publish',
+    isForNamespaces: true,
   }),
   mqtt_subscribe: endpoint({
     method: 'POST',
@@ -116,6 +118,7 @@ export const publishingEndpoints = {
     reply: done,
     failures: subscribeFailures,
     access: 'change',
+    isForNamespaces: true,
   }),
   mqtt_subscribe_batch: endpoint({
     method: 'POST',
@@ -125,6 +128,7 @@ export const publishingEndpoints = {
     reply: Type.Object({ ...done.properties, data: Type.Array(subscribedEntry) }),
     failures: ['notJson', 'invalidParameter'],
     access: 'change',
+    isForNamespaces: true,
   }),
   mqtt_unsubscribe: endpoint({
     method: 'POST',
@@ -134,6 +138,7 @@ export const publishingEndpoints = {
     reply: done,
     failures: subscribeFailures,
     access: 'change',
+    isForNamespaces: true,
   }),
   mqtt_unsubscribe_batch: endpoint({
     method: 'POST',
@@ -143,5 +148,6 @@ export const publishingEndpoints = {
     reply: Type.Object({ ...done.properties, data: Type.Array(subscribedEntry) }),
     failures: ['notJson', 'invalidParameter'],
     access: 'change',
+    isForNamespaces: true,
   }),
 }

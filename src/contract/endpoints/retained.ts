@@ -37,5 +37,6 @@ export const retainedEndpoints = {
     }),
     failures: ['rpcError', 'invalidParameter', 'invalidTopic'],
     access: 'read',
+    isForNamespaces: true,
   }),
 }

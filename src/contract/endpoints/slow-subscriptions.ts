@@ -4,6 +4,7 @@ import { answer, endpoint } from '../endpoint.ts'
 import { Type } from '../schema.ts'
 
 const slow = Type.Object({
+  namespace: Type.Optional(Type.String({ description: 'Absent: the client belongs to none.' })),
   node: Type.String(),
   clientid: Type.String(),
   topic: Type.String({ description: 'Of the oldest message that the client has not taken.' }),
@@ -28,5 +29,6 @@ export const slowSubscriptionEndpoints = {
     reply: answer(Type.Array(slow)),
     failures: ['invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
 }

@@ -5,6 +5,7 @@ import { pageQuery, pagingMeta, pagingQuery } from '../paging.ts'
 import { Type } from '../schema.ts'
 
 const subscription = Type.Object({
+  namespace: Type.Optional(Type.String({ description: 'Absent: the client belongs to none.' })),
   clientid: Type.String(),
   topic: Type.String({ description: 'As it was subscribed, `$share/group/` and all.' }),
   qos: Type.Integer({ minimum: 0, maximum: 2 }),
@@ -51,6 +52,7 @@ export const subscriptionEndpoints = {
     reply: subscriptionList,
     failures: ['rpcError', 'invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   lookup_client_subscriptions: endpoint({
     method: 'GET',
@@ -62,6 +64,7 @@ export const subscriptionEndpoints = {
     reply: subscriptionList,
     failures: ['rpcError', 'invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   list_node_subscriptions: endpoint({
     method: 'GET',
@@ -73,6 +76,7 @@ export const subscriptionEndpoints = {
     reply: subscriptionList,
     failures: ['rpcError', 'invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   'list_topic-tree': endpoint({
     method: 'GET',
@@ -81,6 +85,7 @@ export const subscriptionEndpoints = {
     reply: answer(Type.Array(Type.Array(treeNode))),
     failures: ['rpcError', 'unknownError'],
     access: 'read',
+    isForNamespaces: true,
   }),
   list_routes: endpoint({
     method: 'GET',
@@ -91,6 +96,7 @@ export const subscriptionEndpoints = {
     reply: routeList,
     failures: ['rpcError', 'unknownError', 'invalidParameter'],
     access: 'read',
+    isForNamespaces: true,
   }),
   lookup_routes: endpoint({
     method: 'GET',
@@ -100,5 +106,6 @@ export const subscriptionEndpoints = {
     reply: routeList,
     failures: ['rpcError'],
     access: 'read',
+    isForNamespaces: true,
   }),
 }

@@ -28,6 +28,7 @@ export const traceEndpoints = {
     summary: 'The traces that run, and those whose files are still there.',
     reply: answer(Type.Array(trace)),
     access: 'read',
+    isForNamespaces: true,
   }),
   create_trace: endpoint({
     method: 'POST',
@@ -46,6 +47,7 @@ export const traceEndpoints = {
     reply: done,
     failures: ['missingParameter', 'invalidParameter', 'notJson', 'invalidTopic'],
     access: 'change',
+    isForNamespaces: true,
   }),
   delete_traces: endpoint({
     method: 'DELETE',
@@ -53,6 +55,7 @@ export const traceEndpoints = {
     summary: 'Ends all traces and deletes their files.',
     reply: done,
     access: 'change',
+    isForNamespaces: true,
   }),
   delete_trace: endpoint({
     method: 'DELETE',
@@ -62,6 +65,7 @@ export const traceEndpoints = {
     reply: done,
     failures: ['invalidParameter'],
     access: 'change',
+    isForNamespaces: true,
   }),
   download_trace: endpoint({
     method: 'GET',
@@ -72,5 +76,6 @@ export const traceEndpoints = {
     replyType: 'application/x-ndjson; charset=utf-8',
     failures: ['invalidParameter'],
     access: 'change',
+    isForNamespaces: true,
   }),
 }

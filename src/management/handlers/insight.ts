@@ -1,6 +1,7 @@
 import type { insightEndpoints, Static } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import { parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
+import { clientName } from '../lists/client-name.ts'
 import type { Doing, DoingExplained, InsightOperations } from '../operations/insight.ts'
 import { refuse } from '../refusal.ts'
 
@@ -24,7 +25,12 @@ export function insightHandlers(operations: InsightOperations): Handlers<typeof 
       const limit = limitOf4 ?? query.limit ?? defaultLimit
       const window = { skip: (page - 1) * limit, limit }
       const { messages, count, byReason } = await operations.listDropped({ topic, reason, clientId, sinceMs }, window)
-      const data = messages.map(({ atMs, subscriber, ...message }) => ({ ts: atMs, ...message, clientid: subscriber }))
+      const data = messages.map(({ atMs, subscriber, publisher, ...message }) => ({
+        ts: atMs,
+        ...message,
+        publisher: clientName(publisher).clientid,
+        clientid: clientName(subscriber).clientid,
+      }))
       return { code: 0, data, meta: { page, limit, count, by_reason: byReason } }
     },
     client_timeline: async ({ params }) => {
@@ -68,7 +74,7 @@ function explanationOf(
     obstacle: obstacle ?? null,
     topic_here: topicHere,
     subscriptions: subscriptions.map((one) => ({
-      clientid: one.clientId,
+      clientid: clientName(one.clientId).clientid,
       topic: one.filter,
       qos: one.grantedQoS,
       delivered_qos: one.deliveredQoS,

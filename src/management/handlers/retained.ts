@@ -1,6 +1,7 @@
 import type { retainedEndpoints } from '../../contract/index.ts'
 import { parseTopicFilter } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
+import { clientName } from '../lists/client-name.ts'
 import type { RetainedOperations, RetainedRow } from '../operations/retained.ts'
 import { refuse } from '../refusal.ts'
 import { localTime } from '../words.ts'
@@ -27,7 +28,7 @@ function rowOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs
     topic,
     qos,
     payload_bytes: payloadBytes,
-    from_clientid: publisher,
+    from_clientid: clientName(publisher).clientid,
     publish_at: localTime(publishedAtMs),
   }
   return expiresAtMs === undefined ? row : { ...row, expires_at: localTime(expiresAtMs) }

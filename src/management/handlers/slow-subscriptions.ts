@@ -1,5 +1,6 @@
 import type { slowSubscriptionEndpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
+import { clientName } from '../lists/client-name.ts'
 import type { SlowSubscriptionOperations } from '../operations/slow-subscriptions.ts'
 
 const defaultThresholdMs = 500
@@ -14,7 +15,7 @@ export function slowSubscriptionHandlers(
       const found = await operations.listSlow({ atLeastMs: threshold, most: _limit })
       const data = found.map(({ clientId, topic, ageMs, waiting }) => ({
         node: operations.nodeName,
-        clientid: clientId,
+        ...clientName(clientId),
         topic,
         timespan: Math.round(ageMs),
         mqueue_len: waiting,

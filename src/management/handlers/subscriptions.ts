@@ -2,6 +2,7 @@ import type { RequestOf, subscriptionEndpoints } from '../../contract/index.ts'
 import type { SubscriptionFilter, SubscriptionView } from '../../core/index.ts'
 import type { Handlers } from '../handler.ts'
 import { answerList, type ListSource } from '../lists/answer-list.ts'
+import { clientName } from '../lists/client-name.ts'
 import { theSame } from '../lists/client-query.ts'
 import { otherNode } from '../lists/other-node.ts'
 import { pagingOf } from '../lists/paging.ts'
@@ -48,6 +49,6 @@ const nothing: ListSource<never> = {
 function sourceOf(clients: ClientOperations, wanted: SubscriptionFilter): ListSource<SubscriptionView> {
   return {
     slice: (rows) => clients.subscriptions(wanted, rows),
-    record: ({ clientId, filter, qos }) => ({ clientid: clientId, topic: filter, qos, node: clients.nodeName }),
+    record: ({ clientId, filter, qos }) => ({ ...clientName(clientId), topic: filter, qos, node: clients.nodeName }),
   }
 }

@@ -1,18 +1,18 @@
 // A client in the words of the API, in both spellings.
 
 import type { ReplyOf, clientEndpoints } from '../../contract/index.ts'
-import { type ClientView, splitNamespacedName } from '../../core/index.ts'
+import type { ClientView } from '../../core/index.ts'
 import { localTime } from '../words.ts'
+import { clientName } from './client-name.ts'
 
 type ClientRecord = ReplyOf<typeof clientEndpoints.list_clients>['data'][number]
 
 export function clientRecord(client: ClientView, node: string): ClientRecord {
   const { isConnected, connectedAtMs, disconnectedAtMs } = client
-  const { namespace, name: clientId } = splitNamespacedName(client.clientId)
+  const name = clientName(client.clientId)
   return {
-    clientid: clientId,
-    client_id: clientId,
-    ...(namespace === undefined ? {} : { namespace }),
+    ...name,
+    client_id: name.clientid,
     username: client.username ?? '',
     proto_name: 'MQTT',
     proto_ver: client.version,

@@ -7,6 +7,7 @@ import { type Refusal, refuse, Refusal as RefusalValue } from '../refusal.ts'
 import { WrittenJson } from '../written-json.ts'
 import type { SubscriptionView } from '../../core/index.ts'
 import { refuseSilent } from './answer-list.ts'
+import { clientName } from './client-name.ts'
 import { beginning, type Paging } from './paging.ts'
 import { TopicTree } from './topic-tree.ts'
 
@@ -17,7 +18,7 @@ const allRows = Number.MAX_SAFE_INTEGER
 export async function answerTopicTree(clients: ClientOperations): Promise<WrittenJson | Refusal> {
   const tree = new TopicTree()
   const refusal = await visitAll(clients, ({ filter, clientId }) => {
-    tree.add(filter, clientId)
+    tree.add(filter, clientName(clientId).clientid)
     return tree.size <= mostKept
   })
   return refusal ?? new WrittenJson('{"code":0,"data":[', inTurns(tree.writtenLevels()))

@@ -6,7 +6,9 @@ export function slowSubscriptionOperations(nodeName: string, crew: ShardCrew): S
     nodeName,
     listSlow: async ({ atLeastMs, most, namespace }) => {
       const shards = Array.from({ length: crew.size }, (_, shard) => shard)
-      const answers = await Promise.all(shards.map((shard) => crew.ask(shard, { question: 'slow', atLeastMs, most, namespace })))
+      const answers = await Promise.all(
+        shards.map((shard) => crew.ask(shard, { question: 'slow', atLeastMs, most, namespace })),
+      )
       return answers
         .flatMap((found) => found ?? [])
         .toSorted((a, b) => b.ageMs - a.ageMs)

@@ -3,7 +3,7 @@
 //
 //   c1, lamp  ──►  plant␀c1, $ns/plant/lamp  ──►  the broker  ──►  plant␀c1, $ns/plant/lamp  ──►  c1, lamp
 
-import { isOfNamespace, namespacedName, namespaceTopics, splitNamespacedName } from '../../core/index.ts'
+import { isOfNamespace, namespacedName, namespaceTopics } from '../../core/index.ts'
 import type {
   ClientOperations,
   InsightOperations,
@@ -65,11 +65,6 @@ class Names {
 
   isOwn(session: string): boolean {
     return isOfNamespace(session, this.namespace)
-  }
-
-  /** Of a session of the namespace. */
-  clientOf(session: string): string {
-    return splitNamespacedName(session).name
   }
 
   mounted(topic: string): string {
@@ -181,8 +176,8 @@ function insightWithin(insight: InsightOperations, names: Names): InsightOperati
       const messages = page.messages.map((message) => ({
         ...message,
         topic: names.topicOf(message.topic),
-        publisher: names.isOwn(message.publisher) ? names.clientOf(message.publisher) : '',
-        subscriber: names.isOwn(message.subscriber) ? names.clientOf(message.subscriber) : '',
+        publisher: names.isOwn(message.publisher) ? message.publisher : '',
+        subscriber: names.isOwn(message.subscriber) ? message.subscriber : '',
       }))
       return { ...page, messages }
     },
@@ -207,7 +202,10 @@ function tracesWithin(traces: TraceOperations, names: Names): TraceOperations {
     },
     read: async (name) => {
       const text = isOwn(name) ? await traces.read(`${prefix}${name}`) : undefined
-      return text?.replaceAll(inside, '"').replaceAll(`"${names.mounted('')}`, '"').replaceAll(`"${prefix}`, '"')
+      return text
+        ?.replaceAll(inside, '"')
+        .replaceAll(`"${names.mounted('')}`, '"')
+        .replaceAll(`"${prefix}`, '"')
     },
   }
 }

@@ -1,0 +1,58 @@
+// Which part of the broker a request is about. Who is kept to a namespace has that one, whatever the request says; who is
+// not says by `?namespace=` which one is meant, and without it means what belongs to none, or everything where it is
+// looked at from above.
+
+import { type Caller, type Endpoint, namespaceKey } from '../contract/index.ts'
+import { isNamespaceName } from '../core/index.ts'
+import type { Handler } from './handler.ts'
+import { allHandlers } from './handlers/all.ts'
+import type { Operations } from './operations/all.ts'
+import { type Refusal, refuse } from './refusal.ts'
+import type { Doorkeeper } from './sign-in.ts'
+
+export type HandlerByName = Readonly<Record<string, Handler<Endpoint> | undefined>>
+
+/** Made for a namespace when somebody asks for it; beyond so many those that were made first are made anew. */
+const mostKept = 64
+
+export class NamespacedHandlers {
+  readonly #operations: Operations
+  readonly #doorkeeper: () => Doorkeeper
+  readonly #ofAll: HandlerByName
+  readonly #kept = new Map<string, HandlerByName>()
+
+  constructor(operations: Operations, doorkeeper: () => Doorkeeper) {
+    this.#operations = operations
+    this.#doorkeeper = doorkeeper
+    this.#ofAll = allHandlers(operations, doorkeeper)
+  }
+
+  /** undefined: of the whole broker. */
+  of(namespace: string | undefined): HandlerByName {
+    if (namespace === undefined) return this.#ofAll
+    const known = this.#kept.get(namespace)
+    if (known !== undefined) return known
+    const within = { ...this.#operations, ...this.#operations.within(namespace) }
+    const made = allHandlers(within, this.#doorkeeper)
+    this.#kept.set(namespace, made)
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= mostKept) break
+      this.#kept.delete(oldest)
+    }
+    return made
+  }
+}
+
+/** undefined: the whole broker. */
+export function namespaceOfRequest(
+  { isForNamespaces = false }: Endpoint,
+  caller: Caller,
+  query: Readonly<Record<string, string>>,
+): string | undefined | Refusal {
+  if (!isForNamespaces) return undefined
+  if (caller.namespace !== undefined) return caller.namespace
+  const wanted = query[namespaceKey]
+  if (wanted === undefined || wanted === '') return undefined
+  if (isNamespaceName(wanted)) return wanted
+  return refuse('invalidParameter', `${namespaceKey} in the query is the name of no namespace: letters, digits, - _ .`)
+}

@@ -1,0 +1,246 @@
+// Who is kept to a namespace sees and changes what belongs to it, and nothing else, whatever is asked for.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
+import { endpoints, type Endpoint } from '../../src/contract/index.ts'
+import type { Scope } from '../e2e/godwit-process.ts'
+import {
+  administrator,
+  type Answer,
+  type Asked,
+  type BrokerWithApi,
+  shareBrokerWithApi,
+  startBrokerWithApi,
+} from './api.ts'
+
+const set = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"', 'node.shards=3']
+const password = 'a long password'
+/** Kept to the namespace `plant`. */
+const keeper = `keeper:${password}`
+const watcher = `watcher:${password}`
+
+async function makeUsers(broker: BrokerWithApi): Promise<void> {
+  for (const [username, role] of [
+    ['keeper', 'ns:plant::administrator'],
+    ['watcher', 'ns:plant::viewer'],
+  ]) {
+    const made = await broker.ask('/api/v5/users', { method: 'POST', body: { username, password, role } })
+    assert.equal(made.status, 200, made.text)
+  }
+}
+
+const shared = shareBrokerWithApi({ set })
+let ready: Promise<BrokerWithApi> | undefined
+/** One broker with both users for all tests that look. */
+const brokerWithUsers = (): Promise<BrokerWithApi> =>
+  (ready ??= shared().then(async (broker) => {
+    await makeUsers(broker)
+    return broker
+  }))
+
+async function connect(t: Scope, broker: BrokerWithApi, name: string, more: IClientOptions = {}): Promise<MqttClient> {
+  const [namespace, clientId] = name.includes('/') ? name.split('/') : [undefined, name]
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+    reconnectPeriod: 0,
+    protocolVersion: 5,
+    ...(namespace === undefined ? {} : { username: `${namespace}/${clientId}` }),
+    clientId,
+    ...more,
+  })
+  t.after(() => client.endAsync(true))
+  return client
+}
+
+const post = (body: unknown, as = keeper): Asked => ({ method: 'POST', body, as })
+
+/** Of a list, what one key has. */
+async function column(broker: BrokerWithApi, path: string, key: string, as = keeper): Promise<string[]> {
+  const { status, json, text } = await broker.ask(path, { as })
+  assert.equal(status, 200, `${path}: ${text}`)
+  return json.data.map((row: Record<string, string>) => row[key]).toSorted()
+}
+
+function next(client: MqttClient): Promise<string> {
+  return new Promise((resolve) => client.once('message', (topic, payload) => resolve(`${topic} ${String(payload)}`)))
+}
+
+function pathOf({ path, version }: Endpoint): string {
+  return `/api/${version ?? 'v4'}${path.replaceAll(/:(\w+)/g, 'x')}`
+}
+
+function ask(broker: BrokerWithApi, endpoint: Endpoint, as: string): Promise<Answer> {
+  const { method } = endpoint
+  return broker.ask(pathOf(endpoint), { method, as, ...(method === 'GET' ? {} : { body: {} }) })
+}
+
+describe('the keeper of a namespace', () => {
+  test('sees its clients and their subscriptions, by the names that they have themselves', async (t) => {
+    const broker = await brokerWithUsers()
+    const plant = await connect(t, broker, 'plant/same')
+    const shop = await connect(t, broker, 'shop/same')
+    const nobody = await connect(t, broker, 'same')
+    for (const client of [plant, shop, nobody]) await client.subscribeAsync(['lamp', '$share/g/door/#'])
+    const ids = ['same']
+    assert.deepEqual(await column(broker, '/api/v4/clients', 'clientid'), ids)
+    assert.deepEqual(await column(broker, '/api/v4/clients?page=1&limit=10', 'namespace'), ['plant'])
+    assert.deepEqual(await column(broker, '/api/v4/clients/same', 'username'), ['plant/same'])
+    assert.deepEqual(await column(broker, '/api/v4/clients?_like_clientid=plant', 'clientid'), [])
+    assert.deepEqual(await column(broker, '/api/v4/subscriptions', 'topic'), ['$share/g/door/#', 'lamp'])
+    assert.deepEqual(await column(broker, '/api/v4/subscriptions?topic=lamp', 'clientid'), ids)
+    assert.deepEqual(await column(broker, '/api/v4/subscriptions?_match_topic=door/1', 'clientid'), ids)
+    assert.deepEqual(await column(broker, '/api/v4/subscriptions/same', 'topic'), ['$share/g/door/#', 'lamp'])
+    assert.deepEqual(await column(broker, '/api/v4/routes', 'topic'), ['door/#', 'lamp'])
+    const tree = await broker.ask('/api/v4/topic-tree', { as: keeper })
+    assert.doesNotMatch(tree.text, /ns|plant|shop/)
+    const meta = (await broker.ask('/api/v4/clients?page=1&limit=1', { as: keeper })).json.meta
+    assert.deepEqual(meta, { page: 1, limit: 1, count: 1, hasnext: false })
+    // From above there are three of that name.
+    assert.deepEqual(await column(broker, '/api/v4/clients', 'clientid', administrator), ['same', 'same', 'same'])
+    assert.deepEqual(await column(broker, '/api/v4/clients/same', 'username', administrator), [''])
+    assert.deepEqual(await column(broker, '/api/v4/clients/same?namespace=shop', 'username', administrator), [
+      'shop/same',
+    ])
+    assert.deepEqual(await column(broker, '/api/v4/clients?namespace=nowhere', 'clientid', administrator), [])
+    // Who is kept to one means that one.
+    assert.deepEqual(await column(broker, '/api/v4/clients/same?namespace=shop', 'username'), ['plant/same'])
+  })
+
+  test('publishes, subscribes and disconnects within it', async (t) => {
+    const broker = await brokerWithUsers()
+    const plant = await connect(t, broker, 'plant/p1')
+    const shop = await connect(t, broker, 'shop/p1')
+    for (const client of [plant, shop]) await client.subscribeAsync('#', { qos: 1 })
+    const heard: string[] = []
+    shop.on('message', (topic) => heard.push(topic))
+    const first = next(plant)
+    const published = await broker.ask(
+      '/api/v4/mqtt/publish',
+      post({ topic: 'lamp', payload: 'on', qos: 1, receipt: true }),
+    )
+    assert.equal(published.json.data.receipt.matched, 1, published.text)
+    assert.equal(await first, 'lamp on')
+    const escape = next(plant)
+    await broker.ask('/api/v4/mqtt/publish', post({ topic: '$ns/shop/lamp', payload: 'x', qos: 1 }))
+    assert.equal(await escape, '$ns/shop/lamp x')
+    const offline = { topic: 'a', clientid: 'nobody', qos: 1 }
+    assert.deepEqual((await broker.ask('/api/v4/mqtt/subscribe', post(offline))).json.code, 112)
+    const subscribed = await broker.ask('/api/v4/mqtt/subscribe', post({ topic: 'b', clientid: 'p1', qos: 1 }))
+    assert.equal(subscribed.json.code, 0, subscribed.text)
+    assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1', 'topic'), ['#', 'b'])
+    assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1?namespace=shop', 'topic', administrator), ['#'])
+    const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
+    assert.equal((await broker.ask('/api/v4/clients/p1', { method: 'DELETE', as: keeper })).json.code, 0)
+    await gone
+    assert.equal(shop.connected, true)
+    assert.deepEqual(heard, [])
+  })
+
+  test('keeps retained messages, and finds out why and where messages went', async (t) => {
+    const broker = await brokerWithUsers()
+    const body = { topic: 'kept', payload: 'x', qos: 1, retain: true }
+    await broker.ask('/api/v4/mqtt/publish', post(body))
+    await broker.ask('/api/v4/mqtt/publish', post({ ...body, topic: 'other' }, administrator))
+    await broker.ask('/api/v4/mqtt/publish?namespace=shop', post({ ...body, topic: 'of the shop' }, administrator))
+    assert.deepEqual(await column(broker, '/api/v4/retained', 'topic'), ['kept'])
+    assert.deepEqual(await column(broker, '/api/v4/retained?namespace=shop', 'topic', administrator), ['of the shop'])
+    const watched = await connect(t, broker, 'plant/watched')
+    await watched.subscribeAsync('lamp/+', { qos: 1 })
+    await (await connect(t, broker, 'shop/watched')).subscribeAsync('#', { qos: 1 })
+    const query = 'clientid=watched&action=publish&topic=lamp/1'
+    const { data } = (await broker.ask(`/api/v4/explain?${query}`, { as: keeper })).json
+    assert.deepEqual([data.topic_here, data.subscriptions.length, data.subscriptions[0].topic], ['lamp/1', 1, 'lamp/+'])
+    const absent = (await broker.ask('/api/v4/explain?clientid=no&action=publish&topic=lamp/1', { as: keeper })).json
+    assert.deepEqual([absent.data.topic_here, absent.data.subscriptions.length], ['lamp/1', 1])
+    const timeline = await column(broker, '/api/v4/clients/watched/timeline', 'event')
+    assert.deepEqual(timeline, ['connected'])
+    assert.deepEqual(await column(broker, '/api/v4/dropped', 'topic'), [])
+    assert.deepEqual(await column(broker, '/api/v4/slow_subscriptions?threshold=0', 'clientid'), [])
+  })
+
+  test('has traces of its own', async (t) => {
+    const broker = await brokerWithUsers()
+    const trace = { name: 'mine', type: 'topic', topic: 'traced/#' }
+    assert.equal((await broker.ask('/api/v4/trace', post(trace))).json.code, 0)
+    assert.equal((await broker.ask('/api/v4/trace', post({ ...trace, name: 'theirs' }, administrator))).json.code, 0)
+    assert.deepEqual(await column(broker, '/api/v4/trace', 'name'), ['mine'])
+    for (const name of ['plant/t1', 'shop/t1']) {
+      const client = await connect(t, broker, name)
+      await client.subscribeAsync('traced/+', { qos: 1 })
+      await client.publishAsync('traced/x', name, { qos: 1 })
+    }
+    const lines = (await broker.ask('/api/v4/trace/mine/download', { as: keeper })).text
+    assert.match(lines, /"clientid":"t1".*"topic":"traced\/x"/)
+    assert.doesNotMatch(lines, /shop|\$ns|u0000/)
+    assert.equal((await broker.ask('/api/v4/trace/theirs/download', { as: keeper })).status, 404)
+    assert.equal((await broker.ask('/api/v4/trace', { method: 'DELETE', as: keeper })).json.code, 0)
+    assert.deepEqual(await column(broker, '/api/v4/trace', 'name', administrator), ['theirs'])
+  })
+
+  test('keeps credentials, rules and bans, which hold for its clients only', async (t) => {
+    const broker = await startBrokerWithApi(t, { set })
+    await makeUsers(broker)
+    const user = { username: 'plant/ann', password: 'secret' }
+    assert.equal((await broker.ask('/api/v4/auth_username', post(user))).json.code, 0)
+    assert.equal((await broker.ask('/api/v4/auth_username', post([{ ...user, username: 'shop/bob' }]))).json.code, 0)
+    assert.deepEqual(await column(broker, '/api/v4/auth_username', 'username'), ['plant/ann', 'shop/bob'])
+    assert.deepEqual(await column(broker, '/api/v4/auth_username', 'username', administrator), [])
+    const others = '/api/v4/auth_username?namespace=plant'
+    assert.deepEqual(await column(broker, others, 'username', administrator), ['plant/ann', 'shop/bob'])
+    await assert.rejects(connect(t, broker, 'plant/ann', { password: 'wrong' }))
+    await connect(t, broker, 'plant/ann', { password: 'secret' })
+    // What the keeper of the plant says of somebody in the shop is nothing there.
+    await connect(t, broker, 'shop/bob', { password: 'whatever' })
+    const rule = { topic: 'closed', action: 'pub', access: 'deny' }
+    assert.equal((await broker.ask('/api/v4/acl', post([rule]))).json.code, 0)
+    assert.deepEqual(await column(broker, '/api/v4/acl/$all', 'topic', administrator), [])
+    const shop = await connect(t, broker, 'shop/c')
+    const plant = await connect(t, broker, 'plant/c')
+    await shop.publishAsync('closed', 'x', { qos: 1 })
+    await assert.rejects(plant.publishAsync('closed', 'x', { qos: 1 }), /[Nn]ot authorized/)
+    const ban = { as: 'clientid', who: 'c' }
+    const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
+    assert.equal((await broker.ask('/api/v4/banned', post(ban))).json.code, 0)
+    await gone
+    assert.deepEqual(await column(broker, '/api/v4/banned', 'who', administrator), [])
+    await assert.rejects(connect(t, broker, 'plant/c'))
+    await connect(t, broker, 'shop/c')
+    assert.equal((await broker.ask('/api/v4/banned/clientid/c', { method: 'DELETE', as: keeper })).json.code, 0)
+    await connect(t, broker, 'plant/c')
+    await broker.process.stop()
+    const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
+    assert.deepEqual(await column(again, '/api/v4/auth_username', 'username'), ['plant/ann', 'shop/bob'])
+    assert.deepEqual(await column(again, '/api/v4/acl/$all', 'topic'), ['closed'])
+  })
+})
+
+describe('who is kept to a namespace', () => {
+  const known = Object.entries<Endpoint>(endpoints).filter(([, { access }]) => !['open', 'signed-in'].includes(access))
+
+  test('is refused whatever is about more than one namespace', async () => {
+    const broker = await brokerWithUsers()
+    for (const [name, endpoint] of known) {
+      if (endpoint.isForNamespaces === true || endpoint.atRoot === 'only') continue
+      const { status } = await ask(broker, endpoint, keeper)
+      assert.equal(status, 403, name)
+    }
+  })
+
+  test('and may only look, changes nothing', async () => {
+    const broker = await brokerWithUsers()
+    for (const [name, endpoint] of known) {
+      if (endpoint.access === 'read' || endpoint.atRoot === 'only') continue
+      assert.equal((await ask(broker, endpoint, watcher)).status, 403, name)
+    }
+    assert.equal((await broker.ask('/api/v4/clients', { as: watcher })).status, 200)
+  })
+
+  test('says in vain which one is meant; others are told where it is none', async () => {
+    const broker = await brokerWithUsers()
+    const vain = await broker.ask('/api/v4/clients?namespace=a%2Fb', { as: keeper })
+    assert.equal(vain.status, 200)
+    const wrong = await broker.ask('/api/v4/clients?namespace=a%2Fb')
+    assert.deepEqual([wrong.status, wrong.json.code], [400, 108])
+    assert.equal((await broker.ask('/api/v4/listeners?namespace=plant')).status, 200)
+  })
+})
