@@ -9,6 +9,7 @@ import type { Batch } from '../core/index.ts'
 
 const firstPauseMs = 100
 const longestPauseMs = 5_000
+const servesAgain = 'the disk serves again'
 
 export interface CommitsOwner {
   noteCommitted(batch: Batch): void
@@ -23,6 +24,10 @@ export class Commits {
   readonly #owner: CommitsOwner
   #isBusy = false
   #isHealthy = true
+  /** Its own last commit has not failed. */
+  #isWriting = true
+  /** What the keeper of the store has told. */
+  #trouble: string | undefined = undefined
   #idle: (() => void)[] = []
 
   constructor(store: Store, owner: CommitsOwner) {
@@ -36,6 +41,12 @@ export class Commits {
 
   get isHealthy(): boolean {
     return this.#isHealthy
+  }
+
+  /** What another shard's commits have shown of the disk; undefined: it serves. */
+  noteTrouble(trouble: string | undefined): void {
+    this.#trouble = trouble
+    this.#tellHealth(trouble ?? servesAgain)
   }
 
   /** Only while it is not busy. */
@@ -60,11 +71,13 @@ export class Commits {
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
         await this.#store.commit(batch.changes)
-        this.#changeHealth(true, 'the disk serves again')
+        this.#isWriting = true
+        this.#tellHealth(servesAgain)
         return
       } catch (error) {
         if (!(error instanceof StorageFailure)) throw error
-        this.#changeHealth(false, error.message)
+        this.#isWriting = false
+        this.#tellHealth(error.message)
       }
       await pause(pauseMs)
       await this.#reopen()
@@ -80,7 +93,8 @@ export class Commits {
     }
   }
 
-  #changeHealth(isHealthy: boolean, why: string): void {
+  #tellHealth(why: string): void {
+    const isHealthy = this.#isWriting && this.#trouble === undefined
     if (this.#isHealthy === isHealthy) return
     this.#isHealthy = isHealthy
     this.#owner.noteHealth(isHealthy, why)

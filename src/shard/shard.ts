@@ -69,7 +69,7 @@ export class Shard implements OutletOwner {
   draining = 0
   readonly #world: ShardWorld
   readonly #topics: TopicTable
-  readonly #commits: Commits
+  readonly commits: Commits
   readonly #loads: QueueLoads
   readonly #answers: AccessAnswers
   /** Undefined where this is the only shard. */
@@ -136,7 +136,7 @@ export class Shard implements OutletOwner {
       answerLater: (input) => this.#guarded(() => this.input(input)),
       fail: (error) => world.fail(error),
     })
-    this.#commits = new Commits(world.store, {
+    this.commits = new Commits(world.store, {
       noteCommitted: (batch) => this.#guarded(() => this.#afterCommit(batch)),
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
       fail: (error) => world.fail(error),
@@ -321,8 +321,8 @@ export class Shard implements OutletOwner {
     this.access.close()
     await this.#loads.end()
     this.#endTurn()
-    while (this.core.view.hasBatch || this.#commits.isBusy) {
-      await this.#commits.whenIdle()
+    while (this.core.view.hasBatch || this.commits.isBusy) {
+      await this.commits.whenIdle()
       this.#startCommit()
     }
     peers?.close()
@@ -443,12 +443,12 @@ export class Shard implements OutletOwner {
 
   /** The next batch goes to disk when the last one is there. One without changes has only waited its turn. */
   #startCommit(): void {
-    while (!this.#commits.isBusy) {
+    while (!this.commits.isBusy) {
       const batch = this.core.takeBatch()
       if (batch === undefined) return
       const isForDisk = batch.changes.some((change) => change !== undefined)
       this.#meters.takeBatch(isForDisk)
-      if (isForDisk) this.#commits.start(batch)
+      if (isForDisk) this.commits.start(batch)
       else this.#afterCommit(batch)
     }
   }

@@ -80,6 +80,8 @@ async function run(): Promise<void> {
   await restoreAccess(store, running.access)
   await restoreBroker(store, running.core, clock.nowMs())
   running.input({ kind: 'tick' })
+  seat.onTrouble = () => running.commits.noteTrouble(seat.trouble)
+  seat.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
   hear = (message) => obey(message, { shard: running, store, listeners })
   for (const message of early) hear(message)

@@ -4,6 +4,9 @@
 //   serving --renew--> probing --the disk takes writes--> recalling --all are out--> opening --> serving
 //      ^                  |                                                            |
 //      '--it does not ----'                                            failing <-------' (enter: tried again)
+//
+// A disk that takes nothing is everybody's matter: all are told at once, also those who have written nothing since. They
+// take nothing any more that they could not keep, so none of them may be left to notice when it is over: the keeper looks.
 
 import assert from 'node:assert/strict'
 import { mendAfterDealing } from './body-dealing.ts'
@@ -51,6 +54,9 @@ interface Seat {
   wantsRenewal: boolean
 }
 
+/** Between two looks at a disk that takes nothing. */
+const lookAgainMs = 1_000
+
 export class StoreKeeper {
   readonly #options: StoreKeeperOptions
   readonly #seats = new Set<Seat>()
@@ -60,6 +66,9 @@ export class StoreKeeper {
   #isSound: boolean
   /** Undefined before the first opening. Later ones change nothing of it: what shards hold may not be on disk yet. */
   #sharedBodiesUpTo: number | undefined
+  /** Why the disk takes nothing; all have been told. */
+  #trouble: string | undefined
+  #nextLook: NodeJS.Timeout | undefined
   /** What is under way; `close` waits for it. */
   #underWay: Promise<void>
 
@@ -70,6 +79,8 @@ export class StoreKeeper {
     this.#suspicion = undefined
     this.#isSound = true
     this.#sharedBodiesUpTo = undefined
+    this.#trouble = undefined
+    this.#nextLook = undefined
     this.#underWay = Promise.resolve()
   }
 
@@ -77,6 +88,7 @@ export class StoreKeeper {
   seat(tell: (notice: SeatNotice) => void): KeptSeat {
     const seat: Seat = { state: 'out', tell, wantsRenewal: false }
     this.#seats.add(seat)
+    if (this.#trouble !== undefined) tell({ tell: 'ailing', why: this.#trouble })
     return {
       note: (request) => this.#note(seat, request),
       gone: () => {
@@ -98,6 +110,7 @@ export class StoreKeeper {
       this.#isSound = true
       this.#sharedBodiesUpTo ??= await mendAfterDealing(opened.database, shards)
       this.#state = 'serving'
+      this.#tellServing()
     } catch (error) {
       this.#state = 'failing'
       throw storageFailureOf(`The database in ${directory} cannot be opened`, error)
@@ -107,6 +120,7 @@ export class StoreKeeper {
   /** When everybody has left, or is gone. */
   async close(): Promise<void> {
     await this.#underWay
+    clearTimeout(this.#nextLook)
     const isInOrder = this.#state === 'serving' && this.#isSound && this.#suspicion === undefined
     this.#state = 'closed'
     await this.#closeDatabase()
@@ -187,15 +201,35 @@ export class StoreKeeper {
     }
   }
 
-  /** To all who wait for an answer; whoever still has a handle keeps it. */
+  /** To all who wait for an answer, and the trouble to all; whoever still has a handle keeps it. */
   #tellFailing(error: unknown): void {
     assert(error instanceof Error)
+    this.#tellAiling(error.message)
     for (const seat of this.#seats) {
       if (seat.state !== 'waiting' && !seat.wantsRenewal) continue
       if (seat.state === 'waiting') seat.state = 'out'
       seat.wantsRenewal = false
       seat.tell({ tell: 'failing', why: error.message })
     }
+  }
+
+  #tellAiling(why: string): void {
+    clearTimeout(this.#nextLook)
+    this.#nextLook = setTimeout(() => this.#lookAgain(), lookAgainMs).unref()
+    if (this.#trouble !== undefined) return
+    this.#trouble = why
+    for (const { tell } of this.#seats) tell({ tell: 'ailing', why })
+  }
+
+  #tellServing(): void {
+    clearTimeout(this.#nextLook)
+    if (this.#trouble === undefined) return
+    this.#trouble = undefined
+    for (const { tell } of this.#seats) tell({ tell: 'serving' })
+  }
+
+  #lookAgain(): void {
+    if (this.#trouble !== undefined && this.#state === 'serving') this.#do(() => this.#renew())
   }
 
   async #closeDatabase(): Promise<void> {

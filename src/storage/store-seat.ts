@@ -6,7 +6,7 @@
 //     |<--------- granted ----------|
 //     |   (a commit fails)          |
 //     |---------- renew ----------->|  does the disk take anything?
-//     |<-- recalled | failing ------|  recalled: to all that are in
+//     |<-- recalled | failing ------|  recalled: to all that are in; failing: and `ailing` to all
 //     |---------- left ------------>|
 //     |---------- enter ----------->|  opens it when nobody is in any more
 //     |<--------- granted ----------|
@@ -29,6 +29,9 @@ export type SeatNotice =
   | { readonly tell: 'granted'; readonly sharedBodiesUpTo: number }
   | { readonly tell: 'recalled' }
   | { readonly tell: 'failing'; readonly why: string }
+  /** The disk takes nothing, whoever writes: to all, unasked. It is over with `serving`. */
+  | { readonly tell: 'ailing'; readonly why: string }
+  | { readonly tell: 'serving' }
 
 /** What the keeper's grant says. */
 export type Grant = Extract<SeatNotice, { tell: 'granted' }>
@@ -43,11 +46,17 @@ interface Asked {
 export class StoreSeat {
   /** Hears that all are asked out; to be answered by `left` and `enter`. */
   onRecall: () => void
+  /** Hears when `trouble` has changed. */
+  onTrouble: () => void
+  /** Why the disk takes nothing, as another one of the shards has found; undefined while nobody has. */
+  trouble: string | undefined
   readonly #post: (request: SeatRequest) => void
   #asked: Asked | undefined
 
   constructor(post: (request: SeatRequest) => void) {
     this.onRecall = () => {}
+    this.onTrouble = () => {}
+    this.trouble = undefined
     this.#post = post
     this.#asked = undefined
   }
@@ -70,6 +79,8 @@ export class StoreSeat {
 
   /** What the keeper says. */
   note(notice: SeatNotice): void {
+    if (notice.tell === 'ailing') return this.#changeTrouble(notice.why)
+    if (notice.tell === 'serving') return this.#changeTrouble(undefined)
     const asked = this.#asked
     if (notice.tell === 'recalled' && asked?.for !== 'recalled') return this.onRecall()
     // A renewal that is under way already has been answered by its recall.
@@ -77,6 +88,12 @@ export class StoreSeat {
     this.#asked = undefined
     if (notice.tell === 'failing') asked.reject(new StorageFailure(notice.why))
     else asked.resolve(notice)
+  }
+
+  #changeTrouble(trouble: string | undefined): void {
+    if (this.trouble === trouble) return
+    this.trouble = trouble
+    this.onTrouble()
   }
 
   #ask(request: SeatRequest, answer: Asked['for']): Promise<SeatNotice> {

@@ -11,14 +11,15 @@ import { MqttPeer } from '../faults/mqtt-peer.ts'
 const quotaExceeded = 0x97
 const noMatchingSubscribers = 0x10
 
-const faults: readonly [DiskFault, string][] = [
-  ['full', 'a full disk'],
-  ['sync', 'a disk that makes nothing safe'],
+const faults: readonly [DiskFault, string, shards: number][] = [
+  ['full', 'a full disk', 1],
+  ['sync', 'a disk that makes nothing safe', 1],
+  ['full', 'a full disk under three shards, of which one notices', 3],
 ]
 
-for (const [fault, name] of faults) {
+for (const [fault, name, shards] of faults) {
   test(`${name}: nothing durable is acknowledged, clean sessions go on, and all is well when it serves again`, async (t) => {
-    const stage = await DiskStage.begin(t)
+    const stage = await DiskStage.begin(t, shards)
     stage.disk.fail(fault)
     await stage.noticesFault()
     await stage.durablePublishesWaitOrAreRefused()
@@ -39,29 +40,34 @@ class DiskStage {
   readonly godwit: WatchedProcess
   readonly dataDirectory: string
   readonly #port: number
+  readonly #shards: number
   #peers: Record<'early' | 'refused' | 'old' | 'clean' | 'hearer', MqttPeer> | undefined
   #newcomer: MqttPeer | undefined
 
-  constructor(disk: FailingDisk, godwit: WatchedProcess, where: { dataDirectory: string; port: number }) {
+  constructor(
+    disk: FailingDisk,
+    godwit: WatchedProcess,
+    where: { dataDirectory: string; port: number; shards: number },
+  ) {
     this.disk = disk
     this.godwit = godwit
     this.dataDirectory = where.dataDirectory
     this.#port = where.port
+    this.#shards = where.shards
   }
 
-  static async begin(t: TestContext): Promise<DiskStage> {
+  static async begin(t: TestContext, shards: number): Promise<DiskStage> {
     const folder = await temporaryFolder(t)
     const dataDirectory = join(folder, 'data')
     mkdirSync(dataDirectory, { mode: 0o700 })
     const disk = new FailingDisk(folder, dataDirectory)
-    const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1', 'log.to=[console,file]'].flatMap((one) => [
-      '--set',
-      one,
-    ])
+    const settings = ['listeners.tcp.bind="127.0.0.1:0"', `node.shards=${shards}`, 'log.to=[console,file]'].flatMap(
+      (one) => ['--set', one],
+    )
     const environment = { ...process.env, ...disk.environment }
     const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...settings], environment)
     const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
-    const stage = new DiskStage(disk, godwit, { dataDirectory, port: Number(port) })
+    const stage = new DiskStage(disk, godwit, { dataDirectory, port: Number(port), shards })
     await stage.#gather(t)
     return stage
   }
@@ -92,10 +98,10 @@ class DiskStage {
     return MqttPeer.connect(port, { clientId: 'sleeper', version: 5, isDurable: true })
   }
 
-  /** The first message that the disk does not take is what shows the fault. */
+  /** The first message that the disk does not take is what shows the fault; every shard hears of it. */
   async noticesFault(): Promise<void> {
     this.peers.early.publish({ topic: 'kept/early', payload: 'noticed', qos: 1, packetId: 2 })
-    await this.godwit.until(/the disk fails, nothing durable is acknowledged/)
+    await this.godwit.until(new RegExp(`(the disk fails, nothing durable is acknowledged[^]*){${this.#shards}}`))
   }
 
   async durablePublishesWaitOrAreRefused(): Promise<void> {

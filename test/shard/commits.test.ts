@@ -234,3 +234,25 @@ test('a durable 3.1.1 client is told of its session and of its subscription when
   await stage.turns()
   assert.deepEqual(client.types, ['connack', 'suback'])
 })
+
+test('what another shard has found of the disk holds here too, without a commit of its own, until the disk serves', async (context) => {
+  const stage = new ShardStage(context)
+  await withSleeper(stage)
+  const publisher = await stage.client('publisher', { version: 5 })
+  stage.shard.commits.noteTrouble('no space left on device')
+  const before = stage.store.attempts.length
+  publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
+  await stage.turns()
+  assert.equal(stage.store.attempts.length, before)
+  stage.shard.commits.noteTrouble(undefined)
+  publisher.publish({ topic: 'kept', payload: 'y', qos: 1, packetId: 2 })
+  await stage.turns()
+  assert.deepEqual(
+    publisher.of('puback').map(({ packetId, reasonCode }) => [packetId, reasonCode]),
+    [
+      [1, reasonCodes.quotaExceeded],
+      [2, reasonCodes.success],
+    ],
+  )
+  assert.equal(stage.alarms.length, 2)
+})

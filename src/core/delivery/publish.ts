@@ -36,10 +36,11 @@ export function publishFromPeer(state: BrokerState, message: Message): void {
   if (message.retain && state.neighbours !== undefined) noteHeard(state.neighbours, message)
 }
 
-/** Whether somebody's stored queue would keep the message: then its acknowledgement waits for the disk. */
+/** Whether somebody's stored queue, on whatever shard, would keep the message: its acknowledgement waits for the one disk. */
 export function needsStorage(state: BrokerState, message: Message): boolean {
   const plan = state.routes.planFor(message.topic)
-  return plan.recipients.some((recipient) => isKeptFor(state, recipient, message)) || plan.groups.length > 0
+  if (plan.recipients.some((recipient) => isKeptFor(state, recipient, message)) || plan.groups.length > 0) return true
+  return message.qos > 0 && (plan.peers.some(({ storedQoS }) => storedQoS > 0) || plan.spanning.length > 0)
 }
 
 /** Whether a stored session that is to have the message, or a whole shared group, holds as many as it may. */

@@ -1,0 +1,71 @@
+// What the keeper of the database tells those who use it, without their threads.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { type KeptSeat, openStoreKeeper, type SeatNotice, type StoreKeeper } from '../../src/storage/index.ts'
+
+class Member {
+  readonly heard: SeatNotice['tell'][] = []
+  readonly seat: KeptSeat
+  #wake = (): void => {}
+
+  constructor(keeper: StoreKeeper) {
+    this.seat = keeper.seat(({ tell }) => {
+      this.heard.push(tell)
+      if (tell === 'recalled') {
+        this.seat.note({ ask: 'left', isSound: true })
+        this.seat.note({ ask: 'enter', suspicion: undefined })
+      }
+      this.#wake()
+    })
+  }
+
+  async hears(...expected: SeatNotice['tell'][]): Promise<void> {
+    while (this.heard.length < expected.length) await new Promise<void>((resolve) => (this.#wake = resolve))
+    assert.deepEqual(this.heard.splice(0), expected)
+  }
+}
+
+async function keeperOf(t: TestContext): Promise<{ keeper: StoreKeeper; breakDisk: () => void }> {
+  const folder = mkdtempSync(join(tmpdir(), 'godwit-storage-'))
+  const directory = join(folder, 'store')
+  const keeper = await openStoreKeeper({ directory, shards: 3, onAlarm: () => {} })
+  t.after(async () => {
+    await keeper.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  // The probe is written to a place that is not there; a look that fails takes the link away.
+  return { keeper, breakDisk: () => symlinkSync(join(folder, 'nowhere', 'probe'), `${directory}.probe`) }
+}
+
+test('that the disk takes nothing is told to all at once, whoever has found it, and that it is over as well', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { keeper, breakDisk } = await keeperOf(t)
+  const [writer, idle] = [new Member(keeper), new Member(keeper)]
+  for (const { seat } of [writer, idle]) seat.note({ ask: 'enter', suspicion: undefined })
+  await writer.hears('granted')
+  await idle.hears('granted')
+
+  breakDisk()
+  writer.seat.note({ ask: 'renew', suspicion: undefined })
+  await idle.hears('ailing')
+  await writer.hears('ailing', 'failing')
+
+  const late = new Member(keeper)
+  late.seat.note({ ask: 'enter', suspicion: undefined })
+  await late.hears('ailing', 'granted')
+
+  // The one that found it is no more: nobody asks again.
+  writer.seat.gone()
+  breakDisk()
+  t.mock.timers.tick(1_000)
+  while (idle.heard.length === 0) {
+    t.mock.timers.tick(1_000)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await idle.hears('recalled', 'serving', 'granted')
+  await late.hears('recalled', 'serving', 'granted')
+})
