@@ -58,7 +58,7 @@ try {
   note('30 s after')
   for (const { client } of [...readers, ...writers]) client.close()
   await pause(30_000)
-  note('when all have gone')
+  note('60 s after, all gone')
   const read = readers.reduce((sum, reader) => sum + reader.received, 0)
   printTable(['', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'not come back'], rows)
   console.log(`${number(offered)} messages were taken from the publishers, ${number(read)} read by the subscribers`)

@@ -9,6 +9,7 @@ import {
   shardsOf,
   startNode,
 } from '../node/index.ts'
+import { keepHeapTidy } from '../shard/index.ts'
 import { banner } from './banner.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -43,6 +44,8 @@ export async function startCommand(options: StartOptions, program: Program, term
     return configured.exitCode
   }
   makeRoomForWrites(configured.config)
+  // No message goes through the main thread: here nobody feels a pause.
+  keepHeapTidy(() => 0)
   const surroundings = { options, program, terminal, signals: new Signals() }
   let life: Life = await runNode(configured, surroundings)
   let former = configured

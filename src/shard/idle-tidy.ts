@@ -1,70 +1,107 @@
 // Gives memory back when the rush is over. V8 collects its heap when it needs room, so a thread that has become idle keeps
 // what a burst had left, however long: an operator who looks then sees a broker that has grown.
+//
+//   grown ---(an interval without much traffic)---> collect ---(and another one)---> release ---> nothing until it grows again
+//
+// A collection alone makes the heap small, and V8 keeps the pages for the next rush. They go back to the system with a
+// collection of last resort, which looks through the whole heap several times: hence after the other one, and only
+// where little is left to look through.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /** What is looked at and done; tests have their own. */
 export interface TidyWorld {
-  /** That V8 holds of the system, in use or not. */
+  /** That V8 has taken for the heap, in use or not. */
   heapBytes(): number
-  /** A whole collection: nothing else is done meanwhile. Gives how long it took, in ms. */
-  collect(): number
+  usedBytes(): number
+  /** Nothing else is done meanwhile. */
+  collect(): void
+  /** The same, several times over; what is free goes back to the system. */
+  release(): void
   /** Received and sent since the start. */
   messages(): number
 }
 
 /** It is looked at so often. */
-export const tidyIntervalMs = 15_000
+const tidyIntervalMs = 15_000
 /** Fewer messages in an interval are no work that a pause would be felt in. */
 const idleMessages = 7_500
 /** A pause is worth that much. */
 const worthwhileBytes = 33_554_432
-/** V8 gives its pages back in several steps. */
-const mostCollections = 4
-/** A collection that takes longer has much to look through that is in use: this heap is left to itself. */
-const longestMs = 1_000
+/** More in use takes too long to look through several times. */
+const mostToRelease = 100_663_296
+/** More in use takes too long to look through at all. */
+const mostToCollect = 536_870_912
+
+type Step = 'collect' | 'release'
 
 export class IdleTidy {
   readonly #world: TidyWorld
   #messages: number
-  /** The least that it came to. */
+  /** What the heap came to the last time. */
   #tidyBytes: number
-  /** Since the last traffic. */
-  #collections = 0
-  #isTooLarge = false
+  /** The most that it was since it was last tidied. V8 may have collected it meanwhile, and kept the pages. */
+  #peakBytes: number
+  #next: Step
 
   constructor(world: TidyWorld) {
     this.#world = world
     this.#messages = world.messages()
     this.#tidyBytes = world.heapBytes()
+    this.#peakBytes = this.#tidyBytes
+    this.#next = 'collect'
   }
 
-  /** To be called every `tidyIntervalMs`. */
+  /** To be called at even intervals. */
   look(): void {
     const messages = this.#world.messages()
     const isIdle = messages - this.#messages < idleMessages
     this.#messages = messages
-    if (!isIdle) this.#collections = 0
-    if (!isIdle || this.#isTooLarge || this.#collections === mostCollections) return
-    if (this.#world.heapBytes() - this.#tidyBytes < worthwhileBytes) return
-    this.#collections++
-    this.#isTooLarge = this.#world.collect() > longestMs
-    this.#tidyBytes = Math.min(this.#tidyBytes, this.#world.heapBytes())
+    if (!isIdle) this.#next = 'collect'
+    this.#peakBytes = Math.max(this.#peakBytes, this.#world.heapBytes())
+    if (!isIdle || this.#peakBytes - this.#tidyBytes < worthwhileBytes) return
+    if (this.#next === 'collect') this.#collect()
+    else this.#release()
+  }
+
+  #collect(): void {
+    if (this.#world.usedBytes() > mostToCollect) return this.#isTidy()
+    this.#world.collect()
+    if (this.#world.usedBytes() > mostToRelease) this.#isTidy()
+    else this.#next = 'release'
+  }
+
+  #release(): void {
+    this.#world.release()
+    this.#isTidy()
+  }
+
+  #isTidy(): void {
+    this.#tidyBytes = this.#world.heapBytes()
+    this.#peakBytes = this.#tidyBytes
+    this.#next = 'collect'
   }
 }
 
+/** Of `gc()`, see V8's src/extensions/gc-extension. */
+type Collect = (options?: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' }) => void
+
+/** The heap of this thread, as long as it lives. `messages`: see `TidyWorld`. */
+export function keepHeapTidy(messages: () => number): void {
+  const tidy = new IdleTidy({ ...ownHeap(), messages })
+  setInterval(() => tidy.look(), tidyIntervalMs).unref()
+}
+
 /** Of this thread's own heap. */
-export function ownHeap(): Pick<TidyWorld, 'heapBytes' | 'collect'> {
+export function ownHeap(): Omit<TidyWorld, 'messages'> {
   // Only a context that is made while the flag is set has the function; it is one flag for all threads, so it stays.
   setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
+  const collect = runInNewContext('gc') as Collect
   return {
     heapBytes: () => getHeapStatistics().total_heap_size,
-    collect: () => {
-      const startedMs = performance.now()
-      collect()
-      return performance.now() - startedMs
-    },
+    usedBytes: () => getHeapStatistics().used_heap_size,
+    collect: () => collect({ type: 'major', execution: 'sync', flavor: 'regular' }),
+    release: () => collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
   }
 }

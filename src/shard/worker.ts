@@ -15,7 +15,7 @@ import { type ListeningWorld, Porter } from './listening.ts'
 import { restoreAccess, restoreBroker } from './restore.ts'
 import { answerOf } from './answering.ts'
 import { sendAway } from './send-away.ts'
-import { IdleTidy, ownHeap, tidyIntervalMs } from './idle-tidy.ts'
+import { keepHeapTidy } from './idle-tidy.ts'
 import { Shard } from './shard.ts'
 import { Tracer } from './tracer.ts'
 
@@ -86,8 +86,7 @@ async function run(): Promise<void> {
   hear = (message) => obey(message, { shard: running, store, listeners })
   for (const message of early) hear(message)
   await letClientsIn(running, listeners)
-  const tidy = new IdleTidy({ ...ownHeap(), messages: messagesSoFar })
-  setInterval(() => tidy.look(), tidyIntervalMs).unref()
+  keepHeapTidy(messagesSoFar)
 }
 
 function messagesSoFar(): number {

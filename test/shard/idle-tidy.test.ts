@@ -4,72 +4,105 @@ import { IdleTidy, ownHeap } from '../../src/shard/idle-tidy.ts'
 
 const mebibyte = 1_048_576
 
-interface Heap {
-  heap: number
-  messages: number
-  collected: number
-  /** After each collection, in turn. */
-  after: number[]
-  collectionMs: number
-}
-
-function tidied(after: number[]): { world: Heap; tidy: IdleTidy } {
-  const world: Heap = { heap: 20 * mebibyte, messages: 0, collected: 0, after, collectionMs: 40 }
-  const tidy = new IdleTidy({
-    heapBytes: () => world.heap,
-    messages: () => world.messages,
+/** A heap that has `live` MiB in use when it is collected, and as many pages when these are released. */
+class ModelHeap {
+  heap = 20
+  used = 10
+  live = 10
+  messages = 0
+  readonly done: string[] = []
+  readonly tidy = new IdleTidy({
+    heapBytes: () => this.heap * mebibyte,
+    usedBytes: () => this.used * mebibyte,
+    messages: () => this.messages,
     collect: () => {
-      world.heap = (world.after[world.collected++] ?? 20) * mebibyte
-      return world.collectionMs
+      this.done.push('collect')
+      this.used = this.live
+    },
+    release: () => {
+      this.done.push('release')
+      this.used = this.live
+      this.heap = this.live + 10
     },
   })
-  return { world, tidy }
+
+  burst(heap: number): void {
+    this.messages += 1_000_000
+    this.heap = heap
+    this.used = heap - 10
+    this.tidy.look()
+  }
+
+  lookOften(): void {
+    for (let time = 0; time < 20; time++) this.tidy.look()
+  }
 }
 
-const lookOften = (tidy: IdleTidy): void => {
-  for (let time = 0; time < 20; time++) tidy.look()
-}
-
-test('what a burst has left is collected when it is over, and not while it lasts', () => {
-  const { world, tidy } = tidied([100, 25])
-  world.heap = 200 * mebibyte
-  world.messages = 1_000_000
-  tidy.look()
-  assert.equal(world.collected, 0, 'amid the traffic')
-  lookOften(tidy)
-  assert.equal(world.collected, 2, 'until it is small, and not again')
+test('what a burst has left is given back when it is over, once, and not while it lasts', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  assert.deepEqual(model.done, [], 'amid the traffic')
+  model.lookOften()
+  assert.deepEqual(model.done, ['collect', 'release'])
+  model.burst(200)
+  model.lookOften()
+  assert.equal(model.done.length, 4)
 })
 
-test('a heap that stays large is left alone after some tries, until there was traffic again', () => {
-  const { world, tidy } = tidied(Array.from({ length: 100 }, () => 200))
-  world.heap = 200 * mebibyte
-  lookOften(tidy)
-  assert.equal(world.collected, 4)
-  world.messages = 1_000_000
-  lookOften(tidy)
-  assert.equal(world.collected, 8)
+test('the pages go back also where V8 has collected the heap by itself meanwhile', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  model.heap = 25
+  model.lookOften()
+  assert.deepEqual(model.done, ['collect', 'release'])
 })
 
-test('a heap whose collection takes long is not collected a second time', () => {
-  const { world, tidy } = tidied(Array.from({ length: 100 }, () => 200))
-  Object.assign(world, { heap: 200 * mebibyte, collectionMs: 1_800 })
-  lookOften(tidy)
-  assert.equal(world.collected, 1)
+test('traffic that begins again is not held up by the second step', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  model.tidy.look()
+  model.burst(200)
+  assert.deepEqual(model.done, ['collect'])
+})
+
+test('what stays in use is not looked through again and again', () => {
+  const model = new ModelHeap()
+  model.live = 80
+  model.burst(200)
+  model.lookOften()
+  assert.deepEqual(model.done, ['collect', 'release'])
+})
+
+test('a heap with much in use is collected and not released, one with very much is left alone', () => {
+  const large = new ModelHeap()
+  large.live = 200
+  large.burst(400)
+  large.lookOften()
+  assert.deepEqual(large.done, ['collect'])
+  const huge = new ModelHeap()
+  huge.live = 2_000
+  huge.burst(3_000)
+  huge.lookOften()
+  assert.deepEqual(huge.done, [])
 })
 
 test('a heap that has hardly grown is left alone', () => {
-  const { world, tidy } = tidied([])
-  world.heap = 40 * mebibyte
-  lookOften(tidy)
-  assert.equal(world.collected, 0)
+  const model = new ModelHeap()
+  model.heap = 40
+  model.lookOften()
+  assert.deepEqual(model.done, [])
 })
 
-test('the heap of a thread is really collected', () => {
-  const { heapBytes, collect } = ownHeap()
-  let rubbish: unknown[] = Array.from({ length: 2_000_000 }, (_, index) => ({ index }))
-  assert.equal(rubbish.length, 2_000_000)
-  const full = heapBytes()
+test('of the heap of a thread the pages go back to the system', () => {
+  const { heapBytes, usedBytes, collect, release } = ownHeap()
+  let rubbish: unknown[] = Array.from({ length: 3_000_000 }, (_, index) => ({ index }))
+  assert.equal(rubbish.length, 3_000_000)
+  const full = { heap: heapBytes(), used: usedBytes(), resident: process.memoryUsage.rss() }
   rubbish = []
   collect()
-  assert.ok(heapBytes() < full - 32 * mebibyte, `${full} before, ${heapBytes()} after`)
+  assert.ok(usedBytes() < full.used - 64 * mebibyte)
+  release()
+  assert.ok(heapBytes() < full.heap - 64 * mebibyte)
+  const resident = process.memoryUsage.rss()
+  assert.ok(resident < full.resident - 64 * mebibyte, `${full.resident} before, ${resident} after`)
 })
