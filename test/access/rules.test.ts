@@ -426,3 +426,28 @@ describe('rules of a namespace', () => {
     assert.equal(publishes(world, client('c2', { isSuperuser: true }), '$ns/plant/lamp'), 'allow')
   })
 })
+
+describe('the bridges of this broker', () => {
+  const bridge = client('$bridge/plant')
+
+  test('may what their own rules bring, whatever is said about everybody', () => {
+    const world = stage('{deny, all}.', {}, [record({ permit: 'deny' })])
+    assert.deepEqual([publishes(world, bridge, 'a'), subscribes(world, bridge, 'a/#')], ['allow', 'allow'])
+    assert.equal(receives(world, bridge, 'a/b'), true)
+    const publisher = { clientId: bridge.clientId, username: undefined }
+    assert.equal(world.rules.mayRemain(publisher, topic('a')), true)
+    assert.equal(world.rules.explain(bridge, 'publish', 'a')?.because, 'bridge')
+  })
+
+  test('are not asked about elsewhere', () => {
+    assert.equal(publishes(stage('', { asksService: true }), bridge, 'a'), 'allow')
+  })
+
+  test('are held to the rules that name them', () => {
+    const named = { about: 'clientid', who: bridge.clientId } as const
+    const stored = stage('', {}, [record({ ...named, permit: 'deny', topic: 'secret/#' })])
+    assert.deepEqual([publishes(stored, bridge, 'secret/a'), publishes(stored, bridge, 'a')], ['deny', 'allow'])
+    const configured = stage('{deny, {client, "$bridge/plant"}, publish, ["secret/#"]}.')
+    assert.deepEqual([publishes(configured, bridge, 'secret/a'), publishes(configured, bridge, 'a')], ['deny', 'allow'])
+  })
+})

@@ -1,6 +1,7 @@
 // What clients may do, as the core asks for it: see `Permissions`. Every question goes the same way, until somebody knows:
 //
 //   superuser -> namespaces -> token -> stored rules -> rules of the configuration -> a service elsewhere -> no_match
+//                                                                         (bridges of this broker: allowed)
 //
 // and `explain` tells at which station it ended.
 
@@ -9,6 +10,7 @@ import {
   type AccessRecord,
   type AccessRecordKey,
   type Identity,
+  isBridgeClient,
   namespacesRoot,
   type Permission,
   type Permissions,
@@ -73,6 +75,7 @@ interface Standing {
 const bySuperuser: Decision = { allows: true, because: 'superuser', rule: undefined, place: undefined }
 const byNamespace: Decision = { allows: false, because: 'namespace', rule: undefined, place: undefined }
 const tokenSaysNothing: Decision = { allows: false, because: 'token', rule: undefined, place: undefined }
+const byBridge: Decision = { allows: true, because: 'bridge', rule: undefined, place: undefined }
 const serviceAllows: Decision = { allows: true, because: 'service', rule: undefined, place: undefined }
 const serviceDenies: Decision = { allows: false, because: 'service', rule: undefined, place: undefined }
 const nothingAllows: Decision = { allows: true, because: 'no-match', rule: undefined, place: undefined }
@@ -124,8 +127,9 @@ export class AccessRules implements Permissions {
     if (publisher.clientId === '' || this.allowsEverything) return true
     const { namespace, name: clientId } = splitNamespacedName(publisher.clientId)
     const caller = { namespace, clientId, username: publisher.username, peerAddress: '' }
-    const standing = this.#makeStanding(caller, this.#configured.listsFor(caller))
+    const standing = this.#makeStanding(caller, this.#configuredListsFor(caller))
     const decision = this.#ruleFor(standing, 'publish', topic.name)
+    if (decision === undefined && isBridgeClient(clientId)) return true
     return decision?.allows ?? (this.#settings.asksService || this.#settings.noMatch === 'allow')
   }
 
@@ -199,7 +203,8 @@ export class AccessRules implements Permissions {
       who.grants.search(search)
       return search.decision ?? tokenSaysNothing
     }
-    return this.#ruleFor(standing, action, topic) ?? this.#withoutRule(who, action, topic)
+    const rule = this.#ruleFor(standing, action, topic)
+    return rule ?? (isBridgeClient(who.clientId) ? byBridge : this.#withoutRule(who, action, topic))
   }
 
   #ruleFor(standing: Standing, action: Action, topic: string): Decision | undefined {
@@ -230,7 +235,7 @@ export class AccessRules implements Permissions {
   #standingOf(who: Identity): Standing {
     const known = this.#standings.get(who)
     if (known !== undefined) return known
-    const configured = this.#configuredFor.get(who) ?? this.#configured.listsFor(who)
+    const configured = this.#configuredFor.get(who) ?? this.#configuredListsFor(who)
     this.#configuredFor.set(who, configured)
     const standing = this.#makeStanding(who, configured)
     this.#standings.set(who, standing)
@@ -238,7 +243,14 @@ export class AccessRules implements Permissions {
   }
 
   #makeStanding(caller: Caller, configured: readonly RuleList[]): Standing {
-    return { speaker: speakerOf(caller), stored: this.#stored.listsFor(caller), configured }
+    const { clientId } = caller
+    const stored = isBridgeClient(clientId) ? this.#stored.listsNaming(clientId) : this.#stored.listsFor(caller)
+    return { speaker: speakerOf(caller), stored, configured }
+  }
+
+  /** What is said about everybody is not said about the bridges of this broker: what they carry, their own rules say. */
+  #configuredListsFor(caller: Caller): readonly RuleList[] {
+    return isBridgeClient(caller.clientId) ? this.#configured.listsNaming(caller) : this.#configured.listsFor(caller)
   }
 }
 

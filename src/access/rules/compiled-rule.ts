@@ -21,6 +21,8 @@ export interface Decision {
     | 'configured-rule'
     /** The client is called something that must not stand in the rule. */
     | 'unusable-placeholder'
+    /** It is a bridge of this broker, which no rule names. */
+    | 'bridge'
     | 'service'
     | 'no-match'
   /** The rule, as it is written; undefined where none decided. */

@@ -53,8 +53,12 @@ export class RuleBook {
       ...(clientid.get(caller.clientId) ?? []),
       ...this.#others,
     ]
-    const address = addressOf(caller)
-    return candidates.filter(({ who }) => isAbout(who, caller, address)).map(({ list }) => list)
+    return listsAbout(caller, candidates)
+  }
+
+  /** Those of them in which its client id is named. */
+  listsNaming(caller: Caller): RuleList[] {
+    return listsAbout(caller, this.#byName.clientid.get(caller.clientId) ?? [])
   }
 
   #file(group: Group): void {
@@ -69,6 +73,11 @@ export class RuleBook {
       else if (!known.includes(group)) known.push(group)
     }
   }
+}
+
+function listsAbout(caller: Caller, candidates: readonly Group[]): RuleList[] {
+  const address = addressOf(caller)
+  return candidates.filter(({ who }) => isAbout(who, caller, address)).map(({ list }) => list)
 }
 
 /** Names of which a client must have one; undefined: it may be called anything. */

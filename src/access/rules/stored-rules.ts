@@ -54,6 +54,12 @@ export class StoredRules {
     return [...own, ...this.#shelvesOf(caller, undefined)].map(listOf)
   }
 
+  /** The rules about this client id alone. */
+  listsNaming(clientId: string): RuleList[] {
+    const shelf = this.#shelves.clientid.get(namespacedName(undefined, clientId))
+    return shelf === undefined ? [] : [listOf(shelf)]
+  }
+
   #shelvesOf({ clientId, username }: Caller, namespace: string | undefined): Shelf[] {
     const { clientid, username: usernames, all } = this.#shelves
     const shelves = [
