@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { QoS } from '../../src/protocol/index.ts'
+import type { World } from '../simulator/world.ts'
 import { Bridged } from './bridged.ts'
 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = "", qos = 2}]'
 const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
+
+/** Every packet takes a while, so that there is a time between any two. */
+const slow = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
 
 describe('a bridge', () => {
   for (const version of [3, 4, 5] as const) {
@@ -23,4 +28,178 @@ describe('a bridge', () => {
       })
     }
   }
+})
+
+/** Messages of both directions, numbered, while things happen; then what came. */
+function payloads(count: number, word = 'm'): string[] {
+  return Array.from({ length: count }, (_, index) => `${word}${index}`)
+}
+
+function publishAll(world: World, topic: string, list: readonly string[], qos: QoS): void {
+  const author = world.connect(`author-${list[0]}`)
+  for (const payload of list) author.publish(topic, payload, { qos })
+  author.disconnect()
+}
+
+describe('while the remote broker is away', () => {
+  test('messages wait in the spool before their publisher is acknowledged, and go in order when it is there', () => {
+    const world = new Bridged({ bridge: outward })
+    const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+    listener.subscribe('out/#')
+    world.there.crash('kill')
+    publishAll(world.here, 'out/a', payloads(50), 2)
+    assert.equal(world.status.spooled, 50)
+    world.there.start()
+    listener.connect()
+    world.passSeconds(30)
+    assert.deepEqual(listener.payloads, payloads(50))
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('what was never connected spools as well', () => {
+    const world = new Bridged({ bridge: outward, remote: { starts: false } })
+    assert.equal(world.status.state, 'waiting')
+    publishAll(world.here, 'out/a', payloads(3), 1)
+    world.there.start()
+    const listener = world.there.subscriber('out/#')
+    world.passSeconds(30)
+    assert.deepEqual(listener.payloads, payloads(3))
+  })
+
+  test('attempts come at ever longer intervals, up to the longest, and never at the same for two bridges', () => {
+    const world = new Bridged({ bridge: `${outward}, backoff_max = 20s`, remote: { starts: false } })
+    world.passSeconds(600)
+    const { attempts } = world.status
+    assert.ok(attempts >= 30 && attempts <= 70, `${attempts} attempts in 600 s`)
+  })
+
+  test('a message whose time is over does not go', () => {
+    const world = new Bridged({ bridge: outward, remote: { starts: false } })
+    world.here.publish('out/a', 'old', { qos: 1, properties: { messageExpiryIntervalSeconds: 10 } })
+    world.here.publish('out/a', 'lasting', { qos: 1 })
+    world.passSeconds(60)
+    world.there.start()
+    const listener = world.there.subscriber('out/#')
+    world.passSeconds(30)
+    assert.deepEqual(listener.payloads, ['lasting'])
+  })
+})
+
+describe('a bridge that is cut in the middle of an exchange', () => {
+  for (const death of ['kill', 'power-loss'] as const) {
+    test(`comes back after its own ${death} and brings QoS 2 over once, at every step`, () => {
+      for (let step = 0; step < 30; step++) {
+        const world = new Bridged({ bridge: outward, network: slow })
+        const listener = world.there.subscriber('out/#')
+        world.passSeconds(2)
+        const author = world.here.connect('author', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        const publication = author.publish('out/a', 'one', { qos: 2 })
+        world.here.passMs(step * 5)
+        world.restartHere(death)
+        author.connect()
+        world.passSeconds(60)
+        assert.equal(publication.isComplete, true)
+        assert.deepEqual(listener.payloads, ['one'], `killed after ${step * 5} ms`)
+      }
+    })
+
+    test(`finds the remote broker again after its ${death} and brings QoS 2 over once, at every step`, () => {
+      for (let step = 0; step < 30; step++) {
+        const world = new Bridged({ bridge: outward, network: slow })
+        const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        listener.subscribe('out/#')
+        world.passSeconds(2)
+        world.here.publish('out/a', 'one', { qos: 2 })
+        world.here.passMs(step * 5)
+        world.there.restart(death)
+        listener.connect()
+        world.passSeconds(60)
+        assert.deepEqual(listener.payloads, ['one'], `killed after ${step * 5} ms`)
+        assert.equal(world.status.spooled, 0)
+      }
+    })
+
+    test(`takes QoS 2 from the remote broker once, whichever side has its ${death}, at every step`, () => {
+      for (let step = 0; step < 30; step++) {
+        for (const who of ['here', 'there'] as const) {
+          const world = new Bridged({ bridge: inward, network: slow })
+          const listener = world.here.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+          listener.subscribe('in/#')
+          world.passSeconds(2)
+          world.there.publish('in/a', 'one', { qos: 2 })
+          world.here.passMs(step * 5)
+          if (who === 'here') world.restartHere(death)
+          else world.there.restart(death)
+          if (who === 'here') listener.connect()
+          world.passSeconds(60)
+          assert.deepEqual(listener.payloads, ['one'], `${who} killed after ${step * 5} ms`)
+        }
+      }
+    })
+  }
+
+  test('by a network that swallows everything notices within one and a half keep alives, and loses nothing', () => {
+    const world = new Bridged({ bridge: `${outward}, keepalive = 20s` })
+    const listener = world.there.subscriber('out/#')
+    world.passSeconds(5)
+    world.stream?.fallIntoBlackHole()
+    publishAll(world.here, 'out/a', payloads(20), 2)
+    world.passSeconds(30)
+    assert.match(world.status.lastError ?? '', /silent/)
+    world.passSeconds(30)
+    assert.deepEqual(listener.payloads, payloads(20))
+  })
+
+  test('flags what it sends again', () => {
+    const world = new Bridged({ bridge: outward })
+    const listener = world.there.subscriber('out/#')
+    world.stream?.fallIntoBlackHole()
+    world.here.publish('out/a', 'one', { qos: 1 })
+    world.passSeconds(300)
+    assert.deepEqual(listener.payloads, ['one'])
+    assert.equal(world.status.counters.sentAgain, 1)
+  })
+})
+
+describe('a remote broker that has lost its session', () => {
+  test('is given everything again that it had not finished, and what comes later under used ids is new', () => {
+    for (let step = 0; step < 30; step++) {
+      const world = new Bridged({ bridge: `${outward}, ${inward}`, network: slow })
+      const here = world.here.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+      here.subscribe('in/#')
+      world.passSeconds(2)
+      world.here.publish('out/a', 'one', { qos: 2 })
+      world.there.publish('in/a', 'first', { qos: 2 })
+      world.here.passMs(step * 5)
+      const hadIt = world.there.view.counts.publishesReceived > 1
+      world.replaceThere()
+      const listener = world.there.subscriber('out/#')
+      world.passSeconds(60)
+      assert.ok(hadIt || listener.payloads.includes('one'), `lost after ${step * 5} ms`)
+      publishAll(world.here, 'out/a', payloads(5), 2)
+      publishAll(world.there, 'in/a', payloads(5), 2)
+      world.passSeconds(60)
+      assert.deepEqual(
+        listener.payloads.filter((payload) => payload !== 'one'),
+        payloads(5),
+      )
+      assert.deepEqual(
+        here.payloads.filter((payload) => payload !== 'first'),
+        payloads(5),
+        `replaced after ${step * 5} ms`,
+      )
+    }
+  })
+
+  test('and a first broker whose disk is gone: the remote broker forgets what it knew', () => {
+    const world = new Bridged({ bridge: outward, network: slow })
+    const listener = world.there.subscriber('out/#')
+    world.passSeconds(2)
+    world.here.publish('out/a', 'one', { qos: 2 })
+    world.here.passMs(45)
+    const again = new Bridged({ bridge: outward, there: world.there })
+    again.here.publish('out/a', 'two', { qos: 2 })
+    again.passSeconds(60)
+    assert.ok(listener.payloads.includes('two'))
+  })
 })

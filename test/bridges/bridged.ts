@@ -12,7 +12,7 @@ import {
 import { formatFault, loadConfig } from '../../src/config/index.ts'
 import { bridgeClientId } from '../../src/core/index.ts'
 import { calmNetwork, type NetworkTraits } from '../simulator/network.ts'
-import type { PlannedEvent, Stage } from '../simulator/stage.ts'
+import { Stage, type PlannedEvent } from '../simulator/stage.ts'
 import { World, type WorldOptions } from '../simulator/world.ts'
 import { LinkStream } from './link-stream.ts'
 
@@ -23,6 +23,8 @@ export interface BridgedOptions {
   readonly world?: WorldOptions
   readonly remote?: WorldOptions
   readonly network?: NetworkTraits
+  /** A broker of an earlier story, in whose time this one goes on. */
+  readonly there?: World
 }
 
 export class Bridged {
@@ -44,9 +46,9 @@ export class Bridged {
 
   constructor(options: BridgedOptions = {}) {
     const own = { shards: 1, seed: options.seed ?? 1 }
-    this.here = new World({ ...own, ...options.world })
-    this.stage = this.here.stage
-    this.there = new World({ ...own, ...options.remote, stage: this.stage })
+    this.stage = options.there?.stage ?? new Stage(own.seed, false)
+    this.here = new World({ ...own, ...options.world, stage: this.stage })
+    this.there = options.there ?? new World({ ...own, ...options.remote, stage: this.stage })
     this.network = options.network ?? calmNetwork
     this.settings = settingsOf(options.bridge ?? '')
     this.bridge = this.#newBridge()
