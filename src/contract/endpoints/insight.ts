@@ -73,7 +73,9 @@ const explanation = Type.Object({
   }),
   decision: Type.Object({
     result: Type.Enum(['allow', 'deny', 'unknown'], { description: 'unknown: a service elsewhere would be asked.' }),
-    because: Type.String({ description: 'What decides: a kind of rule, a service, no-match, superuser, token, bridge.' }),
+    because: Type.String({
+      description: 'What decides: a kind of rule, a service, no-match, superuser, token, bridge.',
+    }),
     rule: Type.Union([Type.String(), Type.Null()], { description: 'The rule as it is written.' }),
     place: Type.Union([Type.String(), Type.Null()], { description: 'Where it is written: file and line.' }),
   }),
