@@ -32,6 +32,7 @@ export {
   type Role,
 } from './endpoint.ts'
 export { loginEndpoints } from './endpoints/v5/login.ts'
+export { namespaceEndpoints } from './endpoints/v5/namespaces.ts'
 export { userEndpoints } from './endpoints/v5/users.ts'
 export { mostRowsOfPage } from './paging.ts'
 export { type ReasonName, reasonOf, reasons } from './reasons.ts'

@@ -14,7 +14,7 @@ const separator = '\0'
 /** Before the topics of all namespaces. Who belongs to none has no part in what lies below. */
 export const namespacesRoot = '$ns/'
 
-const namespaceForm = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/
+const namespaceForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /** Whether somebody may call a namespace so: it becomes a level of topics, part of a path and of file names. */
 export function isNamespaceName(text: string): boolean {

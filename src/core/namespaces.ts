@@ -29,13 +29,14 @@ export interface NamespaceSettings {
 
 /** What is known of somebody who comes. */
 export interface NamespaceSigns {
-  readonly listener: Pick<ListenerTraits, 'namespace'>
+  readonly listener: Pick<ListenerTraits, 'namespace' | 'isBridge'>
   readonly arrival: ArrivalTraits | undefined
   readonly username: string | undefined
 }
 
-/** Undefined: it belongs to none. */
+/** Undefined: it belongs to none, as a bridge does, which carries what its configuration says. */
 export function namespaceOf(settings: NamespaceSettings, signs: NamespaceSigns): string | undefined {
+  if (signs.listener.isBridge === true) return undefined
   for (const source of settings.sources) {
     const found = namespaceBy(source, settings, signs)
     if (found !== undefined && isNamespaceName(found)) return found

@@ -45,7 +45,16 @@ export interface ApiKeyRecord {
   createdAtMs: number
 }
 
-export type OperatorRecord = AccountRecord | ApiKeyRecord
+/** A namespace that somebody has made; clients may belong to others as well. */
+export interface NamespaceRecord {
+  readonly kind: 'namespace'
+  name: string
+  createdAtMs: number
+}
+
+export type OperatorRecord = AccountRecord | ApiKeyRecord | NamespaceRecord
 
 /** What names one of these records. */
-export type OperatorRecordKey = { readonly kind: 'account'; name: string } | { readonly kind: 'api-key'; id: string }
+export type OperatorRecordKey =
+  | { readonly kind: 'account' | 'namespace'; name: string }
+  | { readonly kind: 'api-key'; id: string }

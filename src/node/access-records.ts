@@ -60,7 +60,7 @@ export async function openAccessRecords(world: AccessRecordsWorld): Promise<Acce
 export type AccessListName =
   | `credential ${CredentialRecord['by']}`
   | `rule ${RuleRecord['about']}`
-  | Extract<BookRecord['kind'], 'scram' | 'psk' | 'ban' | 'account' | 'api-key'>
+  | Extract<BookRecord['kind'], 'scram' | 'psk' | 'ban' | OperatorRecord['kind']>
 
 /** What stands in a list. */
 export type RecordIn<Name extends AccessListName> = Extract<
@@ -195,6 +195,7 @@ function listOf(key: BookRecord | BookKey): string {
     case 'psk':
     case 'account':
     case 'api-key':
+    case 'namespace':
       return key.kind
     default:
       return key satisfies never
@@ -208,7 +209,7 @@ function within(name: AccessListName, namespace: string | undefined): string {
 function isForShards<Known extends { readonly kind: BookRecord['kind'] }>(
   known: Known,
 ): known is Exclude<Known, { kind: OperatorRecord['kind'] }> {
-  return known.kind !== 'account' && known.kind !== 'api-key'
+  return known.kind !== 'account' && known.kind !== 'api-key' && known.kind !== 'namespace'
 }
 
 function storedChanges(change: BookChange): StoredChange[] {
@@ -232,6 +233,7 @@ function nameOf(key: BookRecord | BookKey): string {
     case 'ban':
       return JSON.stringify([key.as, key.who])
     case 'account':
+    case 'namespace':
       return key.name
     case 'api-key':
       return key.id

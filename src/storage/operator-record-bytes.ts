@@ -2,6 +2,7 @@
 //
 //   account       38  name ...
 //   api key       39  id ...
+//   namespace     3a  name ...
 
 import type { KeptPassword, OperatorRecord, OperatorRecordKey } from '../core/index.ts'
 import type { ByteReader } from './byte-reader.ts'
@@ -11,7 +12,7 @@ import { wordOf, writeWord } from './words.ts'
 export type OperatorRecordKind = OperatorRecord['kind']
 
 /** The first byte of each key. */
-export const operatorKindBytes = { account: 0x38, 'api-key': 0x39 } as const satisfies Record<
+export const operatorKindBytes = { account: 0x38, 'api-key': 0x39, namespace: 0x3a } as const satisfies Record<
   OperatorRecordKind,
   number
 >
@@ -25,11 +26,12 @@ const roles = ['administrator', 'viewer', 'publisher'] as const
 /** Appends the key of such a record. */
 export function writeOperatorKey(writer: ByteWriter, key: OperatorRecordKey): void {
   writer.byte(operatorKindBytes[key.kind])
-  writer.rawText(key.kind === 'account' ? key.name : key.id)
+  writer.rawText(key.kind === 'api-key' ? key.id : key.name)
 }
 
 /** Appends the value of such a record, without version and checksum. */
 export function writeOperatorValue(writer: ByteWriter, record: OperatorRecord): void {
+  if (record.kind === 'namespace') return writer.float(record.createdAtMs)
   writeWord(writer, roles, record.role)
   writer.float(record.createdAtMs)
   writer.byte(record.namespace === undefined ? 0 : 1)
@@ -41,6 +43,10 @@ export function writeOperatorValue(writer: ByteWriter, record: OperatorRecord): 
   writer.byte(record.expiresAtMs === undefined ? 0 : 1)
   if (record.expiresAtMs !== undefined) writer.float(record.expiresAtMs)
   writePassword(writer, record.secret)
+}
+
+export function readNamespace1(key: Buffer, reader: ByteReader): OperatorRecord {
+  return { kind: 'namespace', name: key.toString('utf8', 1), createdAtMs: reader.float() }
 }
 
 export function readAccount1(key: Buffer, reader: ByteReader): OperatorRecord {

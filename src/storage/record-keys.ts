@@ -147,6 +147,7 @@ export function writeKey(writer: ByteWriter, key: RecordKey, life: number): void
       return writeAccessKey(writer, key)
     case 'account':
     case 'api-key':
+    case 'namespace':
       return writeOperatorKey(writer, key)
     default:
       key satisfies never

@@ -12,7 +12,14 @@ import { readBan1, readCredential1, readPsk1, readRule1, readScram1, writeAccess
 import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { Life } from './record-keys.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { readAccount1, readAccount2, readApiKey1, readApiKey2, writeOperatorValue } from './operator-record-bytes.ts'
+import {
+  readAccount1,
+  readAccount2,
+  readApiKey1,
+  readApiKey2,
+  readNamespace1,
+  writeOperatorValue,
+} from './operator-record-bytes.ts'
 import { asQoS, readMessage, writeMessage } from './message-bytes.ts'
 import {
   bodyIdOfKey,
@@ -81,6 +88,7 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
       return writeAccessValue(writer, record)
     case 'account':
     case 'api-key':
+    case 'namespace':
       return writeOperatorValue(writer, record)
     default:
       record satisfies never
@@ -144,6 +152,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   ban: [readBan1],
   account: [readAccount1, readAccount2],
   'api-key': [readApiKey1, readApiKey2],
+  namespace: [readNamespace1],
 }
 
 const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10 } as const

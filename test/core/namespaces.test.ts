@@ -183,6 +183,10 @@ describe('where a client belongs', () => {
     assert.equal(namespaceOf({ ...settings, sources: ['certificate'] }, { ...signs, arrival: escaped }), 'plant')
   })
 
+  test('is nowhere for a bridge: it carries what its configuration says', () => {
+    assert.equal(namespaceOf(settings, { ...signs, listener: { isBridge: true }, username: 'plant/x' }), undefined)
+  })
+
   test('is found in user names of either form', () => {
     const at = { before: '@', after: '', isOpenBefore: true, isOpenAfter: false }
     const of = (username: string): string | undefined =>

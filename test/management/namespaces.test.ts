@@ -244,3 +244,45 @@ describe('who is kept to a namespace', () => {
     assert.equal((await broker.ask('/api/v4/listeners?namespace=plant')).status, 200)
   })
 })
+
+describe('namespaces themselves', () => {
+  test('are made, listed and taken away with what is stored of them, by who is kept to none', async (t) => {
+    const broker = await startBrokerWithApi(t, { set: [...set, 'listeners.tcp.namespace=hall'] })
+    await makeUsers(broker)
+    const path = '/api/v5/namespaces'
+    const made = await broker.ask(path, post({ namespace: 'shop' }, administrator))
+    assert.deepEqual([made.status, made.json.code, made.json.namespace], [200, 0, 'shop'])
+    assert.ok(Date.parse(made.json.created_at) > 0)
+    assert.deepEqual(await column(broker, path, 'namespace', administrator), ['hall', 'plant', 'shop'])
+    const again = await broker.ask(path, post({ namespace: 'shop' }, administrator))
+    assert.deepEqual([again.status, again.json.reason], [400, 'BAD_REQUEST'])
+    for (const namespace of ['', 'a/b', '..', '$SYS', '+', 'x'.repeat(129)])
+      assert.equal((await broker.ask(path, post({ namespace }, administrator))).status, 400, namespace)
+    const entries = { username: 'ann', password: 'secret' }
+    await broker.ask('/api/v4/auth_username?namespace=shop', post(entries, administrator))
+    await broker.ask('/api/v4/acl?namespace=shop', post([{ topic: 'a', action: 'pub', access: 'deny' }], administrator))
+    await broker.ask('/api/v4/banned?namespace=shop', post({ as: 'clientid', who: 'c' }, administrator))
+    const remove = { method: 'DELETE', as: administrator } as const
+    assert.equal((await broker.ask(`${path}/shop`, remove)).json.code, 0)
+    for (const list of ['auth_username', 'acl/$all', 'banned'])
+      assert.deepEqual((await broker.ask(`/api/v4/${list}?namespace=shop`)).json.data, [], list)
+    const missing = await broker.ask(`${path}/shop`, remove)
+    assert.deepEqual([missing.status, missing.json.reason], [404, 'NOT_FOUND'])
+    for (const name of ['plant', 'hall']) {
+      const refused = await broker.ask(`${path}/${name}`, remove)
+      assert.deepEqual([refused.status, refused.json.reason], [409, 'CONFLICT'])
+    }
+    assert.equal((await broker.ask(path, { as: keeper })).status, 403)
+  })
+
+  test('can be said by a listener, whatever a client calls itself', async (t) => {
+    const broker = await startBrokerWithApi(t, { set: [...set, 'listeners.tcp.namespace=hall'] })
+    const client = await connect(t, broker, 'plant/c')
+    assert.deepEqual(await column(broker, '/api/v4/clients', 'namespace', administrator), ['hall'])
+    await client.subscribeAsync('#', { qos: 1 })
+    const heard = next(client)
+    await broker.ask('/api/v4/mqtt/publish?namespace=plant', post({ topic: 'x', payload: '1' }, administrator))
+    await broker.ask('/api/v4/mqtt/publish?namespace=hall', post({ topic: 'x', payload: '2' }, administrator))
+    assert.equal(await heard, 'x 2')
+  })
+})

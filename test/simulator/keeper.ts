@@ -63,6 +63,7 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
     case 'ban':
     case 'account':
     case 'api-key':
+    case 'namespace':
       return assert.fail(`the broker of the simulator stores no ${record.kind}`)
     default:
       return record satisfies never

@@ -67,7 +67,8 @@ function identity(record: StoredRecord): string {
     case 'ban':
       return JSON.stringify(['ban', record.namespace, record.as, record.who])
     case 'account':
-      return JSON.stringify(['account', record.name])
+    case 'namespace':
+      return JSON.stringify([record.kind, record.name])
     case 'api-key':
       return JSON.stringify(['api-key', record.id])
     default:

@@ -141,6 +141,7 @@ const oneOfEachKindOfNode: readonly (AccessRecord | OperatorRecord)[] = [
     secret: { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: Buffer.of(), hash: Buffer.alloc(32, 3) },
     createdAtMs: 1_700_000_000_005,
   },
+  { kind: 'namespace', name: 'plant-7', createdAtMs: 1_700_000_000_006 },
 ]
 
 /** One of each kind, all of the session `clientId` where they are of one. */
@@ -312,6 +313,7 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     password: keptPassword,
     createdAtMs: time,
   }),
+  recordOf('namespace', { name: text, createdAtMs: time }),
   recordOf('api-key', {
     id: text,
     name: text,
@@ -330,7 +332,7 @@ function recordOf(
   kind: StoredRecord['kind'],
   fields: Record<string, fc.Arbitrary<unknown>>,
 ): fc.Arbitrary<StoredRecord> {
-  const requiredKeys = ['kind', ...Object.keys(fields).filter((field) => field !== 'namespace')]
+  const requiredKeys = ['kind', ...Object.keys(fields).filter((field) => fields[field] !== ofNamespace.namespace)]
   return fc.record(
     { kind: fc.constant(kind), ...fields },
     { noNullPrototype: true, requiredKeys: requiredKeys as 'kind'[] },

@@ -13,7 +13,7 @@ export interface NamespacePattern {
 export const namespaceName = text({
   maxBytes: 128,
   form: {
-    pattern: /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/,
+    pattern: /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
     name: 'the name of a namespace such as plant-7: letters, digits, - _ and dots',
   },
 })

@@ -19,6 +19,7 @@ import { subscriptionEndpoints } from './subscriptions.ts'
 import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
 import { traceEndpoints } from './traces.ts'
 import { loginEndpoints } from './v5/login.ts'
+import { namespaceEndpoints } from './v5/namespaces.ts'
 import { userEndpoints } from './v5/users.ts'
 
 export const endpoints = {
@@ -42,6 +43,7 @@ export const endpoints = {
   ...slowSubscriptionEndpoints,
   ...loginEndpoints,
   ...userEndpoints,
+  ...namespaceEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

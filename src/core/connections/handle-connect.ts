@@ -30,7 +30,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   const username = connection.arrival?.username ?? connect.username
   const { listener, arrival } = connection
   const namespace = namespaces === undefined ? undefined : namespaceOf(namespaces, { listener, arrival, username })
-  if (namespaces?.isRequired === true && namespace === undefined) {
+  if (namespaces?.isRequired === true && namespace === undefined && listener.isBridge !== true) {
     const reason = reasonCodes.notAuthorized
     return refuse(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
   }

@@ -54,6 +54,7 @@ export function restore(state: BrokerState, record: StoredRecord): void {
     case 'ban':
     case 'account':
     case 'api-key':
+    case 'namespace':
       return // Queues are read when their client comes; facts are the driver's, and the rest is for others.
     default:
       record satisfies never

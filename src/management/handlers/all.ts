@@ -23,6 +23,7 @@ import { subscriptionHandlers } from './subscriptions.ts'
 import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
 import { traceHandlers } from './traces.ts'
 import { loginHandlers } from './v5/login.ts'
+import { namespaceHandlers } from './v5/namespaces.ts'
 import { userV5Handlers } from './v5/users.ts'
 
 export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper): Handlers<typeof endpoints> {
@@ -45,6 +46,7 @@ export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper
     ...accountHandlers(operations.accounts, doorkeeper),
     ...insightHandlers(operations.insight),
     ...slowSubscriptionHandlers(operations.slowSubscriptions),
+    ...namespaceHandlers(operations.namespaces),
     ...loginHandlers(operations.brokers, doorkeeper),
     ...userV5Handlers(operations.accounts),
   }

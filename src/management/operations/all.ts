@@ -7,6 +7,7 @@ import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
 import type { InsightOperations } from './insight.ts'
 import type { MetricOperations } from './metrics.ts'
+import type { NamespaceOperations } from './namespaces.ts'
 import type { RetainedOperations } from './retained.ts'
 import type { ClientOperations } from './clients.ts'
 import type { ConfigurationOperations } from './configuration.ts'
@@ -40,6 +41,7 @@ export interface Operations extends NamespacedOperations {
   readonly configuration: ConfigurationOperations
   readonly control: ControlOperations
   readonly listeners: ListenerOperations
+  readonly namespaces: NamespaceOperations
   readonly metrics: MetricOperations
   readonly alarms: AlarmOperations
 }

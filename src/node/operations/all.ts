@@ -19,6 +19,7 @@ import { insightOperations } from './insight.ts'
 import { listenerOperations } from './listeners.ts'
 import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations } from './credentials.ts'
+import { namespaceOperations } from './namespaces.ts'
 import { publishingOperations } from './publishing.ts'
 import { retainedOperations } from './retained.ts'
 import { operationsWithin } from './within-namespace.ts'
@@ -61,6 +62,7 @@ export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
     configuration: configurationOperations(ground.configuration),
     control: ground.control.operations,
     listeners: listenerOperations(ground),
+    namespaces: namespaceOperations(ground),
     clientRules: clientRuleOperations(ground),
     credentials: credentialOperations(ground),
   }
