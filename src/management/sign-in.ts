@@ -3,6 +3,8 @@
 
 import { setTimeout } from 'node:timers/promises'
 import type { Caller } from '../contract/index.ts'
+import type { Log } from '../telemetry/index.ts'
+import { FailedSignIns } from './failed-sign-ins.ts'
 import { maxAuthorizationBytes } from './limits.ts'
 import { type Refusal, refuse, refuseFor, Refusal as RefusalValue } from './refusal.ts'
 import { SignInDelays } from './sign-in-delays.ts'
@@ -56,17 +58,21 @@ export interface Doorkeeper {
 /** Where those wait who were wrong. It outlives the ways to come in: a change of those forgives nobody. */
 export class WaitingRoom {
   readonly #delays: SignInDelays
+  readonly #failures: FailedSignIns
   readonly #closing: AbortController
 
   /** `nowMs` is a clock that never goes back. */
-  constructor(nowMs: () => number = () => performance.now()) {
+  constructor(log: Log, nowMs: () => number = () => performance.now()) {
     this.#delays = new SignInDelays(nowMs)
+    this.#failures = new FailedSignIns(log, nowMs)
     this.#closing = new AbortController()
   }
 
-  /** Resolves when the answer may go. */
-  async noteWrong(address: string, name: string): Promise<void> {
-    const waitMs = this.#delays.noteWrong(address, name)
+  /** Resolves when the answer may go. `shown`: the name, or the token. */
+  async noteWrong(address: string, shown: { readonly name: string } | { readonly token: string }): Promise<void> {
+    const isToken = 'token' in shown
+    this.#failures.note({ name: isToken ? undefined : shown.name, address })
+    const waitMs = this.#delays.noteWrong(address, isToken ? shown.token : shown.name)
     if (waitMs > 0) await setTimeout(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
   }
 
@@ -90,21 +96,25 @@ const unlimited = { role: 'administrator', namespace: undefined, login: undefine
 
 export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Doorkeeper {
   /** The answer to who was wrong comes late. */
-  const delayed = async (address: string, name: string, refusal: Refusal): Promise<Refusal> => {
-    await waitingRoom.noteWrong(address, name)
+  const delayed = async (
+    address: string,
+    shown: { readonly name: string } | { readonly token: string },
+    refusal: Refusal,
+  ): Promise<Refusal> => {
+    await waitingRoom.noteWrong(address, shown)
     return refusal
   }
   const signIn = async (name: string, password: string, address: string): Promise<Caller | Refusal> => {
     if (name === '' || password === '') return refuse('emptyCredentials', 'user name or password is empty')
     const found = await ways.accounts.signIn(name, password, address)
-    if (found === undefined) return delayed(address, name, wrongCredentials())
+    if (found === undefined) return delayed(address, { name }, wrongCredentials())
     waitingRoom.noteRight(address, name)
     if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownInWords)
     return { ...found, address }
   }
   const signInByToken = async (token: string, address: string): Promise<Caller | Refusal> => {
     const found = token.includes('.') ? ((await ways.tokens?.signIn(token)) ?? 'wrong') : ways.logins.callerOf(token)
-    if (found === 'wrong') return delayed(address, token, refuseFor('BAD_TOKEN', 'the token is not good'))
+    if (found === 'wrong') return delayed(address, { token }, refuseFor('BAD_TOKEN', 'the token is not good'))
     if (found === 'ended') return refuseFor('TOKEN_TIME_OUT', 'the token has ended: get a new one')
     return { ...found, address }
   }

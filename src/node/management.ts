@@ -126,7 +126,7 @@ class OperatorAccounts {
   constructor(ground: ManagementGround) {
     const { config, accessRecords: records, log } = ground
     this.work = new PasswordWork()
-    this.waitingRoom = new WaitingRoom()
+    this.waitingRoom = new WaitingRoom(log)
     this.#ground = ground
     this.#own = ownAccountOf(config, records)
     const isHardened = config.node.securityProfile === 'hardened'

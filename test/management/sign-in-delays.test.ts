@@ -3,9 +3,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createDoorkeeper, type Logins, type SignedIn, WaitingRoom } from '../../src/management/index.ts'
+import type { Log } from '../../src/telemetry/index.ts'
+import { FailedSignIns } from '../../src/management/failed-sign-ins.ts'
 import { SignInDelays } from '../../src/management/sign-in-delays.ts'
 
 const here = '192.0.2.1'
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const basic = (text: string): string => Buffer.from(text).toString('base64')
 
 describe('the wait for the answer to a wrong password', () => {
@@ -64,7 +67,7 @@ describe('at the door', () => {
   const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
   test('who is right comes in at once, however often somebody else was wrong', async () => {
-    const waitingRoom = new WaitingRoom(() => 0)
+    const waitingRoom = new WaitingRoom(silent, () => 0)
     const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
     const wrong = Array.from({ length: 50 }, () => door.signIn('admin', 'wrong', here))
     assert.deepEqual(await door.signIn('admin', 'right', here), { ...admin, address: here })
@@ -73,7 +76,7 @@ describe('at the door', () => {
   })
 
   test('a header is read as people write it, and what is too long is not looked at', async () => {
-    const waitingRoom = new WaitingRoom(() => 0)
+    const waitingRoom = new WaitingRoom(silent, () => 0)
     const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
     const found = await door.callerOf(`basic  ${basic('admin:right')}`, here)
     assert.deepEqual(found, { ...admin, address: here })
@@ -91,5 +94,44 @@ describe('at the door', () => {
       assert.equal('code' in refused && refused.code, code, String(header).slice(0, 40))
     }
     waitingRoom.close()
+  })
+})
+
+describe('a sign-in that failed', () => {
+  const stage = () => {
+    const lines: Record<string, unknown>[] = []
+    const clock = { nowMs: 0 }
+    const log: Log = { ...silent, warn: (_event, facts = {}) => void lines.push(facts) }
+    return { lines, clock, failures: new FailedSignIns(log, () => clock.nowMs) }
+  }
+
+  test('is told with who came from where, and of many the number only', () => {
+    const { lines, clock, failures } = stage()
+    for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: here })
+    assert.equal(lines.length, 5)
+    assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: here, untoldBefore: 0 })
+    clock.nowMs = 25_000
+    for (let time = 0; time < 10; time++) failures.note({ name: undefined, address: here })
+    assert.deepEqual(lines.slice(5), [
+      { by: 'token', address: here, untoldBefore: 995 },
+      { by: 'token', address: here, untoldBefore: 0 },
+    ])
+    clock.nowMs = 3_600_000
+    for (let time = 0; time < 10; time++) failures.note({ name: 'x'.repeat(9_999), address: here })
+    assert.equal(lines.length, 12)
+    assert.ok(String(lines[7]?.['name']).length < 100)
+  })
+
+  test('is told without what was shown', async () => {
+    const said: unknown[] = []
+    const waitingRoom = new WaitingRoom({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
+    const accounts = { signIn: async () => undefined }
+    const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
+    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    await door.callerOf(`Basic ${basic('ann:a password')}`, here)
+    await door.callerOf('Bearer something-secret', here)
+    assert.equal(said.length, 2)
+    assert.match(JSON.stringify(said), /"ann"/)
+    assert.doesNotMatch(JSON.stringify(said), /a password|something-secret/)
   })
 })
