@@ -54,6 +54,19 @@ test('an action that is none is 404 with 101, and nothing happens', async (t) =>
   assert.equal((await broker.ask('/api/v4/brokers')).status, 200)
 })
 
+test('whoever may only look does not end the broker, and the log says who did', async (t) => {
+  const broker = await startBrokerWithApi(t)
+  const body = { username: 'ann', password: 'correct-horse', tags: 'viewer' }
+  assert.equal((await broker.ask('/api/v4/users', { method: 'POST', body })).status, 200)
+  for (const action of ['stop', 'restart']) {
+    const refused = await broker.ask(`/api/v4/ctrl/${action}`, { method: 'POST', as: 'ann:correct-horse' })
+    assert.deepEqual([refused.status, refused.json.code], [403, 103])
+  }
+  await broker.ask('/api/v4/ctrl/stop', { method: 'POST' })
+  await broker.process.until(/the broker is told to end.*"wish":"stop","by":"admin","address":"127\.0\.0\.1"/)
+  assert.equal(await broker.process.ended, 0)
+})
+
 test('stop, in whatever case, is answered first and ends the process with 0', async (t) => {
   const broker = await startBrokerWithApi(t)
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, protocolVersion: 5 })

@@ -97,16 +97,22 @@ describe('at the door', () => {
   })
 })
 
-describe('a sign-in that failed', () => {
-  const stage = () => {
-    const lines: Record<string, unknown>[] = []
-    const clock = { nowMs: 0 }
-    const log: Log = { ...silent, warn: (_event, facts = {}) => void lines.push(facts) }
-    return { lines, clock, failures: new FailedSignIns(log, () => clock.nowMs) }
-  }
+interface Notebook {
+  readonly lines: Record<string, unknown>[]
+  readonly clock: { nowMs: number }
+  readonly failures: FailedSignIns
+}
 
+function notebook(): Notebook {
+  const lines: Record<string, unknown>[] = []
+  const clock = { nowMs: 0 }
+  const log: Log = { ...silent, warn: (_event, facts = {}) => void lines.push(facts) }
+  return { lines, clock, failures: new FailedSignIns(log, () => clock.nowMs) }
+}
+
+describe('a sign-in that failed', () => {
   test('is told with who came from where, and of many the number only', () => {
-    const { lines, clock, failures } = stage()
+    const { lines, clock, failures } = notebook()
     for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: here })
     assert.equal(lines.length, 5)
     assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: here, untoldBefore: 0 })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../src/core/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { type AccessRecords, openAccessRecords } from '../../src/node/access-records.ts'
-import { keepSecret, PasswordWork } from '../../src/node/operators/kept-passwords.ts'
+import { insiders, keepSecret, PasswordWork } from '../../src/node/operators/kept-passwords.ts'
 import { operatorSignIn, type SignInGround } from '../../src/node/operators/operator-sign-in.ts'
 
 const own = { username: 'admin', password: undefined }
@@ -116,4 +116,25 @@ test('guesses are worked on one at a time, and no address waits behind all guess
   const guesses = [...Array.from({ length: 6 }, () => guess('192.0.2.9')), guess(here)]
   await Promise.all(guesses)
   assert.ok(order.indexOf(here) <= 2, order.join())
+})
+
+test('behind however many wrong guesses of its own address a right password is right', async () => {
+  const work = new PasswordWork()
+  const salt = Buffer.from('NaCl')
+  const hash = scryptSync('right', salt, 32, { N: 16, r: 1, p: 1 })
+  const cheap: KeptPassword = { algorithm: 'scrypt', memory: 16, passes: 1, lanes: 1, salt, hash }
+  const guesses = Array.from({ length: 500 }, (_, number) => work.isPassword(`guess ${number}`, cheap, here))
+  assert.equal(await work.isPassword('right', cheap, here), true)
+  assert.ok((await Promise.all(guesses)).every((isRight) => !isRight))
+})
+
+test('whoever is in already waits for no guess but the one that is under way', async () => {
+  const work = new PasswordWork()
+  const order: string[] = []
+  const ask = async (from: string): Promise<void> => {
+    await work.isPassword('guess', undefined, from)
+    order.push(from)
+  }
+  await Promise.all([ask(here), ask('192.0.2.2'), ask('192.0.2.3'), ask(insiders), ask(insiders)])
+  assert.deepEqual(order, [here, insiders, insiders, '192.0.2.2', '192.0.2.3'])
 })

@@ -3,7 +3,7 @@ import type { AccountRecord, ApiKeyRecord } from '../../core/index.ts'
 import type { AccountOperations, AccountRefusal, App, User, Wisher } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, BookChange } from '../access-records.ts'
-import { keepSecret, type PasswordWork } from '../operators/kept-passwords.ts'
+import { insiders, keepSecret, type PasswordWork } from '../operators/kept-passwords.ts'
 import type { OwnAccount } from '../operators/operator-sign-in.ts'
 import { isWellKnownPassword } from '../operators/well-known-passwords.ts'
 
@@ -86,7 +86,7 @@ function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<Account
       if (hasConfiguredPassword(name)) return 'is-configured'
       const found = find(name)
       if (found === undefined) return 'not-found'
-      if (!(await work.isPassword(change.old, found.password, by.address))) return 'wrong-password'
+      if (!(await work.isPassword(change.old, found.password, insiders))) return 'wrong-password'
       const password = await work.keep(change.new)
       return carryOut(`password of ${name} changed`, by, () =>
         find(name) === found ? replace(name, { password }) : 'wrong-password',

@@ -1,9 +1,11 @@
 // Passwords of people, and how they are kept: so that one guess takes a good part of a second's hundredth and much
 // memory. Guesses are worked on one at a time and address by address, so that many of them neither fill the machine nor
-// keep anybody else waiting for long.
+// keep anybody else waiting for long. However many wait, each is looked at: one of them may be right. Their number has a
+// limit where requests come in: so many connections, and so many requests of each that are not answered.
 //
-//   10.0.0.9   guess guess guess guess ...  ─┐
-//   10.0.0.1   admin                        ─┴─ in turns ──► one at a time
+//   who is in already   another password       ──── first ──┐
+//   10.0.0.9            guess guess guess ...  ─┐           ├──► one at a time
+//   10.0.0.1            admin                  ─┴─ in turns ┘
 
 import crypto, { type BinaryLike } from 'node:crypto'
 import type { KeptPassword } from '../../core/index.ts'
@@ -14,8 +16,9 @@ const hashBytes = 32
 const argonManner = { algorithm: 'argon2id', memory: 19_456, passes: 2, lanes: 1 } as const
 /** The same cost, for a Node that was built without argon2. */
 const scryptManner = { algorithm: 'scrypt', memory: 16_384, passes: 8, lanes: 1 } as const
-/** Of one address. Its connections are bounded; this bounds what they ask. */
-const maxWaitingByAddress = 64
+
+/** In the place of an address: of those who have signed in, whom no stranger keeps waiting. */
+export const insiders = ''
 
 type Manner = Omit<KeptPassword, 'salt' | 'hash'>
 
@@ -41,7 +44,7 @@ export class PasswordWork {
   /** A password of somebody, as it is to be kept. */
   async keep(password: string): Promise<KeptPassword> {
     const salt = crypto.randomBytes(saltBytes)
-    return { ...mannerOfPeople, salt, hash: await this.#inTurn('', () => derive(password, mannerOfPeople, salt)) }
+    return { ...mannerOfPeople, salt, hash: await this.#inTurn(insiders, () => derive(password, mannerOfPeople, salt)) }
   }
 
   /**
@@ -50,7 +53,6 @@ export class PasswordWork {
    */
   async isPassword(password: string, kept: KeptPassword | undefined, from: string): Promise<boolean> {
     if (kept?.algorithm === 'sha256' && crypto.timingSafeEqual(digestOf(password, kept.salt), kept.hash)) return true
-    if ((this.#waiting.get(from)?.length ?? 0) >= maxWaitingByAddress) return false
     const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#stranger : kept
     const hash = await this.#inTurn(from, () => derive(password, compared, compared.salt))
     const isSame = hash.length === compared.hash.length && crypto.timingSafeEqual(hash, compared.hash)
@@ -76,7 +78,8 @@ export class PasswordWork {
 
   /** The first of the address that was not asked for the longest time. */
   #callNext(): void {
-    const [turn] = this.#waiting
+    const inside = this.#waiting.get(insiders)
+    const [turn] = inside === undefined ? this.#waiting : [[insiders, inside] as const]
     if (turn === undefined) return
     const [from, [next, ...others]] = turn
     this.#waiting.delete(from)

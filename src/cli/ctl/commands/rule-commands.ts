@@ -1,5 +1,6 @@
 // What clients may do and who is kept out, as it is stored. Both hold at once.
 
+import { everyPage } from '../every-page.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
 
 const whose = [
@@ -26,7 +27,11 @@ export const ruleCommands: readonly CtlCommand[] = [
   {
     name: 'ban list',
     description: 'who is kept out',
-    run: ({ client }) => shown(client.list_banned(), ({ data }) => ({ rows: data })),
+    run: ({ client }) =>
+      shown(
+        everyPage((query) => client.list_banned({ query })),
+        asRows,
+      ),
   },
   {
     name: 'ban add',
@@ -59,7 +64,11 @@ async function listRules({ client, options }: CtlCall): Promise<Outcome> {
   const { clientid, username } = whoseOf(options)
   if (clientid !== undefined) return shown(client.lookup_acl_clientid({ params: { clientid } }), asRows)
   if (username !== undefined) return shown(client.lookup_acl_username({ params: { username } }), asRows)
-  const lists = [await client.list_acl_clientid(), await client.list_acl_username(), await client.list_acl_all()]
+  const lists = [
+    await everyPage<Row>((query) => client.list_acl_clientid({ query })),
+    await everyPage<Row>((query) => client.list_acl_username({ query })),
+    await everyPage<Row>((query) => client.list_acl_all({ query })),
+  ]
   const rows: Row[] = []
   for (const list of lists) {
     if ('failure' in list) return list

@@ -1,0 +1,159 @@
+// Everything through `godwit ctl`, over the socket in the data directory, at a broker with clients.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { test, type TestContext } from 'node:test'
+import { connectAsync, type MqttClient } from 'mqtt'
+import { ctlCommands } from '../../../src/cli/ctl/commands/all.ts'
+import { everyPage } from '../../../src/cli/ctl/every-page.ts'
+import { runProgram } from '../../../src/cli/program.ts'
+import { Terminal } from '../../../src/cli/terminal.ts'
+import { type BrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
+
+interface Operator {
+  readonly broker: BrokerWithApi
+  readonly used: Set<string>
+  /** Runs the command with these words behind it and gives what it prints; it must be done. */
+  readonly done: (command: string, words?: readonly string[], lines?: readonly string[]) => Promise<string>
+}
+
+function operatorOf(broker: BrokerWithApi): Operator {
+  const used = new Set<string>()
+  const done: Operator['done'] = async (command, words = [], lines = []) => {
+    used.add(command)
+    const said = { output: '', errors: '' }
+    const input = Readable.from([lines.map((line) => `${line}\n`).join('')])
+    const output = { isTTY: false, write: (text: string) => (said.output += text) }
+    const terminal = new Terminal(output, { write: (text) => (said.errors += text) }, input)
+    const world = { version: '0', installation: { root: '/nowhere/', isCheckout: false } }
+    const all = ['ctl', ...command.split(' '), ...words, '--data', broker.dataDirectory]
+    const code = await runProgram(all, world, terminal)
+    assert.deepEqual({ code, errors: said.errors }, { code: 0, errors: '' }, all.join(' '))
+    return said.output
+  }
+  return { broker, used, done }
+}
+
+async function connected(t: TestContext, { port }: BrokerWithApi, clientId: string): Promise<MqttClient> {
+  const client = await connectAsync(`mqtt://127.0.0.1:${port}`, { clientId, username: 'anna', reconnectPeriod: 0 })
+  t.after(() => client.endAsync(true))
+  return client
+}
+
+async function lookAtTheBroker({ done }: Operator): Promise<void> {
+  assert.match(await done('status'), /^node_status +Running$/m)
+  assert.match(await done('listeners list'), /mqtt:tcp:default/)
+  assert.match(await done('api list'), /^list_brokers\t/m)
+  assert.equal(JSON.parse(await done('api call', ['list_nodes'])).code, 0)
+  assert.equal(await done('alarms', ['--all']), '')
+  assert.match(await done('config show', ['mqtt']), /max_packet_size/)
+}
+
+async function lookAfterClients({ done, broker }: Operator, client: MqttClient): Promise<void> {
+  assert.match(await done('clients list', ['username=anna']), /^sensor\tanna\tconnected\t/)
+  assert.match(await done('clients show', ['sensor']), /^username +anna$/m)
+  assert.match(await done('clients timeline', ['sensor']), /\tconnected\t/)
+  assert.match(await done('trace start', ['one', 'clientid', 'sensor']), /one/)
+  await done('subscribe', ['sensor', 'told/#', '-q', '1'])
+  const told = new Promise((resolve) => client.once('message', (topic) => resolve(topic)))
+  assert.match(await done('publish', ['told/you', '-m', 'so', '-q', '1', '-r', '--receipt']), /^matched +1$/m)
+  assert.equal(await told, 'told/you')
+  assert.equal(await done('subscriptions list', ['clientid=sensor']), 'sensor\ttold/#\t1\n')
+  assert.match(await done('topics tree'), /told/)
+  assert.match(await done('topics list'), /^told\/#\t/m)
+  assert.match(await done('explain', ['sensor', 'publish', 'told/you']), /^result +allow$/m)
+  assert.equal(await done('dropped', ['clientid=sensor']), '')
+  assert.match(await done('retained list', ['told/#']), /^told\/you\t/m)
+  await done('retained delete', ['told/you'])
+  assert.equal(await done('retained list', ['told/#']), '')
+  await done('unsubscribe', ['sensor', 'told/#'])
+  assert.equal(await done('subscriptions list', ['clientid=sensor']), '')
+  assert.match(await done('trace list'), /^one\t/m)
+  assert.match(await done('trace show', ['one']), /sensor/)
+  await done('trace del', ['one'])
+  const kicked = new Promise((resolve) => client.once('close', () => resolve(undefined)))
+  await done('clients kick', ['sensor'])
+  await kicked
+  await done('listeners restart', ['mqtt:tcp:default'])
+  await (await connectAsync(`mqtt://127.0.0.1:${broker.port}`)).endAsync()
+}
+
+async function sayWhoMayComeIn({ done }: Operator): Promise<void> {
+  const key = '00112233445566778899aabbccddeeff'
+  for (const [group, secret] of [
+    ['user', 'a password'],
+    ['clientid', 'a password'],
+    ['scram', 'a password'],
+    ['psk', key],
+  ] as const) {
+    await done(`${group} add`, ['an/na'], [secret])
+    await done(`${group} update`, ['an/na'], [secret])
+    assert.match(await done(`${group} list`), /^an\/na/m)
+    await done(`${group} del`, ['an/na'])
+    assert.equal(await done(`${group} list`), '')
+  }
+  await done('acl add', ['deny', 'pub', 'secret/#', '--user', 'bert'])
+  assert.match(await done('acl list'), /secret\/#/)
+  await done('acl del', ['secret/#', '--user', 'bert'])
+  assert.equal(await done('acl list'), '')
+  await done('ban add', ['clientid', 'pest', '--for-ever'])
+  assert.match(await done('ban list'), /^pest\t/m)
+  await done('ban del', ['clientid', 'pest'])
+  await done('admins add', ['carl'], ['correct-horse'])
+  await done('admins password', ['carl'], ['correct-horse', 'battery-staple'])
+  assert.match(await done('admins list'), /^carl\t/m)
+  await done('admins del', ['carl'])
+  assert.notEqual(await done('api-key add', ['grafana', '--viewer']), '')
+  assert.match(await done('api-key list'), /^grafana\t/m)
+  assert.match(await done('api-key show', ['grafana']), /^app_id +grafana$/m)
+  await done('api-key del', ['grafana'])
+}
+
+async function changeTheConfiguration({ done, broker }: Operator): Promise<void> {
+  const file = join(broker.dataDirectory, 'new.conf')
+  await writeFile(
+    file,
+    'mqtt.max_packet_size = 2MB\nbridges.mqtt.north { server = "mqtt-tcp://127.0.0.1:1", enable = false }\n',
+  )
+  await done('reload')
+  const [before] = JSON.parse(await done('config history', ['--json'])) as { number: number }[]
+  assert.match(await done('config update', [file]), /mqtt\.max_packet_size/)
+  assert.match(await done('config diff', [`${before?.number}`]), /^mqtt\.max_packet_size\t/m)
+  assert.match(await done('bridges list'), /^north\tfalse\t/m)
+  await done('bridges on', ['north'])
+  assert.match(await done('bridges show', ['north']), /^enable +true$/m)
+  await done('bridges off', ['north'])
+  assert.match(await done('config rollback', [`${before?.number}`]), /mqtt\.max_packet_size/)
+}
+
+test('everything can be done by godwit ctl, and there is no command that nobody has tried', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+  const operator = operatorOf(broker)
+  await lookAtTheBroker(operator)
+  await lookAfterClients(operator, await connected(t, broker, 'sensor'))
+  await sayWhoMayComeIn(operator)
+  await changeTheConfiguration(operator)
+  assert.equal(await operator.done('restart'), 'restarting\n')
+  await broker.process.until(/listening[^]*listening +mqtt:/)
+  assert.equal(await operator.done('stop'), 'stopping\n')
+  assert.equal(await broker.process.ended, 0)
+  const ofOthers = /^(data|namespaces) |^token$/
+  const untried = ctlCommands.map(({ name }) => name).filter((name) => !operator.used.has(name) && !ofOthers.test(name))
+  assert.deepEqual(untried, [], 'token and data have tests of their own')
+})
+
+test('a list of many pages is shown to its end', async () => {
+  const rows = Array.from({ length: 25 }, (_, row) => row)
+  const pages: number[] = []
+  const found = await everyPage(async ({ page }) => {
+    pages.push(page)
+    const data = rows.slice((page - 1) * 10, page * 10)
+    return { reply: { data, meta: { hasnext: page < 3 } } }
+  })
+  assert.deepEqual('reply' in found && found.reply.data, rows)
+  assert.deepEqual(pages, [1, 2, 3])
+  const failure = { kind: 'refused', code: 101, status: 500, message: 'no' } as const
+  assert.deepEqual(await everyPage(async () => ({ failure })), { failure })
+})
