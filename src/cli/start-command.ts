@@ -53,6 +53,8 @@ export async function startCommand(options: StartOptions, program: Program, term
     const changed = configure(options, program)
     const next = 'problems' in changed ? former : changed
     terminal.say('restarting\n')
+    const shortage = shortageOfThreads(next.config)
+    if (shortage !== undefined) terminal.fail(shortage)
     life = await runNode(next, surroundings)
     if (life.end === 'problem' && next !== former) {
       // Whoever wanted a restart wanted a broker: one that serves as before is better than none.
@@ -96,9 +98,18 @@ const otherPoolThreads = 8
  * configuration are read without it.
  */
 function makeRoomForWrites(config: GodwitConfig): void {
-  const told = Number(process.env['UV_THREADPOOL_SIZE'] ?? 0)
-  const needed = shardsOf(config) + otherPoolThreads
-  if (!(told >= needed)) process.env['UV_THREADPOOL_SIZE'] = String(needed)
+  const needed = neededThreads(config)
+  if (!(poolThreads() >= needed)) process.env['UV_THREADPOOL_SIZE'] = String(needed)
+}
+
+const neededThreads = (config: GodwitConfig): number => shardsOf(config) + otherPoolThreads
+const poolThreads = (): number => Number(process.env['UV_THREADPOOL_SIZE'] ?? 0)
+
+/** A pool that is in use has its size for good: more shards than at the start of the process wait for each other's writes. */
+function shortageOfThreads(config: GodwitConfig): string | undefined {
+  const needed = neededThreads(config)
+  if (poolThreads() >= needed) return undefined
+  return `node.shards: ${shardsOf(config)} shards share the ${poolThreads()} threads for files that this process began with; stop it and start it to have ${needed}`
 }
 
 async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Terminal): Promise<Life> {

@@ -47,6 +47,7 @@ export class Arrivals {
       beginHere: (first, bytes) => {
         stream.onData = passOn
         this.#world.counters.add(counterCells.bytesReceived, bytes)
+        if (connection !== undefined) connection.receivedBytes += bytes
         this.#owner.beginHere(outlet, first)
       },
       beginAt: (peer, connect, begun) => {

@@ -83,14 +83,15 @@ test('stop, in whatever case, is answered first and ends the process with 0', as
 })
 
 test('restart needs nobody: the new file holds, --set is kept, and durable sessions are there', async (t) => {
-  const { godwit, file } = await brokerWithFile(t, 'mqtt.max_qos_allowed = 2\n')
+  const { godwit, file } = await brokerWithFile(t, 'mqtt.max_qos_allowed = 2\nnode.shards = 1\n')
   const first = await lifeOf(godwit, 1)
   const before = await durable(first.mqtt, t)
   await before.subscribeAsync('plant/#', { qos: 1 })
   await before.endAsync()
-  await writeFile(file, 'mqtt.max_qos_allowed = 1\nlisteners.tcp.bind = "127.0.0.1:1"\n')
+  await writeFile(file, 'mqtt.max_qos_allowed = 1\nlisteners.tcp.bind = "127.0.0.1:1"\nnode.shards = 2\n')
   assert.deepEqual(await (await post(`${first.api}/ctrl/Restart`)).json(), { code: 0 })
   const second = await lifeOf(godwit, 2)
+  assert.match(godwit.errors, /node\.shards: 2 shards share the 9 threads.*start it to have 10/)
   const after = await durable(second.mqtt, t)
   const got = new Promise<string>((resolve) => after.on('message', (topic) => resolve(topic)))
   const publisher = connect(second.mqtt, { protocolVersion: 5, reconnectPeriod: 0 })
