@@ -156,7 +156,7 @@ test('clients are told page by page and by cursor, each once, and the number of 
   const paged: string[] = pages.flatMap(({ data }) => data.map((client: { clientid: string }) => client.clientid))
   assert.deepEqual(paged.toSorted(), ids)
   const bytes = pages.flatMap(({ data }) => data.map((client: { recv_oct: number }) => client.recv_oct))
-  assert.deepEqual([...new Set(bytes)].length, 2, 'CONNECT counts, by whichever shard it came in: ids have two lengths')
+  assert.equal(new Set(bytes).size, 2, 'CONNECT counts, by whichever shard it came in: ids have two lengths')
   const filtered = await list(broker, '/clients?username=a&limit=2&page=2')
   assert.deepEqual(filtered.meta, { page: 2, limit: 2, count: 3, hasnext: false })
   assert.equal(filtered.data.length, 1)
