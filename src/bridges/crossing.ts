@@ -3,7 +3,7 @@
 import { TopicTable, type ConnackPacket, type Packet, type PacketId } from '../protocol/index.ts'
 import { limitsOf } from './connecting.ts'
 import { Forwarding } from './forwarding.ts'
-import { CarriedProperties } from './hop-mark.ts'
+import { HopMark } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
 import { Receiving } from './receiving.ts'
 import { forwardBook, subscriptionBook } from './rule-book.ts'
@@ -45,15 +45,14 @@ export class Crossing {
     this.#parts = parts
     const { local, remote, connack, settings, broker, counters, refusals } = parts
     const { brokerId, forwards, subscriptions, topicAliasMaximum } = settings
-    const shared = { local, remote, counters, brokerId }
+    const shared = { local, remote, counters, mark: new HopMark(brokerId) }
     const where = whereOf(broker)
     const owner = {
       startOver: (why: string) => parts.startOver(`the remote broker: ${why}`),
       noteUnasked: (what: string) => this.#noteUnasked(what),
     }
-    const carried = new CarriedProperties(brokerId)
     const limits = limitsOf(connack)
-    const forwarding = { ...shared, limits, carried, refusals, owner }
+    const forwarding = { ...shared, limits, refusals, owner }
     this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where), forwards.length)
     const { receiveMaximum } = broker
     const noteBreach = (text: string): void => parts.breach(text)

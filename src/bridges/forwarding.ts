@@ -21,7 +21,7 @@ import {
   type PublishPacket,
   type QoS,
 } from '../protocol/index.ts'
-import { type CarriedProperties, hasBeenAt, isTooFar } from './hop-mark.ts'
+import type { HopMark } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { Part, RuleBook } from './rule-book.ts'
 import { maxForwards } from './settings.ts'
@@ -58,8 +58,7 @@ export interface ForwardingParts {
   readonly remote: PacketLink
   readonly limits: RemoteLimits
   readonly counters: BridgeCounters
-  readonly carried: CarriedProperties
-  readonly brokerId: string
+  readonly mark: HopMark
   /** How often each message of the core was refused: outlives connections. */
   readonly refusals: Map<PacketId, number>
   readonly owner: ForwardingOwner
@@ -109,19 +108,20 @@ export class Forwarding {
     const { topic, qos, packetId } = packet
     if (topic === undefined || packetId > largestLocalId)
       return this.#parts.owner.startOver('our own core broke the rules')
-    const { counters, brokerId, remote } = this.#parts
+    const { counters, mark, remote, limits } = this.#parts
     if (qos > 0) {
       this.#qos[packetId] = qos
       // One more than there are parts: none of them is the last before all have been sent.
       this.#unanswered[packetId] = 1
     }
     const parts = this.#book.partsFor(topic)
-    const goesRound = packet.properties !== undefined && this.#goesRound(packet, brokerId)
-    if (goesRound) counters.dropped.loop++
+    if (packet.properties !== undefined && !mark.mayLeave(packet.properties)) counters.dropped.loop++
     else if (parts.length === 0) counters.dropped['no-rule']++
     else {
-      const properties = remote.version === 5 ? this.#parts.carried.marked(packet.properties) : undefined
-      for (const [place, part] of parts.entries()) this.#send(packet, part, { place, properties })
+      const properties = remote.version === 5 ? mark.marked(packet.properties) : undefined
+      // QoS 2 is released when all parts are there. Where the remote broker does not take so many at once they never were.
+      const mostQoS = parts.length > limits.receiveMaximum ? 1 : limits.maximumQoS
+      for (const [place, part] of parts.entries()) this.#send(packet, part, { place, properties, mostQoS })
     }
     if (qos > 0) this.#partIsOver(packetId)
   }
@@ -156,20 +156,16 @@ export class Forwarding {
     if (type === 'pubrec' && owed === owes.pubcomp) this.#parts.remote.acknowledge('pubrel', packetId)
   }
 
-  #goesRound({ properties }: PublishPacket, brokerId: string): boolean {
-    return hasBeenAt(properties, brokerId) || isTooFar(properties)
-  }
-
   #send(
     packet: PublishPacket,
     part: Part,
-    { place, properties }: { place: number; properties: PublishFields['properties'] },
+    { place, properties, mostQoS }: { place: number; properties: PublishFields['properties']; mostQoS: QoS },
   ): void {
     const { counters, limits } = this.#parts
     if (part.topic === undefined) return void counters.dropped.unmappable++
     const fields = this.#fields
     fields.topic = part.topic
-    fields.qos = Math.min(packet.qos, part.qos, limits.maximumQoS) as QoS
+    fields.qos = Math.min(packet.qos, part.qos, mostQoS) as QoS
     fields.retain = limits.retainAvailable && (part.retain ?? packet.retain)
     fields.dup = packet.dup && fields.qos > 0
     fields.packetId = packet.packetId + place * idStep

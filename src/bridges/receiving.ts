@@ -5,7 +5,7 @@
 // told first that the old one is over. Else it would take the new message for the old one.
 
 import { type AckPacket, type PacketId, type PublishFields, type PublishPacket, type Topic } from '../protocol/index.ts'
-import { hasBeenAt, isTooFar, ownOf } from './hop-mark.ts'
+import type { HopMark } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { RuleBook } from './rule-book.ts'
 import type { BridgeCounters } from './status.ts'
@@ -20,7 +20,7 @@ export interface ReceivingParts {
   readonly local: PacketLink
   readonly remote: PacketLink
   readonly counters: BridgeCounters
-  readonly brokerId: string
+  readonly mark: HopMark
   /** Messages that the core takes before it has answered. */
   readonly receiveMaximum: number
   readonly topicAliasMaximum: number
@@ -62,7 +62,7 @@ export class Receiving {
   }
 
   publish(packet: PublishPacket): void {
-    const { counters, brokerId } = this.#parts
+    const { counters, mark, local } = this.#parts
     const topic = this.#topicOf(packet)
     if (topic === undefined) return
     counters.received++
@@ -72,13 +72,12 @@ export class Receiving {
       counters.dropped[part === undefined ? 'no-rule' : 'unmappable']++
       return this.#passOver(packet)
     }
-    const { properties } = packet
-    if (properties !== undefined && (hasBeenAt(properties, brokerId) || isTooFar(properties))) {
+    if (packet.properties !== undefined && !mark.mayEnter(packet.properties)) {
       counters.dropped.loop++
       return this.#passOver(packet)
     }
     this.#expectAnswer(packet)
-    this.#parts.local.publish(fieldsOf(packet, part.topic), Infinity)
+    local.publish(fieldsOf(packet, part.topic, mark), Infinity)
   }
 
   /** PUBREL of the remote broker. */
@@ -167,7 +166,7 @@ export class Receiving {
   }
 }
 
-function fieldsOf(packet: PublishPacket, topic: Topic): PublishFields {
+function fieldsOf(packet: PublishPacket, topic: Topic, mark: HopMark): PublishFields {
   const { qos, retain, dup, packetId, properties, chunk, payloadStart, frameEnd } = packet
   return {
     topic,
@@ -177,7 +176,7 @@ function fieldsOf(packet: PublishPacket, topic: Topic): PublishFields {
     retain,
     dup,
     packetId,
-    properties: properties === undefined ? undefined : ownOf(properties),
+    properties: mark.marked(properties),
     messageExpiryIntervalSeconds: undefined,
     subscriptionIdentifiers: undefined,
     chunk,

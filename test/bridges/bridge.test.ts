@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { QoS } from '../../src/protocol/index.ts'
-import type { World } from '../simulator/world.ts'
-import { Bridged } from './bridged.ts'
+import { Bridged, payloads, publishAll } from './bridged.ts'
 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = "", qos = 2}]'
 const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
@@ -29,17 +27,6 @@ describe('a bridge', () => {
     }
   }
 })
-
-/** Messages of both directions, numbered, while things happen; then what came. */
-function payloads(count: number, word = 'm'): string[] {
-  return Array.from({ length: count }, (_, index) => `${word}${index}`)
-}
-
-function publishAll(world: World, topic: string, list: readonly string[], qos: QoS): void {
-  const author = world.connect(`author-${list[0]}`)
-  for (const payload of list) author.publish(topic, payload, { qos })
-  author.disconnect()
-}
 
 describe('while the remote broker is away', () => {
   test('messages wait in the spool before their publisher is acknowledged, and go in order when it is there', () => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import {
   Bridge,
   bridgeSettings,
+  joinedStreams,
   type BridgeConnector,
   type BridgeEvent,
   type BridgeSettings,
@@ -11,8 +12,10 @@ import {
 } from '../../src/bridges/index.ts'
 import { formatFault, loadConfig } from '../../src/config/index.ts'
 import { bridgeClientId } from '../../src/core/index.ts'
+import type { QoS } from '../../src/protocol/index.ts'
 import { calmNetwork, type NetworkTraits } from '../simulator/network.ts'
 import { Stage, type PlannedEvent } from '../simulator/stage.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
 import { World, type WorldOptions } from '../simulator/world.ts'
 import { LinkStream } from './link-stream.ts'
 
@@ -20,9 +23,15 @@ export interface BridgedOptions {
   readonly seed?: number
   /** In the words of the configuration, without the server. */
   readonly bridge?: string
-  readonly world?: WorldOptions
+  /** Of the broker that the bridge belongs to, or a broker that is there already. */
+  readonly world?: WorldOptions | World
+  readonly brokerId?: string
+  /** 'b' if not said. */
+  readonly name?: string
   readonly remote?: WorldOptions
   readonly network?: NetworkTraits
+  /** In place of the second broker: given the remote end of each connection. */
+  readonly crafted?: (stream: ByteStream) => void
   /** A broker of an earlier story, in whose time this one goes on. */
   readonly there?: World
 }
@@ -40,17 +49,21 @@ export class Bridged {
   stream: LinkStream | undefined
   bridge: Bridge
   settings: BridgeSettings
+  readonly #crafted: ((stream: ByteStream) => void) | undefined
   #timer: PlannedEvent | undefined
   /** Counts the lives of the bridge: nothing of an earlier one happens any more. */
   #life = 0
 
   constructor(options: BridgedOptions = {}) {
     const own = { shards: 1, seed: options.seed ?? 1 }
-    this.stage = options.there?.stage ?? new Stage(own.seed, false)
-    this.here = new World({ ...own, ...options.world, stage: this.stage })
+    const known = options.world instanceof World ? options.world : options.there
+    this.stage = known?.stage ?? new Stage(own.seed, false)
+    this.here =
+      options.world instanceof World ? options.world : new World({ ...own, ...options.world, stage: this.stage })
     this.there = options.there ?? new World({ ...own, ...options.remote, stage: this.stage })
     this.network = options.network ?? calmNetwork
-    this.settings = settingsOf(options.bridge ?? '')
+    this.#crafted = options.crafted
+    this.settings = settingsOf(options.bridge ?? '', options)
     this.bridge = this.#newBridge()
     this.settle()
   }
@@ -127,6 +140,7 @@ export class Bridged {
         let isAbandoned = false
         this.stage.after(0, () => {
           if (isAbandoned || !isAlive()) return
+          if (this.#crafted !== undefined) return handlers.onOpen(this.#craft(this.#crafted))
           const link = this.isUnreachable ? undefined : this.there.host.accept(this.network)
           if (link === undefined) return handlers.onProblem({ message: 'nobody listens there' })
           this.stream = new LinkStream(this.stage, link)
@@ -135,6 +149,12 @@ export class Bridged {
         return { abandon: () => (isAbandoned = true) }
       },
     }
+  }
+
+  #craft(crafted: (stream: ByteStream) => void): ByteStream {
+    const [ours, theirs] = joinedStreams((work) => void this.stage.after(0, work))
+    crafted(theirs)
+    return ours
   }
 
   #broker(): LocalBroker {
@@ -159,13 +179,25 @@ export class Bridged {
   }
 }
 
-export function settingsOf(text: string): BridgeSettings {
-  const named = `bridges.mqtt.b { server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
+export function settingsOf(text: string, of: { brokerId?: string; name?: string } = {}): BridgeSettings {
+  const { brokerId = 'here', name = 'b' } = of
+  const named = `bridges.mqtt.${name} { server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
   const loaded = loadConfig({ text: named, file: 'test.conf', overrides: [] })
   if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
-  const config = loaded.config.bridges.mqtt.named.get('b')
+  const config = loaded.config.bridges.mqtt.named.get(name)
   assert.ok(config !== undefined)
-  const made = bridgeSettings('b', config, { brokerId: 'here', link: {} })
+  const made = bridgeSettings(name, config, { brokerId, link: {} })
   if ('problem' in made) assert.fail(made.problem)
   return made.settings
+}
+
+export function payloads(count: number, word = 'm'): string[] {
+  return Array.from({ length: count }, (_, index) => `${word}${index}`)
+}
+
+/** Somebody publishes them one after the other. */
+export function publishAll(world: World, topic: string, list: readonly string[], qos: QoS): void {
+  const author = world.connect(`author-${list[0]}`)
+  for (const payload of list) author.publish(topic, payload, { qos })
+  author.disconnect()
 }

@@ -1,0 +1,200 @@
+// A remote broker that means ill, or is broken. It costs its own bridge and nothing else: no message is lost, no memory
+// grows, and the bridge tries again, at ever longer intervals.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { AckPacket, PacketDecoder, reasonCodes, TopicTable, type Packet } from '../../src/protocol/index.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
+import { encode, encodePublish } from '../simulator/world.ts'
+import { Bridged, payloads, publishAll } from './bridged.ts'
+
+const bothWays = `keepalive = 20s, backoff_max = 10s,
+  forwards = [{local_topic = "out/#", remote_topic = ""}],
+  subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]`
+
+type Answer = (packet: Packet, send: (bytes: Buffer) => void) => void
+
+const connack = encode({ type: 'connack', sessionPresent: false, reasonCode: 0, properties: undefined }, 5)
+
+/** A remote broker that answers what `answer` says; the number of its connections so far. */
+function crafted(answer: Answer): { remote: (stream: ByteStream) => void; connections: number } {
+  const made = {
+    connections: 0,
+    remote: (stream: ByteStream): void => {
+      made.connections++
+      const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128 }
+      const decoder = new PacketDecoder({ role: 'server', topics: new TopicTable(64), ...limits })
+      const waiting: Buffer[] = []
+      let isWriting = false
+      const flush = (): void => {
+        const next = waiting.shift()
+        isWriting = next !== undefined
+        if (next !== undefined) stream.write(next, flush)
+      }
+      stream.onData = (chunk) => {
+        decoder.push(Buffer.from(chunk))
+        for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) {
+          answer(packet, (bytes) => {
+            waiting.push(bytes)
+            if (!isWriting) flush()
+          })
+        }
+      }
+      stream.onClose = () => undefined
+    },
+  }
+  return made
+}
+
+/** CONNACK, and then what `then` says for each packet. */
+function polite(then: Answer): Answer {
+  return (packet, send) => (packet.type === 'connect' ? send(connack) : then(packet, send))
+}
+
+function once(bytes: () => Buffer): Answer {
+  return polite((packet, send) => {
+    if (packet.type === 'subscribe') send(bytes())
+  })
+}
+
+const ack = (type: 'puback' | 'pubrec' | 'pubrel' | 'pubcomp', packetId: number): Buffer =>
+  encode(new AckPacket(type, packetId, reasonCodes.success, undefined), 5)
+
+function repeated(bytes: Buffer, count: number): Buffer {
+  return Buffer.concat(Array.from({ length: count }, () => bytes))
+}
+
+const breaches: readonly (readonly [what: string, answer: Answer, error: RegExp])[] = [
+  ['bytes that are no MQTT', (_, send) => send(Buffer.alloc(100, 0xff)), /broke the protocol/],
+  ['a CONNACK that is malformed', (_, send) => send(Buffer.from([0x20, 3, 0, 0, 9])), /broke the protocol/],
+  ['another packet before CONNACK', (_, send) => send(Buffer.from([0xd0, 0])), /pingresp before connack/],
+  ['nothing at all', () => undefined, /does not answer/],
+  [
+    'a session that it was to forget',
+    (_, send) => send(encode({ type: 'connack', sessionPresent: true, reasonCode: 0, properties: undefined }, 5)),
+    /that was to be forgotten/,
+  ],
+  ['a second CONNACK', once(() => connack), /connack was not asked for/],
+  ['AUTH', once(() => Buffer.from([0xf0, 0])), /auth was not asked for/],
+  ['a packet larger than this broker takes', once(() => Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f])), /more than/],
+  ['a topic alias that it may not use', once(() => aliased(1)), /topic alias 1/],
+  ['a topic with wildcards', once(() => encodePublish({ topic: 'in/+', payload: 'x' }, 5)), /broke the protocol/],
+  ['endless PUBACK', once(() => repeated(ack('puback', 7), 2_000)), /a flood of answers/],
+  ['endless PUBREC', once(() => repeated(ack('pubrec', 7), 2_000)), /a flood of answers/],
+  ['endless PUBCOMP', once(() => repeated(ack('pubcomp', 7), 2_000)), /a flood of answers/],
+  ['endless PINGRESP', once(() => repeated(Buffer.from([0xd0, 0]), 2_000)), /a flood of pingresp/],
+  [
+    'PUBREL for what it has no PUBREC for',
+    once(() =>
+      Buffer.concat([encodePublish({ topic: 'in/a', payload: 'x', qos: 2, packetId: 1 }, 5), ack('pubrel', 1)]),
+    ),
+    /PUBREL for packet id 1/,
+  ],
+]
+
+function aliased(topicAlias: number): Buffer {
+  return encodePublish({ topic: 'in/a', payload: 'x', properties: { topicAlias } }, 5)
+}
+
+describe('a remote broker that sends', () => {
+  for (const [what, answer, error] of breaches) {
+    test(`${what} is left, and found again at ever longer intervals`, () => {
+      const there = crafted(answer)
+      const world = new Bridged({ bridge: bothWays, crafted: there.remote })
+      world.here.publish('out/a', 'kept', { qos: 1 })
+      world.passSeconds(600)
+      assert.match(world.status.lastError ?? '', error)
+      assert.ok(there.connections >= 20 && there.connections <= 130, `${there.connections} connections`)
+      assert.equal(world.status.spooled, 1)
+      const listener = world.here.subscriber('#')
+      world.here.publish('other', 'still here', { qos: 2 })
+      assert.deepEqual(listener.payloads, ['still here'])
+    })
+  }
+
+  test('more than this broker takes in is read as this broker takes it', () => {
+    const flood = Array.from({ length: 3_000 }, (_, index) =>
+      encodePublish({ topic: 'in/a', payload: `${index}`, qos: 1, packetId: index + 1 }, 5),
+    )
+    const answered: number[] = []
+    const answer: Answer = polite((packet, send) => {
+      if (packet.type === 'subscribe') send(Buffer.concat(flood))
+      if (packet.type === 'puback') answered.push(packet.packetId)
+    })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    assert.equal(world.status.lastError, undefined)
+    assert.deepEqual(
+      answered,
+      Array.from({ length: 3_000 }, (_, index) => index + 1),
+    )
+  })
+
+  test('PUBREC for a message over and over is answered each time, and not for ever', () => {
+    const answer: Answer = polite((packet, send) => {
+      if (packet.type === 'publish' || packet.type === 'pubrel') send(ack('pubrec', packet.packetId))
+    })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    world.here.publish('out/a', 'one', { qos: 2 })
+    world.passSeconds(30)
+    assert.match(world.status.lastError ?? '', /a flood of answers, such as pubrec/)
+  })
+})
+
+describe('a remote broker that refuses', () => {
+  test('the bridge is asked again and again, by name of the reason, without its password', () => {
+    const refusal = encode(
+      { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.badUserNameOrPassword, properties: undefined },
+      5,
+    )
+    const there = crafted((_, send) => send(refusal))
+    const world = new Bridged({ bridge: `${bothWays}, username = u, password = geheim`, crafted: there.remote })
+    world.passSeconds(60)
+    assert.match(world.status.lastError ?? '', /bad user name or password/)
+    assert.doesNotMatch(JSON.stringify([world.status, world.events]), /geheim/)
+    assert.ok(there.connections > 3)
+  })
+
+  test('a message for good: it is counted, and the others go', () => {
+    const seen: string[] = []
+    const answer: Answer = polite((packet, send) => {
+      if (packet.type !== 'publish') return
+      const isBad = packet.topic?.name === 'out/bad'
+      if (!isBad) seen.push(packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd))
+      const reason = isBad ? reasonCodes.notAuthorized : reasonCodes.success
+      send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
+    })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    world.here.publish('out/bad', 'x', { qos: 1 })
+    publishAll(world.here, 'out/a', payloads(3), 1)
+    assert.deepEqual(seen, payloads(3))
+    assert.equal(world.status.counters.dropped['refused-there'], 1)
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('a message for want of room: it comes again', () => {
+    let refusals = 0
+    const answer: Answer = polite((packet, send) => {
+      if (packet.type !== 'publish') return
+      const reason = refusals++ < 2 ? reasonCodes.quotaExceeded : reasonCodes.success
+      send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
+    })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    world.here.publish('out/a', 'x', { qos: 1 })
+    world.passSeconds(15)
+    assert.equal(world.status.spooled, 0)
+    assert.equal(world.status.counters.acknowledged, 1)
+    assert.equal(world.status.counters.failures, 2)
+  })
+
+  test('a message for want of room for ever: it is given up at last', () => {
+    const answer: Answer = polite((packet, send) => {
+      if (packet.type === 'publish')
+        send(encode(new AckPacket('puback', packet.packetId, reasonCodes.quotaExceeded, undefined), 5))
+    })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    world.here.publish('out/a', 'x', { qos: 1 })
+    world.passSeconds(300)
+    assert.equal(world.status.counters.dropped['refused-there'], 1)
+    assert.equal(world.status.spooled, 0)
+  })
+})

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Bridged, payloads, publishAll } from './bridged.ts'
+
+describe('rules of a bridge', () => {
+  test('each forward that matches makes a message of its own, at its QoS and with its retain flag', () => {
+    const forwards = `forwards = [
+      {local_topic = "plant/+/#", remote_topic = "all/+/#", prefix = "p/", suffix = "/s"},
+      {local_topic = "plant/a/#", remote_topic = "one", qos = 1, retain = true},
+      {local_topic = "plant/#", remote_topic = "", qos = 0}
+    ]`
+    const world = new Bridged({ bridge: forwards })
+    const listener = world.there.subscriber('#', { retainAsPublished: true })
+    world.here.publish('plant/a/b', 'x', { qos: 2 })
+    assert.deepEqual(
+      listener.messages.map(({ topic, qos, retain }) => [topic, qos, retain]),
+      [
+        ['p/all/a/b/s', 2, false],
+        ['one', 1, true],
+        ['plant/a/b', 0, false],
+      ],
+    )
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('several messages of one are each brought over once, whenever the bridge dies', () => {
+    const forwards = `forwards = [
+      {local_topic = "a/#", remote_topic = "one"}, {local_topic = "#", remote_topic = "two"}]`
+    const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
+    for (let step = 0; step < 30; step++) {
+      const world = new Bridged({ bridge: forwards, network })
+      const listener = world.there.subscriber('#')
+      world.passSeconds(2)
+      const author = world.here.connect('author', { cleanStart: false, sessionExpirySeconds: 1_000 })
+      author.publish('a/b', 'x', { qos: 2 })
+      world.here.passMs(step * 5)
+      world.restartHere('power-loss')
+      author.connect()
+      world.passSeconds(60)
+      const topics = listener.messages.filter(({ isRepeat }) => !isRepeat).map(({ topic }) => topic)
+      assert.deepEqual(topics.toSorted(), ['one', 'two'], `killed after ${step * 5} ms`)
+      assert.equal(world.status.spooled, 0)
+    }
+  })
+
+  test('the first subscription that matches counts, and what the remote broker owns stays there', () => {
+    const subscription = `subscription = [
+      {remote_topic = "in/a/#", local_topic = "first", qos = 2}, {remote_topic = "in/#", local_topic = "second", qos = 2},
+      {remote_topic = "wild/#", local_topic = "#", qos = 1}]`
+    const world = new Bridged({ bridge: subscription })
+    const listener = world.here.subscriber('#')
+    world.there.publish('in/a/b', 'x', { qos: 1 })
+    world.there.publish('in/c', 'y', { qos: 1 })
+    world.there.publish('wild/$SYS/broker/version', 'z', { qos: 1 })
+    const topics = listener.messages.map(({ topic }) => topic)
+    assert.deepEqual([...new Set(topics)], ['first', 'second'])
+    assert.equal(world.status.counters.dropped.unmappable, 1)
+  })
+
+  test('the Receive Maximum of the remote broker holds, however many messages become of one', () => {
+    const forwards = `forwards = [
+      {local_topic = "#", remote_topic = "one"}, {local_topic = "a", remote_topic = "two"},
+      {local_topic = "+", remote_topic = "three"}]`
+    const world = new Bridged({ bridge: forwards, remote: { settings: { receiveMaximum: 2, maxAwaitingRelease: 2 } } })
+    const listener = world.there.subscriber('#')
+    publishAll(world.here, 'a', payloads(20), 2)
+    world.passSeconds(5)
+    assert.equal(listener.payloads.length, 60)
+    assert.equal(world.status.counters.failures, 0, world.status.lastError)
+  })
+
+  test('what the remote broker takes no QoS 2 of goes at what it takes, and is done with here', () => {
+    const bridge = 'forwards = [{local_topic = "#", remote_topic = ""}]'
+    const world = new Bridged({ bridge, remote: { settings: { maximumQoS: 1 } } })
+    const listener = world.there.subscriber('#')
+    publishAll(world.here, 'a', payloads(5), 2)
+    assert.deepEqual(listener.payloads, payloads(5))
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('what is too large for the remote broker does not keep the rest from going', () => {
+    const bridge = 'forwards = [{local_topic = "#", remote_topic = "longer/topic/than/it/was"}]'
+    const world = new Bridged({ bridge, remote: { settings: { maxPacketBytes: 300 } } })
+    const listener = world.there.subscriber('#')
+    publishAll(world.here, 'a', ['x'.repeat(290), 'small'], 2)
+    assert.deepEqual(listener.payloads, ['small'])
+    assert.equal(world.status.counters.dropped['too-large'], 1)
+    assert.equal(world.status.spooled, 0)
+  })
+})
+
+describe('other settings', () => {
+  const first = 'forwards = [{local_topic = "a/#", remote_topic = ""}], subscription = []'
+
+  test('rules change without a new connection', () => {
+    const world = new Bridged({ bridge: first })
+    const listener = world.there.subscriber('#')
+    const here = world.here.subscriber('in/#')
+    world.change(
+      'forwards = [{local_topic = "b/#", remote_topic = ""}], subscription = [{remote_topic = "in/#", local_topic = "", qos = 1}]',
+    )
+    world.here.publish('a/x', 'no', { qos: 1 })
+    world.here.publish('b/x', 'yes', { qos: 1 })
+    world.there.publish('in/x', 'back', { qos: 1 })
+    assert.deepEqual(listener.payloads, ['yes', 'back'])
+    assert.deepEqual(here.payloads, ['back'])
+    world.change(first)
+    world.there.publish('in/x', 'gone', { qos: 1 })
+    assert.deepEqual(here.payloads, ['back'])
+    assert.equal(world.dialed.length, 1)
+  })
+
+  test('anything else drains what is under way and connects anew; nothing is lost or comes twice', () => {
+    const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
+    for (let step = 0; step < 12; step++) {
+      const world = new Bridged({ bridge: first, network })
+      const listener = world.there.subscriber('#')
+      world.passSeconds(2)
+      publishAll(world.here, 'a/x', payloads(10), 2)
+      world.here.passMs(step * 5)
+      world.change(`${first}, keepalive = 30s`)
+      publishAll(world.here, 'a/x', payloads(10, 'n'), 2)
+      world.passSeconds(30)
+      assert.deepEqual(listener.payloads, [...payloads(10), ...payloads(10, 'n')])
+      assert.equal(world.status.counters.connects, 2)
+      assert.equal(world.status.counters.failures, 0)
+    }
+  })
+
+  test('a bridge that is switched off gathers nothing, and keeps what it has until it is switched on', () => {
+    const world = new Bridged({ bridge: first, remote: { starts: false } })
+    world.here.publish('a/x', 'before', { qos: 1 })
+    world.change(`${first}, enable = false`)
+    assert.equal(world.status.state, 'off')
+    world.here.publish('a/x', 'meanwhile', { qos: 1 })
+    world.there.start()
+    const listener = world.there.subscriber('#')
+    world.passSeconds(60)
+    assert.equal(world.status.state, 'off')
+    world.change(first)
+    world.here.publish('a/x', 'after', { qos: 1 })
+    assert.deepEqual(listener.payloads, ['before', 'after'])
+  })
+
+  test('a bridge that is gone leaves no session behind', () => {
+    const world = new Bridged({ bridge: first })
+    world.bridge.retire()
+    world.settle()
+    assert.equal(world.here.view.sessions, 0)
+    assert.equal(world.there.view.sessions, 0)
+    world.restartHere('kill')
+  })
+
+  test('rules that change while the remote broker is away hold for what is published from then on', () => {
+    const world = new Bridged({ bridge: first, remote: { starts: false } })
+    world.change('forwards = [{local_topic = "b/#", remote_topic = ""}]')
+    world.here.publish('b/x', 'yes', { qos: 1 })
+    world.there.start()
+    const listener = world.there.subscriber('#')
+    world.passSeconds(30)
+    assert.deepEqual(listener.payloads, ['yes'])
+  })
+})
+
+describe('messages that go round', () => {
+  const both =
+    'forwards = [{local_topic = "#", remote_topic = ""}], subscription = [{remote_topic = "#", local_topic = "", qos = 2}]'
+
+  for (const version of [4, 5] as const) {
+    test(`over one bridge both ways are cut by no-local with MQTT ${version}`, () => {
+      const world = new Bridged({ bridge: `${both}, proto_ver = ${version}` })
+      const [here, there] = [world.here.subscriber('#'), world.there.subscriber('#')]
+      world.here.publish('a', 'one', { qos: 1 })
+      world.there.publish('b', 'two', { qos: 1 })
+      assert.deepEqual(here.payloads, ['one', 'two'])
+      assert.deepEqual(there.payloads, ['one', 'two'])
+    })
+  }
+
+  test('over two bridges are cut where they come to a broker that they have been at', () => {
+    const world = new Bridged({ bridge: both })
+    const back = new Bridged({ bridge: both, brokerId: 'there', world: world.there, there: world.here })
+    const [here, there] = [world.here.subscriber('#'), world.there.subscriber('#')]
+    back.settle()
+    world.here.publish('a', 'one', { qos: 1 })
+    world.passSeconds(10)
+    // The two bridges bring the same, so everything comes by each of them, and once as an echo.
+    assert.ok(
+      here.payloads.length <= 3 && there.payloads.length <= 3,
+      `${here.payloads.length}, ${there.payloads.length}`,
+    )
+    assert.ok(world.status.counters.dropped.loop + back.status.counters.dropped.loop > 0)
+  })
+  test('through a broker on their way to another one go on', () => {
+    const outward = 'forwards = [{local_topic = "#", remote_topic = ""}]'
+    const first = new Bridged({ bridge: 'subscription = [{remote_topic = "#", local_topic = "", qos = 2}]' })
+    const second = new Bridged({ bridge: outward, world: first.here, name: 'c' })
+    const listener = second.there.subscriber('#')
+    first.there.publish('a', 'one', { qos: 2 })
+    assert.deepEqual(listener.payloads, ['one'])
+  })
+})
