@@ -30,6 +30,7 @@ export interface BridgedOptions {
   readonly name?: string
   readonly remote?: WorldOptions
   readonly network?: NetworkTraits
+  readonly isBroken?: (server: string) => boolean
   /** In place of the second broker: given the remote end of each connection. */
   readonly crafted?: (stream: ByteStream) => void
   /** A broker of an earlier story, in whose time this one goes on. */
@@ -42,8 +43,8 @@ export class Bridged {
   there: World
   readonly events: BridgeEvent[] = []
   readonly network: NetworkTraits
-  /** What is dialed is not there. */
-  isUnreachable = false
+  /** Whether what is dialed is not there. */
+  isBroken: (server: string) => boolean
   readonly dialed: string[] = []
   /** The connection that was dialed last. */
   stream: LinkStream | undefined
@@ -63,6 +64,7 @@ export class Bridged {
     this.there = options.there ?? new World({ ...own, ...options.remote, stage: this.stage })
     this.network = options.network ?? calmNetwork
     this.#crafted = options.crafted
+    this.isBroken = options.isBroken ?? (() => false)
     this.settings = settingsOf(options.bridge ?? '', options)
     this.bridge = this.#newBridge()
     this.settle()
@@ -141,7 +143,7 @@ export class Bridged {
         this.stage.after(0, () => {
           if (isAbandoned || !isAlive()) return
           if (this.#crafted !== undefined) return handlers.onOpen(this.#craft(this.#crafted))
-          const link = this.isUnreachable ? undefined : this.there.host.accept(this.network)
+          const link = this.isBroken(server) ? undefined : this.there.host.accept(this.network)
           if (link === undefined) return handlers.onProblem({ message: 'nobody listens there' })
           this.stream = new LinkStream(this.stage, link)
           handlers.onOpen(this.stream)
