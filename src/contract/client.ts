@@ -2,8 +2,10 @@
 // socket in a data directory. What goes wrong is a value, as everywhere in the house.
 
 import { Buffer } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { Readable } from 'node:stream'
 import { urlsOf } from './documents/urls.ts'
 import type { Endpoint, failureWithReason, ReplyOf } from './endpoint.ts'
 import { endpoints } from './endpoints/all.ts'
@@ -42,10 +44,22 @@ type QueryPart<Query> = Query extends TSchema
     : { readonly query: Static<Query> }
   : unknown
 
-type BodyPart<Body> = Body extends 'text' ? { readonly body: string } : Part<'body', Body>
+/** A file to send, and what it is called there. */
+export interface FileToSend {
+  readonly filename: string
+  readonly content: AsyncIterable<Uint8Array>
+}
+
+type BodyPart<E extends Endpoint> = E['body'] extends 'text'
+  ? { readonly body: string }
+  : E['body'] extends 'upload'
+    ? { readonly body: FileToSend }
+    : E['bodyMayBeAbsent'] extends true
+      ? Partial<Part<'body', E['body']>>
+      : Part<'body', E['body']>
 
 /** What a call of an endpoint takes. */
-export type CallOf<E extends Endpoint> = Part<'params', E['params']> & QueryPart<E['query']> & BodyPart<E['body']>
+export type CallOf<E extends Endpoint> = Part<'params', E['params']> & QueryPart<E['query']> & BodyPart<E>
 
 type Argument<E extends Endpoint> =
   unknown extends CallOf<E>
@@ -66,6 +80,8 @@ export interface AnyCall {
 }
 
 const defaultTimeoutMs = 30_000
+/** Of what may take long. */
+const longTimeoutMs = 3_600_000
 
 /** A client of the API. It keeps no connection: each call makes its own. */
 export function createClient(options: ClientOptions): ApiClient {
@@ -84,10 +100,44 @@ export function basicAuthorization(name: string, password: string): string {
 async function callEndpoint(options: ClientOptions, endpoint: Endpoint, call: AnyCall): Promise<Result<unknown>> {
   const path = pathOf(endpoint, call)
   if (typeof path !== 'string') return { failure: path }
-  const isText = endpoint.body === 'text'
-  const body = isText && typeof call.body === 'string' ? call.body : JSON.stringify(call.body)
-  const answer = await exchange(options, { method: endpoint.method, path, body, isText })
-  return 'failure' in answer ? answer : readAnswer(answer, endpoint)
+  const { method, isLong = false } = endpoint
+  const timeoutMs = options.timeoutMs ?? (isLong ? longTimeoutMs : defaultTimeoutMs)
+  const answered = await exchange({ ...options, timeoutMs }, { method, path, body: bodyOf(endpoint, call.body) })
+  if ('failure' in answered) return answered
+  const { statusCode: status = 0 } = answered
+  if (endpoint.reply === 'bytes' && status === successStatus) return { reply: answered }
+  try {
+    return readAnswer({ status, text: await gather(answered) }, endpoint)
+  } catch (error) {
+    return { failure: unreachable(`the answer broke off: ${(error as Error).message}`) }
+  }
+}
+
+const successStatus = 200
+
+function unreachable(message: string): Failure {
+  return { kind: 'unreachable', code: 0, status: 0, message }
+}
+
+function bodyOf({ body: wanted }: Endpoint, given: unknown): Body {
+  if (wanted === 'upload') return formOf(given as FileToSend)
+  if (wanted === 'text' && typeof given === 'string')
+    return { type: 'text/plain; charset=utf-8', bytes: Buffer.from(given) }
+  const text = JSON.stringify(given)
+  return text === undefined ? undefined : { type: 'application/json', bytes: Buffer.from(text) }
+}
+
+/** [RFC7578-4.2] */
+function formOf({ filename, content }: FileToSend): Body {
+  const boundary = `godwit-${randomUUID()}`
+  const name = filename.replaceAll(/["\r\n]/g, (letter) => encodeURIComponent(letter))
+  const head = `--${boundary}\r\ncontent-disposition: form-data; name="filename"; filename="${name}"\r\ncontent-type: application/octet-stream\r\n\r\n`
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(head)
+    yield* content
+    yield Buffer.from(`\r\n--${boundary}--\r\n`)
+  }
+  return { type: `multipart/form-data; boundary=${boundary}`, pieces: pieces() }
 }
 
 function pathOf(endpoint: Endpoint, { params = {}, query = {} }: AnyCall): string | Failure {
@@ -106,12 +156,16 @@ function encoded(value: unknown): string {
   return encodeURIComponent(String(value).toWellFormed())
 }
 
+/** undefined: none. */
+type Body =
+  | { readonly type: string; readonly bytes: Uint8Array }
+  | { readonly type: string; readonly pieces: AsyncIterable<Uint8Array> }
+  | undefined
+
 interface Sent {
   readonly method: string
   readonly path: string
-  /** undefined: none. */
-  readonly body: string | undefined
-  readonly isText: boolean
+  readonly body: Body
 }
 
 interface Answer {
@@ -119,34 +173,31 @@ interface Answer {
   readonly text: string
 }
 
+/** Resolves when the answer begins. */
 function exchange(
-  options: ClientOptions,
-  { method, path, body, isText }: Sent,
-): Promise<Answer | { failure: Failure }> {
-  const { at, authorization, timeoutMs = defaultTimeoutMs } = options
+  options: ClientOptions & { readonly timeoutMs: number },
+  { method, path, body }: Sent,
+): Promise<IncomingMessage | { failure: Failure }> {
+  const { at, authorization, timeoutMs } = options
   const headers: Record<string, string> = {}
   if (authorization !== undefined) headers['authorization'] = authorization
-  if (body !== undefined) {
-    headers['content-type'] = isText ? 'text/plain; charset=utf-8' : 'application/json'
-    headers['content-length'] = String(Buffer.byteLength(body))
-  }
+  if (body !== undefined) headers['content-type'] = body.type
+  if (body !== undefined && 'bytes' in body) headers['content-length'] = String(body.bytes.byteLength)
   const common: RequestOptions = { method, path, headers, agent: false, timeout: timeoutMs }
-  const { promise, resolve } = Promise.withResolvers<Answer | { failure: Failure }>()
-  const unreachable = (message: string): void =>
-    resolve({ failure: { kind: 'unreachable', code: 0, status: 0, message } })
-  const takeAnswer = (response: IncomingMessage): void => {
-    void gather(response).then(
-      (text) => resolve({ status: response.statusCode ?? 0, text }),
-      (error: Error) => unreachable(`the answer broke off: ${error.message}`),
-    )
-  }
+  const { promise, resolve } = Promise.withResolvers<IncomingMessage | { failure: Failure }>()
+  const fail = (error: Error): void => resolve({ failure: unreachable(error.message) })
   try {
-    const request = open(at, common, takeAnswer)
-    request.on('error', (error) => unreachable(error.message))
+    const request = open(at, common, resolve)
+    request.on('error', fail)
     request.on('timeout', () => request.destroy(new Error(`no answer within ${timeoutMs / 1_000} s`)))
-    request.end(body)
+    if (body === undefined || 'bytes' in body) request.end(body?.bytes)
+    // An answer that comes before all is sent is an answer; without one, `request` says what went wrong.
+    else
+      Readable.from(body.pieces)
+        .on('error', (error) => request.destroy(error))
+        .pipe(request)
   } catch (error) {
-    unreachable((error as Error).message)
+    fail(error as Error)
   }
   return promise
 }

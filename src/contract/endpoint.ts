@@ -1,6 +1,7 @@
 // What an operation of the API is: one object, from which routes, types of handlers, the client, the listing, the
 // OpenAPI document and the command line are made.
 
+import type { Readable } from 'node:stream'
 import type { ReasonName } from './reasons.ts'
 import type { ResultCodeName } from './result-codes.ts'
 import { type Static, type TObject, type TSchema, Type } from './schema.ts'
@@ -31,12 +32,17 @@ export interface Endpoint {
   readonly query?: TObject
   /** Query keys that are not in `query`: refused with 108 or not looked at. Unsaid: not looked at. */
   readonly unknownQuery?: 'refuse'
-  /** What the JSON body must be. With `text` it is taken as it came. Unsaid: the body is not looked at. */
-  readonly body?: TSchema | 'text'
+  /**
+   * What the JSON body must be. With `text` it is taken as it came, and with `upload` it is a file in a form, which the
+   * handler reads while it comes. Unsaid: the body is not looked at.
+   */
+  readonly body?: TSchema | 'text' | 'upload'
+  /** No body at all is as good as `{}`. */
+  readonly bodyMayBeAbsent?: true
   /** Any JSON goes to the handler, which looks at it piece by piece: of a batch each item fares by itself. */
   readonly bodyCheckedBy?: 'handler'
-  /** The whole body of the answer, `{code, data}` and all; `text`: plain text. */
-  readonly reply: TSchema | 'text'
+  /** The whole body of the answer, `{code, data}` and all; `text`: plain text; `bytes`: a file, in pieces. */
+  readonly reply: TSchema | 'text' | 'bytes'
   /** Content type of a `text` reply that is not plain. */
   readonly replyType?: string
   /** What may go wrong beyond what may go wrong everywhere (101 to 104, 116). */
@@ -44,6 +50,8 @@ export interface Endpoint {
   /** The same of the fifth version, beyond what may go wrong everywhere there. */
   readonly reasons?: readonly ReasonName[]
   readonly access: Access
+  /** The request or the answer may take many minutes. */
+  readonly isLong?: true
   /** Who is kept to a namespace may ask for it as well; others say by the query which one they mean. Unsaid: it is about what all of them share. */
   readonly isForNamespaces?: boolean | undefined
 }
@@ -75,10 +83,24 @@ type BodyOf<E extends Endpoint> = E['bodyCheckedBy'] extends 'handler'
   ? unknown
   : E['body'] extends 'text'
     ? string
-    : StaticOr<E['body'], undefined>
+    : E['body'] extends 'upload'
+      ? Upload
+      : StaticOr<E['body'], undefined>
+
+/** A file that is being sent. */
+export interface Upload {
+  /** As the sender has it: it may be anything. */
+  readonly filename: string
+  /** Ends with an error where the sender breaks off. */
+  readonly content: Readable
+}
 
 /** What it answers where nothing went wrong. */
-export type ReplyOf<E extends Endpoint> = E['reply'] extends 'text' ? string : StaticOr<E['reply'], never>
+export type ReplyOf<E extends Endpoint> = E['reply'] extends 'text'
+  ? string
+  : E['reply'] extends 'bytes'
+    ? Readable
+    : StaticOr<E['reply'], never>
 
 /** Who asks. */
 export interface Caller {
@@ -112,4 +134,9 @@ export function answer<Data extends TSchema>(
 export const failure = Type.Object({ code: Type.Integer(), message: Type.String() })
 
 /** The same in the fifth version. */
-export const failureWithReason = Type.Object({ code: Type.Integer(), reason: Type.String(), message: Type.String() })
+export const failureWithReason = Type.Object({
+  code: Type.Integer(),
+  reason: Type.String(),
+  message: Type.String(),
+  parts: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'What failed while the rest holds.' })),
+})

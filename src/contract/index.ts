@@ -30,7 +30,9 @@ export {
   type ReplyOf,
   type RequestOf,
   type Role,
+  type Upload,
 } from './endpoint.ts'
+export { backupEndpoints } from './endpoints/v5/backup.ts'
 export { loginEndpoints } from './endpoints/v5/login.ts'
 export { namespaceEndpoints } from './endpoints/v5/namespaces.ts'
 export { userEndpoints } from './endpoints/v5/users.ts'
@@ -51,5 +53,6 @@ export {
   type ClientOptions,
   createClient,
   type Failure,
+  type FileToSend,
   type Result,
 } from './client.ts'

@@ -17,7 +17,7 @@ const reasons: Readonly<Record<string, string>> = {
 const lingerMs = 1_000
 
 /** The parser gave up on what came from `socket`. */
-export function answerBrokenRequest({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+export function answerBrokenRequest({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Duplex): void {
   // It has been answered already, and this is more of the same.
   if (socket.writableEnded) return
   // Nobody is there to hear it.

@@ -18,9 +18,14 @@ export const maxWaitingRequests = 1_024
 /** Of a request that nobody has signed in for. */
 export const maxOpenBodyBytes = 4_096
 
+/** Of a file that is uploaded. */
+export const maxUploadBytes = 8_589_934_592
+
 export const headersTimeoutMs = 10_000
 /** Until all of a request has come. */
 export const requestTimeoutMs = 60_000
+/** The same of an upload, and of an answer that is worked on or downloaded without anything being sent meanwhile. */
+export const longRequestTimeoutMs = 3_600_000
 /** Of a connection on which nothing moves at all: its client does not take the answer. */
 export const standstillTimeoutMs = 120_000
 export const keepAliveTimeoutMs = 65_000

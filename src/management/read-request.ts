@@ -47,6 +47,7 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   const query = readQuery(endpoint, raw.query as Record<string, string>)
   const queryFault = shapes.query?.faultOf(query)
   if (queryFault !== undefined) return refuseShape('query', queryFault)
+  if (endpoint.body === 'upload') return { params, query, body: undefined, caller }
   const bytes = Buffer.isBuffer(raw.body) ? raw.body : Buffer.of()
   if (endpoint.body !== undefined && !isUtf8(bytes)) return refuse('notJson', 'the body is not text in UTF-8')
   const text = bytes.toString()
@@ -54,7 +55,7 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   if (endpoint.body === undefined) return { params, query, body: undefined, caller }
   let body: unknown
   try {
-    body = JSON.parse(text)
+    body = text === '' && endpoint.bodyMayBeAbsent === true ? {} : JSON.parse(text)
   } catch (error) {
     return refuse('notJson', `the body is not JSON${placeOf(error as Error)}`)
   }

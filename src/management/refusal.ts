@@ -10,6 +10,8 @@ export interface Refused {
   readonly message: string
   /** As the fifth version of the API says it. */
   readonly reason: ReasonName
+  /** Of what was carried out in parts: what failed, by part. The rest is in force. */
+  readonly parts?: Readonly<Record<string, string>> | undefined
 }
 
 export class Refusal implements Refused {
@@ -17,17 +19,23 @@ export class Refusal implements Refused {
   readonly status: number
   readonly message: string
   readonly reason: ReasonName
+  readonly parts: Readonly<Record<string, string>> | undefined
 
-  constructor({ code, status, message, reason }: Refused) {
+  constructor({ code, status, message, reason, parts }: Refused) {
     this.code = code
     this.status = status
     this.message = message
     this.reason = reason
+    this.parts = parts
   }
 
   /** The same, where the fifth version has a word of its own for it. */
   withReason(reason: ReasonName): Refusal {
     return new Refusal({ code: this.code, status: this.status, message: this.message, reason })
+  }
+
+  withParts(parts: Readonly<Record<string, string>>): Refusal {
+    return new Refusal({ code: this.code, status: this.status, message: this.message, reason: this.reason, parts })
   }
 }
 
@@ -44,6 +52,6 @@ export function refuseFor(reason: ReasonName, message: string): Refusal {
 }
 
 /** As it is sent to who asked for `url`. */
-export function bodyOfRefusal({ code, reason, message }: Refusal, url: string): string {
-  return JSON.stringify(/^\/api\/v5(?![^/?#])/.test(url) ? { code, reason, message } : { code, message })
+export function bodyOfRefusal({ code, reason, message, parts }: Refusal, url: string): string {
+  return JSON.stringify(/^\/api\/v5(?![^/?#])/.test(url) ? { code, reason, message, parts } : { code, message })
 }

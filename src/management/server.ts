@@ -16,6 +16,7 @@ import type { Handler } from './handler.ts'
 import {
   headersTimeoutMs,
   keepAliveTimeoutMs,
+  longRequestTimeoutMs,
   maxConnections,
   maxOpenBodyBytes,
   maxPathPart,
@@ -25,6 +26,7 @@ import {
   standstillTimeoutMs,
   timeoutCheckMs,
 } from './limits.ts'
+import { readUpload, restOf } from './multipart.ts'
 import { NamespacedHandlers, namespaceOfRequest } from './namespace-of-request.ts'
 import { OpenConnections } from './open-connections.ts'
 import type { Operations } from './operations/all.ts'
@@ -92,9 +94,10 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   const premises: Premises = { server, options, gate, inForce: () => settings }
   // Whatever the content type says: bodies are read by the endpoint they are for.
   server.removeAllContentTypeParsers()
-  server.addContentTypeParser('*', (request: FastifyRequest, body: IncomingMessage) =>
-    readBody(body, isOpenToAll(request) ? maxOpenBodyBytes : settings.maxBodyBytes),
-  )
+  server.addContentTypeParser('*', async (request: FastifyRequest, body: IncomingMessage) => {
+    if (isUpload(request)) return undefined
+    return readBody(body, isOpenToAll(request) ? maxOpenBodyBytes : settings.maxBodyBytes)
+  })
   addRoutes(premises, addEntrance(premises))
   server.setNotFoundHandler((request, reply) => answerRefusal(reply, refuseAbsent(request.method, request.url)))
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
@@ -122,7 +125,7 @@ function openFramework(doorkeeper: () => Doorkeeper): FastifyInstance {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: timeoutCheckMs,
     },
-    requestTimeout: requestTimeoutMs,
+    requestTimeout: longRequestTimeoutMs,
     connectionTimeout: standstillTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     routerOptions: {
@@ -154,6 +157,7 @@ function addEntrance({ server, gate, inForce }: Premises): WeakMap<FastifyReques
     void reply.headers(safeHeaders)
     // Nothing is read by its type; the framework would refuse what it cannot make out.
     if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
+    boundRequestTime(request, reply)
     const isOpen = isOpenToAll(request)
     const { doorkeeper } = inForce()
     const address = request.ip ?? ''
@@ -194,8 +198,33 @@ const safeHeaders = {
 /** A page says itself what it may load. */
 const pageSecurityPolicy = "frame-ancestors 'none'"
 
-function isOpenToAll({ routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.config as { readonly access?: string } | undefined)?.access === 'open'
+/**
+ * Whoever has sent half a request is cut off after a minute, and as long as nobody has signed in that holds for uploads as
+ * well. The server itself waits for the longest that may come.
+ */
+function boundRequestTime(request: FastifyRequest, reply: FastifyReply): void {
+  const { raw } = request
+  if (raw.complete) return
+  const timer = setTimeout(() => {
+    const isTaken = isUpload(request) && raw.readableFlowing === true
+    if (!raw.complete && !isTaken) answerBrokenRequest({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket)
+  }, requestTimeoutMs)
+  reply.raw.once('close', () => clearTimeout(timer))
+}
+
+type RouteConfig = Pick<Endpoint, 'access' | 'body'>
+
+function configOf({ routeOptions }: FastifyRequest): Partial<RouteConfig> {
+  return (routeOptions.config as Partial<RouteConfig> | undefined) ?? {}
+}
+
+function isOpenToAll(request: FastifyRequest): boolean {
+  return configOf(request).access === 'open'
+}
+
+/** Its body is read by whoever wants it. */
+function isUpload(request: FastifyRequest): boolean {
+  return configOf(request).body === 'upload'
 }
 
 /** A path that cannot be decoded comes past the entrance. */
@@ -217,12 +246,14 @@ function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<Fastify
       const result = await atWork(way, () => resultOf(request, way.caller, { shapes, handle }))
       if (result instanceof RefusalValue) return answerRefusal(reply, result)
       if (result instanceof WrittenJson) return reply.type('application/json; charset=utf-8').send(result.body)
+      if (endpoint.reply === 'bytes') return reply.type('application/octet-stream').send(result)
       if (endpoint.replyType !== undefined) void reply.header('content-security-policy', pageSecurityPolicy)
       if (endpoint.reply === 'text') return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(result)
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(result))
     }
+    const { method, access, body } = endpoint
     for (const url of urlsOf(endpoint)) {
-      server.route({ method: endpoint.method, url, config: { access: endpoint.access }, handler: answer })
+      server.route({ method, url, config: { access, body }, handler: answer })
     }
   }
 }
@@ -249,8 +280,15 @@ async function resultOf(request: FastifyRequest, caller: Caller, service: Servic
   if (denied !== undefined) return denied
   const namespace = namespaceOfRequest(endpoint, caller, request.query as Record<string, string>)
   if (namespace instanceof RefusalValue) return namespace
+  if (endpoint.isLong === true) request.raw.socket.setTimeout(longRequestTimeoutMs)
   const read = readRequest(shapes, request, caller)
-  return read instanceof RefusalValue ? read : service.handle(namespace)?.({ ...read, namespace })
+  if (read instanceof RefusalValue) return read
+  const handle = service.handle(namespace)
+  if (endpoint.body !== 'upload') return handle?.({ ...read, namespace })
+  const upload = await readUpload(request.headers['content-type'], request.raw)
+  const result = upload instanceof RefusalValue ? upload : await handle?.({ ...read, body: upload, namespace })
+  await restOf(request.raw)
+  return result
 }
 
 async function atWork<Result>(way: Way, work: () => Promise<Result>): Promise<Result> {

@@ -19,6 +19,18 @@ export function localTime(atMs: number): string {
   return `${date} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}`
 }
 
+/** RFC 3339 with milliseconds and the offset of the time zone of the machine: `2026-11-21T17:05:00.000+01:00`. */
+export function offsetTime(atMs: number): string {
+  const minutesEast = -new Date(atMs).getTimezoneOffset()
+  const shifted = new Date(atMs + minutesEast * minuteMs).toISOString().slice(0, -1)
+  const minutes = Math.abs(minutesEast)
+  const sign = minutesEast < 0 ? '-' : '+'
+  return `${shifted}${sign}${two(Math.floor(minutes / minutesPerHour))}:${two(minutes % minutesPerHour)}`
+}
+
+const minuteMs = 60_000
+const minutesPerHour = 60
+
 function two(number: number): string {
   return String(number).padStart(2, '0')
 }

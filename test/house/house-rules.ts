@@ -64,6 +64,7 @@ export const houseRules: HouseRules = {
 
   // Each library is imported by one file of ours, so that a change of library is a change of one file.
   libraryOwners: {
+    '@fastify/busboy': 'src/management/multipart.ts',
     '@currentspace/http3': 'src/transports/quic-library.ts',
     'classic-level': 'src/storage/level-database.ts',
     fastify: 'src/management/server.ts',

@@ -13,7 +13,7 @@ const put = (body: unknown, as?: string): Asked => ({ method: 'PUT', body, ...(a
 const plain = { backend: 'local', mfa: 'none', scopes: null, namespace: null }
 
 test('a user is made, changed, listed and taken away', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const ann = { username: 'ann', password: 'a long password', description: 'of the night shift' }
   const made = await broker.ask('/api/v5/users', post(ann))
   const record = { username: 'ann', role: 'administrator', description: 'of the night shift', ...plain }
@@ -27,7 +27,7 @@ test('a user is made, changed, listed and taken away', async (t) => {
     { ...record, role: 'viewer' },
   ])
   await broker.process.stop()
-  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=1'] })
   assert.deepEqual((await again.ask('/api/v5/users')).json.data, listed)
   assert.deepEqual(said(await again.ask('/api/v5/users/ann', { method: 'DELETE' })), [200, 0, undefined])
   for (const asked of [put({ role: 'viewer' }), { method: 'DELETE' } as const])
@@ -35,7 +35,7 @@ test('a user is made, changed, listed and taken away', async (t) => {
 })
 
 test('what is missing, weak or no role is refused, and nobody is made', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const password = 'a long password'
   for (const [body, code] of [
     [{ username: 'ann' }, 107],
@@ -57,7 +57,7 @@ test('what is missing, weak or no role is refused, and nobody is made', async (t
 })
 
 test('a role may name a namespace, in itself or beside itself', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const password = 'a long password'
   const one = await broker.ask('/api/v5/users', post({ username: 'one', password, role: 'ns:plant::viewer' }))
   assert.deepEqual([one.json.role, one.json.namespace], ['ns:plant::viewer', 'plant'])
@@ -74,7 +74,7 @@ test('a role may name a namespace, in itself or beside itself', async (t) => {
 })
 
 test('nobody takes away the account of http_server, its role, or the account that is signed in', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const ann = { username: 'ann', password: 'a long password' }
   await broker.ask('/api/v5/users', post(ann))
   const as = 'ann:a long password'
@@ -90,7 +90,7 @@ test('nobody takes away the account of http_server, its role, or the account tha
 })
 
 test('a password is changed by who knows the old one', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   await broker.ask('/api/v5/users', post({ username: 'ann', password: 'a long password' }))
   const change = async (name: string, old: string, password: string): Promise<Said> =>
     said(await broker.ask(`/api/v5/users/${name}/change_pwd`, post({ old_pwd: old, new_pwd: password })))

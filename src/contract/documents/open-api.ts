@@ -89,7 +89,7 @@ function operationOf(operationId: string, endpoint: Endpoint): Operation {
     summary: endpoint.summary,
     ...(endpoint.access === 'open' ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(endpoint.body === undefined ? {} : { requestBody: { required: true, content: contentOf(endpoint.body) } }),
+    ...(endpoint.body === undefined ? {} : { requestBody: bodyOf(endpoint, endpoint.body) }),
     responses: {
       '200': { description: 'It is done.', content: contentOf(endpoint.reply, endpoint.replyType) },
       ...failuresOf(endpoint),
@@ -125,7 +125,15 @@ function parameterOf(
   return { name, in: place, required, ...(words === undefined ? {} : { description: words }), schema }
 }
 
-function contentOf(schema: TSchema | 'text', type = 'text/plain'): DocumentPart {
+function bodyOf({ bodyMayBeAbsent }: Endpoint, body: NonNullable<Endpoint['body']>): DocumentPart {
+  return { required: bodyMayBeAbsent !== true, content: body === 'upload' ? form : contentOf(body) }
+}
+
+const bytes = { type: 'string', format: 'binary' }
+const form = { 'multipart/form-data': { schema: { type: 'object', properties: { filename: bytes } } } }
+
+function contentOf(schema: TSchema | 'text' | 'bytes', type = 'text/plain'): DocumentPart {
+  if (schema === 'bytes') return { 'application/octet-stream': { schema: bytes } }
   return schema === 'text'
     ? { [type.replace(/;.*/, '')]: { schema: { type: 'string' } } }
     : { 'application/json': { schema } }

@@ -11,7 +11,7 @@ export function possibleFailures(endpoint: Endpoint): ResultCodeName[] {
   const names = new Set<ResultCodeName>(failures)
   if (access !== 'open') for (const name of ofSignIn) names.add(name)
   if (params !== undefined || query !== undefined || body !== undefined) names.add('invalidParameter')
-  if (body !== undefined && body !== 'text') names.add('missingParameter').add('notJson')
+  if (typeof body === 'object') names.add('missingParameter').add('notJson')
   names.add('unknownError')
   return [...names].toSorted((one, other) => resultCodes[one].code - resultCodes[other].code)
 }

@@ -18,6 +18,7 @@ import { metricEndpoints } from './metrics.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
 import { traceEndpoints } from './traces.ts'
+import { backupEndpoints } from './v5/backup.ts'
 import { loginEndpoints } from './v5/login.ts'
 import { namespaceEndpoints } from './v5/namespaces.ts'
 import { userEndpoints } from './v5/users.ts'
@@ -41,6 +42,7 @@ export const endpoints = {
   ...accountEndpoints,
   ...insightEndpoints,
   ...slowSubscriptionEndpoints,
+  ...backupEndpoints,
   ...loginEndpoints,
   ...userEndpoints,
   ...namespaceEndpoints,

@@ -22,6 +22,7 @@ import { metricHandlers } from './metrics.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
 import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
 import { traceHandlers } from './traces.ts'
+import { backupHandlers } from './v5/backup.ts'
 import { loginHandlers } from './v5/login.ts'
 import { namespaceHandlers } from './v5/namespaces.ts'
 import { userV5Handlers } from './v5/users.ts'
@@ -47,6 +48,7 @@ export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper
     ...insightHandlers(operations.insight),
     ...slowSubscriptionHandlers(operations.slowSubscriptions),
     ...namespaceHandlers(operations.namespaces),
+    ...backupHandlers(operations.backup),
     ...loginHandlers(operations.brokers, doorkeeper),
     ...userV5Handlers(operations.accounts),
   }

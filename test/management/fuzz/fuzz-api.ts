@@ -80,7 +80,7 @@ function noteWhatTheBrokerSaid({ process: broker }: Broker, run: FuzzRun): void 
 
 const replyShapes = new Map<string, Shape>()
 for (const [name, { reply }] of Object.entries<Endpoint>(endpoints)) {
-  if (reply !== 'text') replyShapes.set(name, shapeOf(reply))
+  if (typeof reply === 'object') replyShapes.set(name, shapeOf(reply))
 }
 
 interface Answered {

@@ -1,0 +1,192 @@
+// Archives of the broker: kept in its backup directory, made of it, and carried out on it.
+
+import { done, endpoint } from '../../endpoint.ts'
+import { Type } from '../../schema.ts'
+
+const node = Type.Optional(Type.String({ description: 'The node that has the file. There is one.' }))
+const page = Type.Optional(Type.Integer({ minimum: 1, description: 'Which page, from 1.' }))
+const limit = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: 10_000, description: 'Rows of a page; 100 unless told.' }),
+)
+const filename = Type.String({ minLength: 1, maxLength: 4_096, description: 'A file of the backup directory.' })
+const names = Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 256 }))
+
+const file = {
+  filename: Type.String(),
+  node: Type.String(),
+  created_at: Type.String({ description: 'RFC 3339, with the offset of the time zone.' }),
+  created_at_sec: Type.Integer(),
+  size: Type.Integer({ description: 'Bytes.' }),
+}
+const params = Type.Object({ filename: Type.String() })
+const ofFile = Type.Object({ node })
+
+const configurationChange = {
+  key: Type.String(),
+  old: Type.Union([Type.String(), Type.Null()], { description: 'null: as by default.' }),
+  new: Type.Union([Type.String(), Type.Null()]),
+}
+const importOutcome = Type.Object({
+  dry_run: Type.Boolean(),
+  tables: Type.Array(
+    Type.Object({
+      table: Type.String(),
+      inserts: Type.Integer(),
+      updates: Type.Integer(),
+      unchanged: Type.Integer(),
+      conflicts: Type.Array(Type.String(), { description: 'The first of those that are there and otherwise.' }),
+    }),
+  ),
+  configuration: Type.Array(Type.Object({ ...configurationChange, needs_restart: Type.Boolean() })),
+  warnings: Type.Array(Type.String(), { description: 'What will be otherwise than one might expect.' }),
+})
+const description = Type.Object({
+  ...file,
+  product: Type.String(),
+  version: Type.String(),
+  format: Type.Integer(),
+  security_profile: Type.Union([Type.Literal('hardened'), Type.Literal('legacy')]),
+  exported_at: Type.String(),
+  members: Type.Array(Type.Object({ name: Type.String(), size: Type.Integer(), sha256: Type.String() })),
+  counts: Type.Record(Type.String(), Type.Integer()),
+})
+const difference = Type.Object({
+  tables: Type.Array(
+    Type.Object({
+      table: Type.String(),
+      only_in_first: Type.Integer(),
+      only_in_second: Type.Integer(),
+      different: Type.Integer(),
+      examples: Type.Array(
+        Type.Object({
+          name: Type.String(),
+          where: Type.Union([Type.Literal('first'), Type.Literal('second'), Type.Literal('both')]),
+        }),
+      ),
+    }),
+  ),
+  configuration: Type.Array(Type.Object(configurationChange)),
+})
+const progress = Type.Object({
+  job: Type.Union([Type.Literal('export'), Type.Literal('import'), Type.Literal('verify'), Type.Literal('diff')]),
+  part: Type.String(),
+  done: Type.Integer(),
+  total: Type.Union([Type.Integer(), Type.Null()], { description: 'null: nobody knows.' }),
+})
+
+const all = { version: 'v5', isForNamespaces: true } as const
+
+export const backupEndpoints = {
+  get_backup_files: endpoint({
+    ...all,
+    method: 'GET',
+    path: '/data/files',
+    summary: 'The files of the backup directory, the newest first.',
+    query: Type.Object({ page, limit }),
+    reply: Type.Object({
+      code: Type.Literal(0),
+      data: Type.Array(Type.Object(file)),
+      meta: Type.Object({
+        page: Type.Integer(),
+        limit: Type.Integer(),
+        count: Type.Integer(),
+        hasnext: Type.Boolean(),
+      }),
+    }),
+    access: 'read',
+  }),
+  upload_backup_file: endpoint({
+    ...all,
+    method: 'POST',
+    path: '/data/files',
+    summary:
+      'Takes an archive into the backup directory, and restores nothing. Its name is that of the file in the form.',
+    body: 'upload',
+    reply: Type.Object({ code: Type.Literal(0), ...file }),
+    access: 'change',
+    isLong: true,
+  }),
+  download_backup_file: endpoint({
+    ...all,
+    method: 'GET',
+    path: '/data/files/:filename',
+    summary: 'A file of the backup directory. It holds all secrets of the broker.',
+    params,
+    query: ofFile,
+    reply: 'bytes',
+    reasons: ['NOT_FOUND', 'FORBIDDEN'],
+    access: 'change',
+    isLong: true,
+  }),
+  delete_backup_file: endpoint({
+    ...all,
+    method: 'DELETE',
+    path: '/data/files/:filename',
+    summary: 'Takes a file out of the backup directory.',
+    params,
+    query: ofFile,
+    reply: done,
+    reasons: ['NOT_FOUND'],
+    access: 'change',
+  }),
+  import_backup: endpoint({
+    ...all,
+    method: 'POST',
+    path: '/data/import',
+    summary:
+      'Restores an archive: what is not there is added, what is otherwise is replaced, and nothing is taken away.',
+    body: Type.Object({
+      filename,
+      node,
+      allow_security_profile_mismatch: Type.Optional(Type.Boolean()),
+      dry_run: Type.Optional(Type.Boolean({ description: 'Only tells what it would do.' })),
+      parts: names,
+    }),
+    reply: Type.Object({ code: Type.Literal(0), data: importOutcome }),
+    reasons: ['NOT_FOUND', 'FORBIDDEN', 'CONFLICT'],
+    access: 'change',
+    isLong: true,
+  }),
+  export_backup: endpoint({
+    ...all,
+    method: 'POST',
+    path: '/data/export',
+    summary: 'Makes an archive in the backup directory, of this moment.',
+    body: Type.Object({ table_sets: names, root_keys: names }),
+    bodyMayBeAbsent: true,
+    reply: Type.Object({ code: Type.Literal(0), ...file }),
+    reasons: ['CONFLICT'],
+    access: 'change',
+    isLong: true,
+  }),
+  verify_backup: endpoint({
+    ...all,
+    method: 'POST',
+    path: '/data/verify',
+    summary: 'Looks whether a file is an archive and whole, and tells what is in it.',
+    body: Type.Object({ filename }),
+    reply: Type.Object({ code: Type.Literal(0), data: description }),
+    reasons: ['NOT_FOUND', 'FORBIDDEN', 'CONFLICT'],
+    access: 'change',
+    isLong: true,
+  }),
+  compare_backups: endpoint({
+    ...all,
+    method: 'POST',
+    path: '/data/diff',
+    summary: 'What differs between two archives, or between one and the broker as it is.',
+    body: Type.Object({ first: filename, second: Type.Optional(filename) }),
+    reply: Type.Object({ code: Type.Literal(0), data: difference }),
+    reasons: ['NOT_FOUND', 'FORBIDDEN', 'CONFLICT'],
+    access: 'change',
+    isLong: true,
+  }),
+  get_backup_progress: endpoint({
+    ...all,
+    method: 'GET',
+    path: '/data/progress',
+    summary: 'How far the export, import, verification or comparison is that goes on now.',
+    reply: Type.Object({ code: Type.Literal(0), data: Type.Union([progress, Type.Null()]) }),
+    access: 'read',
+  }),
+}

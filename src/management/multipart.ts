@@ -1,0 +1,74 @@
+// A file in a form, as browsers and curl send it: found in the body while that comes, and read as slowly as it is taken.
+//
+//   body ──► [ parts, bounded ] ──► the first that is a file ──► who asked for it
+//                                   everything else is thrown away
+
+import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
+import type { Readable } from 'node:stream'
+import type { Upload } from '../contract/index.ts'
+import { maxUploadBytes } from './limits.ts'
+import { type Refusal, refuseFor } from './refusal.ts'
+
+/** Why an upload came to no good end. */
+export class BrokenUpload extends Error {}
+
+/** Beside the file there is nothing of interest in the form. */
+const limits = { files: 1, fields: 16, fieldSize: 65_536, parts: 32, headerPairs: 32, headerSize: 16_384 }
+
+/** So long what nobody wants any more is read and thrown away. */
+const restMs = 10_000
+
+/** Resolves when the file begins. What follows it is read and thrown away. */
+export function readUpload(contentType: string | undefined, body: Readable): Promise<Upload | Refusal> {
+  const { promise, resolve } = Promise.withResolvers<Upload | Refusal>()
+  const parser = parserOf(contentType)
+  if (parser === undefined) {
+    body.resume()
+    return Promise.resolve(refuseFor('BAD_REQUEST', 'the body is not a form with a file: send multipart/form-data'))
+  }
+  let content: BusboyFileStream | undefined
+  const breakOff = (words: string): void => {
+    resolve(refuseFor('BAD_REQUEST', words))
+    content?.destroy(new BrokenUpload(words))
+    // What still comes goes nowhere, so that the sender gets to hear of it.
+    body.unpipe(parser)
+    body.resume()
+  }
+  parser.on('file', (_field, file, filename?: string) => {
+    content = file
+    file.on('error', () => breakOff('the file broke off'))
+    file.once('limit', () => breakOff(`the file has more than ${maxUploadBytes} bytes`))
+    file.once('close', () => body.unpipe(parser) && body.resume())
+    if (filename === undefined || filename === '') breakOff('the file in the form has no name: give it one')
+    else resolve({ filename, content: file })
+  })
+  parser.once('error', () => breakOff('the body is a broken form'))
+  parser.once('finish', () => resolve(refuseFor('BAD_REQUEST', 'there is no file in the form')))
+  body.once('close', () => body.readableEnded || breakOff('the upload broke off'))
+  body.pipe(parser)
+  return promise
+}
+
+/**
+ * Resolves when all of the body has come, or not all of it for too long: whoever is answered and cut off amid sending
+ * does not hear the answer.
+ */
+export function restOf(body: Readable): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  if (body.readableEnded || body.destroyed) return Promise.resolve()
+  const timer = setTimeout(resolve, restMs)
+  for (const event of ['end', 'close'] as const) body.once(event, () => resolve())
+  body.resume()
+  return promise.finally(() => clearTimeout(timer))
+}
+
+function parserOf(contentType = ''): BusboyInstance | undefined {
+  if (!/^multipart\/form-data\s*;/i.test(contentType)) return undefined
+  try {
+    const headers = { 'content-type': contentType }
+    return new Busboy({ headers, preservePath: true, limits: { ...limits, fileSize: maxUploadBytes } })
+  } catch {
+    // It names no boundary.
+    return undefined
+  }
+}

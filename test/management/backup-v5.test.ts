@@ -1,0 +1,245 @@
+// Files of the backup directory over the API. What is in archives is another matter, and so is what is done with them.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { basicAuthorization, createClient } from '../../src/contract/index.ts'
+import { administrator, type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { sendBytes, statusIn } from './http.ts'
+
+type Promised = (broker: BrokerWithApi) => Promise<void>
+
+const promises: [name: string, keep: Promised][] = []
+const promise = (name: string, keep: Promised): void => void promises.push([name, keep])
+
+/** One broker for all: each finds an empty backup directory. */
+test('files of the backup directory over the API', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  for (const [name, keep] of promises) {
+    await t.test(name, () => keep(broker))
+    rmSync(join(broker.dataDirectory, 'backup'), { recursive: true, force: true })
+  }
+})
+
+type Said = readonly [status: number, code: number, reason: string | undefined]
+
+const said = ({ status, json }: Answer): Said => [status, json.code, json.reason]
+const basic = (as: string): string => `Basic ${Buffer.from(as).toString('base64')}`
+
+async function* content(): AsyncGenerator<Uint8Array> {
+  for (let piece = 0; piece < 100; piece++) yield Buffer.alloc(10_000, 'x')
+}
+
+function putFile(broker: BrokerWithApi, name: string, content: string, ...folder: string[]): void {
+  const path = join(broker.dataDirectory, 'backup', ...folder)
+  mkdirSync(path, { recursive: true })
+  writeFileSync(join(path, name), content)
+}
+
+async function upload(broker: BrokerWithApi, form: FormData, as = administrator, query = ''): Promise<Answer> {
+  const headers = { authorization: basic(as) }
+  const response = await fetch(`${broker.url}/api/v5/data/files${query}`, { method: 'POST', headers, body: form })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
+}
+
+function formWith(name: string, field = 'filename', content = 'no archive'): FormData {
+  const form = new FormData()
+  form.append(field, new Blob([content]), name)
+  return form
+}
+
+async function makeUser(broker: BrokerWithApi, username: string, role: string): Promise<string> {
+  const body = { username, password: 'a long password', role }
+  assert.equal((await broker.ask('/api/v5/users', { method: 'POST', body })).status, 200)
+  return `${username}:a long password`
+}
+
+promise('files are listed in pages, the newest first, with what is known of each', async (broker) => {
+  assert.deepEqual((await broker.ask('/api/v5/data/files')).json, {
+    code: 0,
+    data: [],
+    meta: { page: 1, limit: 100, count: 0, hasnext: false },
+  })
+  for (const name of ['a.tar.gz', 'b.tar.gz', 'c.tar.gz']) putFile(broker, name, name)
+  const { data, meta } = (await broker.ask('/api/v5/data/files?page=1&limit=2')).json
+  assert.deepEqual(meta, { page: 1, limit: 2, count: 3, hasnext: true })
+  assert.deepEqual(Object.keys(data[0]), ['filename', 'node', 'created_at', 'created_at_sec', 'size'])
+  assert.equal(data[0].size, 8)
+  assert.match(data[0].created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/)
+  assert.equal(Math.floor(Date.parse(data[0].created_at) / 1_000), data[0].created_at_sec)
+  for (const wrong of ['page=0', 'limit=0', 'limit=10001', 'page=x'])
+    assert.deepEqual(said(await broker.ask(`/api/v5/data/files?${wrong}`)), [400, 108, 'BAD_REQUEST'], wrong)
+})
+
+promise('a file is downloaded byte by byte, and deleted once', async (broker) => {
+  const content = 'x'.repeat(300_000)
+  putFile(broker, 'a.tar.gz', content)
+  const found = await broker.ask('/api/v5/data/files/a.tar.gz')
+  assert.equal(found.headers.get('content-type'), 'application/octet-stream')
+  assert.equal(found.headers.get('content-disposition'), null)
+  assert.equal(found.text, content)
+  assert.deepEqual(said(await broker.ask('/api/v5/data/files/a.tar.gz?node=elsewhere')), [400, 108, 'BAD_REQUEST'])
+  const elsewhere = await broker.ask('/api/v5/data/files/a.tar.gz?node=elsewhere', { method: 'DELETE' })
+  assert.deepEqual(said(elsewhere), [400, 108, 'BAD_REQUEST'])
+  assert.deepEqual(said(await broker.ask('/api/v5/data/files/a.tar.gz', { method: 'DELETE' })), [200, 0, undefined])
+  for (const method of ['GET', 'DELETE'] as const)
+    assert.deepEqual(said(await broker.ask('/api/v5/data/files/a.tar.gz', { method })), [404, 108, 'NOT_FOUND'])
+})
+
+promise('no name leads out of the backup directory', async (broker) => {
+  putFile(broker, 'a.tar.gz', 'x')
+  writeFileSync(join(broker.dataDirectory, 'outside.tar.gz'), 'not yours')
+  symlinkSync(join(broker.dataDirectory, 'outside.tar.gz'), join(broker.dataDirectory, 'backup', 'link.tar.gz'))
+  const names = [
+    '..%2foutside.tar.gz',
+    '%2e%2e%2foutside.tar.gz',
+    '..%5coutside.tar.gz',
+    encodeURIComponent(join(broker.dataDirectory, 'outside.tar.gz')),
+    'a.tar.gz%00',
+    '%00.tar.gz',
+    `${'a'.repeat(300)}.tar.gz`,
+    '%ef%bc%8e%ef%bc%8e%2foutside.tar.gz',
+    '..tar.gz',
+    'a.tar',
+    'link.tar.gz',
+  ]
+  for (const name of names) {
+    for (const method of ['GET', 'DELETE'] as const) {
+      const { status, text } = await broker.ask(`/api/v5/data/files/${name}`, { method })
+      assert.ok(status === 400 || status === 404, `${method} ${name}: ${status}`)
+      assert.doesNotMatch(text, /not yours/)
+    }
+    const body = { filename: decodeURIComponent(name) }
+    for (const path of ['import', 'verify']) {
+      const { status } = await broker.ask(`/api/v5/data/${path}`, { method: 'POST', body })
+      assert.ok(status >= 400, `${path} ${name}: ${status}`)
+    }
+  }
+  for (const name of ['../outside.tar.gz', '/tmp/x.tar.gz', '..\\x.tar.gz', 'a\u0000.tar.gz'])
+    assert.deepEqual(said(await upload(broker, formWith(name))), [400, 108, 'BAD_REQUEST'], name)
+  assert.equal(readFileSync(join(broker.dataDirectory, 'outside.tar.gz'), 'utf8'), 'not yours')
+  const { data } = (await broker.ask('/api/v5/data/files')).json
+  assert.deepEqual(
+    data.map(({ filename }: { filename: string }) => filename),
+    ['a.tar.gz'],
+  )
+})
+
+promise('what is no form with a named file in it is refused, and nothing is kept', async (broker) => {
+  const post = (headers: Record<string, string>, body: string): Promise<Answer> =>
+    broker.ask('/api/v5/data/files', { method: 'POST', headers, body })
+  const form = (text: string): Promise<Answer> => post({ 'content-type': 'multipart/form-data; boundary=b' }, text)
+  const bad = {
+    JSON: await post({ 'content-type': 'application/json' }, '{}'),
+    'a form without a boundary': await post({ 'content-type': 'multipart/form-data' }, 'x'),
+    'an empty form': await form('--b--\r\n'),
+    'a field and no file': await form('--b\r\ncontent-disposition: form-data; name="a"\r\n\r\nx\r\n--b--\r\n'),
+    'a file without a name': await form(
+      '--b\r\ncontent-disposition: form-data; name="filename"; filename=""\r\n\r\nx\r\n--b--\r\n',
+    ),
+    'a form without an end': await form(
+      '--b\r\ncontent-disposition: form-data; name="filename"; filename="a.tar.gz"\r\n\r\nxxx',
+    ),
+    'no form at all': await form('x'.repeat(10_000)),
+    'a name that is no archive': await upload(broker, formWith('a.zip')),
+  }
+  for (const [what, answer] of Object.entries(bad)) assert.deepEqual(said(answer), [400, 108, 'BAD_REQUEST'], what)
+  const folder = join(broker.dataDirectory, 'backup')
+  assert.deepEqual(existsSync(folder) ? readdirSync(folder) : [], [])
+})
+
+promise('an upload that breaks off leaves nothing behind, and the broker goes on', async (broker) => {
+  const head = [
+    'POST /api/v5/data/files HTTP/1.1',
+    'Host: a',
+    `Authorization: ${basic(administrator)}`,
+    'Content-Type: multipart/form-data; boundary=b',
+    'Content-Length: 1000000',
+    'Connection: close',
+  ].join('\r\n')
+  const part = '--b\r\ncontent-disposition: form-data; name="filename"; filename="half.tar.gz"\r\n\r\n'
+  const url = new URL(broker.url)
+  const socket = connect(Number(url.port), url.hostname)
+  socket.write(`${head}\r\n\r\n${part}${'x'.repeat(1_000)}`)
+  const folder = join(broker.dataDirectory, 'backup')
+  while (!existsSync(folder) || readdirSync(folder).length === 0) await broker.ask('/api/v5/data/files')
+  socket.destroy()
+  while (readdirSync(folder).length > 0) await broker.ask('/api/v5/data/files')
+  assert.deepEqual((await broker.ask('/api/v5/data/files')).json.data, [])
+})
+
+promise('a viewer sees the list, and has and changes no file', async (broker) => {
+  putFile(broker, 'a.tar.gz', 'x')
+  const as = await makeUser(broker, 'vic', 'viewer')
+  assert.equal((await broker.ask('/api/v5/data/files', { as })).status, 200)
+  const path = '/api/v5/data/files/a.tar.gz'
+  const body = { filename: 'a.tar.gz' }
+  for (const answer of [
+    await broker.ask(path, { as }),
+    await broker.ask(path, { as, method: 'DELETE' }),
+    await broker.ask('/api/v5/data/import', { as, method: 'POST', body }),
+    await broker.ask('/api/v5/data/export', { as, method: 'POST' }),
+    await broker.ask('/api/v5/data/verify', { as, method: 'POST', body }),
+    await broker.ask('/api/v5/data/diff', { as, method: 'POST', body: { first: 'a.tar.gz' } }),
+    await upload(broker, formWith('b.tar.gz'), as),
+  ])
+    assert.deepEqual(said(answer), [403, 103, 'UNAUTHORIZED_ROLE'])
+})
+
+promise(
+  'files of a namespace are apart, and whoever is kept to one sees no other, whatever they ask for',
+  async (broker) => {
+    putFile(broker, 'all.tar.gz', 'x')
+    putFile(broker, 'plant.tar.gz', 'x', 'ns', 'plant')
+    const as = await makeUser(broker, 'pat', 'ns:plant::administrator')
+    const namesFor = async (path: string, who = administrator): Promise<string[]> =>
+      (await broker.ask(path, { as: who })).json.data.map(({ filename }: { filename: string }) => filename)
+    assert.deepEqual(await namesFor('/api/v5/data/files'), ['all.tar.gz'])
+    assert.deepEqual(await namesFor('/api/v5/data/files?namespace=plant'), ['plant.tar.gz'])
+    assert.deepEqual(await namesFor('/api/v5/data/files', as), ['plant.tar.gz'])
+    assert.deepEqual(await namesFor('/api/v5/data/files?namespace=other', as), ['plant.tar.gz'])
+    assert.equal((await broker.ask('/api/v5/data/files/all.tar.gz', { as })).status, 404)
+    assert.equal((await broker.ask('/api/v5/data/files/plant.tar.gz?namespace=other', { as })).status, 200)
+    const odd = await broker.ask('/api/v5/data/files?namespace=..')
+    assert.deepEqual(said(odd), [400, 108, 'BAD_REQUEST'])
+  },
+)
+
+promise('bodies of the other operations are checked before anything is done', async (broker) => {
+  const post = async (path: string, body: unknown): Promise<Said> =>
+    said(await broker.ask(`/api/v5/data/${path}`, { method: 'POST', body }))
+  assert.deepEqual(await post('import', {}), [400, 107, 'BAD_REQUEST'])
+  assert.deepEqual(await post('import', 'no json'), [400, 109, 'BAD_REQUEST'])
+  const wrongFlag = { filename: 'a.tar.gz', allow_security_profile_mismatch: 'yes' }
+  assert.deepEqual(await post('import', wrongFlag), [400, 108, 'BAD_REQUEST'])
+  assert.deepEqual(await post('import', { filename: 'a.tar.gz', node: 'elsewhere' }), [400, 108, 'BAD_REQUEST'])
+  assert.deepEqual(await post('export', { table_sets: 'psk' }), [400, 108, 'BAD_REQUEST'])
+  assert.deepEqual((await broker.ask('/api/v5/data/progress')).json, { code: 0, data: null })
+})
+
+promise('the typed client sends a file while it reads it, and hears why it is not kept', async (broker) => {
+  const [name = '', password = ''] = administrator.split(':')
+  const client = createClient({ at: { url: broker.url }, authorization: basicAuthorization(name, password) })
+  const sent = await client.upload_backup_file({ body: { filename: 'a".zip', content: content() } })
+  assert.ok('failure' in sent)
+  assert.deepEqual([sent.failure.status, sent.failure.reason], [400, 'BAD_REQUEST'])
+  putFile(broker, 'b.tar.gz', 'as it is')
+  const found = await client.download_backup_file({ params: { filename: 'b.tar.gz' } })
+  assert.ok('reply' in found)
+  assert.equal(Buffer.concat(await found.reply.toArray()).toString(), 'as it is')
+  const absent = await client.download_backup_file({ params: { filename: 'c.tar.gz' } })
+  assert.ok('failure' in absent)
+  assert.equal(absent.failure.reason, 'NOT_FOUND')
+})
+
+promise('nobody sends a file before they have signed in', async (broker) => {
+  const text = await sendBytes(
+    broker.url,
+    'POST /api/v5/data/files HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc',
+  )
+  assert.equal(statusIn(text), 401)
+  assert.match(text, /AUTHORIZATION_HEADER_ERROR/)
+})
