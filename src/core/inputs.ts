@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts'
 import type { MessageProperties } from '../protocol/index.ts'
 import type { PeerMessage, PeerNumber } from './peer-messages.ts'
 import type { CoreSettings } from './settings.ts'
-import type { StoredRecord } from './records.ts'
+import type { StoredMessage, StoredRecord } from './records.ts'
 
 /** Names a question among the outputs; its answer carries the same. Never used twice in one life of the broker. */
 export type QuestionId = number
@@ -104,3 +104,5 @@ export type Command =
   /** The filter as the client would say it, without its mount point; so below. */
   | { readonly name: 'subscribe'; readonly clientId: string; readonly filter: TopicFilter; readonly qos: QoS }
   | { readonly name: 'unsubscribe'; readonly clientId: string; readonly filter: TopicFilter }
+  /** What topics of this shard are to remember, from a backup: nobody who has subscribed already hears of it. */
+  | { readonly name: 'keep-retained'; readonly messages: readonly StoredMessage[] }

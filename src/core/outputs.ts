@@ -148,7 +148,13 @@ export type BrokerEvent =
 
 export type CommandResult =
   /** What it stands for is on disk, here and on other shards. `deliveries`: where they were asked for. */
-  | { readonly done: true; readonly matched: number; readonly deliveries?: Deliveries }
+  | {
+      readonly done: true
+      readonly matched: number
+      readonly deliveries?: Deliveries
+      /** Of `keep-retained`. */
+      readonly kept?: KeptMessages
+    }
   | { readonly done: false; readonly why: CommandFailure }
 
 export type CommandFailure =
@@ -165,6 +171,23 @@ export type CommandFailure =
   /** A setting says that there is no such thing here. */
   | 'not-available'
   | 'quota-exceeded'
+
+/** What became of messages that topics were to remember. */
+export interface KeptMessages {
+  /** The topic had none. */
+  inserted: number
+  /** The topic had another one. */
+  updated: number
+  /** The topic has it already. */
+  unchanged: number
+  /** It is over. */
+  expired: number
+  /** There is no room for it, or it is too large, or nothing may be retained here. */
+  refused: number
+  /** Of those that were refused or whose topics had others, the first ones. */
+  readonly refusedTopics: string[]
+  readonly updatedTopics: string[]
+}
 
 /** What became of a publication among the sessions of the shard that it was published on. */
 export interface Deliveries {

@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { AccessSettings } from '../access/index.ts'
 import { formatFault, type GodwitConfig, type Warning } from '../config/index.ts'
+import type { BackupOperations } from '../management/index.ts'
 import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
@@ -70,6 +71,8 @@ export interface RunningNode {
   reloadFiles(): void
   /** What is stored of who may come in and what they may do; here it is changed, for all shards. */
   readonly accessRecords: AccessRecords
+  /** Archives of all that is kept. */
+  readonly backup: BackupOperations
   /** Changes it while the node runs. */
   readonly configuration: LiveConfig
   /** Clients get DISCONNECT 0x8B, the store is closed, the data directory is free. At most 10 seconds. */
@@ -222,6 +225,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     listeners: live,
     maxConnections: starts[0].maxConnections,
     hiddenPresets,
+    ownStore: store.own,
   }
   const operations = operationsOf(ground)
   await observation.start()
@@ -236,7 +240,8 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   await configuration.noteStart()
   const { wished } = control
   const parts = { name, dataDirectory: directory, log, counters, broken, accessRecords, management, wished }
-  return { node: withListeners({ ...parts, configuration, reloadFiles, stop }, live) }
+  const { backup } = operations
+  return { node: withListeners({ ...parts, backup, configuration, reloadFiles, stop }, live) }
 }
 
 /** What they are changes while the node runs. */

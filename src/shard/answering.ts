@@ -1,5 +1,6 @@
 // Answers what the node asks a shard: each question by the function of its name, between two turns.
 
+import { keepRetainedFor } from './answering-backup.ts'
 import { publishFor, subscribeFor, unsubscribeFor } from './answering-publishing.ts'
 import { explain } from './explaining.ts'
 import { retainedFor } from './answering-retained.ts'
@@ -28,6 +29,7 @@ const answers: Answers = {
   foresee: ({ core }, { topics, qos }) => core.view.foresee(topics, qos),
   subscribe: subscribeFor,
   unsubscribe: unsubscribeFor,
+  'keep-retained': keepRetainedFor,
   explain,
   matching: ({ core }, { publication, limit }) => core.view.findMatching(publication, limit),
   dropped: ({ eventLog }, { query, limit }) => eventLog.ledger.find(query, limit),

@@ -11,6 +11,7 @@ import type {
   RetainedView,
   Slice,
   SlowSession,
+  StoredMessage,
   SubscriptionFilter,
   SubscriptionView,
   WalkPosition,
@@ -81,10 +82,25 @@ export interface ShardTalk {
   dropped: { asked: { readonly query: DroppedQuery; readonly limit: number }; answered: DroppedFound }
   /** What has happened to a client lately, in order. */
   timeline: { asked: { readonly clientId: string }; answered: readonly TimelineEntry[] }
+  /** Retained messages of topics that this shard keeps, out of a backup; answered when they are on disk. */
+  'keep-retained': {
+    asked: {
+      readonly messages: readonly AskedToKeep[]
+      /** One behind the other, in memory of their own: it is copied as a whole. */
+      readonly payloads: Uint8Array
+    }
+    answered: CommandResult
+  }
   unsubscribe: {
     asked: { readonly clientId: string; readonly filters: readonly TopicFilter[] }
     answered: CommandResult
   }
+}
+
+/** A message without its payload, which lies with those of the others. */
+export interface AskedToKeep extends Omit<StoredMessage, 'payload' | 'properties'> {
+  readonly payloadBytes: number
+  readonly properties: (Omit<MessageProperties, 'correlationData'> & { correlationData?: Uint8Array }) | undefined
 }
 
 export interface AskedPublication {

@@ -14,6 +14,7 @@ export const houseRules: HouseRules = {
     access: { floor: 3, pure: false },
     storage: { floor: 3, pure: false },
     links: { floor: 3, pure: false },
+    backup: { floor: 3, pure: false },
     bridges: { floor: 3, pure: false },
     rules: { floor: 3, pure: true },
     gateways: { floor: 3, pure: false },

@@ -1,6 +1,7 @@
 // The broker in the simulated world: its shards (mostly one), the clock that they share, the ways between them, and the
 // connections that the network gives to one of them. It lets them die, one or all, and starts them again from the disk.
 
+import assert from 'node:assert/strict'
 import {
   shardOf,
   type BrokerCore,
@@ -198,6 +199,7 @@ export class BrokerHost implements ShardSurroundings {
   handle(input: Input): void {
     if (input.kind === 'command') {
       const { command } = input
+      assert(command.name !== 'keep-retained', 'a backup is of a shard and not of a client')
       this.shards[shardOf(command.clientId, this.shards.length)].handle(input)
       return
     }

@@ -13,6 +13,7 @@ import { Vow } from '../vow.ts'
 import { endConnection } from './close-connection.ts'
 import { refusalOf, subscribe, unsubscribe } from './handle-subscribe.ts'
 import { answerCommand, answerCommandWhenKept } from './operator-answers.ts'
+import { keepFromBackup } from './keep-from-backup.ts'
 import { publishFromOperator } from './operator-publish.ts'
 
 export function handleCommand(state: BrokerState, question: QuestionId, command: Command): void {
@@ -29,6 +30,8 @@ export function handleCommand(state: BrokerState, question: QuestionId, command:
       return subscribeFor(state, question, command)
     case 'unsubscribe':
       return unsubscribeFor(state, question, command)
+    case 'keep-retained':
+      return keepFromBackup(state, question, command)
     default:
       command satisfies never
   }

@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants, type Dirent } from 'node:fs'
 import { type FileHandle, link, lstat, mkdir, open, readdir, rm, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { BackupFile, BackupRefusal, BackupScope } from '../../management/index.ts'
 
 /** The end of each archive's name. */
@@ -82,7 +82,11 @@ export class BackupFolder {
     return 'symbol' in place ? place : this.#openPath(place.path, filename)
   }
 
-  /** A file that may lie anywhere. */
+  /** A file that lies anywhere on this machine, by its whole path: for the operator of the machine. */
+  openLocal(path: string): Promise<{ readonly handle: FileHandle; readonly file: BackupFile } | BackupRefusal> {
+    return this.#openPath(path, basename(path))
+  }
+
   async #openPath(
     path: string,
     filename: string,
@@ -122,6 +126,16 @@ export class BackupFolder {
     const handle = await open(path, 'wx+', 0o600)
     const describe = (): Promise<BackupFile | undefined> => this.#describe(place.path, filename)
     return new UnfinishedFile({ path, handle, target: place.path, folder: folder.path, filename, describe })
+  }
+
+  /** A file for what is only needed meanwhile. */
+  async scratch(): Promise<{ readonly handle: FileHandle; discard(): Promise<void> }> {
+    await mkdir(this.#root, { recursive: true, mode: 0o700 })
+    const path = join(this.#root, `.unfinished-${randomUUID()}`)
+    const handle = await open(path, 'wx+', 0o600)
+    // Whatever happens to this process, nobody finds it.
+    await rm(path, { force: true })
+    return { handle, discard: () => handle.close() }
   }
 
   #folderOf(namespace: string | undefined): Name {

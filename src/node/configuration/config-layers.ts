@@ -83,7 +83,13 @@ function watchedEnvironment(asked: Set<string>): Environment {
 export function loadLayers(
   ground: ConfigGround,
   layers: ConfigLayers,
-  options: { readonly origin: TextOrigin; readonly trustedFiles: Set<string>; readonly ignoresOverrides?: boolean },
+  options: {
+    readonly origin: TextOrigin
+    readonly trustedFiles: Set<string>
+    readonly ignoresOverrides?: boolean
+    /** Files that are not there yet, by path. */
+    readonly texts?: ReadonlyMap<string, string>
+  },
 ): LoadedConfig {
   const file = layers.document?.file ?? ground.file
   const read = namedFileReader(file)
@@ -94,6 +100,8 @@ export function loadLayers(
     changes: [layers.changes, layers.untilRestart],
     overrides: options.ignoresOverrides === true ? [] : ground.overrides,
     readFile: (path) => {
+      const text = options.texts?.get(path)
+      if (text !== undefined) return { text }
       if (origin === 'api' && !trustedFiles.has(path)) return readBeside(file, path)
       trustedFiles.add(path)
       return read(path)

@@ -9,6 +9,7 @@
 // Changes go one after the other. What takes hold at the next start only is written and told.
 
 import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import {
   type ConfigObject,
   type Difference,
@@ -61,6 +62,15 @@ export interface ConfigChange {
   /** Keys that `--set` holds: what was written of them does not count. */
   readonly pinned: readonly string[]
   readonly warnings: readonly Warning[]
+}
+
+/** What a change would do. */
+export interface ForeseenChange {
+  readonly isDone: true
+  /** What would be wanted then. */
+  readonly config: GodwitConfig
+  readonly live: readonly Difference[]
+  readonly needsRestart: readonly Difference[]
 }
 
 export interface ConfigRefusal {
@@ -174,6 +184,38 @@ export class LiveConfig {
       for (const { path } of settingsIn(news, this.#wanted)) untilRestart = withoutValue(untilRestart, path)
       return this.#carryOut({ document, changes: mergeObjects(changes, news), untilRestart }, act)
     })
+  }
+
+  /** All that is written, `--set` included, and the folder from which names of files count. */
+  get written(): { readonly values: ConfigObject; readonly folder: string } {
+    const { ground } = this.#options
+    const loaded = this.#load(this.#layers, { origin: 'file' })
+    const values = 'written' in loaded ? loaded.written : this.#written()
+    return { values, folder: dirname(this.#layers.document?.file ?? ground.file) }
+  }
+
+  /** Whether `--set` holds a setting of that path. */
+  isPinned(path: readonly string[]): boolean {
+    return isPinned(path, pinnedPaths(this.#options.ground.overrides))
+  }
+
+  /** What would become of such a change: nothing is changed. `texts`: of files that are not there yet, by path. */
+  foresee(settings: ConfigObject, texts: ReadonlyMap<string, string>): ForeseenChange | ConfigRefusal {
+    const layers = { ...this.#layers, untilRestart: mergeObjects(this.#layers.untilRestart, settings) }
+    const { ground, trustedFiles } = this.#options
+    const loaded = loadLayers(ground, layers, { origin: 'api', trustedFiles: new Set(trustedFiles), texts })
+    if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
+    const problem = this.#options.problemOf(loaded.config, this.#running)
+    if (problem !== undefined) return refuseProblem(problem, loaded.config)
+    const found = differences(this.#wanted, loaded.config)
+    const live = found.filter((difference) => this.#isLive(difference))
+    const needsRestart = found.filter((difference) => !live.includes(difference))
+    return { isDone: true, config: loaded.config, live, needsRestart }
+  }
+
+  /** From now on settings that come over the API may name these files as well. Absolute. */
+  trustFiles(paths: Iterable<string>): void {
+    for (const path of paths) this.#options.trustedFiles.add(path)
   }
 
   /** The file is read again. */

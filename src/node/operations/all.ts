@@ -2,6 +2,7 @@
 
 import type { GodwitConfig } from '../../config/index.ts'
 import type { Operations } from '../../management/index.ts'
+import type { Store } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../access-records.ts'
 import type { LiveListeners } from '../live-listeners.ts'
@@ -42,6 +43,8 @@ export interface NodeGround {
   readonly configuration: LiveConfig
   readonly observation: Observation
   readonly hiddenPresets: HiddenPresets
+  /** The node's own way to what is stored. */
+  readonly ownStore: Store
 }
 
 /** All but those about accounts, which belong to the door of the API. */

@@ -1,0 +1,160 @@
+// Reads an archive from its first byte to its last, member by member. Nothing is unpacked onto the disk, and what a
+// member holds is not kept: whoever wants it takes it piece by piece as it comes by.
+
+import { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { BadArchive, quoted } from './bad-archive.ts'
+import { ByteSource } from './byte-source.ts'
+import { archiveLimits } from './limits.ts'
+import { blockBytes, isEmpty, paddingOf, readHeader } from './tar-header.ts'
+
+export interface ArchiveMember {
+  /** Below the folder of the archive: `tables/rules.jsonl`. */
+  readonly name: string
+  readonly bytes: number
+  /** To be taken before the next member is asked for; what is left of it is passed over. */
+  content(): AsyncIterable<Buffer>
+}
+
+/** The name of the only folder at the top of an archive, from the name of its file. */
+export function folderOfArchive(filename: string): string {
+  return filename.replace(/\.tar\.gz$/, '')
+}
+
+/**
+ * The plain files in an archive, in order. `folder` is what its first level has to be. When it ends, the whole archive
+ * has been read and was well formed. Throws BadArchive.
+ */
+export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: string): AsyncGenerator<ArchiveMember> {
+  const counted = new CountedPieces(packed)
+  const gunzip = createGunzip({ chunkSize: 262_144 })
+  const source = Readable.from(counted, { objectMode: false })
+  source.on('error', (error) => gunzip.destroy(error))
+  const unpacked = new ByteSource(source.pipe(gunzip))
+  try {
+    yield* membersOf(unpacked, folder)
+    // What is behind the packed part is passed over in silence by the library. Somebody has put it there.
+    if (gunzip.bytesWritten < counted.bytes)
+      throw new BadArchive('something else follows behind the end of the archive')
+  } catch (error) {
+    throw asBadArchive(error)
+  } finally {
+    source.destroy()
+    gunzip.destroy()
+  }
+}
+
+class CountedPieces {
+  readonly #pieces: AsyncIterable<Buffer>
+  bytes: number
+
+  constructor(pieces: AsyncIterable<Buffer>) {
+    this.#pieces = pieces
+    this.bytes = 0
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    for await (const piece of this.#pieces) {
+      this.bytes += piece.length
+      yield piece
+    }
+  }
+}
+
+async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<ArchiveMember> {
+  const names = new Set<string>()
+  let count = 0
+  for (;;) {
+    const block = await unpacked.exactly(blockBytes)
+    if (block === undefined) throw new BadArchive('it ends before its end: it is cut off')
+    const entry = readHeader(block)
+    if (entry === undefined) break
+    if (++count > archiveLimits.members) {
+      throw new BadArchive(`it has more than ${archiveLimits.members} members`)
+    }
+    const name = nameBelow(folder, entry.name)
+    if (entry.kind === 'folder') continue
+    if (name === '') throw new BadArchive(`${quoted(entry.name)} is a file where the folder of the archive has to be`)
+    if (names.has(name)) throw new BadArchive(`${quoted(name)} is in it twice`)
+    names.add(name)
+    if (unpacked.bytesRead + entry.bytes > archiveLimits.bytes) {
+      throw new BadArchive(`it has more than ${archiveLimits.bytes} bytes`)
+    }
+    const content = new MemberContent(unpacked, name, entry.bytes)
+    yield { name, bytes: entry.bytes, content: () => content.pieces() }
+    await content.passOver()
+  }
+  await onlyZerosFollow(unpacked)
+}
+
+/** Where a member stands in the folder of the archive; '': it is that folder. */
+function nameBelow(folder: string, name: string): string {
+  const plain = name.replace(/\/$/, '')
+  const parts = plain.split('/')
+  const isUnsafe = parts.some((part) => part === '' || part === '.' || part === '..')
+  // oxlint-disable-next-line no-control-regex
+  if (isUnsafe || /[\u0000-\u001f\u007f\\\ufffd]/.test(plain)) {
+    throw new BadArchive(`${quoted(name)} is no safe name for a member`)
+  }
+  if (parts[0] !== folder) {
+    throw new BadArchive(
+      `its members are not all in a folder ${quoted(folder)}, as the name of the file says: give it the name back that it was made with`,
+    )
+  }
+  return parts.slice(1).join('/')
+}
+
+class MemberContent {
+  readonly #unpacked: ByteSource
+  readonly #name: string
+  readonly #padding: number
+  #missing: number
+
+  constructor(unpacked: ByteSource, name: string, bytes: number) {
+    this.#unpacked = unpacked
+    this.#name = name
+    this.#missing = bytes
+    this.#padding = paddingOf(bytes)
+  }
+
+  async *pieces(): AsyncGenerator<Buffer> {
+    while (this.#missing > 0) {
+      const piece = await this.#unpacked.some(this.#missing)
+      if (piece === undefined) throw new BadArchive(`it is cut off in the midst of ${quoted(this.#name)}`)
+      this.#missing -= piece.length
+      yield piece
+    }
+  }
+
+  async passOver(): Promise<void> {
+    const rest = this.pieces()
+    while ((await rest.next()).done !== true);
+    if ((await this.#unpacked.exactly(this.#padding)) === undefined) {
+      throw new BadArchive(`it is cut off behind ${quoted(this.#name)}`)
+    }
+  }
+}
+
+async function onlyZerosFollow(unpacked: ByteSource): Promise<void> {
+  let bytes = 0
+  for (;;) {
+    const piece = await unpacked.some(blockBytes)
+    if (piece === undefined) return
+    bytes += piece.length
+    if (!isEmpty(piece) || bytes > archiveLimits.paddingBytes) {
+      throw new BadArchive('something else follows behind its last member')
+    }
+  }
+}
+
+const gzipProblems: Readonly<Record<string, string>> = {
+  Z_BUF_ERROR: 'it ends before its end: it is cut off',
+  Z_DATA_ERROR: 'it is no gzip file, or it is damaged',
+}
+
+/** What zlib says in its own words. Anything else is a failure of the disk, or ours. */
+function asBadArchive(error: unknown): unknown {
+  const { code = '' } = error as NodeJS.ErrnoException
+  const problem = gzipProblems[code]
+  return problem === undefined ? error : new BadArchive(problem)
+}

@@ -1,0 +1,48 @@
+// A stream of pieces as it is read by somebody who wants so many bytes at a time.
+
+export class ByteSource {
+  readonly #pieces: AsyncIterator<Buffer>
+  #piece: Buffer
+  #bytesRead: number
+
+  constructor(pieces: AsyncIterable<Buffer>) {
+    this.#pieces = pieces[Symbol.asyncIterator]()
+    this.#piece = Buffer.alloc(0)
+    this.#bytesRead = 0
+  }
+
+  /** So far. */
+  get bytesRead(): number {
+    return this.#bytesRead
+  }
+
+  /** Between 1 and `most` bytes, as they come. undefined: there are no more. */
+  async some(most: number): Promise<Buffer | undefined> {
+    while (this.#piece.length === 0) {
+      const next = await this.#pieces.next()
+      if (next.done === true) return undefined
+      this.#piece = next.value
+    }
+    const taken = this.#piece.subarray(0, most)
+    this.#piece = this.#piece.subarray(taken.length)
+    this.#bytesRead += taken.length
+    return taken
+  }
+
+  /** Just so many. undefined: it ends before. */
+  async exactly(bytes: number): Promise<Buffer | undefined> {
+    const parts: Buffer[] = []
+    for (let missing = bytes; missing > 0;) {
+      const part = await this.some(missing)
+      if (part === undefined) return undefined
+      parts.push(part)
+      missing -= part.length
+    }
+    return Buffer.concat(parts, bytes)
+  }
+
+  /** Nothing more is wanted. */
+  async end(): Promise<void> {
+    await this.#pieces.return?.()
+  }
+}

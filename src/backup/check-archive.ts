@@ -1,0 +1,188 @@
+// Reads an archive whole and looks at everything in it, before anything is done with it: names, sizes, sums, counts,
+// each record. What is small is kept (configuration, files); tables are only passed through.
+
+import { createHash, type Hash } from 'node:crypto'
+import { type ArchiveMember, archiveMembers } from './archive-reader.ts'
+import { BadArchive, quoted } from './bad-archive.ts'
+import { linesOf } from './json-lines.ts'
+import { archiveLimits } from './limits.ts'
+import { type ArchiveMeta, type MemberMark, metaMember, noMeta, ownProduct, readMeta } from './meta.ts'
+import { readRow, type TableName, tableOfMember, type TableRecord } from './tables.ts'
+
+export const configurationMember = 'cluster.hocon'
+const filesFolder = 'files/'
+
+export interface CheckedArchive {
+  /** `noMeta` where it has none. */
+  readonly meta: ArchiveMeta
+  /** HOCON. undefined: it has none. */
+  readonly configuration: string | undefined
+  /** What stood in the data directory, by the name that the configuration calls it by. */
+  readonly files: ReadonlyMap<string, Buffer>
+  /** Records by table that the archive has. */
+  readonly counts: ReadonlyMap<TableName, number>
+  readonly members: readonly MemberMark[]
+  /** Members that nothing is known of, of another product. */
+  readonly unknown: readonly string[]
+}
+
+export interface CheckOptions {
+  /** What its first level has to be, by the name of the file. */
+  readonly folder: string
+  /** Of one line of a table. */
+  readonly mostLineBytes: number
+  /** Called with each record of each table, in order. */
+  readonly onRecord?: (table: TableName, record: TableRecord) => void
+  /** Called between pieces of a table: whoever wants can let others go first. */
+  readonly onPiece?: (table: TableName, recordsSoFar: number) => Promise<void> | void
+}
+
+/** Throws BadArchive with a sentence about the first thing that is wrong. */
+export async function checkArchive(packed: AsyncIterable<Buffer>, options: CheckOptions): Promise<CheckedArchive> {
+  const checker = new ArchiveChecker(options)
+  for await (const member of archiveMembers(packed, options.folder)) await checker.take(member)
+  return checker.conclude()
+}
+
+class ArchiveChecker {
+  readonly #options: CheckOptions
+  readonly #members: MemberMark[] = []
+  readonly #counts = new Map<TableName, number>()
+  readonly #files = new Map<string, Buffer>()
+  readonly #unknown: string[] = []
+  #filesBytes = 0
+  #meta: ArchiveMeta | undefined
+  #configuration: string | undefined
+
+  constructor(options: CheckOptions) {
+    this.#options = options
+  }
+
+  async take(member: ArchiveMember): Promise<void> {
+    const { name, bytes } = member
+    if (name === metaMember) {
+      this.#meta = readMeta((await gather(member, archiveLimits.metaBytes)).toString('utf8'))
+      return
+    }
+    const hash = createHash('sha256')
+    await this.#takeContent(member, hash)
+    this.#members.push({ name, bytes, sha256: hash.digest('hex') })
+  }
+
+  async #takeContent(member: ArchiveMember, hash: Hash): Promise<void> {
+    const table = tableOfMember(member.name)
+    if (table !== undefined) return this.#takeTable(table, member, hash)
+    if (isConfiguration(member.name)) {
+      const content = await gather(member, archiveLimits.configurationBytes)
+      this.#configuration = content.toString('utf8')
+      hash.update(content)
+      return
+    }
+    if (member.name.startsWith(filesFolder)) return this.#takeFile(member, hash)
+    this.#unknown.push(member.name)
+    for await (const piece of member.content()) hash.update(piece)
+  }
+
+  async #takeFile(member: ArchiveMember, hash: Hash): Promise<void> {
+    const name = member.name.slice(filesFolder.length)
+    if (name.includes('/')) throw new BadArchive(`${quoted(member.name)} is in a folder where there are none`)
+    this.#filesBytes += member.bytes
+    if (this.#files.size >= archiveLimits.files || this.#filesBytes > archiveLimits.filesBytes) {
+      const { files, filesBytes } = archiveLimits
+      throw new BadArchive(
+        `it has more than ${files} certificates and the like, or more than ${filesBytes} bytes of them`,
+      )
+    }
+    const content = await gather(member, archiveLimits.fileBytes)
+    hash.update(content)
+    this.#files.set(name, content)
+  }
+
+  async #takeTable(table: TableName, member: ArchiveMember, hash: Hash): Promise<void> {
+    const { mostLineBytes, onRecord, onPiece } = this.#options
+    let count = 0
+    for await (const lines of linesOf(hashed(member.content(), hash), {
+      name: member.name,
+      mostBytes: mostLineBytes,
+    })) {
+      for (const line of lines) {
+        count++
+        const record = recordIn(table, line, { member: member.name, number: count })
+        onRecord?.(table, record)
+      }
+      await onPiece?.(table, count)
+    }
+    this.#counts.set(table, count)
+  }
+
+  conclude(): CheckedArchive {
+    const meta = this.#meta ?? noMeta
+    if (meta.product === ownProduct) this.#compare(meta)
+    else if (this.#meta === undefined && this.#members.length === 0) throw new BadArchive('it is empty')
+    return {
+      meta,
+      configuration: this.#configuration,
+      files: this.#files,
+      counts: this.#counts,
+      members: this.#members,
+      unknown: this.#unknown,
+    }
+  }
+
+  /** Whether all is there that it says it has, and nothing else. */
+  #compare(meta: ArchiveMeta): void {
+    const told = new Map(meta.members.map((member) => [member.name, member]))
+    for (const { name, bytes, sha256 } of this.#members) {
+      const mark = told.get(name)
+      if (mark === undefined) throw new BadArchive(`${quoted(name)} is in it, and ${metaMember} does not know it`)
+      if (mark.bytes !== bytes || mark.sha256 !== sha256) {
+        throw new BadArchive(`${quoted(name)} is not as it was written: its SHA-256 is another one`)
+      }
+      told.delete(name)
+    }
+    const [missing] = told.keys()
+    if (missing !== undefined) throw new BadArchive(`${quoted(missing)} is missing`)
+    for (const [table, count] of this.#counts) {
+      if (meta.counts[table] !== count) {
+        throw new BadArchive(`${table} has ${count} records, and ${metaMember} says ${meta.counts[table] ?? 'none'}`)
+      }
+    }
+    const [unknown] = this.#unknown
+    if (unknown !== undefined) throw new BadArchive(`${quoted(unknown)} is nothing that an archive has`)
+  }
+}
+
+/** The record in a line, or the sentence that names the line. */
+export function recordIn(
+  table: TableName,
+  line: string,
+  place: { readonly member: string; readonly number: number },
+): TableRecord {
+  try {
+    return readRow(table, line)
+  } catch (error) {
+    if (!(error instanceof BadArchive)) throw error
+    throw new BadArchive(`${place.member}, line ${place.number}: ${error.message}`)
+  }
+}
+
+/** At the top, or of a namespace. */
+function isConfiguration(name: string): boolean {
+  return name === configurationMember || /^ns\/[A-Za-z0-9_-]{1,64}\/cluster\.hocon$/.test(name)
+}
+
+async function* hashed(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    hash.update(piece)
+    yield piece
+  }
+}
+
+async function gather(member: ArchiveMember, mostBytes: number): Promise<Buffer> {
+  if (member.bytes > mostBytes) {
+    throw new BadArchive(`${quoted(member.name)} has ${member.bytes} bytes, and may have ${mostBytes}`)
+  }
+  const pieces: Buffer[] = []
+  for await (const piece of member.content()) pieces.push(piece)
+  return Buffer.concat(pieces)
+}

@@ -1,0 +1,21 @@
+// The door of the room: what an archive is. It knows no broker: whoever has one writes what is in it, and reads it back.
+
+export { archiveMembers, folderOfArchive } from './archive-reader.ts'
+export { writeArchive, type MemberToWrite } from './archive-writer.ts'
+export { BadArchive } from './bad-archive.ts'
+export { checkArchive, type CheckedArchive, configurationMember, recordIn } from './check-archive.ts'
+export { linesOf } from './json-lines.ts'
+export { archiveLimits } from './limits.ts'
+export { type MemberMark, metaMember, ownFormat, ownProduct, problemOfMeta, type Profile, writeMeta } from './meta.ts'
+export {
+  accountTables,
+  kindOfTable,
+  memberOfTable,
+  nameOfRecord,
+  tableNames,
+  type TableName,
+  tableOfMember,
+  type TableRecord,
+  tableSets,
+  writeRow,
+} from './tables.ts'

@@ -1,0 +1,39 @@
+// Text in pieces, cut into its lines.
+
+import { BadArchive } from './bad-archive.ts'
+
+const newline = 0x0a
+
+/** Each line without its end. A line that is longer than `mostBytes` is a BadArchive, as soon as it is. */
+export async function* linesOf(
+  pieces: AsyncIterable<Buffer>,
+  { name, mostBytes }: { readonly name: string; readonly mostBytes: number },
+): AsyncGenerator<readonly string[]> {
+  let begun: Buffer[] = []
+  let begunBytes = 0
+  let number = 0
+  for await (const piece of pieces) {
+    const lines: string[] = []
+    let start = 0
+    for (let end = piece.indexOf(newline); end !== -1; end = piece.indexOf(newline, start)) {
+      number++
+      if (begunBytes + end - start > mostBytes) throw tooLong(name, number, mostBytes)
+      const rest = piece.subarray(start, end)
+      lines.push((begunBytes === 0 ? rest : Buffer.concat([...begun, rest])).toString('utf8'))
+      begun = []
+      begunBytes = 0
+      start = end + 1
+    }
+    if (start < piece.length) {
+      begun.push(Buffer.from(piece.subarray(start)))
+      begunBytes += piece.length - start
+      if (begunBytes > mostBytes) throw tooLong(name, number + 1, mostBytes)
+    }
+    if (lines.length > 0) yield lines
+  }
+  if (begunBytes > 0) throw new BadArchive(`the last line of ${name} has no end`)
+}
+
+function tooLong(name: string, number: number, mostBytes: number): BadArchive {
+  return new BadArchive(`${name}, line ${number} is longer than ${mostBytes} bytes, which no record here can be`)
+}

@@ -1,0 +1,26 @@
+// How large an archive, and what is in it, may be. Whoever made it may mean harm: whatever is gathered in memory has a
+// limit, and what is only read through has one as well, so that little bytes do not become work without an end.
+
+export const archiveLimits = {
+  /** Files and folders in one archive. */
+  members: 2_000,
+  /** Of everything in it, unpacked. */
+  bytes: 64 * 1024 ** 3,
+  /** Of the file itself. */
+  packedBytes: 16 * 1024 ** 3,
+  /** META.hocon */
+  metaBytes: 1_048_576,
+  /** cluster.hocon */
+  configurationBytes: 1_048_576,
+  /** A certificate, a key, a file of rules. */
+  fileBytes: 1_048_576,
+  /** Of those together. */
+  filesBytes: 33_554_432,
+  files: 1_000,
+  /** Zeros behind the last member: tar fills up its last record. */
+  paddingBytes: 1_048_576,
+  /** One record of a table where nobody says less: the largest packet that MQTT knows, in base64. */
+  lineBytes: 360 * 1024 ** 2,
+  /** All that a record has but its payload. */
+  lineBytesBesidePayload: 1_048_576,
+} as const

@@ -1,0 +1,138 @@
+// META.hocon: what an archive says of itself.
+
+import { parseHocon, toPlain } from '../config/index.ts'
+import { BadArchive, quoted } from './bad-archive.ts'
+
+export type Profile = 'hardened' | 'legacy'
+
+export interface MemberMark {
+  readonly name: string
+  readonly bytes: number
+  /** In hexadecimal. */
+  readonly sha256: string
+}
+
+export interface ArchiveMeta {
+  /** undefined: it does not say. */
+  readonly product: string | undefined
+  readonly format: number | undefined
+  readonly version: string | undefined
+  readonly edition: string | undefined
+  readonly profile: Profile | undefined
+  readonly createdAtMs: number
+  /** undefined: of the whole broker. */
+  readonly namespace: string | undefined
+  /** Records by table. */
+  readonly counts: Readonly<Record<string, number>>
+  /** Of all members but this one. */
+  readonly members: readonly MemberMark[]
+}
+
+export const metaMember = 'META.hocon'
+export const ownProduct = 'godwit'
+/** Grows when an archive is made that an older program would read wrongly. */
+export const ownFormat = 1
+
+/** As HOCON that is JSON as well. */
+export function writeMeta(meta: ArchiveMeta): Buffer {
+  const { profile, createdAtMs, members, ...rest } = meta
+  const written = { ...rest, security_profile: profile, created_at_ms: createdAtMs, members }
+  return Buffer.from(`${JSON.stringify(written, null, 2)}\n`)
+}
+
+/** Throws BadArchive. */
+export function readMeta(text: string): ArchiveMeta {
+  const parsed = parseHocon(text, { file: metaMember })
+  if ('faults' in parsed) throw new BadArchive(`${metaMember} cannot be read: ${parsed.faults[0]?.message ?? ''}`)
+  const plain = toPlain(parsed.value) as Readonly<Record<string, unknown>>
+  const profile = textIn(plain, 'security_profile')
+  if (profile !== undefined && profile !== 'hardened' && profile !== 'legacy') {
+    throw new BadArchive(`${metaMember}: security_profile is ${quoted(profile)}, and neither hardened nor legacy`)
+  }
+  return {
+    product: textIn(plain, 'product'),
+    format: numberIn(plain, 'format'),
+    version: textIn(plain, 'version'),
+    edition: textIn(plain, 'edition'),
+    profile,
+    createdAtMs: numberIn(plain, 'created_at_ms') ?? 0,
+    namespace: textIn(plain, 'namespace'),
+    counts: countsIn(plain['counts']),
+    members: membersIn(plain['members']),
+  }
+}
+
+/** What an archive without one is taken for. */
+export const noMeta: ArchiveMeta = {
+  product: undefined,
+  format: undefined,
+  version: undefined,
+  edition: undefined,
+  profile: undefined,
+  createdAtMs: 0,
+  namespace: undefined,
+  counts: {},
+  members: [],
+}
+
+/**
+ * Why an archive that says this of itself cannot be carried out by a program of `version`. Archives of ours go by their
+ * format, others by their version.
+ */
+export function problemOfMeta(meta: ArchiveMeta, version: string): string | undefined {
+  if (meta.product === ownProduct) {
+    if (meta.format === undefined) return `${metaMember} does not say which format the archive has`
+    if (meta.format <= ownFormat) return undefined
+    return `the archive has format ${meta.format}, and this program knows formats up to ${ownFormat}: use a newer one`
+  }
+  if (meta === noMeta) return undefined
+  return problemOfForeign(meta, version)
+}
+
+function problemOfForeign({ edition, version: told }: ArchiveMeta, version: string): string | undefined {
+  if (edition !== 'ce' && edition !== 'ee') return `${metaMember} has no valid edition`
+  if (edition === 'ee') return 'the archive is of an enterprise edition, and cannot be carried out by this one'
+  const found = /^(\d+)\.(\d+)/.exec(told ?? '')
+  if (found === null) return `${metaMember} has no valid version`
+  const [major, minor] = [Number(found[1]), Number(found[2])]
+  if (major <= 4) return `version ${quoted(told ?? '')} is too old: archives exist from version 5 on`
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
+  if (major < ownMajor || (major === ownMajor && minor <= ownMinor)) return undefined
+  return `version ${quoted(told ?? '')} of another product is not compatible with version ${version} of this one`
+}
+
+function textIn(plain: Readonly<Record<string, unknown>>, key: string): string | undefined {
+  const value = plain[key]
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'string') throw new BadArchive(`${metaMember}: ${key} is no text`)
+  return value
+}
+
+function numberIn(plain: Readonly<Record<string, unknown>>, key: string): number | undefined {
+  const value = plain[key]
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'number' || !(value >= 0)) throw new BadArchive(`${metaMember}: ${key} is no number`)
+  return value
+}
+
+function countsIn(value: unknown): ArchiveMeta['counts'] {
+  if (value === undefined) return {}
+  const isGood = isObject(value) && Object.values(value).every((count) => Number.isSafeInteger(count))
+  if (!isGood) throw new BadArchive(`${metaMember}: counts are no numbers`)
+  return value as ArchiveMeta['counts']
+}
+
+function membersIn(value: unknown): ArchiveMeta['members'] {
+  if (value === undefined) return []
+  if (!Array.isArray(value)) throw new BadArchive(`${metaMember}: members is no list`)
+  return value.map((member: unknown): MemberMark => {
+    const { name, bytes, sha256 } = isObject(member) ? member : {}
+    const isGood = typeof name === 'string' && Number.isSafeInteger(bytes) && typeof sha256 === 'string'
+    if (!isGood) throw new BadArchive(`${metaMember}: a member has no name, no size or no SHA-256`)
+    return { name, bytes: bytes as number, sha256 }
+  })
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

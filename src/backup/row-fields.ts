@@ -1,0 +1,150 @@
+// How one value of a record is written in a line of a table, and what is taken for it when it is read.
+
+import { BadArchive } from './bad-archive.ts'
+
+export type Json = string | number | boolean | readonly Json[] | { readonly [key: string]: Json | undefined }
+
+export interface Field<Value> {
+  /** undefined: it is left out. */
+  write(value: Value): Json | undefined
+  /** Throws BadArchive with what it should be, to be read behind the name of the field. */
+  read(written: unknown): Value
+}
+
+export function text({
+  minBytes = 0,
+  maxBytes = 65_535,
+}: { readonly minBytes?: number; readonly maxBytes?: number } = {}): Field<string> {
+  return {
+    write: (value) => value,
+    read: (written) => {
+      if (typeof written !== 'string') throw new BadArchive('is no text')
+      // Most are ASCII and far below: then the length says enough.
+      if (written.length * 3 > maxBytes && Buffer.byteLength(written) > maxBytes) {
+        throw new BadArchive(`is longer than ${maxBytes} bytes`)
+      }
+      if (written.length < minBytes) throw new BadArchive('is empty')
+      if (!written.isWellFormed()) throw new BadArchive('is no well-formed Unicode')
+      return written
+    },
+  }
+}
+
+export function number({
+  min,
+  max,
+  isWhole,
+}: {
+  readonly min: number
+  readonly max: number
+  readonly isWhole: boolean
+}): Field<number> {
+  return {
+    write: (value) => value,
+    read: (written) => {
+      const isGood = typeof written === 'number' && written >= min && written <= max
+      if (!isGood || (isWhole && !Number.isInteger(written))) {
+        throw new BadArchive(`is no ${isWhole ? 'whole ' : ''}number from ${min} to ${max}`)
+      }
+      return written
+    },
+  }
+}
+
+/** Milliseconds since 1970, parts of them too. */
+export const moment: Field<number> = number({ min: 0, max: 8.64e15, isWhole: false })
+
+export const boolean: Field<boolean> = {
+  write: (value) => value,
+  read: (written) => {
+    if (typeof written !== 'boolean') throw new BadArchive('is neither true nor false')
+    return written
+  },
+}
+
+/** As base64. */
+export function bytes(maxBytes: number): Field<Buffer> {
+  return {
+    write: (value) => Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64'),
+    read: (written) => {
+      if (typeof written !== 'string') throw new BadArchive('is no base64')
+      const read = Buffer.from(written, 'base64')
+      // Node passes over what is no base64. Length and end say whether it has.
+      const isWhole = Math.ceil(read.length / 3) * 4 === written.length
+      if (!isWhole || !/^[A-Za-z0-9+/]*={0,2}$/.test(written.slice(-4))) throw new BadArchive('is no base64')
+      if (read.length > maxBytes) throw new BadArchive(`is longer than ${maxBytes} bytes`)
+      return read
+    },
+  }
+}
+
+export function oneOf<const Value extends string | number>(values: readonly Value[]): Field<Value> {
+  return {
+    write: (value) => value,
+    read: (written) => {
+      const found = values.find((value) => value === written)
+      if (found === undefined) throw new BadArchive(`is none of ${values.join(', ')}`)
+      return found
+    },
+  }
+}
+
+/** Left out where there is none. */
+export function optional<Value>(field: Field<Value>): Field<Value | undefined> {
+  return {
+    write: (value) => (value === undefined ? undefined : field.write(value)),
+    read: (written) => (written === undefined || written === null ? undefined : field.read(written)),
+  }
+}
+
+/** Names and values in pairs. */
+export function pairs(most: number): Field<readonly (readonly [string, string])[]> {
+  const word = text()
+  return {
+    write: (value) => value,
+    read: (written) => {
+      if (!Array.isArray(written) || written.length > most) throw new BadArchive(`is no list of up to ${most} pairs`)
+      return written.map((pair: unknown): readonly [string, string] => {
+        if (!Array.isArray(pair) || pair.length !== 2) throw new BadArchive('holds something that is no pair')
+        return [word.read(pair[0]), word.read(pair[1])]
+      })
+    },
+  }
+}
+
+export type Shape<Value> = { readonly [Name in keyof Value]-?: Field<Value[Name]> }
+
+/** An object with such fields and no others. */
+export function object<Value extends object>(shape: Shape<Value>): Field<Value> {
+  const fields = Object.entries(shape) as [string, Field<unknown>][]
+  const names = new Set(fields.map(([name]) => name))
+  return {
+    write: (value) => {
+      const written: Record<string, Json | undefined> = {}
+      for (const [name, field] of fields) written[name] = field.write((value as Record<string, unknown>)[name])
+      return written
+    },
+    read: (written) => {
+      if (typeof written !== 'object' || written === null || Array.isArray(written))
+        throw new BadArchive('is no object')
+      for (const name in written) {
+        if (!names.has(name)) throw new BadArchive(`has ${JSON.stringify(name.slice(0, 60))}, which is not known`)
+      }
+      const value: Record<string, unknown> = {}
+      for (const [name, field] of fields) {
+        const part = readField(name, field, (written as Record<string, unknown>)[name])
+        if (part !== undefined) value[name] = part
+      }
+      return value as Value
+    },
+  }
+}
+
+function readField(name: string, field: Field<unknown>, written: unknown): unknown {
+  try {
+    return field.read(written)
+  } catch (error) {
+    if (!(error instanceof BadArchive)) throw error
+    throw new BadArchive(`${name} ${written === undefined ? 'is missing' : error.message}`)
+  }
+}

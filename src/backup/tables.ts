@@ -1,0 +1,305 @@
+// The tables of an archive: one member for each, a record on each line. What a table is called and how its lines look
+// is a promise to archives that exist: a name is never changed, a field never given another meaning.
+
+import { parseAddressRange, readAclTopic } from '../config/index.ts'
+import type {
+  AccountRecord,
+  ApiKeyRecord,
+  BanRecord,
+  CredentialRecord,
+  KeptPassword,
+  NamespaceRecord,
+  PskRecord,
+  RetainedRecord,
+  RuleRecord,
+  ScramRecord,
+  StoredMessage,
+} from '../core/index.ts'
+import { type MessageProperties, parseTopicName } from '../protocol/index.ts'
+import { BadArchive } from './bad-archive.ts'
+import { boolean, bytes, type Field, moment, number, object, oneOf, optional, pairs, text } from './row-fields.ts'
+
+export type TableRecord =
+  | AccountRecord
+  | ApiKeyRecord
+  | NamespaceRecord
+  | CredentialRecord
+  | ScramRecord
+  | PskRecord
+  | RuleRecord
+  | BanRecord
+  | RetainedRecord
+
+export const tableNames = [
+  'accounts',
+  'api-keys',
+  'namespaces',
+  'credentials',
+  'scram-users',
+  'pre-shared-keys',
+  'rules',
+  'bans',
+  'retained-messages',
+] as const
+
+export type TableName = (typeof tableNames)[number]
+
+/** The tables that make up what requests call a table set. */
+export const tableSets: Readonly<Record<string, readonly TableName[]>> = {
+  api_keys: ['api-keys'],
+  banned: ['bans'],
+  builtin_authn: ['credentials', 'scram-users'],
+  builtin_authz: ['rules'],
+  builtin_retainer: ['retained-messages'],
+  dashboard_users: ['accounts'],
+  mt: ['namespaces'],
+  psk: ['pre-shared-keys'],
+}
+
+/** Those about people and programs that may use the API. */
+export const accountTables: readonly TableName[] = ['accounts', 'api-keys']
+
+export const kindOfTable = {
+  accounts: 'account',
+  'api-keys': 'api-key',
+  namespaces: 'namespace',
+  credentials: 'credential',
+  'scram-users': 'scram',
+  'pre-shared-keys': 'psk',
+  rules: 'rule',
+  bans: 'ban',
+  'retained-messages': 'retained',
+} as const satisfies Record<TableName, TableRecord['kind']>
+
+export function memberOfTable(table: TableName): string {
+  return `tables/${table}.jsonl`
+}
+
+export function tableOfMember(member: string): TableName | undefined {
+  return tableNames.find((table) => memberOfTable(table) === member)
+}
+
+const name = text({ minBytes: 1 })
+const hash = bytes(1_024)
+
+const keptPassword: Field<KeptPassword> = object<KeptPassword>({
+  algorithm: oneOf(['sha256', 'argon2id', 'scrypt']),
+  // Each sign-in costs as much as the record says: an archive must not make one that fills the machine.
+  memory: number({ min: 0, max: 1_048_576, isWhole: true }),
+  passes: number({ min: 0, max: 64, isWhole: true }),
+  lanes: number({ min: 0, max: 16, isWhole: true }),
+  salt: hash,
+  hash,
+})
+
+const role = oneOf(['administrator', 'viewer', 'publisher'])
+
+/** Left out: of the whole broker. */
+const namespace: Field<string | undefined> = optional(text({ minBytes: 1, maxBytes: 64 }))
+
+const accounts = object<Omit<AccountRecord, 'kind'>>({
+  name,
+  description: text(),
+  role,
+  namespace,
+  password: keptPassword,
+  createdAtMs: moment,
+})
+
+const apiKeys = object<Omit<ApiKeyRecord, 'kind'>>({
+  id: name,
+  name: text(),
+  description: text(),
+  role,
+  namespace,
+  isEnabled: boolean,
+  expiresAtMs: optional(moment),
+  secret: keptPassword,
+  createdAtMs: moment,
+})
+
+const namespaces = object<Omit<NamespaceRecord, 'kind'>>({ name, createdAtMs: moment })
+
+const credentials = object<Omit<CredentialRecord, 'kind'>>({
+  namespace,
+  by: oneOf(['username', 'clientid']),
+  id: name,
+  algorithm: oneOf(['plain', 'md5', 'sha', 'sha256', 'sha512']),
+  saltPosition: oneOf(['prefix', 'suffix']),
+  salt: hash,
+  hash: bytes(65_535),
+  isSuperuser: boolean,
+  createdAtMs: moment,
+})
+
+const scramUsers = object<Omit<ScramRecord, 'kind'>>({
+  namespace,
+  username: name,
+  algorithm: oneOf(['SCRAM-SHA-256', 'SCRAM-SHA-512']),
+  salt: hash,
+  iterations: number({ min: 1, max: 10_000_000, isWhole: true }),
+  storedKey: hash,
+  serverKey: hash,
+  isSuperuser: boolean,
+  createdAtMs: moment,
+})
+
+const preSharedKeys = object<Omit<PskRecord, 'kind'>>({ identity: name, key: bytes(1_024) })
+
+const rules = object<Omit<RuleRecord, 'kind'>>({
+  namespace,
+  about: oneOf(['clientid', 'username', 'all']),
+  who: text(),
+  topic: text({ minBytes: 1 }),
+  action: oneOf(['publish', 'subscribe', 'pubsub']),
+  permit: oneOf(['allow', 'deny']),
+  createdAtMs: moment,
+})
+
+const bans = object<Omit<BanRecord, 'kind'>>({
+  namespace,
+  as: oneOf(['clientid', 'username', 'peerhost']),
+  who: name,
+  reason: text(),
+  by: text(),
+  atMs: moment,
+  untilMs: optional(moment),
+})
+
+const properties = object<MessageProperties>({
+  payloadFormatIndicator: optional(oneOf([0, 1])),
+  messageExpiryIntervalSeconds: optional(number({ min: 0, max: 4_294_967_295, isWhole: true })),
+  contentType: optional(text()),
+  responseTopic: optional(text()),
+  correlationData: optional(bytes(65_535)),
+  userProperties: optional(pairs(65_535)),
+})
+
+/** The largest payload that MQTT knows. */
+const mostPayloadBytes = 268_435_455
+
+const retainedMessages = object<Omit<StoredMessage, 'isRepeat' | 'retain'>>({
+  topic: name,
+  payload: bytes(mostPayloadBytes),
+  qos: oneOf([0, 1, 2]),
+  properties: optional(properties),
+  publisher: text(),
+  publisherUsername: optional(text()),
+  isByOwnRight: boolean,
+  publishedAtMs: moment,
+  expiresAtMs: optional(moment),
+})
+
+type Row = Readonly<Record<string, unknown>>
+
+const shapes: Readonly<Record<TableName, Field<unknown>>> = {
+  accounts,
+  'api-keys': apiKeys,
+  namespaces,
+  credentials,
+  'scram-users': scramUsers,
+  'pre-shared-keys': preSharedKeys,
+  rules,
+  bans,
+  'retained-messages': retainedMessages,
+}
+
+/** A line of the table, with its end. */
+export function writeRow(table: TableName, record: TableRecord): string {
+  const value = record.kind === 'retained' ? record.message : record
+  return `${JSON.stringify(shapes[table].write(value))}\n`
+}
+
+/** The record in a line. Throws BadArchive. */
+export function readRow(table: TableName, line: string): TableRecord {
+  const value = shapes[table].read(parse(line)) as Row
+  const record = (
+    table === 'retained-messages'
+      ? { kind: 'retained', message: { ...value, retain: true, isRepeat: false } }
+      : { kind: kindOfTable[table], ...value }
+  ) as TableRecord
+  const problem = problemOf(record)
+  if (problem !== undefined) throw new BadArchive(problem)
+  return record
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line) as unknown
+  } catch {
+    // What V8 says of it quotes the line, and that may hold a secret.
+    throw new BadArchive('is no JSON')
+  }
+}
+
+/** What is well formed and cannot be all the same. */
+function problemOf(record: TableRecord): string | undefined {
+  switch (record.kind) {
+    case 'retained': {
+      const { topic, payload } = record.message
+      if (parseTopicName(topic) === undefined) return 'topic is no topic name'
+      return payload.length === 0 ? 'payload is empty, which nobody can keep' : undefined
+    }
+    case 'rule': {
+      const topic = readAclTopic(record.topic)
+      if ('problem' in topic) return `topic cannot be that of a rule: ${topic.problem}`
+      return (record.about === 'all') === (record.who === '') ? undefined : 'who does not go with about'
+    }
+    case 'ban':
+      return record.as === 'peerhost' && parseAddressRange(record.who) === undefined
+        ? 'who is no address and no range of them'
+        : undefined
+    case 'account':
+      return problemOfPassword(record.password)
+    case 'api-key':
+      return problemOfPassword(record.secret)
+    case 'namespace':
+      return /^[A-Za-z0-9_-]{1,64}$/.test(record.name) ? undefined : 'name is none that a namespace can have'
+    case 'credential':
+    case 'scram':
+    case 'psk':
+      return undefined
+    default:
+      return record satisfies never
+  }
+}
+
+/** What OpenSSL would not work with. */
+function problemOfPassword({ algorithm, memory, passes, lanes, salt }: KeptPassword): string | undefined {
+  if (algorithm === 'sha256') return undefined
+  const isPower = memory > 1 && Number.isInteger(Math.log2(memory))
+  const isScrypt = isPower && passes > 0 && lanes > 0 && memory * passes <= 1_048_576
+  const isArgon = memory >= 8 * lanes && passes > 0 && lanes > 0 && salt.length >= 8
+  const isGood = algorithm === 'scrypt' ? isScrypt : isArgon
+  return isGood ? undefined : `password has costs that ${algorithm} does not know`
+}
+
+/** What makes it one record of its table and not another, for people to read. */
+export function nameOfRecord(record: TableRecord): string {
+  const whose = 'namespace' in record && record.namespace !== undefined ? `${record.namespace}: ` : ''
+  return `${whose}${ownNameOf(record)}`
+}
+
+function ownNameOf(record: TableRecord): string {
+  switch (record.kind) {
+    case 'account':
+    case 'namespace':
+      return record.name
+    case 'api-key':
+      return record.id
+    case 'credential':
+      return `${record.by} ${record.id}`
+    case 'scram':
+      return record.username
+    case 'psk':
+      return record.identity
+    case 'rule':
+      return `${record.about === 'all' ? 'all' : `${record.about} ${record.who}`}, ${record.action} ${record.topic}`
+    case 'ban':
+      return `${record.as} ${record.who}`
+    case 'retained':
+      return record.message.topic
+    default:
+      return record satisfies never
+  }
+}

@@ -1,0 +1,84 @@
+// An archive that lies somewhere on this machine, looked at whole.
+
+import type { FileHandle } from 'node:fs/promises'
+import {
+  accountTables,
+  archiveLimits,
+  BadArchive,
+  checkArchive,
+  type CheckedArchive,
+  folderOfArchive,
+  type TableName,
+  type TableRecord,
+} from '../../backup/index.ts'
+import { parseHocon, type PlainValue, toPlain } from '../../config/index.ts'
+import type { BackupRefusal } from '../../management/index.ts'
+import { Pace } from '../record-walk.ts'
+import { quoted, refusal } from './backup-folder.ts'
+import { piecesOf } from './open-file.ts'
+
+export interface OpenArchive {
+  readonly handle: FileHandle
+  readonly filename: string
+}
+
+export interface CheckPlan {
+  /** The largest packet that is taken here. */
+  readonly mostPacketBytes: number
+  readonly onRecord?: (table: TableName, record: TableRecord) => void
+  readonly onProgress?: (part: string, done: number) => void
+}
+
+/** What is in it, or why nobody can do anything with it. The handle stays open. */
+export async function checkFile(
+  { handle, filename }: OpenArchive,
+  { mostPacketBytes, onRecord, onProgress }: CheckPlan,
+): Promise<CheckedArchive | BackupRefusal> {
+  const pace = new Pace()
+  try {
+    return await checkArchive(piecesOf(handle), {
+      folder: folderOfArchive(filename),
+      mostLineBytes: mostLineBytes(mostPacketBytes),
+      ...(onRecord === undefined ? {} : { onRecord }),
+      onPiece: (table, count) => {
+        onProgress?.(table, count)
+        return pace.isTimeToRest() ? pace.rest() : undefined
+      },
+    })
+  } catch (error) {
+    if (!(error instanceof BadArchive)) throw error
+    return refusal('BAD_REQUEST', `${quoted(filename)} is no good archive: ${error.message}`)
+  }
+}
+
+/** A payload is in base64. */
+export function mostLineBytes(mostPacketBytes: number): number {
+  const needed = Math.ceil(mostPacketBytes / 3) * 4 + archiveLimits.lineBytesBesidePayload
+  return Math.min(archiveLimits.lineBytes, needed)
+}
+
+/** What the configuration of an archive says. undefined: it has none. */
+export function configurationOf({
+  configuration,
+}: Pick<CheckedArchive, 'configuration'>):
+  | { readonly plain: Readonly<Record<string, PlainValue>> | undefined }
+  | { readonly problem: string } {
+  if (configuration === undefined) return { plain: undefined }
+  const parsed = parseHocon(configuration, { file: 'cluster.hocon' })
+  if ('faults' in parsed) {
+    const [fault] = parsed.faults
+    return { problem: `cluster.hocon cannot be read: line ${fault?.line ?? 0}: ${fault?.message ?? ''}` }
+  }
+  return { plain: toPlain(parsed.value) as Readonly<Record<string, PlainValue>> }
+}
+
+/** The names by which whoever may not manage accounts is told what keeps the archive from them. */
+export function accountSetsIn(archive: Pick<CheckedArchive, 'counts' | 'configuration'>): readonly string[] {
+  const sets = accountTables
+    .filter((table) => (archive.counts.get(table) ?? 0) > 0)
+    .map((table) => (table === 'accounts' ? 'dashboard_users' : 'api_keys'))
+  const configuration = configurationOf(archive)
+  const server = 'plain' in configuration ? configuration.plain?.['http_server'] : undefined
+  const isSaid = typeof server === 'object' && server !== null && ('password' in server || 'username' in server)
+  return isSaid ? [...sets, 'http_server'] : sets
+}

@@ -1,0 +1,191 @@
+// Makes an archive of the broker as it is at one moment, while it goes on.
+
+import { createHash } from 'node:crypto'
+import {
+  configurationMember,
+  type MemberMark,
+  metaMember,
+  type MemberToWrite,
+  ownFormat,
+  ownProduct,
+  type Profile,
+  type TableName,
+  tableNames,
+  writeArchive,
+  writeMeta,
+} from '../../backup/index.ts'
+import type { PlainValue } from '../../config/index.ts'
+import type { BackupFile, BackupRefusal } from '../../management/index.ts'
+import type { AccessRecords } from '../access-records.ts'
+import { ReadingInterrupted, type Store } from '../../storage/index.ts'
+import { gatherFiles } from './archived-files.ts'
+import { archiveSuffix, type BackupFolder } from './backup-folder.ts'
+import { brokerMoment } from './broker-moment.ts'
+import { writableOf } from './open-file.ts'
+import { TableSpool } from './table-spool.ts'
+
+export interface ExportGround {
+  /** Absolute. */
+  readonly dataDirectory: string
+  readonly folder: BackupFolder
+  readonly store: Pick<Store, 'read'>
+  readonly accessRecords: AccessRecords
+  readonly version: string
+  readonly profile: () => Profile
+  /** What is written of the configuration, and where it stands. */
+  readonly configuration: () => { readonly written: PlainValue; readonly folder: string }
+}
+
+export interface ExportPlan {
+  readonly namespace: string | undefined
+  readonly tables: readonly TableName[]
+  /** Sections of the configuration. undefined: all. */
+  readonly rootKeys: readonly string[] | undefined
+  /** Whether the account of `http_server` belongs to it. */
+  readonly hasAccounts: boolean
+  /** The first part of the name. */
+  readonly prefix: string
+  readonly onProgress: (part: string, done: number) => void
+}
+
+/** How often it is begun anew where the store is opened anew meanwhile. */
+const mostAttempts = 3
+
+/** Resolves when it is on disk under its name. Rejects with StorageFailure and errors of the system. */
+export async function exportArchive(ground: ExportGround, plan: ExportPlan): Promise<BackupFile | BackupRefusal> {
+  const createdAtMs = Date.now()
+  const base = `${plan.prefix}-export-${stampOf(new Date(createdAtMs))}`
+  const unfinished = await ground.folder.begin(plan, `${base}${archiveSuffix}`)
+  if ('symbol' in unfinished) return unfinished
+  const scratch = await ground.folder.scratch()
+  try {
+    const members = await membersOf(ground, plan, { createdAtMs, newSpool: () => new TableSpool(scratch.handle) })
+    plan.onProgress('archive', 0)
+    await writeArchive(writableOf(unfinished.handle), { folder: base, createdAtMs, members })
+    return await unfinished.publish()
+  } finally {
+    await scratch.discard()
+    await unfinished.discard()
+  }
+}
+
+/** `2026-11-21-03-30-00.000`, of this machine's clock. */
+function stampOf(date: Date): string {
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  const time = `${two(date.getHours())}-${two(date.getMinutes())}-${two(date.getSeconds())}`
+  return `${day}-${time}.${String(date.getMilliseconds()).padStart(3, '0')}`
+}
+
+const two = (part: number): string => String(part).padStart(2, '0')
+
+interface Marked {
+  readonly member: MemberToWrite
+  readonly sha256: string
+}
+
+async function membersOf(
+  ground: ExportGround,
+  plan: ExportPlan,
+  { createdAtMs, newSpool }: { readonly createdAtMs: number; readonly newSpool: () => TableSpool },
+): Promise<readonly MemberToWrite[]> {
+  plan.onProgress('configuration', 0)
+  const moment = takeMoment(ground, plan)
+  const { tables, counts } = await spoolTables(ground, plan, { spool: newSpool(), moment, newSpool })
+  const marked = [...moment.configuration, ...tables]
+  const meta = writeMeta({
+    product: ownProduct,
+    format: ownFormat,
+    version: ground.version,
+    edition: 'ce',
+    profile: ground.profile(),
+    createdAtMs,
+    namespace: plan.namespace,
+    counts,
+    members: marked.map(({ member: { name, bytes }, sha256 }): MemberMark => ({ name, bytes, sha256 })),
+  })
+  return [smallMember(metaMember, meta).member, ...marked.map(({ member }) => member)]
+}
+
+/** Configuration and records of the same moment. */
+function takeMoment(ground: ExportGround, plan: ExportPlan) {
+  const records = plan.tables.length === 0 ? undefined : brokerMoment(ground)
+  return { records, configuration: configurationMembers(ground, plan) }
+}
+
+async function spoolTables(
+  ground: ExportGround,
+  plan: ExportPlan,
+  {
+    spool,
+    moment,
+    newSpool,
+  }: { spool: TableSpool; moment: Pick<ReturnType<typeof takeMoment>, 'records'>; newSpool: () => TableSpool },
+  attempt = 1,
+): Promise<{ readonly tables: readonly Marked[]; readonly counts: Readonly<Record<string, number>> }> {
+  const tables: Marked[] = []
+  const counts: Record<string, number> = {}
+  const { records } = moment
+  if (records === undefined) return { tables, counts }
+  try {
+    for (const table of tableNames.filter((name) => plan.tables.includes(name))) {
+      const added = await spool.add(table, records[table], (count) => plan.onProgress(table, count))
+      tables.push(added)
+      counts[table] = added.count
+    }
+    return { tables, counts }
+  } catch (error) {
+    if (!(error instanceof ReadingInterrupted) || attempt >= mostAttempts) throw error
+    return spoolTables(ground, plan, { spool: newSpool(), moment: takeMoment(ground, plan), newSpool }, attempt + 1)
+  }
+}
+
+/** What a machine says of itself stays with it. */
+const ownOfMachine: readonly (readonly [section: string, key: string])[] = [
+  ['node', 'name'],
+  ['node', 'data_dir'],
+  ['log', 'dir'],
+]
+
+const account: readonly (readonly [section: string, key: string])[] = [
+  ['http_server', 'username'],
+  ['http_server', 'password'],
+]
+
+function configurationMembers(ground: ExportGround, plan: ExportPlan): Marked[] {
+  if (plan.namespace !== undefined) {
+    // Of what a namespace has, nothing stands in the configuration.
+    return [smallMember(`ns/${plan.namespace}/${configurationMember}`, Buffer.from('{}\n'))]
+  }
+  if (plan.rootKeys?.length === 0) return []
+  const { written, folder } = ground.configuration()
+  const left = withoutKeys(written, plan.hasAccounts ? ownOfMachine : [...ownOfMachine, ...account])
+  const wanted = Object.entries(left).filter(([key]) => plan.rootKeys?.includes(key) ?? true)
+  const chosen = Object.fromEntries(wanted)
+  const { configuration, files } = gatherFiles(chosen, { dataDirectory: ground.dataDirectory, folder })
+  const text = Buffer.from(`${JSON.stringify(configuration, null, 2)}\n`)
+  const named = [...files].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return [
+    smallMember(configurationMember, text),
+    ...named.map(([name, content]) => smallMember(`files/${name}`, content)),
+  ]
+}
+
+function withoutKeys(
+  written: PlainValue,
+  keys: readonly (readonly [section: string, key: string])[],
+): Readonly<Record<string, PlainValue>> {
+  const whole = { ...(written as Readonly<Record<string, PlainValue>>) }
+  for (const [section, key] of keys) {
+    const part = whole[section]
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) continue
+    const { [key]: _, ...rest } = part as Readonly<Record<string, PlainValue>>
+    if (Object.keys(rest).length > 0) whole[section] = rest
+    else delete whole[section]
+  }
+  return whole
+}
+
+function smallMember(name: string, content: Buffer): Marked {
+  const member = { name, bytes: content.length, content: () => [content] }
+  return { member, sha256: createHash('sha256').update(content).digest('hex') }
+}

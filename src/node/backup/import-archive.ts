@@ -1,0 +1,282 @@
+// Carries an archive out. Everything in it is looked at first, then the whole configuration is tried, and only then is
+// anything changed; from there on each part stands for itself, as nobody can take back what clients have seen.
+//
+//   whole archive read ──► may it? ──► configuration tried ──► files ──► configuration ──► tables
+//   │ damaged              │ no        │ faults                 what fails here is told by part; the rest is in force
+//   ▼                      ▼           ▼
+//   refused: nothing has changed
+
+import {
+  accountTables,
+  type CheckedArchive,
+  folderOfArchive,
+  ownProduct,
+  problemOfMeta,
+  type Profile,
+  type TableName,
+  tableNames,
+  tableSets,
+} from '../../backup/index.ts'
+import { type ConfigObject, formatFault, fromPlain, type PlainValue } from '../../config/index.ts'
+import type {
+  BackupRefusal,
+  BackupScope,
+  ConfigurationChange,
+  ImportOutcome,
+  ImportWish,
+  TableChange,
+} from '../../management/index.ts'
+import type { LiveConfig } from '../configuration/live-config.ts'
+import type { Store } from '../../storage/index.ts'
+import { placeFiles, writePlaced } from './archived-files.ts'
+import { quoted, refusal } from './backup-folder.ts'
+import { brokerMoment } from './broker-moment.ts'
+import { accountSetsIn, checkFile, configurationOf, mostLineBytes, type OpenArchive } from './check-file.ts'
+import { expectedChanges, wellKnownAccounts } from './expected-changes.ts'
+import { ForeseenTables } from './foreseen-tables.ts'
+import { importTables, type TableGround } from './import-tables.ts'
+import { piecesOf } from './open-file.ts'
+
+export interface ImportGround extends TableGround {
+  readonly dataDirectory: string
+  readonly store: Pick<Store, 'read'>
+  readonly configuration: LiveConfig
+  readonly version: string
+}
+
+interface Plan {
+  readonly scope: BackupScope
+  readonly wish: ImportWish
+  readonly tables: readonly TableName[]
+  readonly hasConfiguration: boolean
+  readonly hasFiles: boolean
+  readonly onProgress: (part: string, done: number) => void
+}
+
+/** The file stays open. Rejects with errors of the system and StorageFailure. */
+export async function importArchive(
+  ground: ImportGround,
+  archive: OpenArchive,
+  options: {
+    readonly scope: BackupScope
+    readonly wish: ImportWish
+    readonly onProgress: (part: string, done: number) => void
+  },
+): Promise<ImportOutcome | BackupRefusal> {
+  const parts = partsOf(options.wish)
+  if ('symbol' in parts) return parts
+  const plan: Plan = { ...options, ...parts }
+  const foreseen = plan.wish.isDry ? new ForeseenTables(ground.accessRecords) : undefined
+  const { mostPacketBytes } = limitsOf(ground)
+  const checked = await checkFile(archive, {
+    mostPacketBytes,
+    onRecord: (table, record) => {
+      if (plan.tables.includes(table)) foreseen?.take(table, record)
+    },
+    onProgress: (part) => plan.onProgress(`check of ${part}`, 0),
+  })
+  if ('symbol' in checked) return checked
+  const refused = refusalOf(ground, plan, checked)
+  if (refused !== undefined) return refused
+  const prepared = prepareConfiguration(ground, plan, checked)
+  if ('symbol' in prepared) return prepared
+  const warnings = [...prepared.warnings, ...unknownIn(checked)]
+  if (foreseen !== undefined) {
+    const tables = await foreseen.conclude(brokerMoment(ground)['retained-messages'])
+    warnings.push(...(await wellKnownAccounts(foreseen.accounts, ground.configuration.config)))
+    return { isDry: true, tables, configuration: prepared.changes, warnings }
+  }
+  return carryOut(ground, plan, { archive, checked, prepared, warnings })
+}
+
+export function limitsOf({ configuration }: Pick<ImportGround, 'configuration'>): { readonly mostPacketBytes: number } {
+  return { mostPacketBytes: configuration.config.core.maxPacketBytes }
+}
+
+/** Parts by the names that requests have for them. */
+function partsOf({ parts }: ImportWish): Pick<Plan, 'tables' | 'hasConfiguration' | 'hasFiles'> | BackupRefusal {
+  if (parts === undefined) return { tables: tableNames, hasConfiguration: true, hasFiles: true }
+  const known = [...Object.keys(tableSets), 'configuration', 'files']
+  const unknown = parts.filter((part) => !known.includes(part))
+  if (unknown.length > 0 || parts.length === 0) {
+    const said = unknown.map((part) => quoted(part)).join(', ')
+    return refusal('BAD_REQUEST', `Invalid parts: ${said}. There are ${known.join(', ')}`)
+  }
+  return {
+    tables: parts.flatMap((part) => (Object.hasOwn(tableSets, part) ? tableSets[part] : [])),
+    hasConfiguration: parts.includes('configuration'),
+    hasFiles: parts.includes('files'),
+  }
+}
+
+/** Why this archive is not for this broker, or not for whoever asks. */
+export function refusalOf(
+  { version, configuration }: Pick<ImportGround, 'version' | 'configuration'>,
+  { scope, wish, tables }: Pick<Plan, 'scope' | 'wish' | 'tables'>,
+  checked: CheckedArchive,
+): BackupRefusal | undefined {
+  const { meta } = checked
+  const foreign = problemOfMeta(meta, version)
+  if (foreign !== undefined) return refusal('BAD_REQUEST', foreign)
+  if (meta.namespace !== scope.namespace) {
+    const message = `the archive is of ${wholeOrPart(meta.namespace)}, and is not carried out for ${wholeOrPart(scope.namespace)}`
+    return refusal(scope.namespace === undefined ? 'BAD_REQUEST' : 'FORBIDDEN', message)
+  }
+  const sets = scope.mayManageAccounts ? [] : accountSetsIn(checked)
+  const isWanted = wish.parts === undefined || tables.some((table) => accountTables.includes(table))
+  if (sets.length > 0 && isWanted) return forbiddenFor(sets)
+  const own = configuration.config.node.securityProfile
+  if (own === 'hardened' && profileOf(checked) === 'legacy' && !wish.allowsProfileMismatch) {
+    const message =
+      'the archive was made with the security profile legacy and this broker has hardened: clients may be denied that were let in there. Allow it with allow_security_profile_mismatch'
+    return refusal('BAD_REQUEST', message)
+  }
+  return undefined
+}
+
+function wholeOrPart(namespace: string | undefined): string {
+  return namespace === undefined ? 'the whole broker' : `the namespace ${quoted(namespace)}`
+}
+
+export function forbiddenFor(sets: readonly string[]): BackupRefusal {
+  const message = `the archive holds ${sets.join(', ')}, which only an administrator who logs in with a password may have`
+  return refusal('FORBIDDEN', message)
+}
+
+/** An archive that does not say is of a time when there was but one. */
+export function profileOf({ meta }: Pick<CheckedArchive, 'meta'>): Profile {
+  return meta.profile ?? 'legacy'
+}
+
+function unknownIn({ unknown, meta }: CheckedArchive): readonly string[] {
+  if (unknown.length === 0) return []
+  const whose = meta.product === ownProduct ? '' : ', which another product has written,'
+  return [`${unknown.length} members${whose} are passed over: ${unknown.slice(0, 10).join(', ')}`]
+}
+
+interface Prepared {
+  readonly settings: ConfigObject | undefined
+  readonly placed: ReadonlyMap<string, Buffer>
+  readonly changes: readonly ConfigurationChange[]
+  readonly warnings: readonly string[]
+}
+
+/** Tries the whole configuration as it would be, with files that are not there yet. */
+function prepareConfiguration(ground: ImportGround, plan: Plan, checked: CheckedArchive): Prepared | BackupRefusal {
+  const read = configurationOf(checked)
+  if ('problem' in read) return refusal('BAD_REQUEST', read.problem)
+  const { plain = {} } = read
+  const { configuration, placed, missing } = placeFiles(plain, { ...ground, files: checked.files })
+  if (missing.length > 0) {
+    return refusal('BAD_REQUEST', `the configuration names files that are not in the archive: ${missing.join(', ')}`)
+  }
+  const files = plan.hasFiles || plan.hasConfiguration ? placed : new Map<string, Buffer>()
+  if (!plan.hasConfiguration) return { settings: undefined, placed: files, changes: [], warnings: [] }
+  const { kept, warnings } = withoutOwn(ground.configuration, configuration as Readonly<Record<string, PlainValue>>)
+  const made = fromPlain(kept, 'cluster.hocon')
+  if ('faults' in made) return refusal('BAD_REQUEST', made.faults.map(formatFault).join('\n'))
+  const texts = new Map([...placed].map(([path, content]) => [path, content.toString('utf8')]))
+  const foreseen = ground.configuration.foresee(made.value, texts)
+  if (!('live' in foreseen)) {
+    return refusal('BAD_REQUEST', `the configuration of the archive cannot be taken here: ${foreseen.message}`)
+  }
+  const credentials = checked.counts.get('credentials') ?? 0
+  const expected = expectedChanges({
+    before: ground.configuration.config,
+    after: foreseen.config,
+    archiveProfile: profileOf(checked),
+    credentials,
+  })
+  const changes = [
+    ...foreseen.live.map(({ key, old, new: now }) => ({ key, old, new: now, needsRestart: false })),
+    ...foreseen.needsRestart.map(({ key, old, new: now }) => ({ key, old, new: now, needsRestart: true })),
+  ]
+  return { settings: made.value, placed: files, changes, warnings: [...warnings, ...expected] }
+}
+
+/** What belongs to the machine and not to the broker, and what `--set` holds here. */
+function withoutOwn(
+  live: LiveConfig,
+  configuration: Readonly<Record<string, PlainValue>>,
+): { readonly kept: Readonly<Record<string, PlainValue>>; readonly warnings: readonly string[] } {
+  const passed: string[] = []
+  const walk = (value: PlainValue, path: readonly string[]): PlainValue | undefined => {
+    const isOwn = path[0] === 'node' || (path[0] === 'log' && path[1] === 'dir')
+    const isLeaf = value === null || typeof value !== 'object' || Array.isArray(value)
+    if (isLeaf && (isOwn || live.isPinned(path))) {
+      passed.push(path.join('.'))
+      return undefined
+    }
+    if (isLeaf) return value
+    const kept = Object.create(null) as Record<string, PlainValue>
+    for (const [key, part] of Object.entries(value)) {
+      const walked = walk(part, [...path, key])
+      if (walked !== undefined) kept[key] = walked
+    }
+    // A group that nothing is left of is nothing; one that was empty means something.
+    return Object.keys(kept).length === 0 && Object.keys(value).length > 0 ? undefined : kept
+  }
+  const kept = (walk(configuration, []) ?? {}) as Readonly<Record<string, PlainValue>>
+  const warnings =
+    passed.length === 0
+      ? []
+      : [`this machine keeps its own ${passed.join(', ')}: set with --set, or a matter of the machine`]
+  return { kept, warnings }
+}
+
+async function carryOut(
+  ground: ImportGround,
+  plan: Plan,
+  found: {
+    readonly archive: OpenArchive
+    readonly checked: CheckedArchive
+    readonly prepared: Prepared
+    readonly warnings: readonly string[]
+  },
+): Promise<ImportOutcome | BackupRefusal> {
+  const { archive, prepared } = found
+  const failures: Record<string, string> = {}
+  plan.onProgress('configuration', 0)
+  try {
+    await writePlaced(prepared.placed)
+    const failure = await changeConfiguration(ground, plan, prepared)
+    if (failure !== undefined) failures['configuration'] = failure
+  } catch (error) {
+    failures['files'] = (error as Error).message
+  }
+  const { mostPacketBytes } = limitsOf(ground)
+  const tables = await importTables(
+    ground,
+    {
+      content: piecesOf(archive.handle),
+      folder: folderOfArchive(archive.filename),
+      mostLineBytes: mostLineBytes(mostPacketBytes),
+    },
+    { tables: plan.tables, onProgress: plan.onProgress },
+  )
+  Object.assign(failures, tables.failures)
+  if (Object.keys(failures).length > 0) return refuseParts(failures, tables.changes)
+  const { changes: configuration } = prepared
+  return { isDry: false, tables: tables.changes, configuration, warnings: found.warnings }
+}
+
+async function changeConfiguration(
+  { configuration }: ImportGround,
+  { scope }: Plan,
+  { settings, placed }: Prepared,
+): Promise<string | undefined> {
+  if (settings === undefined) return undefined
+  configuration.trustFiles(placed.keys())
+  const outcome = await configuration.change(settings, { author: scope.by, persists: true, name: 'data/import' })
+  return outcome.isDone ? undefined : outcome.message
+}
+
+function refuseParts(failures: Readonly<Record<string, string>>, changes: readonly TableChange[]): BackupRefusal {
+  const done = changes.reduce((sum, { inserts, updates }) => sum + inserts + updates, 0)
+  const words = Object.entries(failures).map(([part, why]) => `${part}: ${why}`)
+  return refusal(
+    'BAD_REQUEST',
+    `some parts failed, the rest is in force (${done} records): ${words.join('; ')}`,
+    failures,
+  )
+}

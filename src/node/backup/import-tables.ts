@@ -1,0 +1,228 @@
+// Carries the tables of an archive out, through the doors of live change: what is in the book of the node is changed
+// there, and told to every shard; what topics are to remember goes to the shards that keep them.
+
+import {
+  archiveMembers,
+  linesOf,
+  nameOfRecord,
+  recordIn,
+  type TableName,
+  tableOfMember,
+  type TableRecord,
+  writeRow,
+} from '../../backup/index.ts'
+import { type KeptMessages, ownerOf, type RetainedRecord } from '../../core/index.ts'
+import type { TableChange } from '../../management/index.ts'
+import type { AskedToKeep } from '../../shard/index.ts'
+import type { AccessRecords, BookRecord } from '../access-records.ts'
+import type { HiddenPresets } from '../hidden-presets.ts'
+import type { ShardCrew } from '../shard-crew.ts'
+
+/** Written and told together: more would hold the loop of whoever hears of them. */
+const recordsAtOnce = 500
+/** Of retained messages, for one shard. */
+const messagesAtOnce = 500
+const bytesAtOnce = 1_048_576
+/** Names of conflicts that are told. */
+export const conflictsTold = 10
+
+export interface TableGround {
+  readonly crew: Pick<ShardCrew, 'ask' | 'size'>
+  readonly accessRecords: AccessRecords
+  readonly hiddenPresets: HiddenPresets
+}
+
+/** A part of the archive could not be carried out. The message is for the operator. */
+export class PartFailure extends Error {}
+
+type Counted = { -readonly [Key in keyof TableChange]: TableChange[Key] } & { conflicts: string[] }
+
+export function nothingCounted(table: TableName): Counted {
+  return { table, inserts: 0, updates: 0, unchanged: 0, conflicts: [] }
+}
+
+/** What a record of the book would do there. */
+export function foreseen(
+  records: AccessRecords,
+  table: TableName,
+  record: BookRecord,
+): 'inserts' | 'updates' | 'unchanged' {
+  const before = records.find(record)
+  if (before === undefined) return 'inserts'
+  return writeRow(table, before) === writeRow(table, record) ? 'unchanged' : 'updates'
+}
+
+export function noteConflict(change: Counted, record: TableRecord): void {
+  if (change.conflicts.length < conflictsTold) change.conflicts.push(nameOfRecord(record))
+}
+
+/**
+ * One table after the other, as they come. A table that fails is left where it is; what was carried out of it stays. Throws
+ * only what is wrong with the archive, which has been looked at before.
+ */
+export async function importTables(
+  ground: TableGround,
+  archive: { readonly content: AsyncIterable<Buffer>; readonly folder: string; readonly mostLineBytes: number },
+  plan: {
+    readonly tables: readonly TableName[]
+    readonly onProgress: (table: TableName, done: number) => void
+  },
+): Promise<{ readonly changes: readonly TableChange[]; readonly failures: Readonly<Record<string, string>> }> {
+  const changes: TableChange[] = []
+  const failures: Record<string, string> = {}
+  for await (const member of archiveMembers(archive.content, archive.folder)) {
+    const table = tableOfMember(member.name)
+    if (table === undefined || !plan.tables.includes(table)) continue
+    const taker = table === 'retained-messages' ? new RetainedTaker(ground) : new BookTaker(ground, table)
+    try {
+      let number = 0
+      for await (const lines of linesOf(member.content(), { name: member.name, mostBytes: archive.mostLineBytes })) {
+        for (const line of lines) {
+          await taker.take(recordIn(table, line, { member: member.name, number: ++number }))
+        }
+        plan.onProgress(table, number)
+      }
+      await taker.finish()
+    } catch (error) {
+      if (!(error instanceof PartFailure)) throw error
+      failures[table] = error.message
+    }
+    changes.push(taker.change)
+  }
+  return { changes, failures }
+}
+
+/** Records of the book, some hundred at a time. */
+class BookTaker {
+  readonly change: Counted
+  readonly #ground: TableGround
+  readonly #table: TableName
+  #waiting: BookRecord[] = []
+
+  constructor(ground: TableGround, table: TableName) {
+    this.#ground = ground
+    this.#table = table
+    this.change = nothingCounted(table)
+  }
+
+  async take(record: TableRecord): Promise<void> {
+    if (record.kind === 'retained') return
+    this.#waiting.push(record)
+    if (this.#waiting.length >= recordsAtOnce) await this.finish()
+  }
+
+  async finish(): Promise<void> {
+    const waiting = this.#waiting
+    this.#waiting = []
+    const { accessRecords, hiddenPresets } = this.#ground
+    let put: BookRecord[] = []
+    try {
+      await accessRecords.decide(() => {
+        put = waiting.filter((record) => this.#count(record))
+        return { put, delete: [] }
+      })
+    } catch (error) {
+      throw new PartFailure(`the disk did not take it: ${(error as Error).message}`)
+    }
+    for (const record of put) if (record.kind === 'credential') hiddenPresets.noteStored(record)
+  }
+
+  /** Whether it is to be written. */
+  #count(record: BookRecord): boolean {
+    const fate = foreseen(this.#ground.accessRecords, this.#table, record)
+    this.change[fate]++
+    if (fate === 'updates') noteConflict(this.change, record)
+    return fate !== 'unchanged'
+  }
+}
+
+interface Parcel {
+  messages: AskedToKeep[]
+  payloads: Uint8Array[]
+  bytes: number
+  /** The parcel before it. */
+  underWay: Promise<void>
+}
+
+/** Retained messages, each to the shard of its topic: one parcel on its way to each. */
+class RetainedTaker {
+  readonly change = nothingCounted('retained-messages')
+  readonly #crew: TableGround['crew']
+  readonly #parcels: readonly Parcel[]
+  readonly #refused: string[] = []
+  #refusedCount = 0
+
+  constructor({ crew }: TableGround) {
+    this.#crew = crew
+    this.#parcels = Array.from({ length: crew.size }, () => ({
+      messages: [],
+      payloads: [],
+      bytes: 0,
+      underWay: Promise.resolve(),
+    }))
+  }
+
+  async take(record: TableRecord): Promise<void> {
+    if (record.kind !== 'retained') return
+    const shard = ownerOf(record.message.topic, this.#crew.size)
+    const parcel = this.#parcels[shard]
+    const { payload, properties, ...message } = record.message
+    parcel.messages.push({ ...message, payloadBytes: payload.length, properties: plainProperties(properties) })
+    parcel.payloads.push(payload)
+    parcel.bytes += payload.length
+    if (parcel.messages.length >= messagesAtOnce || parcel.bytes >= bytesAtOnce) await this.#send(shard, parcel)
+  }
+
+  async finish(): Promise<void> {
+    for (const [shard, parcel] of this.#parcels.entries()) await this.#send(shard, parcel)
+    for (const { underWay } of this.#parcels) await underWay
+    if (this.#refusedCount === 0) return
+    const topics = this.#refused.join(', ')
+    throw new PartFailure(
+      `${this.#refusedCount} retained messages were refused, such as those of ${topics}: look at retainer.max_retained_messages, retainer.max_payload_size and mqtt.max_topic_levels`,
+    )
+  }
+
+  async #send(shard: number, parcel: Parcel): Promise<void> {
+    await parcel.underWay
+    const { messages, bytes } = parcel
+    if (messages.length === 0) return
+    const payloads = new Uint8Array(bytes)
+    let end = 0
+    for (const payload of parcel.payloads) {
+      payloads.set(payload, end)
+      end += payload.length
+    }
+    parcel.messages = []
+    parcel.payloads = []
+    parcel.bytes = 0
+    parcel.underWay = this.#ask(shard, messages, payloads)
+    // Whoever waits for it next hears of its failure.
+    parcel.underWay.catch(() => {})
+  }
+
+  async #ask(shard: number, messages: readonly AskedToKeep[], payloads: Uint8Array): Promise<void> {
+    const result = await this.#crew.ask(shard, { question: 'keep-retained', messages, payloads })
+    if (result === undefined) {
+      throw new PartFailure('a shard did not answer: it is not known how many of its messages it has; import once more')
+    }
+    if (!result.done) throw new PartFailure('the disk did not take the messages: import once more when it does')
+    if (result.kept !== undefined) this.#count(result.kept)
+  }
+
+  #count(kept: KeptMessages): void {
+    this.change.inserts += kept.inserted
+    this.change.updates += kept.updated
+    this.change.unchanged += kept.unchanged + kept.expired
+    this.#refusedCount += kept.refused
+    const { conflicts } = this.change
+    conflicts.push(...kept.updatedTopics.slice(0, Math.max(0, conflictsTold - conflicts.length)))
+    this.#refused.push(...kept.refusedTopics.slice(0, Math.max(0, conflictsTold - this.#refused.length)))
+  }
+}
+
+/** Not a view of a larger buffer: that would be copied to the shard as a whole. */
+function plainProperties(properties: RetainedRecord['message']['properties']): AskedToKeep['properties'] {
+  if (properties?.correlationData === undefined) return properties
+  return { ...properties, correlationData: new Uint8Array(properties.correlationData) }
+}

@@ -1,0 +1,64 @@
+// Tables on their way into an archive. An archive says how long each of its members is before the member begins, and
+// nobody knows that of a table before its last record. So the lines go to a file of the backup directory first.
+//
+//   records ──► lines ──► │ accounts │ credentials │ ... │ retained-messages │ ──► archive
+
+import { createHash, type Hash } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
+import { memberOfTable, type MemberToWrite, type TableName, type TableRecord, writeRow } from '../../backup/index.ts'
+import { Pace } from '../record-walk.ts'
+import { piecesOf, writeAt } from './open-file.ts'
+
+/** Written at once. */
+const pieceCharacters = 262_144
+
+export interface SpooledTable {
+  readonly member: MemberToWrite
+  readonly sha256: string
+  readonly count: number
+}
+
+export class TableSpool {
+  readonly #handle: FileHandle
+  readonly #pace = new Pace()
+  #end = 0
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle
+  }
+
+  /** Takes a whole table. `onCount` is told from time to time how many records it has taken. */
+  async add(
+    table: TableName,
+    records: Iterable<TableRecord> | AsyncIterable<TableRecord>,
+    onCount: (count: number) => void,
+  ): Promise<SpooledTable> {
+    const start = this.#end
+    const hash = createHash('sha256')
+    let lines = ''
+    let count = 0
+    for await (const record of records) {
+      lines += writeRow(table, record)
+      count++
+      if (lines.length >= pieceCharacters) {
+        await this.#write(lines, hash)
+        lines = ''
+        onCount(count)
+      }
+      if (this.#pace.isTimeToRest()) await this.#pace.rest()
+    }
+    await this.#write(lines, hash)
+    onCount(count)
+    const bytes = this.#end - start
+    const content = (): AsyncIterable<Buffer> => piecesOf(this.#handle, start, start + bytes)
+    const member = { name: memberOfTable(table), bytes, content }
+    return { member, sha256: hash.digest('hex'), count }
+  }
+
+  async #write(lines: string, hash: Hash): Promise<void> {
+    const piece = Buffer.from(lines)
+    hash.update(piece)
+    await writeAt(this.#handle, piece, this.#end)
+    this.#end += piece.length
+  }
+}

@@ -1,0 +1,25 @@
+// Retained messages of a backup, for the core of the shard that keeps their topics.
+
+import type { CommandResult, StoredMessage } from '../core/index.ts'
+import type { QuestionOf } from './questions.ts'
+import type { Shard } from './shard.ts'
+
+export function keepRetainedFor(
+  { commands }: Shard,
+  { messages, payloads }: QuestionOf<'keep-retained'>,
+): Promise<CommandResult> {
+  let start = 0
+  const whole = messages.map(({ payloadBytes, properties, ...message }): StoredMessage => {
+    const payload = payloads.subarray(start, start + payloadBytes)
+    start += payloadBytes
+    return { ...message, payload, properties: propertiesOf(properties) }
+  })
+  return commands.run({ name: 'keep-retained', messages: whole })
+}
+
+/** What has crossed a thread is a plain array of bytes. */
+function propertiesOf(properties: QuestionOf<'keep-retained'>['messages'][number]['properties']) {
+  if (properties?.correlationData === undefined) return properties as StoredMessage['properties']
+  const { buffer, byteOffset, byteLength } = properties.correlationData
+  return { ...properties, correlationData: Buffer.from(buffer, byteOffset, byteLength) }
+}
