@@ -1,0 +1,86 @@
+// What differs between the profiles `hardened` and `legacy`, each difference in both. What only the access room decides
+// (anonymous clients, an empty chain, sources that fail) has its tests there: docs/SECURITY.md names all of them.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { formatFault, loadConfig, type GodwitConfig } from '../../src/config/index.ts'
+import { openAccessRecords } from '../../src/node/access-records.ts'
+import { accessSettingsOf } from '../../src/node/access-settings.ts'
+import { hostsOfPort } from '../../src/node/listener-addresses.ts'
+import { PasswordWork } from '../../src/node/operators/kept-passwords.ts'
+import { dangerOfPassword, makeFirstPassword, ownAccountOf } from '../../src/node/operators/own-account.ts'
+import { openMemoryStore } from '../../src/storage/index.ts'
+import { ctlDone } from '../cli/ctl/ctl.ts'
+import { startBrokerWithApi } from '../management/api.ts'
+
+const profiles = ['hardened', 'legacy'] as const
+type Profile = (typeof profiles)[number]
+
+function configOf(profile: Profile, text = ''): GodwitConfig {
+  const whole = `node.security_profile = ${profile}\n${text}`
+  const loaded = loadConfig({ text: whole, file: 'godwit.conf', overrides: [], readFile: () => ({ text: '' }) })
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  return loaded.config
+}
+
+/** What a function of the configuration gives in both. */
+function inBoth<Value>(of: (config: GodwitConfig) => Value, text = ''): readonly [hardened: Value, legacy: Value] {
+  return [of(configOf('hardened', text)), of(configOf('legacy', text))]
+}
+
+/** The profile as shards have it, and whether a source of rights that fails denies. */
+function failing(config: GodwitConfig): readonly [profile: string, denies: boolean] {
+  const settings = accessSettingsOf(config, new Uint8Array(32))
+  assert.ok('access' in settings)
+  return [settings.access.profile, settings.access.rules.failingDenies]
+}
+
+test('what listens on a port only, the API among it, is on loopback when hardened and everywhere when legacy', () => {
+  assert.deepEqual(inBoth(hostsOfPort), [['127.0.0.1'], ['::', '0.0.0.0']])
+  const said = 'node.default_listener_address = "192.0.2.1"'
+  assert.deepEqual(inBoth(hostsOfPort, said), [['192.0.2.1'], ['192.0.2.1']])
+})
+
+test('a source of rights that fails denies when hardened, and is as if it was not there when legacy', () => {
+  assert.deepEqual(inBoth(failing), [
+    ['hardened', true],
+    ['legacy', false],
+  ])
+})
+
+test('what no rule speaks of is denied when hardened once there are rules, and allowed when legacy', () => {
+  const rules = 'auth.acl.rules = [{permit = allow, topics = [a]}]'
+  assert.deepEqual(
+    inBoth((config) => config.auth.acl.noMatch, rules),
+    ['deny', 'allow'],
+  )
+})
+
+test('without a password the first start makes one when hardened, and everybody knows it when legacy', async () => {
+  for (const profile of profiles) {
+    const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+    const own = ownAccountOf(configOf(profile), records)
+    const made = await makeFirstPassword(own, records, new PasswordWork())
+    if (profile === 'legacy') assert.deepEqual([own.password, made], ['public', undefined])
+    else assert.match(made?.password ?? '', /^[\w-]{24}$/)
+  }
+})
+
+test('a password that everybody tries is warned about or refused when hardened, and taken when legacy', () => {
+  const text = 'http_server.password = public'
+  const dangers = inBoth((config) => [dangerOfPassword(config, true), dangerOfPassword(config, false)], text)
+  const [[here, beyond], ofLegacy] = dangers
+  assert.ok(here !== undefined && 'warning' in here)
+  assert.ok(beyond !== undefined && 'problem' in beyond)
+  assert.deepEqual(ofLegacy, [undefined, undefined])
+})
+
+for (const profile of profiles) {
+  test(`the banner, the API and the status of the command line say that a broker is ${profile}`, async (t) => {
+    const set = [`node.security_profile=${profile}`, 'http_server.ip_addr="127.0.0.1"']
+    const broker = await startBrokerWithApi(t, { set })
+    assert.match(broker.process.output, new RegExp(`profile ${profile}\\n`))
+    assert.equal((await broker.ask('/api/v4/nodes')).json.data[0].security_profile, profile)
+    assert.equal(JSON.parse(await ctlDone(broker, ['status', '--json'])).profile, profile)
+  })
+}
