@@ -144,9 +144,14 @@ export interface SysTopicsConfig {
   readonly clientEvents: boolean
 }
 
-/** As the settings have them: names of the configuration, durations in milliseconds. Nothing runs them yet. */
+/** As the settings have them: names of the configuration, durations in milliseconds. */
 export type BridgesConfig = SettingValues['bridges']
 export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
+/** The section that was written; `ssl` is the older name. */
+export function tlsOfBridge(bridge: MqttBridgeConfig): MqttBridgeConfig['tls'] {
+  return bridge.tls.isSet ? bridge.tls : bridge.ssl
+}
+
 export type DiskCacheConfig = BridgesConfig['mqtt']['cache']
 
 export interface GodwitConfig {

@@ -1,7 +1,9 @@
 // A bridge as the API shows it: secrets masked, certificates as PEM, durations with their unit.
 
-import { mask, type MqttBridgeConfig } from '../config/index.ts'
+import { mask, type MqttBridgeConfig, tlsOfBridge } from '../config/index.ts'
 import type { bridgeEndpoints, ReplyOf } from '../contract/index.ts'
+import type { BridgeStanding } from './operations/bridges.ts'
+import { localTime } from './words.ts'
 
 export type BridgeNode = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>['data']['bridge']['nodes'][number]
 
@@ -10,7 +12,11 @@ type ReadPem = (file: string) => Promise<string | undefined>
 
 const msPerSecond = 1_000
 
-export async function bridgeNodeOf(name: string, bridge: MqttBridgeConfig, readPem: ReadPem): Promise<BridgeNode> {
+export async function bridgeNodeOf(
+  name: string,
+  bridge: MqttBridgeConfig,
+  { readPem, standing }: { readonly readPem: ReadPem; readonly standing: BridgeStanding | undefined },
+): Promise<BridgeNode> {
   return {
     name,
     enable: bridge.enable,
@@ -38,12 +44,8 @@ export async function bridgeNodeOf(name: string, bridge: MqttBridgeConfig, readP
     quic_0rtt: bridge.quic_0rtt,
     max_send_queue_len: bridge.max_send_queue_len,
     max_recv_queue_len: bridge.max_recv_queue_len,
+    status: standing === undefined ? null : statusOf(standing),
   }
-}
-
-/** The section that was written; `ssl` is the older name. */
-export function tlsSectionOf(bridge: MqttBridgeConfig): MqttBridgeConfig['tls'] {
-  return bridge.tls.isSet ? bridge.tls : bridge.ssl
 }
 
 function connectorOf(bridge: MqttBridgeConfig): BridgeNode['connector'] {
@@ -133,7 +135,7 @@ function subPropertiesOf(bridge: MqttBridgeConfig): Pick<BridgeNode, 'sub_proper
 }
 
 async function tlsOf(bridge: MqttBridgeConfig, readPem: ReadPem): Promise<BridgeNode['tls']> {
-  const tls = tlsSectionOf(bridge)
+  const tls = tlsOfBridge(bridge)
   const pem = async (file: string | undefined): Promise<string | null> =>
     file === undefined ? null : ((await readPem(file)) ?? null)
   return {
@@ -158,4 +160,39 @@ function userPropertiesOf(properties: ReadonlyMap<string, string>): { key: strin
 
 function durationText(ms: number): string {
   return ms % msPerSecond === 0 ? `${ms / msPerSecond}s` : `${ms}ms`
+}
+
+function statusOf(standing: BridgeStanding): BridgeNode['status'] {
+  const { lastErrorAtMs, oldestAtMs, counters } = standing
+  return {
+    state: standing.state,
+    since: localTime(standing.sinceMs),
+    server: standing.server,
+    attempts: standing.attempts,
+    last_error: standing.lastError ?? null,
+    last_error_at: lastErrorAtMs === undefined ? null : localTime(lastErrorAtMs),
+    in_flight: standing.inFlight,
+    spool_depth: standing.spooled,
+    oldest_age: oldestAtMs === undefined ? null : ageSeconds(oldestAtMs),
+    spool_dropped: standing.spoolDropped,
+    sent_rate: standing.sentRate,
+    received_rate: standing.receivedRate,
+    counters: {
+      sent: counters.sent,
+      sent_again: counters.sentAgain,
+      sent_bytes: counters.sentBytes,
+      acknowledged: counters.acknowledged,
+      received: counters.received,
+      received_bytes: counters.receivedBytes,
+      connects: counters.connects,
+      failures: counters.failures,
+      unasked: counters.unasked,
+      dropped: { ...counters.dropped },
+    },
+  }
+}
+
+/** The clock of shards is not set with that of the wall: what is a little ahead is new. */
+export function ageSeconds(atMs: number): number {
+  return Math.max(0, Date.now() - atMs) / msPerSecond
 }

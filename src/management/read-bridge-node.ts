@@ -1,8 +1,7 @@
 // What somebody sends for a bridge, in whichever of the spellings that are about, as settings of the configuration. What a
 // setting may be is not looked at here: the configuration checks it.
 
-import { mask, type MqttBridgeConfig } from '../config/index.ts'
-import { tlsSectionOf } from './bridge-node.ts'
+import { tlsOfBridge, mask, type MqttBridgeConfig } from '../config/index.ts'
 import type { BridgeFile } from './operations/bridges.ts'
 
 export type Sent = Readonly<Record<string, unknown>>
@@ -58,7 +57,8 @@ export function readBridgeNode(node: Sent, bridge: MqttBridgeConfig): ReadBridge
   for (const key of replaced) settings[key] = null
   const pems: { file: BridgeFile; pem: string }[] = []
   for (const [key, value] of [...Object.entries(connector ?? {}), ...Object.entries(outer)]) {
-    if (key === 'name') continue
+    // What is shown of it and is no setting may be sent back.
+    if (key === 'name' || key === 'status') continue
     if (key === 'tls' || key === 'ssl') {
       if (value === null) continue
       if (!isSentObject(value)) return { problem: `${key} is not an object` }
@@ -98,7 +98,7 @@ const tlsDefaults = {
 
 /** Files come by name or as what stands in them. */
 function readTls(sent: Sent, bridge: MqttBridgeConfig, pems: { file: BridgeFile; pem: string }[]): Sent {
-  const now = tlsSectionOf(bridge)
+  const now = tlsOfBridge(bridge)
   const tls: Record<string, unknown> = { ...tlsDefaults }
   for (const [key, value] of Object.entries(sent)) {
     if (key === 'url') continue

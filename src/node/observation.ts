@@ -3,6 +3,7 @@
 import type { Operations } from '../management/index.ts'
 import type { Alarms } from './alarms.ts'
 import { Gauges } from './gauges.ts'
+import type { LiveBridges } from './live-bridges.ts'
 import type { LiveListeners } from './live-listeners.ts'
 import { alarmOperations } from './operations/alarms.ts'
 import { metricOperations } from './operations/metrics.ts'
@@ -24,6 +25,7 @@ export interface ObservationGround {
   readonly dataDirectory: string
   /** The listeners as they are now. */
   readonly live: Pick<LiveListeners, 'addresses' | 'states'>
+  readonly bridges: Pick<LiveBridges, 'latest'>
 }
 
 export interface Observation {

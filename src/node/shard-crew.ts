@@ -6,6 +6,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type {
   AnswerTo,
+  BridgeReport,
   NodeToShard,
   QuestionName,
   QuestionOf,
@@ -39,6 +40,8 @@ export class ShardCrew {
   readonly #shards: readonly WatchedShard[]
   /** Told of what the shards write for traces. */
   onTrace: (trace: string, line: TraceLine) => void = () => {}
+  /** Told of how the bridges of a shard are. */
+  onBridges: (shard: number, reports: readonly BridgeReport[]) => void = () => {}
   /** By shard: ports of siblings' links that it takes along when it starts. */
   readonly #waiting: readonly Map<number, MessagePort>[]
   #lastChange: number
@@ -61,6 +64,7 @@ export class ShardCrew {
           onGivenUp: (message) => options.onGivenUp(message),
           setAside: (clientId) => options.setAside(clientId),
           alarms: options.alarms,
+          noteBridges: (reports) => this.onBridges(number, reports),
           noteTrace: (trace, line) => this.onTrace(trace, line),
           links: () => this.#linksOf(number),
           onThreadEnd: (ended) => {

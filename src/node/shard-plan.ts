@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os'
 import type { AccessSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
-import { createLoadMark, type ShardListener, type ShardStart } from '../shard/index.ts'
+import { type BridgePlan, createLoadMark, type ShardListener, type ShardStart } from '../shard/index.ts'
 import { createCounterTable, createMeterTable } from '../telemetry/index.ts'
 import { placesFor } from './shared-places.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
@@ -24,6 +24,7 @@ export interface Surroundings {
   readonly config: GodwitConfig
   readonly directory: string
   readonly listeners: readonly ShardListener[]
+  readonly bridges: readonly BridgePlan[]
   readonly access: AccessSettings
   readonly nodeName: string
   readonly clockBaseMs: number
@@ -42,7 +43,7 @@ export function shardsOf(config: GodwitConfig): number {
 }
 
 export async function planShards(surroundings: Surroundings): Promise<ShardPlan> {
-  const { config, directory, listeners, access, clockBaseMs } = surroundings
+  const { config, directory, listeners, bridges, access, clockBaseMs } = surroundings
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
   const meters = createMeterTable(shards)
@@ -55,6 +56,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     shards,
     dataDirectory: directory,
     listeners,
+    bridges,
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
     core: config.core,
     namespaces: config.namespaces,

@@ -6,7 +6,7 @@ import { isAbsolute, join } from 'node:path'
 import type { AccessSettings } from '../access/index.ts'
 import { formatFault, type GodwitConfig, type Warning } from '../config/index.ts'
 import type { BackupOperations } from '../management/index.ts'
-import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
+import { type BridgePlan, clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
@@ -18,6 +18,7 @@ import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import type { LiveConfig } from './configuration/live-config.ts'
 import type { ConfigurationSources } from './configuration/read-configuration.ts'
+import { LiveBridges, planBridges } from './live-bridges.ts'
 import { listenersOwner, LiveListeners } from './live-listeners.ts'
 import { HiddenPresets } from './hidden-presets.ts'
 import { createLiveConfig } from './live-config.ts'
@@ -130,10 +131,14 @@ async function startOnLog(
   const accessSecret = await settleAccessSecret(ground.directory)
   const admission = accessSettingsOf(config, accessSecret)
   if ('problem' in admission) return admission
+  const planned = planBridges(config, accessSecret)
+  if ('problem' in planned) return planned
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
   const listeners = await withoutMissingQuic(resolved.listeners, ground.log)
-  return startOnStore(options, { ...ground, alarms: new Alarms(ground), name, accessSecret, ...admission, listeners })
+  const alarms = new Alarms(ground)
+  const bridges = planned.plans
+  return startOnStore(options, { ...ground, alarms, name, accessSecret, ...admission, listeners, bridges })
 }
 
 type Logging = { readonly log: Logger } | { readonly problem: string }
@@ -159,6 +164,7 @@ interface Foundation {
   readonly name: string
   readonly access: AccessSettings
   readonly accessSecret: Uint8Array
+  readonly bridges: readonly BridgePlan[]
   readonly listeners: readonly ListenerAddress[]
 }
 
@@ -179,20 +185,22 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const { log, alarms, directory, name, access } = foundation
   const clock = clockBaseMs(await readClock(store.own))
   const live = liveListeners(config, foundation, () => crew)
-  const surroundings = { config, directory, listeners: live.dealt, access, nodeName: name, clockBaseMs: clock }
-  const { starts, counters, meters, maxHeapMb } = await planShards(surroundings)
+  const dealt = { listeners: live.dealt, bridges: foundation.bridges, nodeName: name, clockBaseMs: clock }
+  const { starts, counters, meters, maxHeapMb } = await planShards({ ...dealt, config, directory, access })
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp })
-  const shared = { nodeName: name, dataDirectory: directory, counters, crew, log }
+  const bridges = liveBridges(foundation, crew)
+  const shared = { nodeName: name, dataDirectory: directory, counters, crew, log, bridges }
   const observation = observeNode({ ...shared, meters, alarms, live })
   const accessRecords = await openAccessRecords({
     store: store.own,
     tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
   })
   const hiddenPresets = new HiddenPresets({ records: accessRecords, log, presets: config.auth.credentials })
-  const configuration = await configurationOf(options, foundation, { crew, sysTopics, listeners: live, hiddenPresets })
+  const owners = { listeners: live, bridges, hiddenPresets }
+  const configuration = await configurationOf(options, foundation, { ...owners, crew, sysTopics })
   const outcome = await crew.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
@@ -213,11 +221,10 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     return { problem: outcome.message }
   }
   const control = controlDesk(log, options.problemOfRestart)
-  const version = options.version ?? ''
   const ground = {
     ...shared,
     config,
-    version,
+    version: options.version ?? '',
     accessRecords,
     control,
     configuration,
@@ -268,6 +275,20 @@ function liveListeners(config: GodwitConfig, foundation: Foundation, crew: () =>
   })
 }
 
+function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, crew: ShardCrew): LiveBridges {
+  const bridges = new LiveBridges({
+    plans,
+    secret,
+    tell: (changed) => crew.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
+    ask: async () => {
+      const shards = Array.from({ length: crew.size }, (_, shard) => crew.ask(shard, { question: 'bridges' }))
+      return (await Promise.all(shards)).flatMap((reports) => reports ?? [])
+    },
+  })
+  crew.onBridges = (shard, reports) => bridges.note(shard, reports)
+  return bridges
+}
+
 function sysTopicsOf(
   { config, version = '' }: NodeOptions,
   {
@@ -315,10 +336,11 @@ function configurationOf(
     readonly crew: ShardCrew
     readonly sysTopics: SysTopics
     readonly listeners: LiveListeners
+    readonly bridges: LiveBridges
     readonly hiddenPresets: HiddenPresets
   },
 ): Promise<LiveConfig> {
-  const others = [listenersOwner(parts.listeners), parts.hiddenPresets]
+  const others = [listenersOwner(parts.listeners), parts.bridges, parts.hiddenPresets]
   return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, others })
 }
 

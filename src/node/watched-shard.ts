@@ -8,6 +8,7 @@ import { type Transferable, Worker } from 'node:worker_threads'
 import { counterCells, Counters, type Logger } from '../telemetry/index.ts'
 import {
   type AnswerTo,
+  type BridgeReport,
   LoadMark,
   type NodeToShard,
   type QuestionName,
@@ -51,6 +52,7 @@ export interface WatchedShardOptions {
   onGivenUp(message: string): void
   readonly alarms: Alarms
   noteTrace(name: string, line: TraceLine): void
+  noteBridges(reports: readonly BridgeReport[]): void
   /** The session has killed the shard twice: resolves when it is out of the way. */
   setAside(clientId: string): Promise<void>
   /** Ports to its siblings, for a thread that begins. */
@@ -227,6 +229,8 @@ export class WatchedShard {
         return
       case 'trace':
         return this.#options.noteTrace(message.name, message.line)
+      case 'bridges':
+        return this.#options.noteBridges(message.reports)
       case 'alarm':
         return this.#options.alarms.raise(message.name, message.message, this.#source)
       case 'alarm-over':
@@ -265,6 +269,7 @@ export class WatchedShard {
     this.#seat?.gone()
     this.#options.onThreadEnd(this.#start)
     // What its next life finds in order it does not say again.
+    this.#options.noteBridges([])
     for (const name of troublesOfThread) this.#options.alarms.over(name, 'the shard has ended', this.#source)
     for (const settle of this.#changes.values()) settle(undefined)
     this.#changes.clear()

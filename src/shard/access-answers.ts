@@ -2,7 +2,7 @@
 // are at hand, and as an input of their own where somebody had to be asked.
 
 import type { AccessControl, AuthenticateQuestion, ConnectQuestion, PermissionQuestion } from '../access/index.ts'
-import type { ConnectVerdict, Input } from '../core/index.ts'
+import { type ConnectVerdict, type Input, plainIdentity } from '../core/index.ts'
 
 export interface AccessAnswersOwner {
   /** Within the turn that is under way. */
@@ -26,6 +26,12 @@ export class AccessAnswers {
     if (asked.kind === 'may-do') {
       this.#bringBack(this.#access.prepare(asked), () => ({ kind: 'permission-ready', question }))
       return
+    }
+    if (asked.kind === 'may-connect' && asked.connection.listener.isBridge === true) {
+      // It is this broker itself, and comes by no listener: there is nobody to be asked.
+      const who = plainIdentity(asked.clientId, undefined, asked.connection.peerAddress)
+      const identity = { ...who, authenticatedBy: 'bridge' }
+      return this.#owner.answer({ kind: 'connect-verdict', question, verdict: { allowed: true, identity } })
     }
     this.#bringBack(this.#access.answer(asked), (verdict: ConnectVerdict) => ({
       kind: 'connect-verdict',

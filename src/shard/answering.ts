@@ -33,6 +33,7 @@ const answers: Answers = {
   explain,
   matching: ({ core }, { publication, limit }) => core.view.findMatching(publication, limit),
   dropped: ({ eventLog }, { query, limit }) => eventLog.ledger.find(query, limit),
+  bridges: ({ bridges }) => bridges?.reports() ?? [],
   timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),
 }
 

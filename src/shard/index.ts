@@ -1,8 +1,10 @@
 // The door of the shard: what the main thread needs to know to start one. Importing it starts nothing; the thread's
 // own beginning is worker.ts.
 
+export type * from './bridge-plan.ts'
 export type * from './messages.ts'
 export type * from './questions.ts'
+export type { BridgeLink } from './bridge-dialer.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './clock.ts'
 export { keepHeapTidy } from './idle-tidy.ts'

@@ -7,6 +7,7 @@ import type { CoreSettings, ListenerTraits, NamespaceSettings, PeerNumber } from
 import type { SeatNotice, SeatRequest } from '../storage/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 import type { TlsSettings } from '../transports/index.ts'
+import type { BridgePlan, BridgeReport } from './bridge-plan.ts'
 import type { ShardQuestion } from './questions.ts'
 
 export type { CertificateField } from '../config/index.ts'
@@ -113,6 +114,8 @@ export interface ShardStart extends ShardSettings {
   /** Absolute; the main thread holds its lock. */
   readonly dataDirectory: string
   readonly listeners: readonly ShardListener[]
+  /** Undefined: none. */
+  readonly bridges?: readonly BridgePlan[]
   /** What is to be added to the monotonic time of the system, the same in all threads: made by `clockBaseMs`. */
   readonly clockBaseMs: number
   readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
@@ -145,6 +148,8 @@ export type ShardToNode =
   | { readonly kind: 'trace'; readonly name: string; readonly line: TraceLine }
   /** Something that the operator must know of. */
   | { readonly kind: 'alarm'; readonly name: string; readonly message: string }
+  /** How the bridges of this shard are; every second, while there are any. */
+  | { readonly kind: 'bridges'; readonly reports: readonly BridgeReport[] }
   /** It is in order again. */
   | { readonly kind: 'alarm-over'; readonly name: string; readonly message: string }
   /** To the keeper of the store that all shards share. */
@@ -174,6 +179,8 @@ export type NodeToShard =
       readonly change: number
       readonly settings: ShardSettings
     }
+  /** The bridges are these from now on. Answered by `changed`. */
+  | { readonly kind: 'bridges'; readonly change: number; readonly plans: readonly BridgePlan[] }
   /** One step of a change of listeners. Answered by `changed`. */
   | {
       readonly kind: 'listeners'

@@ -19,6 +19,7 @@ import type {
 import type { MessageProperties, QoS, TopicFilter } from '../protocol/index.ts'
 import type { AskedExplanation, Explanation } from './explaining.ts'
 import type { DroppedFound, DroppedQuery } from './drop-ledger.ts'
+import type { BridgeReport } from './bridge-plan.ts'
 import type { TimelineEntry } from './timelines.ts'
 
 export type { AskedExplanation, Explanation } from './explaining.ts'
@@ -80,6 +81,8 @@ export interface ShardTalk {
   }
   /** The newest of the messages that were dropped here. */
   dropped: { asked: { readonly query: DroppedQuery; readonly limit: number }; answered: DroppedFound }
+  /** How the bridges of this shard are. */
+  bridges: { asked: object; answered: readonly BridgeReport[] }
   /** What has happened to a client lately, in order. */
   timeline: { asked: { readonly clientId: string }; answered: readonly TimelineEntry[] }
   /** Retained messages of topics that this shard keeps, out of a backup; answered when they are on disk. */

@@ -29,10 +29,12 @@ import type { ByteStream } from '../transports/index.ts'
 import { AccessAnswers } from './access-answers.ts'
 import { connectionOver } from './arrival-traits.ts'
 import { Arrivals } from './arrivals.ts'
+import type { BridgeCrew } from './bridge-crew.ts'
 import { ClientEvents, publicationOf } from './client-events.ts'
 import { Commands } from './commands.ts'
 import { Commits } from './commits.ts'
 import { DeadlineTimer } from './deadline-timer.ts'
+import { decoderOptions } from './decoder-options.ts'
 import { drainSends } from './drain-sends.ts'
 import { EventLog } from './event-log.ts'
 import type { ShardListener, ShardSettings } from './messages.ts'
@@ -78,6 +80,8 @@ export class Shard implements OutletOwner {
   readonly outlets = new Set<Outlet>()
   readonly #meters: ShardMeters
   readonly eventLog: EventLog
+  /** Undefined until clients are let in. */
+  bridges: BridgeCrew | undefined
   readonly #lateCloses = new LateCloses()
   #dirty: Outlet[] = []
   #committedBatch = 0
@@ -86,7 +90,6 @@ export class Shard implements OutletOwner {
   #turnIsPlanned = false
   #turn = 0
   #settings: CoreSettings
-  #maxPropertyBytes: number
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
   /** With what has to come first. */
@@ -107,11 +110,10 @@ export class Shard implements OutletOwner {
   constructor(world: ShardWorld) {
     this.#world = world
     this.#settings = world.start.core
-    this.#maxPropertyBytes = world.start.maxPropertyBytes
     const { core, loadMark, meters, shardNumber } = world.start
     this.#meters = new ShardMeters(meters, shardNumber)
     this.#topics = new TopicTable(topicsRemembered)
-    this.#decoderOptions = this.#optionsOfDecoders()
+    this.#decoderOptions = decoderOptions(world.start.core, world.start.maxPropertyBytes, this.#topics)
     const clientEvents = new ClientEvents({
       topic: world.start.clientEventsTopic,
       keepAliveMultiplier: core.keepAliveMultiplier,
@@ -169,7 +171,7 @@ export class Shard implements OutletOwner {
       carryOut: () => this.#carryOut(),
       planTurnEnd: () => this.#planTurnEnd(),
       listenerOf: (number) => this.#world.listenerOf(number),
-      acceptRelayed: (stream, listener) => void this.#welcome(stream, listener),
+      acceptRelayed: (stream, listener) => void this.welcome(stream, listener),
     })
   }
 
@@ -200,11 +202,12 @@ export class Shard implements OutletOwner {
   /** A client has come in by a listener of this shard. */
   accept(stream: ByteStream, listener: ShardListener): void {
     this.#count(counterCells.connectionsAccepted, 1)
-    const outlet = this.#welcome(stream, listener)
+    const outlet = this.welcome(stream, listener)
     this.#arrivals?.watch(outlet, listener)
   }
 
-  #welcome(stream: ByteStream, listener: ShardListener): Outlet {
+  /** Whoever comes by no listener of this shard: by another one's, or from within. */
+  welcome(stream: ByteStream, listener: ShardListener): Outlet {
     const outlet = new Outlet(this, stream, new PacketDecoder(this.#decoderOptions))
     outlet.connection = connectionOver(outlet, listener)
     this.outlets.add(outlet)
@@ -240,11 +243,10 @@ export class Shard implements OutletOwner {
   /** New limits, in force from here on; what a decoder allows, for connections that come. */
   changeSettings({ core: settings, access, maxPropertyBytes }: ShardSettings): void {
     this.#settings = settings
-    this.#maxPropertyBytes = maxPropertyBytes
     const { permissions } = this.access
     const wasOpen = permissions.allowsEverything
     this.access.changeSettings(access)
-    this.#decoderOptions = this.#optionsOfDecoders()
+    this.#decoderOptions = decoderOptions(settings, maxPropertyBytes, this.#topics)
     if (!wasOpen || !permissions.allowsEverything) this.input({ kind: 'permissions-changed' })
     this.input({ kind: 'settings', settings })
   }
@@ -252,12 +254,6 @@ export class Shard implements OutletOwner {
   /** What is stored of who may come in and what they may do has changed. */
   applyAccess(change: RecordChange): void {
     if (this.access.applyRecords(change)) this.input({ kind: 'permissions-changed' })
-  }
-
-  #optionsOfDecoders(): PacketDecoderOptions {
-    const { maxPacketBytes, maxTopicLevels } = this.#settings
-    const options = { maxPacketBytes, maxPropertyBytes: this.#maxPropertyBytes, maxTopicLevels }
-    return { role: 'server', topics: this.#topics, ...options }
   }
 
   /** Anything but packets. */
@@ -291,7 +287,9 @@ export class Shard implements OutletOwner {
   noteSent(outlet: Outlet): void {
     const { connection } = outlet
     const reportFrom = Math.min(reportUnsentFrom, this.#settings.maxUnsentBytes * reportUnsentShare)
-    if (connection !== undefined && connection.unsentBytes >= reportFrom) this.#reportUnsent(outlet, connection)
+    if (connection !== undefined && connection.unsentBytes >= reportFrom) {
+      this.input({ kind: 'unsent-bytes', connection, bytes: outlet.unsentBytes })
+    }
     if (outlet.isReaderStopped) this.#readers.start(outlet)
   }
 
@@ -402,10 +400,6 @@ export class Shard implements OutletOwner {
     if (afterBatch > this.#committedBatch) return this.#lateCloses.add(outlet, afterBatch)
     outlet.endsAfterFlush = true
     this.noteDirty(outlet)
-  }
-
-  #reportUnsent(outlet: Outlet, connection: Connection): void {
-    this.input({ kind: 'unsent-bytes', connection, bytes: outlet.unsentBytes })
   }
 
   #planTurnEnd(): void {

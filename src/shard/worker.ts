@@ -7,10 +7,11 @@ import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
 import { counterCells, Counters, ForwardingLog, Meters, watchLoop } from '../telemetry/index.ts'
 import { ConnectionBudget, ConnectionRate } from '../transports/index.ts'
+import { BridgeCrew } from './bridge-crew.ts'
 import { publicationOf } from './client-events.ts'
 import { Clock } from './clock.ts'
 import { ListenerSet } from './listener-set.ts'
-import type { NodeToShard, ShardListener, ShardStart, ShardToNode, TraceTarget } from './messages.ts'
+import type { NodeToShard, ShardListener, ShardSettings, ShardStart, ShardToNode, TraceTarget } from './messages.ts'
 import { type ListeningWorld, Porter } from './listening.ts'
 import { restoreAccess, restoreBroker } from './restore.ts'
 import { answerOf } from './answering.ts'
@@ -29,6 +30,9 @@ const identityBytes = 8
 
 const start = workerData as ShardStart
 let isStopping = false
+/** As they were changed last. */
+let settings: ShardSettings = start
+let plans = start.bridges ?? []
 const counters = new Counters(start.counters, start.shardNumber)
 const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =>
   post({ kind: 'log', level, event, fields }),
@@ -86,7 +90,31 @@ async function run(): Promise<void> {
   hear = (message) => obey(message, { shard: running, store, listeners })
   for (const message of early) hear(message)
   await letClientsIn(running, listeners)
+  bridgesOf(running, clock)
   keepHeapTidy(messagesSoFar)
+}
+
+/** They are clients, too: they come when clients may. */
+function bridgesOf(shard: Shard, clock: Clock): void {
+  if (isStopping) return
+  shard.bridges = new BridgeCrew({
+    shard,
+    own: start.shardNumber,
+    shards: start.shards ?? 1,
+    log,
+    nowMs: () => clock.nowMs(),
+    limits: () => limitsOf(settings),
+    alarm,
+    alarmOver,
+    fail,
+    report: (reports) => post({ kind: 'bridges', reports }),
+  })
+  shard.bridges.take(plans)
+  shard.bridges.tidy().catch(fail)
+}
+
+function limitsOf({ core: { maxPacketBytes, maxTopicLevels, receiveMaximum }, maxPropertyBytes }: ShardSettings) {
+  return { limits: { maxPacketBytes, maxPropertyBytes, maxTopicLevels }, receiveMaximum }
 }
 
 function messagesSoFar(): number {
@@ -105,7 +133,8 @@ interface Running {
 
 function obey(message: NodeToShard, { shard, store, listeners }: Running): void {
   if (message.kind === 'settings') {
-    shard.changeSettings(message.settings)
+    settings = message.settings
+    shard.changeSettings(settings)
     log.changeThreshold(message.settings.logLevel)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'access') {
@@ -113,6 +142,10 @@ function obey(message: NodeToShard, { shard, store, listeners }: Running): void 
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'traces') {
     shard.eventLog.tracer = tracerOf(message.targets)
+    post({ kind: 'changed', change: message.change })
+  } else if (message.kind === 'bridges') {
+    plans = message.plans
+    shard.bridges?.take(plans)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') listeners.reload().catch(fail)
@@ -156,6 +189,7 @@ function porterOf(within: Pick<ListeningWorld, 'accept' | 'storedKey'>): Porter 
 
 async function stop({ shard, store, listeners }: Running): Promise<void> {
   isStopping = true
+  shard.bridges?.stop()
   await listeners.closeAll()
   await shard.stop(stopPatienceMs)
   await store.close()

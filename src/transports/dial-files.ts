@@ -28,16 +28,22 @@ export function readDialFiles(settings: DialTlsSettings): DialCredentials | { re
     const ca = caFile === undefined ? undefined : readPem('cacertfile', caFile, 'CERTIFICATE')
     if (certFile === undefined && keyFile === undefined) return { ca, identity: undefined }
     if (certFile === undefined || keyFile === undefined) {
-      return { problem: 'certfile and keyfile belong together: give both, or none' }
+      return { problem: 'certfile: certfile and keyfile belong together: give both, or none' }
     }
     const certificate = readPem('certfile', certFile, 'CERTIFICATE')
     const key = openKey(keyFile, readPem('keyfile', keyFile, undefined), keyPassword)
-    expectFit({ cert: certificate, key }, `keyfile ${keyFile} is not the key of the certificate in ${certFile}`)
+    expectFit({ cert: certificate, key }, `keyfile: ${keyFile} is not the key of the certificate in ${certFile}`)
     return { ca, identity: { certificate, key } }
   } catch (error) {
     if (error instanceof UnusableFile) return { problem: error.message }
     throw error
   }
+}
+
+/** What keeps these files from being used, as a sentence that begins with a setting; undefined: nothing. */
+export function problemOfDialFiles(settings: DialTlsSettings): string | undefined {
+  const files = readDialFiles(settings)
+  return 'problem' in files ? files.problem : undefined
 }
 
 class UnusableFile extends Error {}

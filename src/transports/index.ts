@@ -18,6 +18,7 @@ export {
 export { ConnectionRate } from './connection-rate.ts'
 export { guardedLookup, isForbiddenAddress } from './address-guard.ts'
 export { dial, type DialSettings } from './dial.ts'
+export { problemOfDialFiles } from './dial-files.ts'
 export type { Dial, DialFailure, DialHandlers, DialProblem, DialTarget } from './dial-attempt.ts'
 export { listenQuic, type QuicListenOptions } from './quic.ts'
 export { problemOfQuic } from './quic-library.ts'

@@ -22,7 +22,7 @@ bridges.mqtt.office {
   forwards = [{ remote_topic = "up/#", local_topic = "out/#", qos = 1 }]
   subscription = [{ remote_topic = "down/#", local_topic = "in/#", qos = 2 }]
 }
-bridges.mqtt.plain { server = "mqtt-tcp://other.example:1883" }
+bridges.mqtt.plain { server = "mqtt-tcp://127.0.0.1:9" }
 `
 
 /** The API changes what the file says, so it stands where the API may write: in the data directory. */
@@ -40,7 +40,17 @@ async function nodeOf(broker: BrokerWithApi, name: string): Promise<any> {
   const answer = await broker.ask(`/api/v4/bridges/${name}`)
   assert.equal(answer.status, 200, answer.text)
   assert.equal(shapeOf(endpoints.get_mqtt_bridge.reply).faultOf(answer.json), undefined)
-  return answer.json.data.bridge.nodes[0]
+  return settingsIn(answer.json.data.bridge.nodes[0])
+}
+
+/** Without how it is at the moment. */
+// oxlint-disable-next-line typescript/no-explicit-any
+function settingsIn(node: any): any {
+  return { ...node, status: undefined }
+}
+
+async function allSettings(broker: BrokerWithApi): Promise<unknown> {
+  return (await broker.ask('/api/v4/bridges')).json.data.bridge.nodes.map(settingsIn)
 }
 
 const put = (broker: BrokerWithApi, name: string, body: unknown) =>
@@ -108,7 +118,7 @@ test('what was shown can be sent back: nothing changes, the password least of al
   const answer = await put(broker, 'office', { office: before })
   assert.equal(answer.status, 200, answer.text)
   assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).faultOf(answer.json), undefined)
-  assert.deepEqual(answer.json, { code: 0, data: { office: before } })
+  assert.deepEqual(settingsIn(answer.json.data.office), before)
   assert.deepEqual(await nodeOf(broker, 'office'), before)
   const files = await readdir(broker.dataDirectory)
   if (!files.includes('changed-settings.conf')) return
@@ -138,7 +148,7 @@ test('a bridge that is put has what was sent, defaults for the rest, and whether
   const answer = await put(broker, 'office', { office: node })
   assert.equal(answer.status, 200, answer.text)
   const now = await nodeOf(broker, 'office')
-  assert.deepEqual(now, answer.json.data.office)
+  assert.deepEqual(now, settingsIn(answer.json.data.office))
   assert.equal(now.enable, false)
   assert.equal(now.parallel, 4)
   assert.deepEqual([now.connector.server, now.connector.keepalive], ['tls+mqtt-tcp://new.example:8883', 45])
@@ -198,11 +208,11 @@ test('subscriptions of a bridge come and go by PUT and by POST, and the same top
   const broker = await brokerWithBridges(t)
   const ask = (action: string, method: 'PUT' | 'POST', data: unknown) =>
     broker.ask(`/api/v4/bridges/${action}/plain`, { method, body: { data } })
-  const one = { remote_topic: 'a/#', local_topic: 'b/#' }
+  const one = { remote_topic: 'a/#', local_topic: 'b' }
   assert.deepEqual((await ask('sub', 'PUT', { subscription: [one, { ...one, remote_topic: 'c' }] })).json, { code: 0 })
   const sub_properties = { identifier: 3, user_properties: [{ key: 'x', value: 'y' }] }
   assert.deepEqual((await ask('sub', 'POST', { subscription: [{ ...one, qos: 2 }], sub_properties })).json, { code: 0 })
-  const common = { local_topic: 'b/#', retain_as_published: 1, retain_handling: 0 }
+  const common = { local_topic: 'b', retain_as_published: 1, retain_handling: 0 }
   assert.deepEqual((await nodeOf(broker, 'plain')).subscription, [
     { remote_topic: 'c', qos: 0, ...common },
     { remote_topic: 'a/#', qos: 2, ...common },
@@ -215,7 +225,7 @@ test('subscriptions of a bridge come and go by PUT and by POST, and the same top
 
 test('what is wrong with a request about bridges is told by its code, and nothing changes', async (t) => {
   const broker = await brokerWithBridges(t)
-  const before = (await broker.ask('/api/v4/bridges')).text
+  const before = await allSettings(broker)
   const node = { server: 'mqtt-tcp://a.example:1883' }
   const cases: readonly (readonly [string, 'GET' | 'PUT' | 'POST', unknown, number, number])[] = [
     ['nobody', 'GET', undefined, 404, 108],
@@ -253,5 +263,5 @@ test('what is wrong with a request about bridges is told by its code, and nothin
     )
     assert.ok(!answer.text.includes(secret))
   }
-  assert.equal((await broker.ask('/api/v4/bridges')).text, before)
+  assert.deepEqual(await allSettings(broker), before)
 })

@@ -96,6 +96,13 @@ export function section<E extends Entries>(
   return { kind: 'section', description, entries, named: undefined, placeholder: '', isOpen: false, engine }
 }
 
+/** The same, and every setting in it takes hold while the broker runs. */
+export function takingAtOnce<Node extends SchemaNode>(node: Node): Node {
+  if (node.kind === 'setting') return { ...node, takes: 'at-once' }
+  const entries = Object.fromEntries(Object.entries(node.entries).map(([key, entry]) => [key, takingAtOnce(entry)]))
+  return { ...node, entries, named: node.named === undefined ? undefined : takingAtOnce(node.named) }
+}
+
 /** A group that may hold any number of things of one shape, each under a name, beside settings of its own. */
 export function namedSection<E extends Entries, N extends SchemaNode>(
   description: string,

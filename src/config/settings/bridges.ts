@@ -1,9 +1,10 @@
-// bridges: connections to other brokers. Everything is read and checked; nothing runs it yet.
+// bridges: connections to other brokers. What nothing works on is kept, shown, and warned of by its name.
 
 import { listOf, record, textMap } from '../schema/collections.ts'
 import { duration } from '../schema/quantities.ts'
-import { namedSection, section, setting } from '../schema/setting.ts'
+import { namedSection, section, setting, takingAtOnce } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
+import { serverUrl } from '../server-url.ts'
 import { maxCount } from './node.ts'
 
 const dayMs = 86_400_000
@@ -58,7 +59,10 @@ export const clientCertificates = section('TLS towards the other side.', {
     description: 'File of the authorities that the other side is checked by, PEM.',
   }),
   verify_peer: setting(flag, true, { description: 'Whether the certificate of the other side is checked.' }),
-  fail_if_no_peer_cert: setting(flag, false, { description: 'Read and kept; it has a meaning for listeners only.' }),
+  fail_if_no_peer_cert: setting(flag, false, {
+    description: 'Read and kept; it has a meaning for listeners only.',
+    engine: 'none yet',
+  }),
 })
 
 const connection = {
@@ -78,6 +82,7 @@ const connection = {
   tls: clientCertificates,
   max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, {
     description: 'Messages under way at one time.',
+    engine: 'none yet',
   }),
 }
 
@@ -85,12 +90,12 @@ const tcpOptions = section('Options of the socket, by the names of the operating
   bind_interface: setting(maybeText, undefined, { description: 'Network interface.' }),
   nodelay: setting(flag, true, { description: 'TCP_NODELAY.' }),
   keepalive: setting(flag, false, { description: 'SO_KEEPALIVE.' }),
-  quickack: setting(flag, false, { description: 'TCP_QUICKACK.' }),
+  quickack: setting(flag, false, { description: 'TCP_QUICKACK.', engine: 'none yet' }),
   keepidle: setting(seconds, 7_200_000, { description: 'TCP_KEEPIDLE.' }),
-  keepintvl: setting(seconds, 75_000, { description: 'TCP_KEEPINTVL.' }),
-  keepcnt: setting(integer({ min: 1, max: 127 }), 9, { description: 'TCP_KEEPCNT.' }),
-  sendtimeo: setting(seconds, 0, { description: 'SO_SNDTIMEO; 0: none.' }),
-  recvtimeo: setting(seconds, 0, { description: 'SO_RCVTIMEO; 0: none.' }),
+  keepintvl: setting(seconds, 75_000, { description: 'TCP_KEEPINTVL.', engine: 'none yet' }),
+  keepcnt: setting(integer({ min: 1, max: 127 }), 9, { description: 'TCP_KEEPCNT.', engine: 'none yet' }),
+  sendtimeo: setting(seconds, 0, { description: 'SO_SNDTIMEO; 0: none.', engine: 'none yet' }),
+  recvtimeo: setting(seconds, 0, { description: 'SO_RCVTIMEO; 0: none.', engine: 'none yet' }),
 })
 
 const connectProperties = section('Properties of CONNECT, for MQTT 5.0.', {
@@ -150,31 +155,52 @@ const quic = {
   quic_idle_timeout: setting(seconds, 120_000, {
     description: 'Silence after which the connection is given up; 0: never.',
   }),
-  quic_discon_timeout: setting(seconds, 20_000, { description: 'How long an acknowledgement of QUIC may take.' }),
+  quic_discon_timeout: setting(seconds, 20_000, {
+    description: 'How long an acknowledgement of QUIC may take.',
+    engine: 'none yet',
+  }),
   quic_handshake_timeout: setting(seconds, 60_000, { description: 'How long the handshake may take.' }),
   quic_send_idle_timeout: setting(seconds, 60_000, {
     description: 'Idle time after which the sending rate is found anew.',
+    engine: 'none yet',
   }),
-  quic_initial_rtt_ms: setting(milliseconds, 800, { description: 'First guess of the round-trip time.' }),
+  quic_initial_rtt_ms: setting(milliseconds, 800, {
+    description: 'First guess of the round-trip time.',
+    engine: 'none yet',
+  }),
   quic_max_ack_delay_ms: setting(duration({ minMs: 0, maxMs: 16_000, bareUnitMs: 1 }), 100, {
     description: 'How long an acknowledgement may be held back.',
+    engine: 'none yet',
   }),
   quic_multi_stream: setting(flag, false, { description: 'Whether topics have streams of their own.' }),
   multi_stream: setting(optional(flag, 'unset'), undefined, { description: 'The same as quic_multi_stream.' }),
-  quic_qos_priority: setting(flag, true, { description: 'Whether QoS 1 and 2 go before QoS 0.' }),
-  quic_0rtt: setting(flag, true, { description: 'Whether data may go with the first packet of a resumed connection.' }),
+  quic_qos_priority: setting(flag, true, { description: 'Whether QoS 1 and 2 go before QoS 0.', engine: 'none yet' }),
+  quic_0rtt: setting(flag, true, {
+    description: 'Whether data may go with the first packet of a resumed connection.',
+    engine: 'none yet',
+  }),
 }
+
+const mqttServer = setting(optional(serverUrl, 'none'), undefined, {
+  description:
+    'The remote broker: mqtt-tcp://host:1883, tls+mqtt-tcp://host:8883, mqtt-quic://host:14567, ws://host:8083/mqtt or wss://host:8084/mqtt.',
+})
 
 const mqttBridge = section('A bridge to one broker.', {
   enable: setting(flag, true, { description: 'Whether the bridge runs.' }),
   ...connection,
+  server: mqttServer,
   backoff_max: setting(seconds, 5_000, { description: 'The longest pause between two attempts to connect.' }),
-  transparent: setting(flag, false, { description: 'Whether subscriptions of clients here are made there as well.' }),
+  transparent: setting(flag, false, {
+    description: 'Whether subscriptions of clients here are made there as well.',
+    engine: 'none yet',
+  }),
   no_local_v4: setting(flag, true, {
     description: 'Whether what the bridge sent does not come back, with MQTT 3.1.1.',
   }),
   retry_qos_0: setting(flag, false, {
     description: 'Whether QoS 0 messages are kept while the remote broker is away.',
+    engine: 'none yet',
   }),
   will,
   tcp: tcpOptions,
@@ -189,16 +215,26 @@ const mqttBridge = section('A bridge to one broker.', {
   hybrid_bridging: setting(flag, false, {
     description: 'Whether the bridge goes from server to server, and from QUIC to TCP, when one fails.',
   }),
-  hybrid_servers: setting(listOf(text(), 64), [], { description: 'The servers that it goes through.' }),
+  hybrid_servers: setting(listOf(serverUrl, 64), [], { description: 'The servers that it goes through.' }),
   max_send_queue_len: setting(integer({ min: 1, max: 1_000_000 }), 32, {
     description: 'Messages that wait to be sent.',
+    engine: 'none yet',
   }),
   max_recv_queue_len: setting(integer({ min: 1, max: 1_000_000 }), 128, {
     description: 'Messages that wait to be taken in.',
+    engine: 'none yet',
   }),
-  resend_interval: setting(milliseconds, 5_000, { description: 'Time between two rounds of sending again.' }),
-  resend_wait: setting(milliseconds, 3_000, { description: 'Pause before a message is sent again.' }),
-  cancel_timeout: setting(milliseconds, 10_000, { description: 'How long sending one message may take.' }),
+  resend_interval: setting(milliseconds, 5_000, {
+    description: 'Time between two rounds of sending again.',
+    engine: 'none yet',
+  }),
+  resend_wait: setting(milliseconds, 3_000, {
+    description: 'Pause before a message is sent again.',
+    engine: 'none yet',
+  }),
+  cancel_timeout: setting(milliseconds, 10_000, {
+    description: 'How long opening a connection may take, and how long the answer to CONNECT.',
+  }),
   ...quic,
 })
 
@@ -218,10 +254,17 @@ export const diskCache = {
 
 export const bridges = section('Connections to other brokers.', {
   mqtt: namedSection('Bridges over MQTT.', {
-    entries: { cache: section('What is kept while a remote broker is away.', diskCache) },
+    entries: {
+      cache: section(
+        'What NanoMQ keeps while a remote broker is away. Godwit keeps it with its sessions; see storage.',
+        diskCache,
+        {
+          engine: 'none yet',
+        },
+      ),
+    },
     placeholder: 'name',
-    named: mqttBridge,
-    engine: 'none yet',
+    named: takingAtOnce(mqttBridge),
   }),
   aws: namedSection('Bridges to AWS IoT.', {
     entries: {},

@@ -37,6 +37,35 @@ const rule = {
   local_topic: text,
 }
 
+const status = Type.Object({
+  state: Type.String({ description: 'off, preparing, connecting, connected, draining or waiting.' }),
+  since: Type.String({ description: 'Local time of the node.' }),
+  server: Type.String({ description: 'What it is connected to, or tries.' }),
+  attempts: Type.Integer({ minimum: 0, description: 'Since the last connection.' }),
+  last_error: orNull(text),
+  last_error_at: orNull(text),
+  in_flight: Type.Integer({ minimum: 0, description: 'Sent and not acknowledged.' }),
+  spool_depth: Type.Integer({ minimum: 0, description: 'Messages that are still to go, those in flight among them.' }),
+  oldest_age: orNull(
+    Type.Number({ minimum: 0, description: 'Seconds since the oldest of them was published; null: none.' }),
+  ),
+  spool_dropped: Type.Integer({ minimum: 0, description: 'For which there was no room, or that were too old.' }),
+  sent_rate: Type.Number({ minimum: 0, description: 'Messages in a second, over the last ten.' }),
+  received_rate: Type.Number({ minimum: 0 }),
+  counters: Type.Object({
+    sent: count,
+    sent_again: count,
+    sent_bytes: count,
+    acknowledged: count,
+    received: count,
+    received_bytes: count,
+    connects: count,
+    failures: count,
+    unasked: count,
+    dropped: Type.Record(text, count),
+  }),
+})
+
 const node = Type.Object({
   name: text,
   enable: flag,
@@ -86,6 +115,7 @@ const node = Type.Object({
   quic_0rtt: flag,
   max_send_queue_len: count,
   max_recv_queue_len: count,
+  status: Type.Optional(orNull(status)),
 })
 
 const listing = answer(

@@ -28,7 +28,8 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
       const name = asked.params.bridge_name
       const bridge = bridges.list().get(name)
       if (bridge === undefined) return noSuchBridge(bridges, name)
-      return { code: 0, data: { [name]: await bridgeNodeOf(name, bridge, (file) => bridges.certificatesIn(file)) } }
+      const standing = (await bridges.standings()).get(name)
+      return { code: 0, data: { [name]: await bridgeNodeOf(name, bridge, { readPem: readPemOf(bridges), standing }) } }
     },
     put_mqtt_bridge_switch: (asked) => switchBridge(bridges, asked),
     sub_mqtt_bridge: (asked) => subscribe(bridges, asked),
@@ -39,13 +40,18 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
 }
 
 async function listingOf(bridges: BridgeOperations, chosen: ReadonlyMap<string, MqttBridgeConfig>): Promise<Listing> {
+  const standings = await bridges.standings()
   const nodes = []
   for (const [name, bridge] of chosen) {
-    nodes.push(await bridgeNodeOf(name, bridge, (file) => bridges.certificatesIn(file)))
+    nodes.push(await bridgeNodeOf(name, bridge, { readPem: readPemOf(bridges), standing: standings.get(name) }))
   }
   const { enable, disk_cache_size, flush_mem_threshold, resend_interval, mounted_file_path = null } = bridges.cache()
   const sqlite = { enable, disk_cache_size, flush_mem_threshold, resend_interval, mounted_file_path }
   return { code: 0, data: { bridge: { nodes, sqlite } } }
+}
+
+function readPemOf(bridges: BridgeOperations) {
+  return (file: string): Promise<string | undefined> => bridges.certificatesIn(file)
 }
 
 async function putBridge(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {

@@ -1,6 +1,8 @@
 import type { metricEndpoints, MetricName } from '../../contract/index.ts'
 import type { LoopDelay, MeterName } from '../../telemetry/index.ts'
 import type { Handlers } from '../handler.ts'
+import { ageSeconds } from '../bridge-node.ts'
+import type { BridgeStanding } from '../operations/bridges.ts'
 import type { MetricOperations, NodeReading } from '../operations/metrics.ts'
 import { type MetricValue, type Sample, writePrometheus } from '../prometheus-text.ts'
 import { type Refusal, refuse } from '../refusal.ts'
@@ -69,7 +71,7 @@ function countsOf({ counters }: NodeReading): Record<string, number> {
 }
 
 function metricsOf(reading: NodeReading): Record<MetricName, MetricValue> {
-  return { ...requiredOf(reading), ...trafficOf(reading), ...shardsOf(reading) }
+  return { ...requiredOf(reading), ...trafficOf(reading), ...bridgesOf(reading), ...shardsOf(reading) }
 }
 
 function requiredOf({ counters, highest, memoryBytes, cpuPercent }: NodeReading) {
@@ -111,6 +113,35 @@ function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
     svc_messages_dropped_by_reason: dropsOf(counters),
     svc_log_lines_dropped: counters.logLinesDropped,
   }
+}
+
+function bridgesOf({ bridges }: NodeReading) {
+  const each = (valueOf: (bridge: BridgeStanding) => number): Sample[] =>
+    bridges.map((bridge) => ({ labels: { bridge: bridge.name }, value: valueOf(bridge) }))
+  const counted = (counter: Exclude<keyof BridgeStanding['counters'], 'dropped'>): Sample[] =>
+    each(({ counters }) => counters[counter])
+  return {
+    svc_bridge_connected: each(({ state }) => (state === 'connected' ? 1 : 0)),
+    svc_bridge_spool_depth: each(({ spooled }) => spooled),
+    svc_bridge_in_flight: each(({ inFlight }) => inFlight),
+    svc_bridge_oldest_seconds: each(({ oldestAtMs }) => (oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs))),
+    svc_bridge_messages_sent: counted('sent'),
+    svc_bridge_messages_sent_again: counted('sentAgain'),
+    svc_bridge_messages_acknowledged: counted('acknowledged'),
+    svc_bridge_messages_received: counted('received'),
+    svc_bridge_bytes_sent: counted('sentBytes'),
+    svc_bridge_bytes_received: counted('receivedBytes'),
+    svc_bridge_messages_sent_rate: each(({ sentRate }) => sentRate),
+    svc_bridge_messages_received_rate: each(({ receivedRate }) => receivedRate),
+    svc_bridge_messages_dropped: bridges.flatMap(droppedByBridge),
+    svc_bridge_connects: counted('connects'),
+    svc_bridge_failures: counted('failures'),
+  }
+}
+
+function droppedByBridge({ name: bridge, spoolDropped, counters }: BridgeStanding): Sample[] {
+  const reasons = Object.entries({ ...counters.dropped, spool: spoolDropped })
+  return reasons.map(([reason, value]) => ({ labels: { bridge, reason }, value }))
 }
 
 /** Every reason has a counter of its own: `droppedQueueFull` is `queue_full`. */

@@ -4,11 +4,49 @@ import type { Caller } from '../../contract/index.ts'
 /** Which of a bridge's files: its certificate, its key, the authorities that it believes. */
 export type BridgeFile = 'certfile' | 'keyfile' | 'cacertfile'
 
+/** How a bridge is. Times are milliseconds since 1970. */
+export interface BridgeStanding {
+  readonly name: string
+  readonly state: 'off' | 'preparing' | 'connecting' | 'connected' | 'draining' | 'waiting'
+  readonly sinceMs: number
+  /** The URL that it is connected to, or tries. */
+  readonly server: string
+  /** Since the last connection. */
+  readonly attempts: number
+  readonly lastError: string | undefined
+  readonly lastErrorAtMs: number | undefined
+  /** Sent and not acknowledged. */
+  readonly inFlight: number
+  readonly spooled: number
+  /** Of what is in the spool; undefined: it is empty, or nobody knows. */
+  readonly oldestAtMs: number | undefined
+  /** Messages that the spool had no room for, or that were too old. */
+  readonly spoolDropped: number
+  readonly counters: {
+    readonly sent: number
+    readonly sentAgain: number
+    readonly sentBytes: number
+    readonly acknowledged: number
+    readonly received: number
+    readonly receivedBytes: number
+    readonly connects: number
+    readonly failures: number
+    readonly unasked: number
+    /** By reason. */
+    readonly dropped: Readonly<Record<string, number>>
+  }
+  /** Messages in a second, lately. */
+  readonly sentRate: number
+  readonly receivedRate: number
+}
+
 /** What the management asks of the node about bridges. */
 export interface BridgeOperations {
   /** By name, in the order of the configuration. */
   list(): ReadonlyMap<string, MqttBridgeConfig>
   cache(): DiskCacheConfig
+  /** By name. One whose shard is away at the moment is not among them. */
+  standings(): Promise<ReadonlyMap<string, BridgeStanding>>
   /** The certificates in a file of a bridge, as PEM; undefined: there is none that can be read. */
   certificatesIn(file: string): Promise<string | undefined>
   /** Writes PEM of a bridge that exists into the data directory. Gives the name of the file. */

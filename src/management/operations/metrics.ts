@@ -1,9 +1,10 @@
+import type { BridgeStanding } from './bridges.ts'
 import type { CounterName, LoopDelay, Meters } from '../../telemetry/index.ts'
 
 /** What the management asks of the node about how it does. */
 export interface MetricOperations {
   readonly nodeName: string
-  /** What holds now. Asks no shard: everything is in shared memory. */
+  /** What holds now. Asks no shard: everything is in shared memory, and bridges tell every second how they are. */
   read(): NodeReading
 }
 
@@ -34,6 +35,7 @@ export interface NodeReading {
   readonly shards: readonly ShardReading[]
   /** How late the event loop of the main thread came. */
   readonly loopDelay: LoopDelay
+  readonly bridges: readonly BridgeStanding[]
   readonly shardsRunning: number
   readonly shardRestarts: number
   readonly listeners: readonly ListenerReading[]

@@ -5,6 +5,7 @@ import type { Operations } from '../../management/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../access-records.ts'
+import type { LiveBridges } from '../live-bridges.ts'
 import type { LiveListeners } from '../live-listeners.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import type { Observation } from '../observation.ts'
@@ -38,6 +39,7 @@ export interface NodeGround {
   readonly log: Logger
   readonly control: ControlDesk
   readonly listeners: LiveListeners
+  readonly bridges: LiveBridges
   /** Of all listeners together: by limits.max_connections and by the open-file limit. */
   readonly maxConnections: number
   readonly configuration: LiveConfig

@@ -5,22 +5,25 @@ import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseHocon } from '../../config/index.ts'
 import type { BridgeOperations } from '../../management/index.ts'
+import type { LiveBridges } from '../live-bridges.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 
 export interface BridgeFacts {
   /** Absolute. */
   readonly dataDirectory: string
   readonly configuration: LiveConfig
+  readonly bridges: Pick<LiveBridges, 'reports'>
 }
 
 /** A file of certificates is smaller. */
 const maxPemBytes = 1_048_576
 const digestLength = 16
 
-export function bridgeOperations({ dataDirectory, configuration }: BridgeFacts): BridgeOperations {
+export function bridgeOperations({ dataDirectory, configuration, bridges }: BridgeFacts): BridgeOperations {
   return {
     list: () => configuration.config.bridges.mqtt.named,
     cache: () => configuration.config.bridges.mqtt.cache,
+    standings: () => bridges.reports(),
     certificatesIn,
     keepPem: (bridge, file, pem) => keepPem(join(dataDirectory, 'certs'), `${bridge}-${file}`, pem),
     change: async (bridge, settings, { name, by, address }) => {

@@ -1,6 +1,7 @@
 import type { MetricOperations } from '../../management/index.ts'
 import { counterCells, Counters, meterRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../alarms.ts'
+import type { LiveBridges } from '../live-bridges.ts'
 import type { LiveListeners } from '../live-listeners.ts'
 import type { Gauges } from '../gauges.ts'
 
@@ -11,11 +12,12 @@ export interface MetricSources {
   readonly gauges: Gauges
   readonly alarms: Alarms
   readonly live: Pick<LiveListeners, 'states'>
+  readonly bridges: Pick<LiveBridges, 'latest'>
   readonly crew: { readonly running: number; readonly restarts: number }
 }
 
 export function metricOperations(sources: MetricSources): MetricOperations {
-  const { nodeName, gauges, alarms, crew, live } = sources
+  const { nodeName, gauges, alarms, crew, live, bridges } = sources
   const startedAtMs = performance.now()
   const rows = meterRows(sources.meters).map((meters, shard) => ({
     meters,
@@ -32,6 +34,7 @@ export function metricOperations(sources: MetricSources): MetricOperations {
         connections,
         refused,
       })),
+      bridges: bridges.latest,
       shardsRunning: crew.running,
       shardRestarts: crew.restarts,
       alarms: alarms.active().map(({ name }) => name),

@@ -5,11 +5,20 @@ import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../c
 export const bridgeCommands: readonly CtlCommand[] = [
   {
     name: 'bridges list',
-    description: 'bridges to other brokers',
+    description: 'bridges to other brokers, and how they are; lag: seconds of the oldest message that is still to go',
     run: ({ client }) =>
       shown(client.get_mqtt_bridges(), ({ data }) => ({
-        rows: data.bridge.nodes.map((node) => ({ server: node.connector.server, ...node })),
-        columns: ['name', 'enable', 'server'],
+        rows: data.bridge.nodes.map(({ status, ...node }) => ({
+          ...node,
+          server: status?.server ?? node.connector.server,
+          state: status?.state ?? 'unknown',
+          spool: status?.spool_depth ?? 0,
+          lag: status?.oldest_age ?? 0,
+          sent: status?.counters.sent ?? 0,
+          received: status?.counters.received ?? 0,
+          error: status?.last_error ?? '',
+        })),
+        columns: ['name', 'enable', 'state', 'server', 'spool', 'lag', 'sent', 'received', 'error'],
       })),
   },
   {

@@ -1,0 +1,64 @@
+// Where another broker is, as people write it: `mqtt-tcp://broker.example:1883`.
+
+import type { SettingType } from './schema/setting-type.ts'
+import { notA, scalarText, showText } from './schema/setting-type.ts'
+
+export interface ServerUrl {
+  readonly scheme: 'tcp' | 'tls' | 'ws' | 'wss' | 'quic'
+  /** A name or an address, without brackets. */
+  readonly host: string
+  readonly port: number
+  /** For WebSocket, with a slash in front; '' for others. */
+  readonly path: string
+}
+
+const schemes: ReadonlyMap<string, Pick<ServerUrl, 'scheme' | 'port'>> = new Map([
+  ['mqtt-tcp', { scheme: 'tcp', port: 1_883 }],
+  ['tcp', { scheme: 'tcp', port: 1_883 }],
+  ['mqtt', { scheme: 'tcp', port: 1_883 }],
+  ['tls+mqtt-tcp', { scheme: 'tls', port: 8_883 }],
+  ['mqtts', { scheme: 'tls', port: 8_883 }],
+  ['ssl', { scheme: 'tls', port: 8_883 }],
+  ['mqtt-quic', { scheme: 'quic', port: 14_567 }],
+  ['quic', { scheme: 'quic', port: 14_567 }],
+  ['ws', { scheme: 'ws', port: 80 }],
+  ['wss', { scheme: 'wss', port: 443 }],
+])
+
+const form = /^([a-z][a-z0-9+-]*):\/\/(\[[0-9a-f:.]+\]|[^[\]/:?#@\s]+)(?::([0-9]{1,5}))?(\/[^\s#]*)?$/i
+const longestUrl = 2_048
+const longestHost = 253
+const mostPort = 65_535
+const usual = 'mqtt-tcp://broker.example:1883'
+
+/** The problem completes a sentence that begins with the URL. It never repeats what stands in front of an `@`. */
+export function parseServerUrl(text: string): { readonly url: ServerUrl } | { readonly problem: string } {
+  if (text.length > longestUrl) return { problem: `is longer than ${longestUrl} characters` }
+  if (text.includes('@')) return { problem: 'may hold no credentials: use username and password' }
+  const [, scheme = '', host = '', port, path] = form.exec(text) ?? []
+  if (host === '') return { problem: `is not of the form ${usual}` }
+  const known = schemes.get(scheme.toLowerCase())
+  if (known === undefined) return { problem: `has a scheme that is none of ${[...schemes.keys()].join(', ')}` }
+  const number = port === undefined ? known.port : Number(port)
+  if (number < 1 || number > mostPort) return { problem: `has no port from 1 to ${mostPort}` }
+  if (host.length > longestHost) return { problem: 'has a host that is too long' }
+  const isWebSocket = known.scheme === 'ws' || known.scheme === 'wss'
+  if (path !== undefined && path !== '/' && !isWebSocket) return { problem: 'has a path, which only WebSocket knows' }
+  const bare = host.startsWith('[') ? host.slice(1, -1) : host
+  return { url: { scheme: known.scheme, host: bare, port: number, path: isWebSocket ? (path ?? '/mqtt') : '' } }
+}
+
+/** The text stays as it was written. */
+export const serverUrl: SettingType<string> = {
+  name: `the URL of a broker, such as ${usual}`,
+  jsonSchema: { type: 'string' },
+  read(value) {
+    const text = scalarText(value)
+    if (text === undefined) return notA(this.name, value)
+    // Sample files write "" for what is not wanted.
+    if (text === '') return { value: text }
+    const parsed = parseServerUrl(text)
+    return 'problem' in parsed ? { problem: `the URL ${parsed.problem}` } : { value: text }
+  },
+  show: showText,
+}

@@ -1,0 +1,146 @@
+// The bridges of the node while it runs: what the configuration makes of them, and what their shards last said of them.
+//
+//   plan: settings are read whole, and files tried      here, for a sentence
+//     -> all shards, each of which takes its own        see `shard/bridge-crew.ts`
+
+import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { bridgeSettings } from '../bridges/index.ts'
+import { type GodwitConfig, type MqttBridgeConfig, parseServerUrl, tlsOfBridge } from '../config/index.ts'
+import type { BridgeLink, BridgePlan, BridgeReport } from '../shard/index.ts'
+import { problemOfDialFiles } from '../transports/index.ts'
+import type { ConfigOwner, Problem } from './configuration/config-owners.ts'
+
+export interface LiveBridgesOptions {
+  readonly plans: readonly BridgePlan[]
+  /** Of this node: its name among bridges is made of it. */
+  readonly secret: Uint8Array
+  /** Resolves when every shard has them in force. */
+  tell(plans: readonly BridgePlan[]): Promise<void>
+  /** Asks the shards; those that are not there say nothing. */
+  ask(): Promise<readonly BridgeReport[]>
+}
+
+export class LiveBridges implements ConfigOwner {
+  readonly isAlwaysAsked = true
+  readonly #options: LiveBridgesOptions
+  #plans: readonly BridgePlan[]
+  /** What each shard has said last. */
+  readonly #reports = new Map<number, readonly BridgeReport[]>()
+
+  constructor(options: LiveBridgesOptions) {
+    this.#options = options
+    this.#plans = options.plans
+  }
+
+  owns(key: string): boolean {
+    return key.startsWith('bridges.mqtt.') && !key.startsWith('bridges.mqtt.cache.')
+  }
+
+  async apply(config: GodwitConfig): Promise<Problem | undefined> {
+    const planned = planBridges(config, this.#options.secret)
+    if ('problem' in planned) return planned
+    const { plans } = planned
+    if (isDeepStrictEqual(plans, this.#plans)) return undefined
+    const changed = plans.filter((plan) => !this.#plans.some((known) => isDeepStrictEqual(known, plan)))
+    for (const plan of changed) {
+      const problem = problemOfFiles(plan)
+      if (problem !== undefined) return { problem }
+    }
+    await this.#options.tell(plans)
+    this.#plans = plans
+    return undefined
+  }
+
+  /** A shard has said how its bridges are. */
+  note(shard: number, reports: readonly BridgeReport[]): void {
+    this.#reports.set(shard, reports)
+  }
+
+  /** As they were a second ago. */
+  get latest(): readonly BridgeReport[] {
+    return [...this.#reports.values()].flat()
+  }
+
+  /** As they are. By name; one whose shard is away is not there. */
+  async reports(): Promise<ReadonlyMap<string, BridgeReport>> {
+    if (this.#plans.length === 0) return new Map()
+    return new Map((await this.#options.ask()).map((report) => [report.name, report]))
+  }
+}
+
+/** A problem begins with the key of a setting. */
+export function planBridges(
+  { bridges, core }: GodwitConfig,
+  secret: Uint8Array,
+): { readonly plans: readonly BridgePlan[] } | Problem {
+  const brokerId = brokerIdOf(secret)
+  const plans: BridgePlan[] = []
+  for (const [name, config] of bridges.mqtt.named) {
+    const plan = { name, config, facts: { brokerId, link: linkOf(config, core.maxPacketBytes) } }
+    const read = bridgeSettings(name, config, plan.facts)
+    if ('problem' in read) return read
+    plans.push(plan)
+  }
+  return { plans }
+}
+
+const brokerIdCharacters = 16
+
+/** Nobody learns the secret by it, and it is the same as long as that is. */
+function brokerIdOf(secret: Uint8Array): string {
+  return createHash('sha256').update('bridges').update(secret).digest('hex').slice(0, brokerIdCharacters)
+}
+
+/** So many streams carry messages where topics have streams of their own. */
+const dataStreams = 8
+
+function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
+  const { tcp } = bridge
+  const tls = tlsOfBridge(bridge)
+  return {
+    connectTimeoutMs: bridge.cancel_timeout,
+    quicHandshakeTimeoutMs: bridge.quic_handshake_timeout,
+    usesTls: tls.enable,
+    noDelay: tcp.nodelay,
+    keepAliveAfterMs: tcp.keepalive ? tcp.keepidle : undefined,
+    networkInterface: named(tcp.bind_interface),
+    maxMessageBytes,
+    tls: {
+      verifyPeer: tls.verify_peer,
+      caFile: fileOf(tls.cacertfile),
+      certFile: fileOf(tls.certfile),
+      keyFile: fileOf(tls.keyfile),
+      keyPassword: named(tls.key_password),
+    },
+    quic: {
+      keepAliveMs: bridge.quic_keepalive,
+      idleTimeoutMs: bridge.quic_idle_timeout,
+      dataStreams: (bridge.multi_stream ?? bridge.quic_multi_stream) ? dataStreams : 0,
+    },
+  }
+}
+
+/** Sample files write "" for what is not wanted. */
+function named(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text
+}
+
+function fileOf(file: string | undefined): string | undefined {
+  return file === undefined || file === '' ? undefined : resolve(file)
+}
+
+/** Of a bridge that is to be on and shows or verifies certificates. Asked when it changes: at a start they may still be to come. */
+function problemOfFiles({ name, config, facts }: BridgePlan): string | undefined {
+  const { usesTls, tls } = facts.link as BridgeLink
+  const servers = [config.server ?? '', ...(config.hybrid_bridging ? config.hybrid_servers : [])]
+  const isSecure = usesTls || servers.some((server) => isSecureServer(server))
+  const problem = config.enable && isSecure ? problemOfDialFiles(tls) : undefined
+  return problem === undefined ? undefined : `bridges.mqtt.${name}.${config.tls.isSet ? 'tls' : 'ssl'}.${problem}`
+}
+
+function isSecureServer(server: string): boolean {
+  const parsed = parseServerUrl(server)
+  return 'url' in parsed && ['tls', 'wss', 'quic'].includes(parsed.url.scheme)
+}

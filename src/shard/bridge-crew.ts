@@ -1,0 +1,250 @@
+// The bridges of a shard while it runs. Each belongs to the shard that has its session, by the name of that session, so
+// nothing of it is carried over links.
+//
+//   remote broker <--dialer--> Bridge <--joined streams--> a client of this shard, with a session like any other
+//
+// All shards are told of all bridges, and each takes what is its own. A shard that starts takes its bridges up with what
+// is in their sessions.
+
+import {
+  Bridge,
+  type BridgeEvent,
+  bridgeSettings,
+  type BridgeSettings,
+  type BridgeWorld,
+  joinedStreams,
+  type LocalBroker,
+} from '../bridges/index.ts'
+import { bridgeClientId, type BrokerView, type PeerNumber, shardOf } from '../core/index.ts'
+import { assert } from '../protocol/index.ts'
+import type { Log } from '../telemetry/index.ts'
+import type { ByteStream } from '../transports/index.ts'
+import { BridgeDialer } from './bridge-dialer.ts'
+import { BridgeRates } from './bridge-rates.ts'
+import { bridgesWithSession, goneBridge } from './gone-bridge.ts'
+import { DeadlineTimer } from './deadline-timer.ts'
+import type { BridgePlan, BridgeReport } from './bridge-plan.ts'
+import type { ShardListener } from './messages.ts'
+
+/** The shard. */
+interface BridgeHome {
+  readonly core: { readonly view: BrokerView }
+  welcome(stream: ByteStream, listener: ShardListener): unknown
+}
+
+export interface BridgeCrewGround {
+  readonly shard: BridgeHome
+  readonly own: PeerNumber
+  readonly shards: number
+  readonly log: Log
+  nowMs(): number
+  /** Of what clients may send, and how much of it at a time. */
+  limits(): Pick<LocalBroker, 'limits' | 'receiveMaximum'>
+  alarm(name: string, message: string): void
+  alarmOver(name: string, message: string): void
+  fail(error: unknown): void
+  /** Once a second, while there are bridges. */
+  report(reports: readonly BridgeReport[]): void
+}
+
+interface RunningBridge {
+  readonly bridge: Bridge
+  readonly timer: DeadlineTimer
+  readonly rates: BridgeRates
+  /** It is not configured any more, and here until its session has ended. */
+  isRetiring: boolean
+}
+
+const reportIntervalMs = 1_000
+
+/** Bridges are clients that come by no listener. */
+const bridgeListener: ShardListener = {
+  number: 0,
+  kind: 'tcp',
+  name: 'bridges',
+  host: '127.0.0.1',
+  port: 0,
+  maxConnections: undefined,
+  isLoopback: true,
+  sharesPort: false,
+  isBridge: true,
+}
+
+export class BridgeCrew {
+  readonly #ground: BridgeCrewGround
+  readonly #bridges = new Map<string, RunningBridge>()
+  readonly #dialer = new BridgeDialer()
+  #reporter: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(ground: BridgeCrewGround) {
+    this.#ground = ground
+  }
+
+  /** From here on the bridges are these. Their settings have been checked. */
+  take(plans: readonly BridgePlan[]): void {
+    if (this.#isStopped) return
+    const own = plans.filter(({ name }) => this.#isOurs(name))
+    const wanted = new Set(own.map(({ name }) => name))
+    for (const [name, running] of this.#bridges) if (!wanted.has(name)) this.#retire(name, running)
+    for (const plan of own) this.#takeOne(plan)
+    this.#setReporter()
+  }
+
+  /** Ends what bridges have left behind that are not configured any more. */
+  async tidy(): Promise<void> {
+    for (const name of await bridgesWithSession(this.#ground.shard.core.view)) {
+      if (this.#isStopped || this.#bridges.has(name)) continue
+      const running = this.#add(name, goneBridge(name))
+      this.#retire(name, running)
+    }
+    this.#setReporter()
+  }
+
+  reports(): readonly BridgeReport[] {
+    return [...this.#bridges.values()].filter(({ isRetiring }) => !isRetiring).map(reportOf)
+  }
+
+  /** They say goodbye on both sides. What is under way is in their sessions. */
+  stop(): void {
+    this.#isStopped = true
+    clearInterval(this.#reporter)
+    for (const { bridge, timer } of this.#bridges.values()) {
+      timer.stop()
+      bridge.stop()
+    }
+  }
+
+  #isOurs(name: string): boolean {
+    return shardOf(bridgeClientId(name), this.#ground.shards) === this.#ground.own
+  }
+
+  #takeOne(plan: BridgePlan): void {
+    const running = this.#bridges.get(plan.name)
+    const settings = settingsOf(plan)
+    if (running === undefined || running.isRetiring) {
+      // One that comes back while it is being taken out begins anew.
+      if (running !== undefined) this.#remove(plan.name, running)
+      return this.#add(plan.name, settings).bridge.start()
+    }
+    running.bridge.change(settings)
+  }
+
+  #add(name: string, settings: BridgeSettings): RunningBridge {
+    const timer = new DeadlineTimer(() => this.#guarded(() => this.#ring(name)))
+    const bridge = new Bridge(settings, this.#worldOf(name, timer))
+    const running = { bridge, timer, rates: new BridgeRates(), isRetiring: false }
+    this.#bridges.set(name, running)
+    return running
+  }
+
+  #ring(name: string): void {
+    const running = this.#bridges.get(name)
+    if (running === undefined) return
+    running.timer.begin()
+    running.bridge.tick()
+  }
+
+  #retire(name: string, running: RunningBridge): void {
+    if (running.isRetiring) return
+    running.isRetiring = true
+    running.bridge.retire()
+    this.#ground.alarmOver(alarmOf(name), `the bridge ${name} is not configured any more`)
+  }
+
+  #remove(name: string, { bridge, timer }: RunningBridge): void {
+    timer.stop()
+    bridge.stop()
+    this.#bridges.delete(name)
+  }
+
+  #worldOf(name: string, timer: DeadlineTimer): BridgeWorld {
+    const nowMs = (): number => this.#ground.nowMs()
+    return {
+      connector: this.#dialer,
+      broker: this.#localBroker(name),
+      nowMs,
+      random: Math.random,
+      later: (work) => void setImmediate(() => this.#guarded(work)),
+      wakeAt: (timeMs) => timer.setFor(timeMs, nowMs),
+      tell: (event) => this.#note(name, event),
+    }
+  }
+
+  #localBroker(name: string): LocalBroker {
+    const { shard } = this.#ground
+    const clientId = bridgeClientId(name)
+    return {
+      open: () => {
+        const [ours, theirs] = joinedStreams((work) => void setImmediate(() => this.#guarded(work)))
+        shard.welcome(theirs, bridgeListener)
+        return ours
+      },
+      standing: () => {
+        return shard.core.view.bridgeSession(clientId) ?? nothing
+      },
+      ...this.#ground.limits(),
+    }
+  }
+
+  #note(name: string, event: BridgeEvent): void {
+    const ground = this.#ground
+    const { log } = ground
+    if (event.event === 'connected') {
+      const { server, sessionPresent } = event
+      log.info('a bridge is connected', { bridge: name, server, sessionPresent })
+      ground.alarmOver(alarmOf(name), `the bridge ${name} is connected to ${server}`)
+    } else if (event.event === 'warning') log.warn('a bridge', { bridge: name, warning: event.text })
+    else {
+      const { server, why, isNew } = event
+      const fields = { bridge: name, server, why }
+      if (!isNew) return log.debug('a bridge is not connected', fields)
+      log.warn('a bridge is not connected', fields)
+      ground.alarm(alarmOf(name), `the bridge ${name} is not connected to ${server}: ${why}`)
+    }
+  }
+
+  #setReporter(): void {
+    clearInterval(this.#reporter)
+    this.#reporter = undefined
+    this.#report()
+    if (this.#bridges.size > 0) this.#reporter = setInterval(() => this.#report(), reportIntervalMs).unref()
+  }
+
+  #report(): void {
+    const nowMs = this.#ground.nowMs()
+    for (const [name, running] of this.#bridges) {
+      if (running.isRetiring && !this.#hasSession(name)) this.#remove(name, running)
+    }
+    for (const { bridge, rates } of this.#bridges.values()) rates.note(bridge.status().counters, nowMs)
+    this.#ground.report(this.reports())
+  }
+
+  #hasSession(name: string): boolean {
+    return this.#ground.shard.core.view.bridgeSession(bridgeClientId(name)) !== undefined
+  }
+
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#ground.fail(error)
+    }
+  }
+}
+
+const nothing = { subscriptions: new Map(), unreleased: [], spooled: 0, oldestAtMs: undefined, dropped: 0 }
+
+function alarmOf(name: string): string {
+  return `bridge:${name}`
+}
+
+function settingsOf({ name, config, facts }: BridgePlan): BridgeSettings {
+  const read = bridgeSettings(name, config, facts)
+  assert('settings' in read, 'the node has read the settings of the bridge')
+  return read.settings
+}
+
+function reportOf({ bridge, rates }: RunningBridge): BridgeReport {
+  return { ...bridge.status(), ...rates.read() }
+}

@@ -1,0 +1,35 @@
+// How many messages a second went over a bridge lately.
+
+interface Counted {
+  readonly sent: number
+  readonly received: number
+}
+
+interface Look extends Counted {
+  readonly atMs: number
+}
+
+/** Looks that are kept; between the first and the last of them is "lately". */
+const mostLooks = 11
+const msPerSecond = 1_000
+
+export class BridgeRates {
+  readonly #looks: Look[] = []
+
+  note({ sent, received }: Counted, atMs: number): void {
+    this.#looks.push({ sent, received, atMs })
+    if (this.#looks.length > mostLooks) this.#looks.shift()
+  }
+
+  /** Messages in a second. */
+  read(): { readonly sentRate: number; readonly receivedRate: number } {
+    const [first] = this.#looks
+    const last = this.#looks.at(-1)
+    if (first === undefined || last === undefined || last.atMs <= first.atMs) return { sentRate: 0, receivedRate: 0 }
+    const seconds = (last.atMs - first.atMs) / msPerSecond
+    return {
+      sentRate: (last.sent - first.sent) / seconds,
+      receivedRate: (last.received - first.received) / seconds,
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// Bridges whose brokers are killed in the middle: what was acknowledged arrives.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  client,
+  durable,
+  firstTimes,
+  Listener,
+  oneShard,
+  pair,
+  publishNumbered,
+  startAgain,
+  untilBridge,
+} from './bridge-stage.ts'
+
+test('the remote broker is killed in the middle: QoS 1 and 2 arrive, in order, QoS 2 once', async (t) => {
+  const { own, remote, wire } = await pair(t)
+  const subscriber = await client(t, remote.port, durable)
+  await subscriber.subscribeAsync('up/#', { qos: 2 })
+  await subscriber.endAsync(true)
+  const publisher = await client(t, own.port)
+  const atLeast = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
+  const exactly = publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 150 })
+  await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
+  await remote.process.stop('SIGKILL')
+  const [least, once] = await Promise.all([atLeast, exactly])
+  const more = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 150, count: 50 })
+  const again = await startAgain(t, remote, oneShard)
+  const archive = await Listener.at(t, again.port, 'none', durable)
+  wire.target = again.port
+  await archive.until([...least, ...once, ...more])
+  await untilBridge(own, ({ spool_depth: depth }) => depth === 0)
+  const of = (topic: string) => archive.heard.filter((each) => each.topic === topic).map(({ text }) => text)
+  assert.deepEqual(firstTimes(of('up/least')), least)
+  assert.deepEqual(of('up/exactly'), [...once, ...more])
+})
+
+test('both are killed while messages wait: everything arrives, in order, QoS 2 once', async (t) => {
+  const { own, remote, wire } = await pair(t)
+  const subscriber = await client(t, remote.port, durable)
+  await subscriber.subscribeAsync('up/#', { qos: 2 })
+  await subscriber.endAsync(true)
+  const publisher = await client(t, own.port)
+  const first = publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 120 })
+  await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
+  await remote.process.stop('SIGKILL')
+  const texts = await first
+  const least = await publishNumbered(publisher, 'up/least', { qos: 1, from: 0, count: 50 })
+  await own.process.stop('SIGKILL')
+  const again = await startAgain(t, remote, oneShard)
+  const archive = await Listener.at(t, again.port, 'none', durable)
+  wire.target = again.port
+  const reborn = await startAgain(t, own, oneShard)
+  await archive.until([...texts, ...least])
+  await untilBridge(reborn, ({ spool_depth: depth }) => depth === 0)
+  const of = (topic: string) => archive.heard.filter((each) => each.topic === topic).map(({ text }) => text)
+  assert.deepEqual(of('up/exactly'), texts)
+  assert.deepEqual(firstTimes(of('up/least')), least)
+})
+
+test('the own broker is killed while the remote one sends: everything arrives, QoS 2 once', async (t) => {
+  const { own, remote } = await pair(t)
+  const subscriber = await client(t, own.port, durable)
+  await subscriber.subscribeAsync('down/#', { qos: 2 })
+  await subscriber.endAsync(true)
+  const publisher = await client(t, remote.port)
+  const first = publishNumbered(publisher, 'down/exactly', { qos: 2, from: 0, count: 200 })
+  await untilBridge(own, ({ counters }) => counters.received > 20)
+  await own.process.stop('SIGKILL')
+  const texts = await first
+  const reborn = await startAgain(t, own, oneShard)
+  const archive = await Listener.at(t, reborn.port, 'none', durable)
+  await archive.until(texts)
+  assert.deepEqual(archive.texts, texts)
+})

@@ -1,0 +1,116 @@
+// Bridges to a second broker that forgets everything, falls silent, or lets nobody in: what was acknowledged arrives.
+
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { test } from 'node:test'
+import { startBrokerWithApi } from '../management/api.ts'
+import {
+  bridgeOf,
+  bridgeOver,
+  client,
+  firstTimes,
+  Listener,
+  oneShard,
+  pair,
+  publishNumbered,
+  startBridged,
+  untilBridge,
+  untilConnected,
+  Wire,
+} from './bridge-stage.ts'
+
+test('messages go both ways, with the topics, levels and flags that the rules say', async (t) => {
+  const { own, remote } = await pair(
+    t,
+    `
+    forwards = [
+      { local_topic = "plant/+/state/#", remote_topic = "all/+/#", prefix = "eu/", suffix = "/x", qos = 1 }
+      { local_topic = "plant/7/#", remote_topic = "seven", retain = true }
+    ]
+    subscription = [{ remote_topic = "cmd/+/do/#", local_topic = "do/+/#", qos = 1 }]`,
+  )
+  const there = await Listener.at(t, remote.port, '#')
+  const here = await Listener.at(t, own.port, 'do/#')
+  const publisher = await client(t, own.port)
+  await publisher.publishAsync('plant/7/state/a/b', 'up', { qos: 2 })
+  await publisher.publishAsync('plant/8/other', 'nowhere', { qos: 2 })
+  const commander = await client(t, remote.port)
+  await commander.publishAsync('cmd/7/do/this/now', 'down', { qos: 2 })
+  await here.until(['down'])
+  await there.until(['up'])
+  assert.deepEqual(here.heard, [{ topic: 'do/7/this/now', text: 'down', qos: 1, retain: false }])
+  await untilBridge(own, ({ counters }) => counters.sent === 2)
+  const late = await Listener.at(t, remote.port, 'seven')
+  await late.until(['up'])
+  assert.equal(late.heard[0]?.retain, true)
+  const topics = there.heard.filter(({ text }) => text === 'up').map(({ topic, qos }) => `${topic} ${qos}`)
+  assert.deepEqual(topics.toSorted(), ['eu/all/7/a/b/x 1', 'seven 2'])
+})
+
+test('the remote broker comes back without anything that it knew: nothing is lost', async (t) => {
+  const { own, remote, wire } = await pair(t)
+  const before = await Listener.at(t, remote.port, 'up/#')
+  const first = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
+  const exact = publishNumbered(await client(t, own.port), 'up/exactly', { qos: 2, from: 0, count: 150 })
+  await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
+  wire.goDead()
+  // What the remote broker has acknowledged it has passed on when it passes on what comes after.
+  const witness = await client(t, remote.port)
+  await witness.publishAsync('up/witness', 'the last', { qos: 1 })
+  await before.until(['the last'])
+  await remote.process.stop('SIGKILL')
+  await rm(remote.dataDirectory, { recursive: true })
+  const texts = [...(await first), ...(await exact)]
+  const anew = await startBrokerWithApi(t, { set: oneShard })
+  const after = await Listener.at(t, anew.port, 'up/#')
+  wire.target = anew.port
+  await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects === 2 && depth === 0)
+  await after.until(texts.filter((text) => !before.texts.includes(text)))
+  const of = (topic: string) => after.heard.filter((each) => each.topic === topic).map(({ text }) => text)
+  for (const topic of ['up/least', 'up/exactly']) assert.deepEqual(of(topic), of(topic).toSorted())
+  const here = await Listener.at(t, own.port, 'down/#')
+  const down = await publishNumbered(await client(t, anew.port), 'down/again', { qos: 2, from: 0, count: 10 })
+  await here.until(down)
+})
+
+test('a wire that goes dead without a word is noticed by the keep alive, and what was under way comes again', async (t) => {
+  const { own, remote, wire } = await pair(t, 'keepalive = 1s')
+  const there = await Listener.at(t, remote.port, 'up/#')
+  const publisher = await client(t, own.port)
+  const first = publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 150 })
+  const least = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
+  await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
+  wire.goDead()
+  const [texts, others] = await Promise.all([first, least])
+  await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects === 2 && depth === 0)
+  await there.until([...texts, ...others])
+  const of = (topic: string) => there.heard.filter((each) => each.topic === topic).map(({ text }) => text)
+  assert.deepEqual(of('up/exactly'), texts)
+  assert.deepEqual(firstTimes(of('up/least')), others)
+})
+
+test('credentials that are taken away leave the messages waiting, with the reason shown, until they are back', async (t) => {
+  const remote = await startBrokerWithApi(t, { set: [...oneShard, 'auth.allow_anonymous=true'] })
+  const credential = { clientid: 'bridge-up', password: 'first' }
+  const created = await remote.ask('/api/v4/auth_clientid', { method: 'POST', body: credential })
+  assert.equal(created.status, 200, created.text)
+  const wire = await Wire.to(t, remote.port)
+  const more = 'clientid = bridge-up, username = bridge, password = first'
+  const own = await startBridged(t, bridgeOver(wire, more), { set: oneShard })
+  await untilConnected(own)
+  const changed = { method: 'PUT', body: { password: 'second' } } as const
+  assert.equal((await remote.ask('/api/v4/auth_clientid/bridge-up', changed)).status, 200)
+  await remote.ask('/api/v4/clients/bridge-up', { method: 'DELETE' })
+  const { last_error: why } = await untilBridge(own, ({ last_error: error }) => /password|authori/i.test(error ?? ''))
+  assert.match(why, /password|authori/i)
+  const there = await Listener.at(t, remote.port, 'up/#')
+  const texts = await publishNumbered(await client(t, own.port), 'up/waits', { qos: 1, from: 0, count: 10 })
+  assert.equal((await bridgeOf(own)).status.spool_depth, 10)
+  const { name: _, status: _status, ...node } = await bridgeOf(own)
+  const renewed = { up: { ...node, ...node.connector, password: 'second' } }
+  const put = await own.ask('/api/v4/bridges/up', { method: 'PUT', body: renewed })
+  assert.equal(put.status, 200, put.text)
+  assert.ok(!put.text.includes('second'))
+  await there.until(texts)
+  assert.deepEqual(there.texts, texts)
+})
