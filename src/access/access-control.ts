@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import {
   type AccessRecord,
   type AccessRecordKey,
+  type BanRecord,
   type ConnectVerdict,
   type Connection,
   type Identity,
@@ -130,6 +131,11 @@ export class AccessControl {
     if (!this.#bans.applyRecords(change)) return haveRulesChanged
     this.permissions.noteChange()
     return true
+  }
+
+  /** Clients of a namespace, or of none, that are kept out for flapping; the oldest ban first. */
+  flapping(namespace: string | undefined): readonly BanRecord[] {
+    return this.#bans.flapping(namespace, this.#world.nowMs())
   }
 
   /** The stored key of this identity, for a handshake that begins. */

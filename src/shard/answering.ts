@@ -32,6 +32,7 @@ const answers: Answers = {
   'keep-retained': keepRetainedFor,
   explain,
   matching: ({ core }, { publication, limit }) => core.view.findMatching(publication, limit),
+  flapping: ({ access }, { namespace }) => access.flapping(namespace),
   dropped: ({ eventLog }, { query, limit }) => eventLog.ledger.find(query, limit),
   bridges: ({ bridges }) => bridges?.reports() ?? [],
   timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),

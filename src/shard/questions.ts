@@ -1,6 +1,7 @@
 // What the node may ask a shard, and what it gets for an answer. Everything here survives a structured clone.
 
 import type {
+  BanRecord,
   ClientFilter,
   ClientView,
   Command,
@@ -79,6 +80,8 @@ export interface ShardTalk {
     }
     answered: MatchingFound
   }
+  /** Clients that are kept out here for flapping: of a namespace, or of none. */
+  flapping: { asked: { readonly namespace: string | undefined }; answered: readonly BanRecord[] }
   /** The newest of the messages that were dropped here. */
   dropped: { asked: { readonly query: DroppedQuery; readonly limit: number }; answered: DroppedFound }
   /** How the bridges of this shard are. */

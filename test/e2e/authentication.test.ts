@@ -20,6 +20,7 @@ import {
   type Packet,
 } from '../../src/protocol/index.ts'
 import { HttpService } from '../access/http-service.ts'
+import { startBrokerWithApi } from '../management/api.ts'
 import { ScramClient } from '../access/scram-client.ts'
 import { encode } from '../simulator/wire.ts'
 import { type Broker, runGodwit, startBroker, temporaryFolder } from './godwit-process.ts'
@@ -269,4 +270,24 @@ test('[MQTT5-4.12] SCRAM lets a client in, and again while it is in; a wrong pas
   const question = await stranger.ask<AuthPacket>(connectWith(liar.first))
   const refused = authWith(liar.final(String(question.properties?.authenticationData)).message, continueAuthentication)
   assert.equal((await stranger.ask<ConnackPacket>(refused)).reasonCode, notAuthorized)
+})
+
+test('[MQTT5-4.12] a SCRAM user that is stored over the API comes in with the next CONNECT, until it is taken away', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: [onlyKnown] })
+  const { continueAuthentication, success } = reasonCodes
+  const comes = async (): Promise<number> => {
+    const client = new ScramClient({ hash: 'sha512', username: 'carol', password: 'a secret' })
+    const raw = new RawClient(t, broker.port)
+    const challenge = await raw.ask<AuthPacket | ConnackPacket>(connectWith(client.first))
+    if (challenge.type === 'connack') return challenge.reasonCode
+    const { message } = client.final(String(challenge.properties?.authenticationData))
+    return (await raw.ask<ConnackPacket>(authWith(message, continueAuthentication))).reasonCode
+  }
+  assert.notEqual(await comes(), success)
+  const body = { username: 'carol', password: 'a secret', algorithm: method }
+  const stored = await broker.ask('/api/v4/auth_scram', { method: 'POST', body })
+  assert.equal(stored.status, 200, stored.text)
+  assert.equal(await comes(), success)
+  assert.equal((await broker.ask('/api/v4/auth_scram/carol', { method: 'DELETE' })).status, 200)
+  assert.notEqual(await comes(), success)
 })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { connectAsync, type ErrorWithReasonCode, type MqttClient } from 'mqtt'
-import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 import { promised, refused } from './promised.ts'
 
 async function connect(t: TestContext, broker: BrokerWithApi, clientId: string): Promise<MqttClient> {
@@ -132,6 +132,25 @@ describe('a ban', () => {
       refused(await broker.ask(path, { method: 'DELETE' }), 'invalidParameter', 404)
     }
     await connect(t, broker, 'the client')
+  })
+
+  test('of a client that came and went too often is listed with the others, whichever shard made it, and taken away', async (t) => {
+    const set = ['flapping_detect.enable=true', 'flapping_detect.max_count=2', 'node.shards=2']
+    const broker = await startBrokerWithApi(t, { set })
+    const names = ['flapper one', 'flapper two', 'flapper three', 'flapper four']
+    for (const name of names) for (let time = 0; time < 2; time++) await (await connect(t, broker, name)).endAsync()
+    const listed = async (): Promise<{ who: string; by: string; until: number; at: number }[]> =>
+      promised('list_banned', await broker.ask('/api/v4/banned?as=clientid')).data
+    // A client has gone when its shard has seen that.
+    let bans = await listed()
+    while (bans.length < names.length) bans = await listed()
+    assert.deepEqual(bans.map(({ who }) => who).toSorted(), names.toSorted())
+    assert.ok(bans.every(({ by, at, until }) => by === 'flapping detector' && until > at))
+    await assert.rejects(connect(t, broker, 'flapper one'), (error: ErrorWithReasonCode) => error.code === banned)
+    const path = '/api/v4/banned/clientid/flapper%20one'
+    promised('delete_banned', await broker.ask(path, { method: 'DELETE' }))
+    refused(await broker.ask(path, { method: 'DELETE' }), 'invalidParameter', 404)
+    await connect(t, broker, 'flapper one')
   })
 
   test('that has run out is listed no more', async () => {

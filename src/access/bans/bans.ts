@@ -68,6 +68,11 @@ export class Bans {
     return own ?? this.#stored.get(undefined)?.find(subject, nowMs)
   }
 
+  /** Clients of a namespace, or of none, that are kept out for flapping; the oldest ban first. */
+  flapping(namespace: string | undefined, nowMs: number): BanRecord[] {
+    return [...this.#flappers.values()].filter((ban) => ban.namespace === namespace && !hasRunOut(ban, nowMs))
+  }
+
   #bookOf(namespace: string | undefined): BanBook {
     const book = this.#stored.get(namespace) ?? new BanBook()
     this.#stored.set(namespace, book)

@@ -17,8 +17,8 @@ export interface ConfigOwner {
 }
 
 /**
- * Asks each owner of what has changed, in order. Where one refuses, those before it are put back as they were in
- * `before`.
+ * Asks each owner of what has changed, in order. Where one refuses, or makes a mistake, those before it are put back as
+ * they were in `before`. Rejects with the mistake.
  */
 export async function applyEverywhere(
   owners: readonly ConfigOwner[],
@@ -26,14 +26,18 @@ export async function applyEverywhere(
   { before, after }: { readonly before: GodwitConfig; readonly after: GodwitConfig },
 ): Promise<Problem | undefined> {
   const concerned = owners.filter((owner) => owner.isAlwaysAsked === true || keys.some((key) => owner.owns(key)))
-  const done: ConfigOwner[] = []
-  for (const owner of concerned) {
-    const problem = await owner.apply(after)
-    if (problem !== undefined) {
-      for (const earlier of done.toReversed()) await earlier.apply(before)
-      return problem
+  const begun: ConfigOwner[] = []
+  let problem: Problem | undefined
+  let isDone = false
+  try {
+    for (const owner of concerned) {
+      problem = await owner.apply(after)
+      if (problem !== undefined) return problem
+      begun.push(owner)
     }
-    done.push(owner)
+    isDone = true
+    return undefined
+  } finally {
+    if (!isDone) for (const owner of begun.toReversed()) await owner.apply(before)
   }
-  return undefined
 }

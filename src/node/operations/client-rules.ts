@@ -9,6 +9,7 @@ import type {
   RuleSubject,
 } from '../../management/index.ts'
 import type { AccessRecords } from '../access-records.ts'
+import { type Asking, askShard } from './ask-shard.ts'
 import { gather } from '../record-walk.ts'
 import { orNotStored, pageFromTheEnd } from './credentials.ts'
 
@@ -19,10 +20,11 @@ const sweptAtOnce = 100
 
 /** `namespace`: whose rules and bans; undefined: those of none. */
 export function clientRuleOperations(
-  { accessRecords: records }: { readonly accessRecords: AccessRecords },
+  { accessRecords: records, crew }: { readonly accessRecords: AccessRecords; readonly crew: Asking },
   namespace?: string,
 ): ClientRuleOperations {
   const book = { records, namespace }
+  const flapping = (): Promise<readonly BanRecord[]> => flappingAnywhere(crew, namespace)
   return {
     listRules: (about, question) => listRules(book, about, question),
     storeRules: (rules) => orNotStored(() => storeRules(book, rules)),
@@ -43,17 +45,30 @@ export function clientRuleOperations(
     },
     listBans: async ({ who, as, page: { page, limit } }) => {
       const nowMs = Date.now()
-      const found = await gather(
-        records.list('ban', namespace),
-        (ban) =>
-          !hasRunOut(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as),
-      )
+      const isAsked = (ban: BanRecord): boolean =>
+        !hasRunOut(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as)
+      const stored = await gather(records.list('ban', namespace), isAsked)
+      const found = [...stored, ...(await flapping()).filter(isAsked)]
       return { items: pageFromTheEnd(found, page, limit), count: found.length }
     },
     storeBan: (ban) => orNotStored(() => storeBan(book, ban)),
-    deleteBan: ({ as, who }) => orNotStored(() => deleteThose(records, [{ kind: 'ban', namespace, as, who }])),
+    deleteBan: ({ as, who }) =>
+      orNotStored(async () => {
+        const isFlapping = as === 'clientid' && (await flapping()).some((ban) => ban.who === who)
+        const outcome = await deleteThose(records, [{ kind: 'ban', namespace, as, who }])
+        return isFlapping ? 'deleted' : outcome
+      }),
     isAddress: (who) => parseAddressRange(who) !== undefined,
   }
+}
+
+/** Each shard keeps out those that flap there. One that does not answer keeps nobody out either. */
+async function flappingAnywhere(crew: Asking, namespace: string | undefined): Promise<readonly BanRecord[]> {
+  const shards = Array.from({ length: crew.size }, (_, shard) => shard)
+  const answers = await Promise.all(shards.map((shard) => askShard(crew, shard, { question: 'flapping', namespace })))
+  return answers
+    .flatMap((answer) => ('silentShard' in answer ? [] : answer))
+    .toSorted((one, other) => one.atMs - other.atMs)
 }
 
 interface Book {

@@ -15,12 +15,13 @@ import type {
   TraceOperations,
 } from '../../management/index.ts'
 import { bareFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
+import type { Asking } from './ask-shard.ts'
 import { clientRuleOperations } from './client-rules.ts'
 import { credentialOperations, type CredentialGround } from './credentials.ts'
 
 /** Those of the whole broker. */
 export interface WholeBroker {
-  readonly ground: CredentialGround
+  readonly ground: CredentialGround & { readonly crew: Asking }
   readonly clients: ClientOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
