@@ -16,6 +16,7 @@ import { type AccessRecords, openAccessRecords } from './access-records.ts'
 import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
+import type { ConfigOwner } from './configuration/config-owners.ts'
 import type { LiveConfig } from './configuration/live-config.ts'
 import type { ConfigurationSources } from './configuration/read-configuration.ts'
 import { LiveBridges, planBridges } from './live-bridges.ts'
@@ -243,12 +244,25 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   }
   closeManagement = () => management.close()
   configuration.addOwner(management.owner)
+  configuration.addOwner(filesOwner(reloadFiles))
   sysTopics.start()
   await configuration.noteStart()
   const { wished } = control
   const parts = { name, dataDirectory: directory, log, counters, broken, accessRecords, management, wished }
   const { backup } = operations
   return { node: withListeners({ ...parts, backup, configuration, reloadFiles, stop }, live) }
+}
+
+/** Whoever has the configuration read again means the files as well that it names. */
+function filesOwner(reloadFiles: () => void): ConfigOwner {
+  return {
+    owns: () => false,
+    isAlwaysAsked: true,
+    apply: async () => {
+      reloadFiles()
+      return undefined
+    },
+  }
 }
 
 /** What they are changes while the node runs. */

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { connectAsync } from 'mqtt'
 import { alarmEndpoints, shapeOf } from '../../src/contract/index.ts'
+import { ctlDone } from '../cli/ctl/ctl.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { Authority } from '../transports/certificates.ts'
 import { startBrokerWithApi } from './api.ts'
 
 test('where nothing is wrong no alarm holds and none is over', async (t) => {
@@ -29,4 +35,47 @@ test('an alarm that does not hold cannot be ended; without a name or without JSO
   assert.deepEqual(await post('no json'), [400, 109])
   const forgotten = await broker.ask('/api/v4/alarms/deactivated', { method: 'DELETE' })
   assert.deepEqual(forgotten.json, { code: 0 })
+})
+
+test('an alarm of a broker that runs is in the API, below $SYS and on the command line, until it is over', async (t) => {
+  const folder = await temporaryFolder(t)
+  const authority = new Authority('plant')
+  const [certfile, keyfile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  const renew = async (days: number): Promise<void> => {
+    const { certificate, key } = authority.issue('broker', { until: new Date(Date.now() + days * 86_400_000) })
+    await writeFile(certfile, certificate)
+    await writeFile(keyfile, key)
+  }
+  await renew(365)
+  const ssl = { bind: '127.0.0.1:0', certfile, keyfile }
+  const set = Object.entries(ssl).map(([key, value]) => `listeners.ssl.${key}=${JSON.stringify(value)}`)
+  const broker = await startBrokerWithApi(t, { set: [...set, 'node.name="godwit@plant"'] })
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 })
+  t.after(() => client.endAsync(true))
+  await client.subscribeAsync('$SYS/brokers/godwit@plant/alarms/#')
+  /** Has the files looked at, and gives what is told then. */
+  const told = async (by: 'signal' | 'command'): Promise<{ topic: string; name: string; message: string }> => {
+    const next = new Promise<[string, Buffer]>((resolve) =>
+      client.once('message', (topic, payload) => resolve([topic, payload])),
+    )
+    if (by === 'signal') broker.process.child.kill('SIGHUP')
+    else await ctlDone(broker, ['reload'])
+    const [topic, payload] = await next
+    return { topic, ...JSON.parse(String(payload)) }
+  }
+  await renew(7)
+  const raised = await told('signal')
+  assert.deepEqual([raised.topic, raised.name], ['$SYS/brokers/godwit@plant/alarms/activate', 'certificate-ends'])
+  const [{ alarms }] = (await broker.ask('/api/v4/alarms/activated')).json.data
+  assert.deepEqual(
+    alarms.map(({ name, message }: { name: string; message: string }) => [name, message]),
+    [['certificate-ends', raised.message]],
+  )
+  assert.match(raised.message, /cert\.pem ends in \d days: renew it/)
+  assert.match(await ctlDone(broker, ['alarms']), /^godwit@plant\tcertificate-ends\t/)
+  assert.match(await ctlDone(broker, ['status']), /^alarms +certificate-ends$/m)
+  await renew(365)
+  assert.equal((await told('command')).topic, '$SYS/brokers/godwit@plant/alarms/deactivate')
+  assert.equal(await ctlDone(broker, ['alarms']), '')
+  assert.match(await ctlDone(broker, ['alarms', '--all']), /certificate-ends/)
 })

@@ -12,7 +12,7 @@ interface Stage {
   /** What each has in force. */
   readonly inForce: Map<string, GodwitConfig>
   readonly asked: string[]
-  owner(name: string, trouble?: 'refuses' | 'throws'): ConfigOwner
+  readonly owner: (name: string, trouble?: 'refuses' | 'throws') => ConfigOwner
 }
 
 function stage(): Stage {
