@@ -243,8 +243,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     return management
   }
   closeManagement = () => management.close()
-  configuration.addOwner(management.owner)
-  configuration.addOwner(filesOwner(reloadFiles))
+  for (const owner of [management.owner, filesOwner(reloadFiles)]) configuration.addOwner(owner)
   sysTopics.start()
   await configuration.noteStart()
   const { wished } = control
