@@ -53,6 +53,8 @@ export interface TlsConfig {
   readonly minVersion: TlsVersion
   readonly maxVersion: TlsVersion
   readonly ciphers: string | undefined
+  /** Whether clients may come in by pre-shared keys: those of the file, and those that are stored. */
+  readonly takesKeys: boolean
   readonly pskFile: string | undefined
   readonly handshakeTimeoutMs: number
 }
@@ -187,6 +189,7 @@ function withCertificateOf(ssl: SslValues, wss: WssValues): WssValues {
     certfile: ssl.certfile,
     keyfile: ssl.keyfile,
     key_password: ssl.key_password,
+    psk: wss.psk || ssl.psk,
     psk_file: ssl.psk_file,
     sni: wss.sni.named.size > 0 ? wss.sni : ssl.sni,
     cacertfile: wss.cacertfile ?? ssl.cacertfile,
@@ -203,6 +206,7 @@ function asTlsValues(values: QuicValues): TlsValues {
     crlfile: undefined,
     tls_versions: ['tlsv1.3'],
     ciphers: undefined,
+    psk: false,
     psk_file: undefined,
     sni: { named: new Map() },
   }
@@ -261,6 +265,7 @@ function toTlsConfig(values: TlsValues): TlsConfig {
     minVersion: versions.includes('tlsv1.2') ? 'TLSv1.2' : 'TLSv1.3',
     maxVersion: versions.includes('tlsv1.3') ? 'TLSv1.3' : 'TLSv1.2',
     ciphers: values.ciphers,
+    takesKeys: values.psk || values.psk_file !== undefined,
     pskFile: values.psk_file,
     handshakeTimeoutMs: values.handshake_timeout,
   }

@@ -104,11 +104,10 @@ function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer): 
 const noKeys: PreSharedKeys = new Map()
 
 function commonOptions(settings: TlsSettings): SecureContextOptions {
-  const { minVersion, maxVersion, pskFile, certificate } = settings
-  const hasKeys = pskFile !== undefined
+  const { minVersion, maxVersion, takesKeys, certificate } = settings
   // A ticket does not say whose key it was made with, so clients with keys make a whole handshake each time: it is cheap.
-  const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | (hasKeys ? constants.SSL_OP_NO_TICKET : 0)
-  const ciphers = settings.ciphers ?? (hasKeys ? ciphersWithKeys(certificate !== undefined) : undefined)
+  const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | (takesKeys ? constants.SSL_OP_NO_TICKET : 0)
+  const ciphers = settings.ciphers ?? (takesKeys ? ciphersWithKeys(certificate !== undefined) : undefined)
   return {
     minVersion,
     maxVersion,

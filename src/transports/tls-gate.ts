@@ -146,7 +146,7 @@ export class TlsGate {
       ...(settings.byServerName.length === 0
         ? {}
         : { SNICallback: (name, done) => done(null, contextFor(this.#material.byServerName, name)) }),
-      ...(settings.pskFile === undefined ? {} : { pskCallback: (socket, identity) => this.#keyOf(socket, identity) }),
+      ...(settings.takesKeys ? { pskCallback: (socket, identity) => this.#keyOf(socket, identity) } : {}),
     }
   }
 

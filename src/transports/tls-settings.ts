@@ -31,6 +31,8 @@ export interface TlsSettings {
   readonly maxVersion: 'TLSv1.2' | 'TLSv1.3'
   /** OpenSSL names of TLS 1.2 ciphers and TLS 1.3 suites, by colons; undefined: those of Node. */
   readonly ciphers: string | undefined
+  /** Clients may come in by pre-shared keys, whether there is a file of them or not. */
+  readonly takesKeys: boolean
   /** A key by its identity from each line: `identity:hex`. */
   readonly pskFile: string | undefined
   /** A handshake that takes longer is over. */

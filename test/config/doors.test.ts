@@ -56,6 +56,7 @@ describe('a TLS listener', () => {
       minVersion: 'TLSv1.3',
       maxVersion: 'TLSv1.3',
       ciphers: 'A:B',
+      takesKeys: true,
       pskFile: 's',
       handshakeTimeoutMs: 4_000,
     })
@@ -109,7 +110,9 @@ describe('a TLS listener', () => {
   test('without one is told of where the listener is described, with what can be set for it', () => {
     const hint = 'the listener has no certificate; set certfile and keyfile'
     assert.deepEqual(faultsOf('listeners.quic.bind = 14567'), [`1:23: listeners.quic.certfile: ${hint}`])
-    assert.deepEqual(faultsOf('\nlisteners.ssl.a.bind = 1'), [`2:24: listeners.ssl.a.certfile: ${hint}, or psk_file`])
+    assert.deepEqual(faultsOf('\nlisteners.ssl.a.bind = 1'), [
+      `2:24: listeners.ssl.a.certfile: ${hint}, psk_file, or psk`,
+    ])
   })
 
   test('may share its name with one of another kind, but not its port', () => {

@@ -34,6 +34,17 @@ async function opens(port: number, identity: string, hex: string): Promise<boole
 
 const sharedBroker = shareBrokerWithApi()
 
+test('a listener that is told to takes stored keys without a file of its own', async (t) => {
+  const set = ['listeners.ssl.bind="127.0.0.1:0"', 'listeners.ssl.psk=true']
+  const broker = await startBrokerWithApi(t, { set })
+  const port = portOf(broker, 'ssl')
+  assert.equal(await opens(port, 'pump-1', key), false)
+  const body = { identity: 'pump-1', key }
+  promised('create_auth_psk', await broker.ask('/api/v4/auth_psk', { method: 'POST', body }))
+  assert.equal(await opens(port, 'pump-1', key), true)
+  assert.equal(await opens(port, 'pump-1', key.replace('00', 'ff')), false)
+})
+
 test('a stored key opens a listener that takes keys, at once and instead of the one in its file', async (t) => {
   const file = join(await temporaryFolder(t), 'psk.txt')
   await writeFile(file, `pump-1:${key}\n`)

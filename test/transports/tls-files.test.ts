@@ -81,6 +81,7 @@ function problemWith(stage: TlsStage, change: Partial<TlsSettings> & { readonly 
     minVersion: 'TLSv1.2',
     maxVersion: 'TLSv1.3',
     ciphers: undefined,
+    takesKeys: false,
     pskFile: undefined,
     handshakeTimeoutMs: 1_000,
     ...settings,

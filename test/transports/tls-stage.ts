@@ -59,6 +59,7 @@ export class TlsStage {
         minVersion: 'TLSv1.2',
         maxVersion: 'TLSv1.3',
         ciphers: undefined,
+        takesKeys: psk !== undefined,
         pskFile: psk === undefined ? undefined : this.write('psk.txt', psk),
         handshakeTimeoutMs: 60_000,
         ...settings,

@@ -54,6 +54,7 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
       minVersion: 'TLSv1.2',
       maxVersion: 'TLSv1.3',
       ciphers: undefined,
+      takesKeys: false,
       pskFile: undefined,
       handshakeTimeoutMs: 5_000,
       ...wishes,

@@ -96,8 +96,8 @@ function checkTls(
     return faultAt(placeOf(listener, setting, places), key, message, hint)
   }
   const faults: Fault[] = []
-  if (tls.certificate === undefined && tls.pskFile === undefined) {
-    const hint = listener.kind === 'quic' ? 'set certfile and keyfile' : 'set certfile and keyfile, or psk_file'
+  if (tls.certificate === undefined && !tls.takesKeys) {
+    const hint = listener.kind === 'quic' ? 'set certfile and keyfile' : 'set certfile and keyfile, psk_file, or psk'
     faults.push(fault('certfile', 'the listener has no certificate', hint))
   }
   for (const files of [tls.certificate, ...tls.byServerName]) {

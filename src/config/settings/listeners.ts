@@ -111,6 +111,10 @@ const tlsSettings = {
       'Ciphers of TLS 1.2 and suites of TLS 1.3 by their OpenSSL names, the preferred first, with colons between them.',
     defaultWords: 'those that Node.js finds safe',
   }),
+  psk: setting(boolean, false, {
+    description:
+      'Whether clients may come in by the pre-shared keys that are stored over the API. A psk_file says so as well.',
+  }),
   psk_file: setting(file, undefined, {
     description:
       'File of pre-shared keys, a line "identity:key" for each, the key in hexadecimal. It may be empty: keys that are stored over the API count beside it.',
