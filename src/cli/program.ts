@@ -111,6 +111,7 @@ function addCtlCommand(added: Command, command: CtlCommand, program: Program, te
       .option('--username <name>', 'of an account there, or the id of an application')
       .option('--password-stdin', 'read the password from stdin; without it a terminal is asked')
       .option('--token-stdin', 'sign in with a JSON Web Token, read from stdin')
+      .option('--namespace <name>', 'what is of that namespace, where it is about one')
   }
   added.action(() => {
     const options = added.opts<Record<string, string | true | undefined>>()

@@ -7,7 +7,7 @@ import { type IncomingMessage, request as httpRequest, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { urlsOf } from './documents/urls.ts'
-import type { Endpoint, failureWithReason, ReplyOf } from './endpoint.ts'
+import { type Endpoint, type failureWithReason, type ReplyOf, namespaceKey } from './endpoint.ts'
 import { endpoints } from './endpoints/all.ts'
 import type { Static, TSchema } from './schema.ts'
 
@@ -16,6 +16,8 @@ export interface ClientOptions {
   readonly at: { readonly url: string } | { readonly socketPath: string }
   /** Value of the header, see `basicAuthorization`. Over the socket nobody asks. */
   readonly authorization?: string
+  /** Which namespace is meant, by what is for namespaces; undefined: all of the broker. */
+  readonly namespace?: string | undefined
   /** How long an answer may take. */
   readonly timeoutMs?: number
 }
@@ -98,7 +100,8 @@ export function basicAuthorization(name: string, password: string): string {
 }
 
 async function callEndpoint(options: ClientOptions, endpoint: Endpoint, call: AnyCall): Promise<Result<unknown>> {
-  const path = pathOf(endpoint, call)
+  const meant = endpoint.isForNamespaces === true ? { [namespaceKey]: options.namespace } : {}
+  const path = pathOf(endpoint, { ...call, query: { ...meant, ...call.query } })
   if (typeof path !== 'string') return { failure: path }
   const { method, isLong = false } = endpoint
   const timeoutMs = options.timeoutMs ?? (isLong ? longTimeoutMs : defaultTimeoutMs)

@@ -412,6 +412,8 @@ describe('rules of a namespace', () => {
   test('hold for what its clients have left behind: publishers are remembered with their namespace', () => {
     const world = stage('', { noMatch: 'allow' }, [deny])
     assert.equal(world.rules.mayRemain({ clientId: 'plant\0c1', username: undefined }, topic('lamp')), false)
+    const whole = topic('$ns/plant/lamp')
+    assert.equal(world.rules.mayRemain({ clientId: 'plant\0c1', username: undefined }, whole), false)
     assert.equal(world.rules.mayRemain({ clientId: 'c1', username: undefined }, topic('lamp')), true)
   })
 
@@ -424,6 +426,7 @@ describe('rules of a namespace', () => {
     assert.equal(subscribes(world, inside, '$SYS/#'), 'deny')
     assert.equal(world.rules.explain(inside, 'subscribe', '$SYS/#')?.because, 'namespace')
     assert.equal(publishes(world, client('c2', { isSuperuser: true }), '$ns/plant/lamp'), 'allow')
+    assert.equal(publishes(world, client('$bridge/up'), '$ns/plant/lamp'), 'allow')
   })
 })
 

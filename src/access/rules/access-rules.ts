@@ -12,6 +12,7 @@ import {
   type Identity,
   isBridgeClient,
   namespacesRoot,
+  namespaceTopics,
   type Permission,
   type Permissions,
   splitNamespacedName,
@@ -128,7 +129,7 @@ export class AccessRules implements Permissions {
     const { namespace, name: clientId } = splitNamespacedName(publisher.clientId)
     const caller = { namespace, clientId, username: publisher.username, peerAddress: '' }
     const standing = this.#makeStanding(caller, this.#configuredListsFor(caller))
-    const decision = this.#ruleFor(standing, 'publish', topic.name)
+    const decision = this.#ruleFor(standing, 'publish', topicWithin(namespace, topic.name))
     if (decision === undefined && isBridgeClient(clientId)) return true
     return decision?.allows ?? (this.#settings.asksService || this.#settings.noMatch === 'allow')
   }
@@ -255,8 +256,15 @@ export class AccessRules implements Permissions {
 }
 
 /** What lies in the namespaces is not for those of none, and what the broker tells of all its clients not for those of one. */
-function isOutOfReach({ namespace }: Identity, topic: string): boolean {
-  return topic.startsWith(namespace === undefined ? namespacesRoot : '$SYS/')
+function isOutOfReach({ namespace, clientId }: Identity, topic: string): boolean {
+  if (namespace !== undefined) return topic.startsWith('$SYS/')
+  return topic.startsWith(namespacesRoot) && !isBridgeClient(clientId)
+}
+
+/** As the clients of the namespace know it: whoever has it from elsewhere has it with its whole name. */
+function topicWithin(namespace: string | undefined, topic: string): string {
+  const prefix = namespaceTopics(namespace)
+  return topic.startsWith(prefix) ? topic.slice(prefix.length) : topic
 }
 
 function limitsOf({ maxVerdicts, verdictTtlMs }: RuleSettings): { maxPerClient: number; ttlMs: number } {

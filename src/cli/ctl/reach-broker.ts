@@ -14,6 +14,7 @@ export interface ReachOptions {
   readonly username?: string
   readonly passwordStdin?: true
   readonly tokenStdin?: true
+  readonly namespace?: string
 }
 
 export type Reached =
@@ -42,7 +43,7 @@ export async function reachBroker(
   const signedIn = await authorizationOf(options, secrets)
   if ('usage' in signedIn) return signedIn
   return {
-    client: createClient({ at: { url }, ...signedIn }),
+    client: createClient({ at: { url }, ...signedIn, namespace: options.namespace }),
     explain: ({ message }) => `no broker answers at ${url}: ${message}`,
   }
 }
@@ -60,12 +61,12 @@ async function authorizationOf(
   return 'usage' in password ? password : { authorization: basicAuthorization(username, password.secret) }
 }
 
-async function overSocket({ data }: ReachOptions, installation: Installation): Promise<Reached> {
+async function overSocket({ data, namespace }: ReachOptions, installation: Installation): Promise<Reached> {
   const directory = data === undefined ? await directoryOfStart(installation) : resolve(data)
   const socketPath = shortest(join(directory, 'ctl.sock'))
   const way = data === undefined ? '' : ` --data ${directory}`
   return {
-    client: createClient({ at: { socketPath } }),
+    client: createClient({ at: { socketPath }, namespace }),
     explain: ({ message }) =>
       `no broker runs in ${directory} (${message}): start it with "godwit start${way}", or say where it is with --data or --url`,
   }
