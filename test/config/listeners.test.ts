@@ -118,3 +118,54 @@ test('a QUIC listener has one version of TLS and the settings of its own', () =>
     maxPacketBytes: 10 * 1_048_576,
   })
 })
+
+const namespacesOf = (text: string) => {
+  const result = loaded(`namespaces { enable = true, ${text} }`)
+  if ('faults' in result) assert.fail(result.faults.map(formatFault).join('\n'))
+  return result.config.namespaces
+}
+
+const patternOf = (text: string) => namespacesOf(`username = "${text}"`)?.usernamePattern
+
+test('clients belong to namespaces only where that is switched on, by what is said first', () => {
+  const off = loaded('namespaces.username = "${namespace}/*"')
+  assert.ok('config' in off && off.config.namespaces === undefined)
+  const nothing = { usernamePattern: undefined, certificateField: undefined, isRequired: false }
+  assert.deepEqual(namespacesOf(''), { sources: ['listener', 'username', 'certificate'], ...nothing })
+  const all = namespacesOf('from = [certificate], certificate = ou, required = true')
+  assert.deepEqual(all, { sources: ['certificate'], ...nothing, certificateField: 'ou', isRequired: true })
+  assert.equal(listenersOf('namespaces.enable = true\nlisteners.tcp.namespace = plant-7')[0]?.namespace, 'plant-7')
+})
+
+test('the place of a namespace in a user name can be read in one way only', () => {
+  const closed = { isOpenBefore: false, isOpenAfter: false }
+  assert.deepEqual(patternOf('${namespace}/*'), { before: '', after: '/', ...closed, isOpenAfter: true })
+  assert.deepEqual(patternOf('*@${namespace}'), { before: '@', after: '', ...closed, isOpenBefore: true })
+  assert.deepEqual(patternOf('ns-${namespace}-x'), { before: 'ns-', after: '-x', ...closed })
+  for (const wrong of [
+    'plant',
+    '${namespace}*',
+    '*${namespace}',
+    '*/${namespace}/*',
+    '${namespace}/${namespace}',
+    'a*b${namespace}',
+  ])
+    assert.match(
+      faultsOf(`namespaces.username = "${wrong}"`)[0] ?? '',
+      /is not a text with \$\{namespace\} once/,
+      wrong,
+    )
+})
+
+test('a namespace that nobody asks for, that is none, or that a mount point would lead into is a fault', () => {
+  assert.match(
+    faultsOf('listeners.tcp.namespace = plant')[0] ?? '',
+    /1:\d+: listeners\.tcp\.namespace: .*namespaces\.enable/,
+  )
+  for (const wrong of ['a/b', '$SYS', '..', '+', 'ä'])
+    assert.equal(faultsOf(`namespaces.enable = true\nlisteners.tcp.namespace = "${wrong}"`).length, 1, wrong)
+  assert.match(
+    faultsOf('listeners.tcp.mountpoint = "$ns/plant/"')[0] ?? '',
+    /topics that begin with \$ are of the broker/,
+  )
+})

@@ -1,8 +1,11 @@
 // Who is kept to a namespace sees and changes what belongs to it, and nothing else, whatever is asked for.
 
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import { Writable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
+import { metaMember, ownFormat, ownProduct, writeArchive, writeMeta, writeRow } from '../../src/backup/index.ts'
 import { endpoints, type Endpoint } from '../../src/contract/index.ts'
 import type { Scope } from '../e2e/godwit-process.ts'
 import {
@@ -242,6 +245,96 @@ describe('who is kept to a namespace', () => {
     const wrong = await broker.ask('/api/v4/clients?namespace=a%2Fb')
     assert.deepEqual([wrong.status, wrong.json.code], [400, 108])
     assert.equal((await broker.ask('/api/v4/listeners?namespace=plant')).status, 200)
+  })
+})
+
+/** An archive as somebody can make it by hand. `members`: by name. */
+async function archiveOf(
+  folder: string,
+  namespace: string | undefined,
+  members: Record<string, string>,
+): Promise<Blob> {
+  const contents = Object.entries(members).map(([name, text]) => [name, Buffer.from(text)] as const)
+  const meta = writeMeta({
+    product: ownProduct,
+    format: ownFormat,
+    version: '0.1.0',
+    edition: 'ce',
+    profile: 'hardened',
+    createdAtMs: 1,
+    namespace,
+    counts: 'tables/rules.jsonl' in members ? { rules: 1 } : {},
+    members: contents.map(([name, bytes]) => ({ name, bytes: bytes.length, sha256: hash('sha256', bytes) })),
+  })
+  const all = [[metaMember, meta] as const, ...contents]
+  const pieces: Buffer[] = []
+  const target = new Writable({ write: (piece: Buffer, _encoding, done) => done(void pieces.push(piece)) })
+  const written = all.map(([name, bytes]) => ({ name, bytes: bytes.length, content: () => [bytes] }))
+  await writeArchive(target, { folder, createdAtMs: 1, members: written })
+  return new Blob([Buffer.concat(pieces)])
+}
+
+describe('the keeper of a namespace and archives', () => {
+  const folder = 'godwit-export-2026-01-01-00-00-00.000'
+  const filename = `${folder}.tar.gz`
+  const rule = writeRow('rules', {
+    kind: 'rule',
+    about: 'all',
+    who: '',
+    topic: '#',
+    action: 'pubsub',
+    permit: 'deny',
+    createdAtMs: 1,
+  })
+
+  async function upload(broker: BrokerWithApi, archive: Blob): Promise<Answer> {
+    const form = new FormData()
+    form.append('filename', archive, filename)
+    const headers = { authorization: `Basic ${Buffer.from(keeper).toString('base64')}` }
+    const response = await fetch(`${broker.url}/api/v5/data/files`, { method: 'POST', headers, body: form })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
+  }
+
+  for (const [what, namespace, members] of [
+    ['of the whole broker', undefined, { 'tables/rules.jsonl': rule }],
+    ['of another namespace', 'shop', { 'ns/shop/cluster.hocon': '{}' }],
+    ['that says it is of its own and holds rules of all', 'plant', { 'tables/rules.jsonl': rule }],
+    ['that says so and holds a configuration', 'plant', { 'cluster.hocon': 'mqtt.max_mqueue_len = 7' }],
+    [
+      'that hides one where that of the namespace is',
+      'plant',
+      { 'ns/plant/cluster.hocon': 'mqtt { max_mqueue_len = 7 }' },
+    ],
+  ] as const) {
+    test(`uploads an archive ${what}, and nothing of it is carried out`, async () => {
+      const broker = await brokerWithUsers()
+      const kept = await upload(broker, await archiveOf(folder, namespace, members))
+      const imported = await broker.ask('/api/v5/data/import', post({ filename }))
+      const refused = kept.status === 200 ? imported : kept
+      assert.deepEqual([refused.status, refused.json.reason], [403, 'FORBIDDEN'], refused.text)
+      assert.deepEqual(await column(broker, '/api/v4/acl/$all', 'topic', administrator), [])
+      assert.match((await broker.ask('/api/v4/configuration')).text, /"max_mqueue_len":1024/)
+      // It is in the folder of the namespace only: who is kept to none neither sees it nor restores it by mistake.
+      assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename', administrator), [])
+      assert.equal((await broker.ask('/api/v5/data/import', post({ filename }, administrator))).status, 404)
+      await broker.ask(`/api/v5/data/files/${filename}`, { method: 'DELETE', as: keeper })
+    })
+  }
+
+  test('has what it exports in a folder of its own, without anything of others', async () => {
+    const broker = await brokerWithUsers()
+    const made = await broker.ask('/api/v5/data/export', post({}))
+    assert.equal(made.status, 200, made.text)
+    const files = [made.json.filename]
+    assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename'), files)
+    assert.deepEqual(await column(broker, '/api/v5/data/files?namespace=shop', 'filename'), files)
+    assert.deepEqual(await column(broker, '/api/v5/data/files?namespace=plant', 'filename', administrator), files)
+    assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename', administrator), [])
+    const { counts, members } = (await broker.ask('/api/v5/data/verify', post({ filename: files[0] }))).json.data
+    assert.deepEqual([counts, members.map(({ name }: { name: string }) => name)], [{}, ['ns/plant/cluster.hocon']])
+    assert.equal((await broker.ask(`/api/v5/data/files/${files[0]}`, { as: watcher })).status, 403)
+    assert.equal((await broker.ask('/api/v5/data/import', post({ filename: files[0] }))).status, 200)
   })
 })
 

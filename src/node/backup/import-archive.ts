@@ -122,6 +122,10 @@ export function refusalOf(
     const message = `the archive is of ${wholeOrPart(meta.namespace)}, and is not carried out for ${wholeOrPart(scope.namespace)}`
     return refusal(scope.namespace === undefined ? 'BAD_REQUEST' : 'FORBIDDEN', message)
   }
+  if (scope.namespace !== undefined && hasMoreThanOfNamespace(checked)) {
+    const message = 'the archive holds more than a namespace has in one: only who is kept to none may carry that out'
+    return refusal('FORBIDDEN', message)
+  }
   const sets = scope.mayManageAccounts ? [] : accountSetsIn(checked)
   const isWanted = wish.parts === undefined || tables.some((table) => accountTables.includes(table))
   if (sets.length > 0 && isWanted) return forbiddenFor(sets)
@@ -132,6 +136,11 @@ export function refusalOf(
     return refusal('BAD_REQUEST', message)
   }
   return undefined
+}
+
+/** Whoever is kept to a namespace may have made the archive by hand, and written into it what it likes. */
+function hasMoreThanOfNamespace({ counts, files, configuration = '' }: CheckedArchive): boolean {
+  return counts.size > 0 || files.size > 0 || !/^\s*(\{\s*\})?\s*$/.test(configuration)
 }
 
 function wholeOrPart(namespace: string | undefined): string {
