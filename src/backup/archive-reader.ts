@@ -30,14 +30,12 @@ export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: str
   const gunzip = createGunzip({ chunkSize: 262_144 })
   const source = Readable.from(counted, { objectMode: false })
   source.on('error', (error) => gunzip.destroy(error))
-  const unpacked = new ByteSource(source.pipe(gunzip))
+  const unpacked = new ByteSource(inOurWords(source.pipe(gunzip)))
   try {
     yield* membersOf(unpacked, folder)
     // What is behind the packed part is passed over in silence by the library. Somebody has put it there.
     if (gunzip.bytesWritten < counted.bytes)
       throw new BadArchive('something else follows behind the end of the archive')
-  } catch (error) {
-    throw asBadArchive(error)
   } finally {
     source.destroy()
     gunzip.destroy()
@@ -152,9 +150,13 @@ const gzipProblems: Readonly<Record<string, string>> = {
   Z_DATA_ERROR: 'it is no gzip file, or it is damaged',
 }
 
-/** What zlib says in its own words. Anything else is a failure of the disk, or ours. */
-function asBadArchive(error: unknown): unknown {
-  const { code = '' } = error as NodeJS.ErrnoException
-  const problem = gzipProblems[code]
-  return problem === undefined ? error : new BadArchive(problem)
+/** What zlib complains of is a fault of the archive. Anything else is a failure of the disk, or ours. */
+async function* inOurWords(unpacked: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* unpacked
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    const problem = gzipProblems[code]
+    throw problem === undefined ? error : new BadArchive(problem)
+  }
 }

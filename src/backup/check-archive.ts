@@ -168,7 +168,7 @@ export function recordIn(
 
 /** At the top, or of a namespace. */
 function isConfiguration(name: string): boolean {
-  return name === configurationMember || /^ns\/[A-Za-z0-9_-]{1,64}\/cluster\.hocon$/.test(name)
+  return name === configurationMember || /^ns\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}\/cluster\.hocon$/.test(name)
 }
 
 async function* hashed(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {

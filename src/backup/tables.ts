@@ -2,18 +2,19 @@
 // is a promise to archives that exist: a name is never changed, a field never given another meaning.
 
 import { parseAddressRange, readAclTopic } from '../config/index.ts'
-import type {
-  AccountRecord,
-  ApiKeyRecord,
-  BanRecord,
-  CredentialRecord,
-  KeptPassword,
-  NamespaceRecord,
-  PskRecord,
-  RetainedRecord,
-  RuleRecord,
-  ScramRecord,
-  StoredMessage,
+import {
+  type AccountRecord,
+  type ApiKeyRecord,
+  type BanRecord,
+  type CredentialRecord,
+  type NamespaceRecord,
+  type PskRecord,
+  type RetainedRecord,
+  type RuleRecord,
+  type ScramRecord,
+  type StoredMessage,
+  isNamespaceName,
+  type KeptPassword,
 } from '../core/index.ts'
 import { type MessageProperties, parseTopicName } from '../protocol/index.ts'
 import { BadArchive } from './bad-archive.ts'
@@ -95,7 +96,7 @@ const keptPassword: Field<KeptPassword> = object<KeptPassword>({
 const role = oneOf(['administrator', 'viewer', 'publisher'])
 
 /** Left out: of the whole broker. */
-const namespace: Field<string | undefined> = optional(text({ minBytes: 1, maxBytes: 64 }))
+const namespace: Field<string | undefined> = optional(text({ minBytes: 1, maxBytes: 128 }))
 
 const accounts = object<Omit<AccountRecord, 'kind'>>({
   name,
@@ -254,7 +255,7 @@ function problemOf(record: TableRecord): string | undefined {
     case 'api-key':
       return problemOfPassword(record.secret)
     case 'namespace':
-      return /^[A-Za-z0-9_-]{1,64}$/.test(record.name) ? undefined : 'name is none that a namespace can have'
+      return isNamespaceName(record.name) ? undefined : 'name is none that a namespace can have'
     case 'credential':
     case 'scram':
     case 'psk':

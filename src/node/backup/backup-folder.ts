@@ -8,13 +8,13 @@ import { randomUUID } from 'node:crypto'
 import { constants, type Dirent } from 'node:fs'
 import { type FileHandle, link, lstat, mkdir, open, readdir, rm, unlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { isNamespaceName } from '../../core/index.ts'
 import type { BackupFile, BackupRefusal, BackupScope } from '../../management/index.ts'
 
 /** The end of each archive's name. */
 export const archiveSuffix = '.tar.gz'
 
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,191}\.tar\.gz$/
-const namespaceForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
 const unfinishedForm = /^\.unfinished-[0-9a-f-]{36}$/
 
 /** Files of one folder that are looked at. */
@@ -140,7 +140,7 @@ export class BackupFolder {
 
   #folderOf(namespace: string | undefined): Name {
     if (namespace === undefined) return { path: this.#root }
-    if (!namespaceForm.test(namespace)) return refusal('BAD_REQUEST', `${quoted(namespace)} is no name of a namespace`)
+    if (!isNamespaceName(namespace)) return refusal('BAD_REQUEST', `${quoted(namespace)} is no name of a namespace`)
     return { path: join(this.#root, 'ns', namespace) }
   }
 

@@ -18,7 +18,7 @@ import type { PlainValue } from '../../config/index.ts'
 import type { BackupFile, BackupRefusal } from '../../management/index.ts'
 import type { AccessRecords } from '../access-records.ts'
 import { ReadingInterrupted, type Store } from '../../storage/index.ts'
-import { gatherFiles } from './archived-files.ts'
+import { gatherFiles, type GatheredFiles } from './archived-files.ts'
 import { archiveSuffix, type BackupFolder } from './backup-folder.ts'
 import { brokerMoment } from './broker-moment.ts'
 import { writableOf } from './open-file.ts'
@@ -151,17 +151,24 @@ const account: readonly (readonly [section: string, key: string])[] = [
   ['http_server', 'password'],
 ]
 
+/** The configuration as an archive has it, with the files that it names. */
+export function archivedConfiguration(
+  { configuration: written, dataDirectory }: Pick<ExportGround, 'configuration' | 'dataDirectory'>,
+  { rootKeys, hasAccounts }: Pick<ExportPlan, 'rootKeys' | 'hasAccounts'>,
+): GatheredFiles {
+  const { written: whole, folder } = written()
+  const left = withoutKeys(whole, hasAccounts ? ownOfMachine : [...ownOfMachine, ...account])
+  const wanted = Object.entries(left).filter(([key]) => rootKeys?.includes(key) ?? true)
+  return gatherFiles(Object.fromEntries(wanted), { dataDirectory, folder })
+}
+
 function configurationMembers(ground: ExportGround, plan: ExportPlan): Marked[] {
   if (plan.namespace !== undefined) {
     // Of what a namespace has, nothing stands in the configuration.
     return [smallMember(`ns/${plan.namespace}/${configurationMember}`, Buffer.from('{}\n'))]
   }
   if (plan.rootKeys?.length === 0) return []
-  const { written, folder } = ground.configuration()
-  const left = withoutKeys(written, plan.hasAccounts ? ownOfMachine : [...ownOfMachine, ...account])
-  const wanted = Object.entries(left).filter(([key]) => plan.rootKeys?.includes(key) ?? true)
-  const chosen = Object.fromEntries(wanted)
-  const { configuration, files } = gatherFiles(chosen, { dataDirectory: ground.dataDirectory, folder })
+  const { configuration, files } = archivedConfiguration(ground, plan)
   const text = Buffer.from(`${JSON.stringify(configuration, null, 2)}\n`)
   const named = [...files].toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [

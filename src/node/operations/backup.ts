@@ -3,10 +3,18 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { accountTables, archiveLimits, tableNames, tableSets } from '../../backup/index.ts'
-import { describeAsObject, toPlain } from '../../config/index.ts'
+import {
+  accountTables,
+  archiveLimits,
+  type TableName,
+  tableNames,
+  type TableRecord,
+  tableSets,
+} from '../../backup/index.ts'
+import { describeAsObject, type PlainValue, toPlain } from '../../config/index.ts'
 import type {
   ArchiveDescription,
+  ArchiveDifference,
   BackupFile,
   BackupOperations,
   BackupProgress,
@@ -19,8 +27,10 @@ import type {
 import { type Store, StorageFailure } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import { BackupFolder, quoted, refusal } from '../backup/backup-folder.ts'
-import { accountSetsIn, checkFile } from '../backup/check-file.ts'
-import { type ExportGround, exportArchive, type ExportPlan } from '../backup/export-archive.ts'
+import { brokerMoment } from '../backup/broker-moment.ts'
+import { accountSetsIn, checkFile, type CheckPlan } from '../backup/check-file.ts'
+import { Comparison, configurationDifferences, plainConfigurationOf } from '../backup/compare.ts'
+import { archivedConfiguration, type ExportGround, exportArchive, type ExportPlan } from '../backup/export-archive.ts'
 import {
   forbiddenFor,
   importArchive,
@@ -30,6 +40,7 @@ import {
   refusalOf,
 } from '../backup/import-archive.ts'
 import { TooLarge, writableOf } from '../backup/open-file.ts'
+import { Pace } from '../record-walk.ts'
 
 /** What of the node backups are made of. */
 export interface BackupGround extends ImportGround {
@@ -52,7 +63,7 @@ export function backupOperations(ground: Omit<BackupGround, 'store'>): BackupOpe
     export: (scope, wish) => desk.export(scope, wish),
     import: (scope, wish) => desk.import(scope, wish),
     verify: (scope, filename) => desk.verify(scope, filename),
-    diff: async () => refusal('INTERNAL_ERROR', 'archives are not compared by this node'),
+    diff: (scope, first, second) => desk.diff(scope, first, second),
     progress: () => desk.progress,
   }
 }
@@ -104,6 +115,8 @@ class BackupDesk {
   }
 
   async receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal> {
+    // It may break off before anybody reads of it: whoever reads hears of that then.
+    content.on('error', () => {})
     const unfinished = await this.#folder.begin(scope, filename)
     if ('symbol' in unfinished) {
       content.destroy()
@@ -211,6 +224,61 @@ class BackupDesk {
     })
   }
 
+  diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal> {
+    const comparison = new Comparison()
+    const take = (onRecord: 'takeFirst' | 'takeSecond' | 'takeFirstAgain') => ({
+      ...limitsOf(this.#ground),
+      onRecord: (table: TableName, record: TableRecord) => {
+        if (scope.mayManageAccounts || !accountTables.includes(table)) comparison[onRecord](table, record)
+      },
+      onProgress: (part: string, done: number) => this.#note('diff', part, done),
+    })
+    return this.#withFile(scope, first, 'diff', async (one) => {
+      const ofFirst = await checkFile(one, take('takeFirst'))
+      if ('symbol' in ofFirst) return ofFirst
+      const ofSecond = await this.#second(scope, second, take('takeSecond'))
+      if ('symbol' in ofSecond) return ofSecond
+      if (comparison.hasMoreInFirst) await checkFile(one, take('takeFirstAgain'))
+      const { held } = this.#ground.configuration.config
+      const isSecret = (key: string): boolean => held.get(key)?.isSecret === true
+      const configuration = configurationDifferences(plainConfigurationOf(ofFirst), ofSecond.configuration, isSecret)
+      return { tables: comparison.tables, configuration }
+    })
+  }
+
+  /** Another archive, or the broker as it is now. */
+  async #second(
+    scope: BackupScope,
+    filename: string | undefined,
+    plan: CheckPlan,
+  ): Promise<{ readonly configuration: PlainValue } | BackupRefusal> {
+    if (filename !== undefined) {
+      const opened = await this.#openFor(scope, filename)
+      if ('symbol' in opened) return opened
+      try {
+        const checked = await checkFile({ ...opened, filename: opened.file.filename }, plan)
+        return 'symbol' in checked ? checked : { configuration: plainConfigurationOf(checked) }
+      } finally {
+        await opened.handle.close()
+      }
+    }
+    const moment = brokerMoment(this.#ground)
+    const pace = new Pace()
+    for (const table of tableNames) {
+      for await (const record of moment[table]) {
+        plan.onRecord?.(table, record)
+        if (pace.isTimeToRest()) await pace.rest()
+      }
+    }
+    const whole = { rootKeys: undefined, hasAccounts: scope.mayManageAccounts }
+    return archivedConfiguration(this.#exportGround(), whole)
+  }
+
+  #openFor(scope: BackupScope, filename: string) {
+    const isLocal = scope.by.by === 'socket' && filename.startsWith('/')
+    return isLocal ? this.#folder.openLocal(filename) : this.#folder.open(scope, filename)
+  }
+
   #withFile<Outcome>(
     scope: BackupScope,
     filename: string,
@@ -222,8 +290,7 @@ class BackupDesk {
     }) => Promise<Outcome | BackupRefusal>,
   ): Promise<Outcome | BackupRefusal> {
     return this.#alone(job, async () => {
-      const isLocal = scope.by.by === 'socket' && filename.startsWith('/')
-      const opened = isLocal ? await this.#folder.openLocal(filename) : await this.#folder.open(scope, filename)
+      const opened = await this.#openFor(scope, filename)
       if ('symbol' in opened) return opened
       try {
         return await work({ ...opened, filename: opened.file.filename })

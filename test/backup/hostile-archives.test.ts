@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { BadArchive } from '../../src/backup/index.ts'
+import { archiveOf, check, type Crafted, folder, tarOf } from './crafted.ts'
+
+const rule = '{"about":"all","who":"","topic":"a/#","action":"pubsub","permit":"deny","createdAtMs":1}\n'
+const inFolder = (name: string): string => `${folder}/${name}`
+const packed = (...entries: Crafted[]): Buffer => gzipSync(tarOf(entries))
+
+async function refused(archive: Buffer, why: RegExp, name?: string): Promise<void> {
+  await assert.rejects(check(archive, name), (error) => {
+    assert.ok(error instanceof BadArchive, String(error))
+    assert.match(error.message, why)
+    assert.doesNotMatch(error.message, /[\n\0]/, 'a sentence on one line')
+    return true
+  })
+}
+
+test('an archive as it should be is taken, folders and all', async () => {
+  const checked = await check(archiveOf({ 'cluster.hocon': '{}', 'tables/rules.jsonl': rule, 'files/0-a.pem': 'x' }))
+  assert.equal(checked.counts.get('rules'), 1)
+  assert.equal(checked.configuration, '{}')
+  await check(packed({ name: `${folder}/`, kind: '5' }, { name: inFolder('cluster.hocon'), content: '{}' }))
+})
+
+test('an archive that was renamed is refused', () => refused(archiveOf({}), /give it the name back/, 'other'))
+
+test('names that lead elsewhere are refused', async () => {
+  for (const name of ['../evil', `${folder}/../../evil`, '/etc/passwd', `${folder}//x`, `${folder}/./x`]) {
+    await refused(packed({ name, content: 'x' }), /no safe name/)
+  }
+  for (const name of [`${folder}/a\\b`, `${folder}/a\u0007b`]) {
+    await refused(packed({ name, content: 'x' }), /no safe name/)
+  }
+  await refused(packed({ name: 'elsewhere/x', content: 'x' }), /not all in a folder/)
+  await refused(packed({ name: inFolder('files/deep/er'), content: 'x' }), /in a folder where there are none/)
+})
+
+test('links, devices, pipes, holes and headers that alter others are refused', async () => {
+  for (const [kind, why] of [
+    ['1', /a hard link/],
+    ['2', /a symbolic link/],
+    ['3', /a device/],
+    ['4', /a device/],
+    ['6', /a pipe/],
+    ['S', /holes/],
+    ['x', /extended header/],
+    ['g', /a header for all/],
+    ['L', /a long name/],
+    ['K', /a long link name/],
+    ['Z', /nobody knows/],
+  ] as const) {
+    await refused(packed({ name: inFolder('cluster.hocon'), kind, link: '/etc/passwd' }), why)
+  }
+})
+
+test('an extended header that says to be ten gigabytes is refused before a byte of it is read', () =>
+  refused(packed({ name: inFolder('x'), kind: 'x', bytes: 10_000_000_000 }), /extended header/))
+
+test('members that come twice are refused', () =>
+  refused(
+    packed({ name: inFolder('cluster.hocon'), content: '{}' }, { name: inFolder('cluster.hocon'), content: '{}' }),
+    /twice/,
+  ))
+
+test('more members than an archive can have are refused', () =>
+  refused(
+    packed(...Array.from({ length: 2_100 }, (_, number) => ({ name: inFolder(`x${number}`) }))),
+    /more than 2000/,
+  ))
+
+test('sizes that lie are refused', async () => {
+  await refused(packed({ name: inFolder('files/a'), content: 'x', bytes: 5_000 }), /cut off/)
+  await refused(packed({ name: inFolder('files/a'), content: 'x'.repeat(2_000), bytes: 100 }), /damaged|cut off/)
+  await refused(packed({ name: inFolder('META.hocon'), bytes: 8_000_000 }), /may have/)
+  await refused(packed({ name: inFolder('cluster.hocon'), bytes: 8_000_000 }), /may have/)
+  await refused(packed({ name: inFolder('files/a'), bytes: 8_000_000 }), /may have/)
+})
+
+test('zeros without end are refused at the first line that is too long, and behind the last member', async () => {
+  const zeros = Buffer.alloc(20_000_000)
+  await refused(packed({ name: inFolder('tables/rules.jsonl'), content: zeros }), /line 1 is longer/)
+  await refused(gzipSync(Buffer.concat([tarOf([]), zeros])), /something else follows/)
+})
+
+test('an archive that is cut off anywhere is refused', async () => {
+  const whole = archiveOf({ 'tables/rules.jsonl': rule.repeat(50), 'cluster.hocon': '{}' })
+  for (let bytes = 0; bytes < whole.length; bytes += 37) await refused(whole.subarray(0, bytes), /cut off|no gzip/)
+})
+
+test('bytes behind the end are refused', async () => {
+  const whole = archiveOf({ 'cluster.hocon': '{}' })
+  await refused(Buffer.concat([whole, Buffer.from('something else')]), /follows behind|no gzip/)
+  await refused(Buffer.concat([whole, archiveOf({ 'cluster.hocon': '{}' })]), /follows behind/)
+})
+
+test('what is no archive at all is refused', async () => {
+  await refused(Buffer.from('PK\u0003\u0004 not gzip'), /no gzip/)
+  await refused(gzipSync('{"version":"4.4"}'.padEnd(2_000)), /no tar archive/)
+})
+
+test('a member that was altered, added or taken away is noticed', async () => {
+  const sum = { name: 'tables/rules.jsonl', bytes: rule.length, sha256: '0'.repeat(64) }
+  await refused(archiveOf({ 'tables/rules.jsonl': rule }, { members: [sum] }), /SHA-256/)
+  await refused(archiveOf({ 'tables/rules.jsonl': rule }, { members: [] }), /does not know it/)
+  await refused(archiveOf({}, { members: [sum] }), /is missing/)
+  await refused(archiveOf({ 'tables/rules.jsonl': rule }, { counts: { rules: 2 } }), /1 records/)
+  await refused(archiveOf({ 'tables/strange.jsonl': rule }), /nothing that an archive has/)
+})
+
+test('a META.hocon that is none is refused', async () => {
+  await refused(packed({ name: inFolder('META.hocon'), content: '{{{' }), /META.hocon cannot be read/)
+  await refused(packed({ name: inFolder('META.hocon'), content: 'security_profile = open' }), /neither hardened/)
+  await refused(packed({ name: inFolder('META.hocon'), content: 'format = [1]' }), /no number/)
+})
+
+test('each record is looked at, and the line is named, never what stands in it', async () => {
+  for (const [table, line, why] of [
+    ['rules', rule.replace('a/#', 'a#'), /rules.jsonl, line 1: topic cannot be/],
+    ['rules', rule.replace('"all"', '"some"'), /about is none of/],
+    ['rules', '{"secret":"hunter2"\n', /is no JSON/],
+    ['rules', rule.replace('{', '{"extra":1,'), /"extra", which is not known/],
+    ['retained-messages', '{"topic":"a/+"}\n', /payload is missing/],
+    ['bans', '{"as":"peerhost","who":"nowhere","reason":"","by":"","atMs":1}\n', /no address/],
+    ['pre-shared-keys', '{"identity":"a","key":"!!"}\n', /key is no base64/],
+    ['accounts', accountWith({ memory: 2_000_000 }), /memory is no whole number/],
+    ['accounts', accountWith({ passes: 0 }), /costs that argon2id does not know/],
+  ] as const) {
+    await refused(archiveOf({ [`tables/${table}.jsonl`]: line }), why)
+  }
+  await assert.rejects(check(archiveOf({ 'tables/rules.jsonl': '{"secret":"hunter2"\n' })), (error) => {
+    assert.doesNotMatch(String(error), /hunter2/)
+    return true
+  })
+})
+
+function accountWith(cost: object): string {
+  const sure = { algorithm: 'argon2id', memory: 19_456, passes: 2, lanes: 1, salt: 'AAAAAAAAAAAAAAAA', hash: 'AAAA' }
+  const account = { name: 'a', description: '', role: 'viewer', password: { ...sure, ...cost }, createdAtMs: 1 }
+  return `${JSON.stringify(account)}\n`
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { archiveOf, folder } from '../../backup/crafted.ts'
+import { backupPath, fileOf, fillBook, type NodeInTest, operator, startInTest } from './nodes.ts'
+
+const everything = { tableSets: undefined, rootKeys: undefined }
+const key = { ...operator, mayManageAccounts: false }
+const crafted = `${folder}.tar.gz`
+const wish = (filename: string) => ({ filename, isDry: false, allowsProfileMismatch: false, parts: undefined })
+const dry = (filename: string) => ({ ...wish(filename), isDry: true })
+
+async function put({ folder: data }: NodeInTest, content: Buffer, name = crafted): Promise<void> {
+  await mkdir(join(data, 'backup'), { recursive: true })
+  await writeFile(join(data, 'backup', name), content)
+}
+
+function refusalIn(outcome: unknown): [symbol: string, message: string] {
+  const { symbol, message } = outcome as { symbol: string; message: string }
+  assert.equal(typeof symbol, 'string', JSON.stringify(outcome))
+  return [symbol, message]
+}
+
+test('one node with all operations on it', async (t) => {
+  const one = await startInTest(t)
+  await fillBook(one.node)
+  const { backup, accessRecords } = one.node
+
+  await t.test('a dry run changes nothing, and says what would be inserted and updated', async () => {
+    const made = fileOf(await backup.export(operator, everything))
+    const psk = { kind: 'psk', identity: 'gateway', key: Buffer.from('ff', 'hex') } as const
+    await accessRecords.change({ put: [psk], delete: [{ kind: 'credential', by: 'username', id: 'alice' }] })
+    const outcome = await backup.import(operator, dry(made.filename))
+    assert.ok('tables' in outcome, JSON.stringify(outcome))
+    const of = (name: string) => outcome.tables.find(({ table }) => table === name)
+    assert.deepEqual(of('credentials'), { table: 'credentials', inserts: 1, updates: 0, unchanged: 1, conflicts: [] })
+    assert.deepEqual(of('pre-shared-keys')?.conflicts, ['gateway'])
+    assert.equal(accessRecords.find({ kind: 'credential', by: 'username', id: 'alice' }), undefined)
+
+    const difference = await backup.diff(operator, made.filename, undefined)
+    assert.ok('tables' in difference)
+    assert.deepEqual(
+      difference.tables.map(({ table, onlyInFirst, onlyInSecond, different }) => [
+        table,
+        onlyInFirst,
+        onlyInSecond,
+        different,
+      ]),
+      [
+        ['credentials', 1, 0, 0],
+        ['pre-shared-keys', 0, 0, 1],
+      ],
+    )
+    assert.deepEqual(difference.tables[0]?.examples, [{ name: 'username alice', where: 'first' }])
+    assert.doesNotMatch(JSON.stringify(difference), /"ff|0123456789/)
+
+    const part = await backup.import(operator, { ...wish(made.filename), parts: ['psk'] })
+    assert.ok('tables' in part)
+    assert.equal(accessRecords.find({ kind: 'credential', by: 'username', id: 'alice' }), undefined)
+    assert.ok(accessRecords.find({ kind: 'psk', identity: 'gateway' })?.key.length === 8)
+    assert.match(
+      refusalIn(await backup.import(operator, { ...wish(made.filename), parts: ['x'] }))[1],
+      /Invalid parts: "x"/,
+    )
+    const verified = await backup.verify(operator, made.filename)
+    assert.ok('counts' in verified)
+    assert.deepEqual([verified.product, verified.format, verified.counts['bans']], ['godwit', 1, 2])
+  })
+
+  await t.test('whoever may not manage accounts neither exports, downloads, imports nor compares them', async () => {
+    const whole = fileOf(await backup.export(operator, everything))
+    assert.deepEqual(refusalIn(await backup.read(key, whole.filename))[0], 'FORBIDDEN')
+    const [symbol, message] = refusalIn(await backup.import(key, wish(whole.filename)))
+    assert.equal(symbol, 'FORBIDDEN')
+    assert.match(message, /dashboard_users, api_keys/)
+    const part = fileOf(await backup.export(key, everything))
+    const read = await backup.read(key, part.filename)
+    assert.ok('content' in read)
+    assert.equal((await buffer(read.content)).length, part.bytes)
+    const verified = await backup.verify(operator, part.filename)
+    assert.ok('counts' in verified)
+    assert.equal(verified.counts['accounts'], undefined)
+    assert.equal(verified.counts['rules'], 2)
+  })
+
+  await t.test('the profile of an archive is looked at where this broker is hardened', async () => {
+    for (const profile of ['legacy', undefined] as const) {
+      await put(one, archiveOf({}, { profile }))
+      assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /profile legacy/)
+      assert.ok('tables' in (await backup.import(operator, { ...wish(crafted), allowsProfileMismatch: true })))
+    }
+    await put(one, archiveOf({}, { profile: 'hardened' }))
+    assert.ok('tables' in (await backup.import(operator, wish(crafted))))
+  })
+
+  await t.test(
+    'archives of other formats, versions, editions and namespaces are refused, mismatch or not',
+    async () => {
+      for (const [meta, why] of [
+        [{ format: 2 }, /knows formats up to 1/],
+        [{ product: undefined, edition: 'ee' }, /enterprise/],
+        [{ product: undefined, edition: 'xx' }, /no valid edition/],
+        [{ product: undefined, version: '4.4.0' }, /too old/],
+        [{ product: undefined, version: 'new' }, /no valid version/],
+        [{ product: undefined, version: '99.0.0' }, /not compatible/],
+        [{ namespace: 'plant' }, /of the namespace "plant"/],
+      ] as const) {
+        await put(one, archiveOf({}, meta))
+        assert.match(
+          refusalIn(await backup.import(operator, { ...wish(crafted), allowsProfileMismatch: true }))[1],
+          why,
+        )
+      }
+      const [symbol] = refusalIn(await backup.import({ ...operator, namespace: 'other' }, wish(crafted)))
+      assert.equal(symbol, 'NOT_FOUND', 'what is global is not there for a namespace')
+    },
+  )
+
+  await t.test('what is wrong anywhere in an archive keeps all of it from being carried out', async () => {
+    const good = '{"identity":"new","key":"AAAA"}\n'
+    await put(one, archiveOf({ 'tables/pre-shared-keys.jsonl': good, 'tables/rules.jsonl': '{}\n' }))
+    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /rules.jsonl, line 1/)
+    await put(one, archiveOf({ 'tables/pre-shared-keys.jsonl': good, 'cluster.hocon': 'mqtt { nonsense = 1 }' }))
+    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /mqtt.nonsense/)
+    await put(
+      one,
+      archiveOf({ 'tables/pre-shared-keys.jsonl': good, 'cluster.hocon': 'auth.acl.file = "/etc/passwd"' }),
+    )
+    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /cannot be/)
+    assert.equal(accessRecords.find({ kind: 'psk', identity: 'new' }), undefined)
+  })
+
+  await t.test('a dry run warns of what the configuration of the archive would do', async () => {
+    const configuration = 'listeners.tcp.other.bind = "0"\nauth { chain = [], salt_position = suffix }\nnode.shards = 7'
+    await put(one, archiveOf({ 'cluster.hocon': configuration }, { profile: 'legacy' }))
+    const outcome = await backup.import(operator, { ...dry(crafted), allowsProfileMismatch: true })
+    assert.ok('warnings' in outcome, JSON.stringify(outcome))
+    const said = outcome.warnings.join('\n')
+    for (const words of [
+      /tcp\.other is given as a port only/,
+      /every client is denied/,
+      /salt as suffix/,
+      /its own node\.shards/,
+    ]) {
+      assert.match(said, words)
+    }
+  })
+
+  await t.test('an upload is kept when it is an archive, and nothing of it otherwise', async () => {
+    const backups = join(one.folder, 'backup')
+    const before = (await readdir(backups)).length
+    const name = crafted.replace('godwit', 'other')
+    const [, damaged] = refusalIn(await backup.receive(operator, name, Readable.from([Buffer.from('no archive')])))
+    assert.match(damaged, /no gzip/)
+    const [, renamed] = refusalIn(await backup.receive(operator, name, Readable.from([archiveOf({})])))
+    assert.match(renamed, /give it the name back/)
+    const [, again] = refusalIn(await backup.receive(operator, crafted, Readable.from([archiveOf({})])))
+    assert.match(again, /exists already/)
+    const broken = new Readable({ read: () => {} })
+    const ended = backup.receive(operator, name, broken)
+    broken.push(archiveOf({}).subarray(0, 10))
+    broken.destroy(new Error('gone'))
+    assert.match(refusalIn(await ended)[1], /did not come whole/)
+    assert.equal((await readdir(backups)).length, before)
+  })
+
+  await t.test('names that are none are refused, and what is no plain file is not there', async () => {
+    for (const name of ['../x.tar.gz', '/etc/x.tar.gz', 'a\\b.tar.gz', 'a\0.tar.gz', '%2e%2e%2f.tar.gz', '․․.tar.gz']) {
+      assert.equal(refusalIn(await backup.read(operator, name))[0], 'BAD_REQUEST', name)
+      assert.equal(refusalIn(await backup.remove(operator, name))[0], 'BAD_REQUEST', name)
+    }
+    assert.equal(refusalIn(await backup.read(operator, `${'a'.repeat(300)}.tar.gz`))[0], 'BAD_REQUEST')
+    assert.equal(refusalIn(await backup.read(operator, 'x.zip'))[0], 'BAD_REQUEST')
+    await symlink('/etc/passwd', backupPath(one, 'link.tar.gz'))
+    assert.equal(refusalIn(await backup.read(operator, 'link.tar.gz'))[0], 'NOT_FOUND')
+    const listed = await backup.list(operator, { page: 1, limit: 100 })
+    assert.ok('items' in listed)
+    assert.ok(!listed.items.some(({ filename }) => filename === 'link.tar.gz'))
+    assert.equal(await backup.remove(operator, crafted), undefined)
+    assert.equal(refusalIn(await backup.remove(operator, crafted))[0], 'NOT_FOUND')
+  })
+
+  await t.test('an export is for the account of the broker alone, and unknown parts are named', async () => {
+    const made = fileOf(await backup.export(operator, { tableSets: ['banned'], rootKeys: undefined }))
+    const verified = await backup.verify(operator, made.filename)
+    assert.ok('members' in verified)
+    assert.deepEqual(
+      verified.members.map(({ name }) => name),
+      ['tables/bans.jsonl'],
+    )
+    assert.ok(readFileSync(backupPath(one, made.filename)).length > 0)
+    assert.match(
+      refusalIn(await backup.export(operator, { tableSets: ['x'], rootKeys: undefined }))[1],
+      /Invalid table sets: "x"/,
+    )
+    assert.match(
+      refusalIn(await backup.export(operator, { tableSets: undefined, rootKeys: ['y'] }))[1],
+      /Invalid root keys: "y"/,
+    )
+  })
+})
