@@ -138,7 +138,7 @@ function exitCodeOf(faults: readonly Fault[]): number {
 /** SIGHUP: the configuration is from now on as the files say. Files with a fault change nothing. */
 async function reload(node: RunningNode): Promise<void> {
   node.reloadFiles()
-  const outcome = await node.configuration.reload({ name: '', by: 'signal', address: '' })
+  const outcome = await node.reloadConfiguration()
   if (outcome.isDone) return
   for (const problem of outcome.message.split('\n')) {
     node.log.error('the configuration cannot be loaded', { problem })

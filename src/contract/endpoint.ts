@@ -50,6 +50,11 @@ export interface Endpoint {
   /** The same of the fifth version, beyond what may go wrong everywhere there. */
   readonly reasons?: readonly ReasonName[]
   readonly access: Access
+  /**
+   * Whether it stands in the audit log. Unsaid: where it is no GET, somebody had to sign in for it, and it is more than
+   * publishing.
+   */
+  readonly audit?: 'always' | 'when-done' | 'never'
   /** The request or the answer may take many minutes. */
   readonly isLong?: true
   /** Who is kept to a namespace may ask for it as well; others say by the query which one they mean. Unsaid: it is about what all of them share. */

@@ -32,6 +32,8 @@ export {
   type Role,
   type Upload,
 } from './endpoint.ts'
+export { apiKeyEndpoints } from './endpoints/v5/api-keys.ts'
+export { auditEndpoints } from './endpoints/v5/audit.ts'
 export { backupEndpoints } from './endpoints/v5/backup.ts'
 export { loginEndpoints } from './endpoints/v5/login.ts'
 export { namespaceEndpoints } from './endpoints/v5/namespaces.ts'

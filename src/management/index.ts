@@ -1,5 +1,6 @@
 // The door of the room: the management API over HTTP. It knows what may be asked, and not how it is done.
 
+export type { AuditEntry, AuditOperations, AuditQuestion } from './operations/audit.ts'
 export type { AlarmOperations, AlarmRecord } from './operations/alarms.ts'
 export type { HighestName, MetricOperations, NodeReading, ShardReading } from './operations/metrics.ts'
 export type { AccountOperations, AccountRefusal, App, AppChange, NewApp, User } from './operations/accounts.ts'

@@ -10,6 +10,7 @@ import type { IncomingMessage } from 'node:http'
 import { type Caller, type Endpoint, endpoints, type ReasonName, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import { allowedMethods, refuseAbsent } from './absent-path.ts'
+import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
 import { answerBrokenRequest, answerExpectation, maxHeaderBytes } from './broken-requests.ts'
 import { refusalOfForeign, refusalOfStrangeHost } from './foreign-origin.ts'
 import type { Handler } from './handler.ts'
@@ -30,6 +31,7 @@ import { readUpload, restOf } from './multipart.ts'
 import { NamespacedHandlers, namespaceOfRequest } from './namespace-of-request.ts'
 import { OpenConnections } from './open-connections.ts'
 import type { Operations } from './operations/all.ts'
+import type { AuditOperations } from './operations/audit.ts'
 import { readQueryString } from './query-string.ts'
 import { readBody } from './read-body.ts'
 import { readRequest, RequestShapes } from './read-request.ts'
@@ -236,6 +238,7 @@ async function answerUnreadable(request: FastifyRequest, reply: FastifyReply, do
 }
 
 function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<FastifyRequest, Way>): void {
+  const { audit } = options.operations
   const handlers = new NamespacedHandlers(options.operations, () => inForce().doorkeeper)
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
     const shapes = shapesOf(endpoint)
@@ -243,7 +246,9 @@ function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<Fastify
     const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const way = ways.get(request)
       if (way === undefined) return answerRefusal(reply, refuse('emptyCredentials', 'who asks is not known'))
-      const result = await atWork(way, () => resultOf(request, way.caller, { shapes, handle }))
+      const { caller } = way
+      const work = (): Promise<unknown> => resultOf(request, caller, { shapes, handle })
+      const result = await atWork(way, () => audited({ name, endpoint, caller, request, audit }, work))
       if (result instanceof RefusalValue) return answerRefusal(reply, result)
       if (result instanceof WrittenJson) return reply.type('application/json; charset=utf-8').send(result.body)
       if (endpoint.reply === 'bytes') return reply.type('application/octet-stream').send(result)
@@ -289,6 +294,30 @@ async function resultOf(request: FastifyRequest, caller: Caller, service: Servic
   const result = upload instanceof RefusalValue ? upload : await handle?.({ ...read, body: upload, namespace })
   await restOf(request.raw)
   return result
+}
+
+interface Audited extends Pick<AuditedRequest, 'name' | 'endpoint' | 'caller'> {
+  readonly request: FastifyRequest
+  readonly audit: AuditOperations
+}
+
+/** What is changed is noted before the answer leaves. */
+async function audited({ request, audit, ...what }: Audited, work: () => Promise<unknown>): Promise<unknown> {
+  const { url, body } = request
+  const meant = namespaceOfRequest(what.endpoint, what.caller, request.query as Record<string, string>)
+  const namespace = meant instanceof RefusalValue ? undefined : meant
+  const known: AuditedRequest = { ...what, url, body, namespace, atMs: Date.now() }
+  const note = async (result: unknown): Promise<void> => {
+    if (isAudited(known, result)) await audit.note(auditEntryOf(known, result))
+  }
+  try {
+    const result = await work()
+    await note(result)
+    return result
+  } catch (error) {
+    await note(error)
+    throw error
+  }
 }
 
 async function atWork<Result>(way: Way, work: () => Promise<Result>): Promise<Result> {

@@ -12,12 +12,13 @@ import { createLogger, type Logger } from '../telemetry/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
 import { settleAccessSecret } from './access-secret.ts'
 import { Alarms } from './alarms.ts'
-import { type AccessRecords, openAccessRecords } from './access-records.ts'
+import { openAuditLog, reloadWithAudit } from './audit-log.ts'
+import { type AccessChange, type AccessRecords, openAccessRecords } from './access-records.ts'
 import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import type { ConfigOwner } from './configuration/config-owners.ts'
-import type { LiveConfig } from './configuration/live-config.ts'
+import type { ConfigOutcome, LiveConfig } from './configuration/live-config.ts'
 import type { ConfigurationSources } from './configuration/read-configuration.ts'
 import { LiveBridges, planBridges } from './live-bridges.ts'
 import { listenersOwner, LiveListeners } from './live-listeners.ts'
@@ -77,6 +78,8 @@ export interface RunningNode {
   readonly backup: BackupOperations
   /** Changes it while the node runs. */
   readonly configuration: LiveConfig
+  /** Somebody wants the configuration to be as its files say now, and it is noted that they did. */
+  reloadConfiguration(): Promise<ConfigOutcome>
   /** Clients get DISCONNECT 0x8B, the store is closed, the data directory is free. At most 10 seconds. */
   stop(): Promise<void>
 }
@@ -193,12 +196,10 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp })
   const bridges = liveBridges(foundation, crew)
-  const shared = { nodeName: name, dataDirectory: directory, counters, crew, log, bridges }
+  const audit = openAuditLog(directory, log)
+  const shared = { nodeName: name, dataDirectory: directory, counters, crew, log, bridges, audit }
   const observation = observeNode({ ...shared, meters, alarms, live })
-  const accessRecords = await openAccessRecords({
-    store: store.own,
-    tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
-  })
+  const accessRecords = await openAccessRecords({ store: store.own, tell: tellAccess(crew) })
   const hiddenPresets = new HiddenPresets({ records: accessRecords, log, presets: config.auth.credentials })
   const owners = { listeners: live, bridges, hiddenPresets }
   const configuration = await configurationOf(options, foundation, { ...owners, crew, sysTopics })
@@ -210,6 +211,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   let closeManagement = nothingToClose
   const stop = async (): Promise<void> => {
     await closeManagement()
+    await audit.close()
     await observation.stop()
     sysTopics.stop()
     await crew.stop(options.shardStopMs ?? defaultShardStopMs)
@@ -246,10 +248,14 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   for (const owner of [management.owner, filesOwner(reloadFiles)]) configuration.addOwner(owner)
   sysTopics.start()
   await configuration.noteStart()
-  const { wished } = control
-  const parts = { name, dataDirectory: directory, log, counters, broken, accessRecords, management, wished }
-  const { backup } = operations
-  return { node: withListeners({ ...parts, backup, configuration, reloadFiles, stop }, live) }
+  const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
+  const doing = { broken, wished: control.wished, reloadConfiguration, reloadFiles, stop }
+  const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
+  return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
+}
+
+function tellAccess(crew: ShardCrew): (records: AccessChange) => Promise<void> {
+  return (records) => crew.change((change) => ({ kind: 'access', change, records }), {})
 }
 
 /** Whoever has the configuration read again means the files as well that it names. */

@@ -18,6 +18,8 @@ import { metricEndpoints } from './metrics.ts'
 import { subscriptionEndpoints } from './subscriptions.ts'
 import { slowSubscriptionEndpoints } from './slow-subscriptions.ts'
 import { traceEndpoints } from './traces.ts'
+import { apiKeyEndpoints } from './v5/api-keys.ts'
+import { auditEndpoints } from './v5/audit.ts'
 import { backupEndpoints } from './v5/backup.ts'
 import { loginEndpoints } from './v5/login.ts'
 import { namespaceEndpoints } from './v5/namespaces.ts'
@@ -42,6 +44,8 @@ export const endpoints = {
   ...accountEndpoints,
   ...insightEndpoints,
   ...slowSubscriptionEndpoints,
+  ...apiKeyEndpoints,
+  ...auditEndpoints,
   ...backupEndpoints,
   ...loginEndpoints,
   ...userEndpoints,

@@ -22,6 +22,8 @@ import { metricHandlers } from './metrics.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
 import { slowSubscriptionHandlers } from './slow-subscriptions.ts'
 import { traceHandlers } from './traces.ts'
+import { apiKeyHandlers } from './v5/api-keys.ts'
+import { auditHandlers } from './v5/audit.ts'
 import { backupHandlers } from './v5/backup.ts'
 import { loginHandlers } from './v5/login.ts'
 import { namespaceHandlers } from './v5/namespaces.ts'
@@ -48,6 +50,8 @@ export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper
     ...insightHandlers(operations.insight),
     ...slowSubscriptionHandlers(operations.slowSubscriptions),
     ...namespaceHandlers(operations.namespaces),
+    ...apiKeyHandlers(operations.accounts),
+    ...auditHandlers(operations.audit),
     ...backupHandlers(operations.backup),
     ...loginHandlers(operations.brokers, doorkeeper),
     ...userV5Handlers(operations.accounts),

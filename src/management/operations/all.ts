@@ -2,6 +2,7 @@
 
 import type { AlarmOperations } from './alarms.ts'
 import type { BridgeOperations } from './bridges.ts'
+import type { AuditOperations } from './audit.ts'
 import type { BackupOperations } from './backup.ts'
 import type { AccountOperations } from './accounts.ts'
 import type { BrokerOperations } from './brokers.ts'
@@ -37,6 +38,7 @@ export interface Operations extends NamespacedOperations {
   readonly bridges: BridgeOperations
   readonly accounts: AccountOperations
   readonly backup: BackupOperations
+  readonly audit: AuditOperations
   readonly brokers: BrokerOperations
   readonly configuration: ConfigurationOperations
   readonly control: ControlOperations

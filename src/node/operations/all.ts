@@ -1,8 +1,8 @@
 // Everything that the API may ask of this node. A new set of operations adds its line here.
 
 import type { GodwitConfig } from '../../config/index.ts'
-import type { Operations } from '../../management/index.ts'
 import type { Store } from '../../storage/index.ts'
+import type { AuditOperations, Operations } from '../../management/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { AccessRecords } from '../access-records.ts'
 import type { LiveBridges } from '../live-bridges.ts'
@@ -47,6 +47,7 @@ export interface NodeGround {
   readonly hiddenPresets: HiddenPresets
   /** The node's own way to what is stored. */
   readonly ownStore: Store
+  readonly audit: AuditOperations
 }
 
 /** All but those about accounts, which belong to the door of the API. */
@@ -61,6 +62,7 @@ export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
   return {
     ...ofAll,
     within: (namespace) => operationsWithin({ ...ofAll, ground }, namespace),
+    audit: ground.audit,
     backup: backupOperations(ground),
     bridges: bridgeOperations(ground),
     brokers: brokerOperations(ground),

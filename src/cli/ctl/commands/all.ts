@@ -4,6 +4,7 @@ import type { CtlCommand } from '../ctl-command.ts'
 import { accountCommands } from './account-commands.ts'
 import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
+import { auditCommands } from './audit-command.ts'
 import { bridgeCommands } from './bridge-commands.ts'
 import { brokerCommands } from './broker-commands.ts'
 import { clientCommands } from './client-commands.ts'
@@ -31,6 +32,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...ruleCommands,
   ...traceCommands,
   ...accountCommands,
+  ...auditCommands,
   ...tokenCommands,
   ...anyCommands,
 ]

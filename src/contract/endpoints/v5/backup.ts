@@ -114,6 +114,7 @@ export const backupEndpoints = {
     params,
     query: ofFile,
     reply: 'bytes',
+    audit: 'always',
     reasons: ['NOT_FOUND', 'FORBIDDEN'],
     access: 'change',
     isLong: true,

@@ -25,6 +25,8 @@ export const loginEndpoints = {
     }),
     reasons: ['BAD_USERNAME_OR_PWD'],
     access: 'open',
+    // Whoever guesses could push everything else out of the log.
+    audit: 'when-done',
   }),
   logout: endpoint({
     version: 'v5',

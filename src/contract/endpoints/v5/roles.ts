@@ -10,6 +10,11 @@ export const roleOfPerson = Type.String({
     '`administrator` or `viewer`; `ns:<namespace>::administrator`, `ns:<namespace>::viewer` of one namespace.',
 })
 
+export const roleOfProgram = Type.String({
+  pattern: `^((ns:${namespaceName}::)?(administrator|viewer|publisher))$`,
+  description: 'As of a person; also `publisher`, which may publish and nothing else.',
+})
+
 export const namespaceOrNull = Type.Union([Type.String({ pattern: `^${namespaceName}$` }), Type.Null()], {
   description: 'The namespace that it is kept to; null: none.',
 })

@@ -1,0 +1,81 @@
+// The programs that may use this API, by an id and a secret.
+
+import { done, endpoint } from '../../endpoint.ts'
+import { Type } from '../../schema.ts'
+import { namespaceOrNull, roleOfProgram, scopes } from './roles.ts'
+
+const name = Type.String({ pattern: '^[A-Za-z]+[A-Za-z0-9-_]*$', maxLength: 256 })
+const desc = Type.String({ maxLength: 1_024 })
+const expiredAt = Type.String({
+  maxLength: 64,
+  description: '`infinity`, or RFC 3339.',
+})
+const record = {
+  name: Type.String(),
+  api_key: Type.String({ description: 'What it signs in by.' }),
+  desc: Type.String(),
+  enable: Type.Boolean(),
+  expired_at: expiredAt,
+  expired: Type.Boolean({ description: 'It has ended.' }),
+  created_at: Type.String({ description: 'RFC 3339.' }),
+  role: roleOfProgram,
+  scopes,
+  namespace: namespaceOrNull,
+}
+const params = Type.Object({ name: Type.String() })
+const change = {
+  expired_at: Type.Optional(expiredAt),
+  role: Type.Optional(roleOfProgram),
+  namespace: Type.Optional(namespaceOrNull),
+}
+
+export const apiKeyEndpoints = {
+  get_api_keys: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/api_key',
+    summary: 'The programs that may use this API, without their secrets.',
+    reply: Type.Object({ code: Type.Literal(0), data: Type.Array(Type.Object(record)) }),
+    access: 'accounts',
+  }),
+  add_api_key: endpoint({
+    version: 'v5',
+    method: 'POST',
+    path: '/api_key',
+    summary: 'Lets a program use this API. Its secret is told here and nowhere else.',
+    body: Type.Object({ name, desc, enable: Type.Boolean(), ...change }),
+    reply: Type.Object({ code: Type.Literal(0), ...record, api_secret: Type.String() }),
+    access: 'accounts',
+  }),
+  get_api_key: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/api_key/:name',
+    summary: 'A program that may use this API, without its secret.',
+    params,
+    reply: Type.Object({ code: Type.Literal(0), ...record }),
+    reasons: ['NOT_FOUND'],
+    access: 'accounts',
+  }),
+  change_api_key: endpoint({
+    version: 'v5',
+    method: 'PUT',
+    path: '/api_key/:name',
+    summary: 'Changes what is said here of a program; what is left out stays.',
+    params,
+    body: Type.Object({ desc: Type.Optional(desc), enable: Type.Optional(Type.Boolean()), ...change }),
+    reply: Type.Object({ code: Type.Literal(0), ...record }),
+    reasons: ['NOT_FOUND'],
+    access: 'accounts',
+  }),
+  remove_api_key: endpoint({
+    version: 'v5',
+    method: 'DELETE',
+    path: '/api_key/:name',
+    summary: 'Lets a program use this API no more.',
+    params,
+    reply: done,
+    reasons: ['NOT_FOUND'],
+    access: 'accounts',
+  }),
+}

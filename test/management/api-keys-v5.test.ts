@@ -1,0 +1,110 @@
+// Programs that may use the API, as its fifth version has them, and what they may not.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+
+type Said = readonly [status: number, code: number, reason: string | undefined]
+
+const said = ({ status, json }: Answer): Said => [status, json.code, json.reason]
+
+async function makeKey(broker: BrokerWithApi, name: string, more: object = {}): Promise<string> {
+  const body = { name, desc: '', enable: true, ...more }
+  const { status, json, text } = await broker.ask('/api/v5/api_key', { method: 'POST', body })
+  assert.equal(status, 200, text)
+  return `${json.api_key}:${json.api_secret}`
+}
+
+test('API keys of the fifth version', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+
+  await t.test('one is made with a secret that is told once, changed, and taken away', async () => {
+    const as = await makeKey(broker, 'reports', { desc: 'of the night' })
+    const { json } = await broker.ask('/api/v5/api_key/reports')
+    const { code, api_key: id, created_at: createdAt, ...rest } = json
+    assert.deepEqual([code, `${id}:`], [0, as.slice(0, as.indexOf(':') + 1)])
+    assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 600_000)
+    const plain = { role: 'administrator', scopes: null, namespace: null, expired: false, expired_at: 'infinity' }
+    assert.deepEqual(rest, { name: 'reports', desc: 'of the night', enable: true, ...plain })
+    assert.equal((await broker.ask('/api/v5/data/files', { as })).status, 200)
+    const change = (body: object): Promise<Answer> => broker.ask('/api/v5/api_key/reports', { method: 'PUT', body })
+    assert.equal((await change({ enable: false })).json.enable, false)
+    assert.deepEqual(said(await broker.ask('/api/v5/data/files', { as })), [401, 103, 'BAD_API_KEY_OR_SECRET'])
+    const ended = await change({ enable: true, expired_at: '2020-01-01T00:00:00Z' })
+    assert.deepEqual([ended.json.expired, Date.parse(ended.json.expired_at)], [true, Date.parse('2020-01-01')])
+    assert.equal((await broker.ask('/api/v5/data/files', { as })).status, 401)
+    assert.equal((await change({ expired_at: 'infinity' })).json.expired, false)
+    assert.equal((await broker.ask('/api/v5/data/files', { as })).status, 200)
+    const { data } = (await broker.ask('/api/v5/api_key')).json
+    assert.deepEqual(
+      data.map(({ name }: { name: string }) => name),
+      ['reports'],
+    )
+    assert.ok(!JSON.stringify(data).includes(as.slice(as.indexOf(':') + 1)))
+    assert.deepEqual(said(await broker.ask('/api/v5/api_key/reports', { method: 'DELETE' })), [200, 0, undefined])
+    for (const asked of [{ method: 'GET' }, { method: 'DELETE' }, { method: 'PUT', body: {} }] as const)
+      assert.deepEqual(said(await broker.ask('/api/v5/api_key/reports', asked)), [404, 108, 'NOT_FOUND'])
+    assert.equal((await broker.ask('/api/v5/data/files', { as })).status, 401)
+  })
+
+  await t.test('what is missing, wrong or there already is refused', async () => {
+    await makeKey(broker, 'twice')
+    const good = { name: 'one', desc: '', enable: true }
+    for (const [body, code] of [
+      [{ ...good, name: 'twice' }, 108],
+      [{ ...good, name: '1st' }, 108],
+      [{ ...good, name: 'a b' }, 108],
+      [{ ...good, name: 'a'.repeat(257) }, 108],
+      [{ name: 'one', desc: '' }, 107],
+      [{ ...good, role: 'king' }, 108],
+      [{ ...good, expired_at: 'tomorrow' }, 108],
+    ] as const) {
+      const answer = await broker.ask('/api/v5/api_key', { method: 'POST', body })
+      assert.deepEqual(said(answer), [400, code, 'BAD_REQUEST'], JSON.stringify(body))
+    }
+  })
+
+  await t.test('a program looks after no accounts, in neither version', async () => {
+    const as = await makeKey(broker, 'clever')
+    const user = { username: 'eve', password: 'a long password' }
+    const key = { name: 'more', desc: '', enable: true }
+    for (const [path, asked] of [
+      ['users', {}],
+      ['users', { method: 'POST', body: user }],
+      ['users/admin', { method: 'PUT', body: { role: 'viewer' } }],
+      ['users/admin', { method: 'DELETE' }],
+      ['users/admin/change_pwd', { method: 'POST', body: { old_pwd: 'a', new_pwd: 'another password' } }],
+      ['api_key', {}],
+      ['api_key', { method: 'POST', body: key }],
+      ['api_key/clever', { method: 'PUT', body: { role: 'administrator' } }],
+    ] as const)
+      assert.deepEqual(
+        said(await broker.ask(`/api/v5/${path}`, { ...asked, as })),
+        [401, 103, 'API_KEY_NOT_ALLOW'],
+        path,
+      )
+    const older = await broker.ask('/api/v4/users', { as, method: 'POST', body: user })
+    assert.deepEqual(said(older), [403, 103, undefined])
+    assert.equal((await broker.ask('/api/v5/users')).json.data.length, 1)
+  })
+
+  await t.test('a publisher publishes, and neither looks nor changes; a viewer looks', async () => {
+    const publisher = await makeKey(broker, 'publisher', { role: 'publisher' })
+    const message = { topic: 'a', payload: 'x', clientid: 'c' }
+    const publish = (as: string): Promise<Answer> =>
+      broker.ask('/api/v4/mqtt/publish', { as, method: 'POST', body: message })
+    assert.equal((await publish(publisher)).status, 200)
+    for (const [path, method] of [
+      ['/api/v4/brokers', 'GET'],
+      ['/api/v4/clients', 'GET'],
+      ['/api/v4/ctrl/stop', 'POST'],
+      ['/api/v5/data/files', 'GET'],
+      ['/api/v5/audit', 'GET'],
+    ] as const)
+      assert.equal((await broker.ask(path, { as: publisher, method })).status, 403, path)
+    const viewer = await makeKey(broker, 'viewer', { role: 'viewer' })
+    assert.equal((await publish(viewer)).status, 403)
+    assert.equal((await broker.ask('/api/v4/clients', { as: viewer })).status, 200)
+    assert.deepEqual(said(await broker.ask('/api/v5/audit', { as: viewer })), [403, 103, 'UNAUTHORIZED_ROLE'])
+  })
+})
