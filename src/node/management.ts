@@ -155,7 +155,7 @@ class OperatorAccounts {
       work: this.work,
       own: ownAccountOf(config, records),
       isHardened: node.securityProfile === 'hardened',
-      refusesPeople: http.authType === 'jwt',
+      refusesOwn: http.authType === 'jwt',
       nowMs: () => Date.now(),
     })
     const ways = { accounts, logins: this.#logins, ...tokens, isOpen: http.authType === 'no_auth' }

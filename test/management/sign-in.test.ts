@@ -74,7 +74,7 @@ test('a token of the issuer comes in beside names and passwords; every other tok
   assert.deepEqual(await ask(broker, `Bearer ${'a'.repeat(100_000)}`), [401, 103])
 })
 
-test('with auth_type jwt people come in by token only, and programs by their secret still', async (t) => {
+test('with auth_type jwt the account of http_server is refused; tokens come in, and other people and programs as ever', async (t) => {
   const key = await keyFile(await temporaryFolder(t))
   const settings = ['http_server.auth_type=jwt', `http_server.jwt.public.keyfile="${key}"`]
   const broker = await startBrokerWithApi(t, { set: settings })
@@ -84,6 +84,11 @@ test('with auth_type jwt people come in by token only, and programs by their sec
   const made = await broker.ask('/api/v4/apps', { as: null, headers: { authorization }, method: 'POST', body: app })
   assert.equal(made.status, 200, made.text)
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'reports:a secret of my own' })).status, 200)
+  const body = { username: 'ann', password: 'correct-horse' }
+  const user = await broker.ask('/api/v4/users', { as: null, headers: { authorization }, method: 'POST', body })
+  assert.equal(user.status, 200, user.text)
+  assert.equal((await broker.ask('/api/v4/brokers', { as: 'ann:correct-horse' })).status, 200)
+  assert.equal((await broker.ask('/api/v4/brokers')).status, 401)
 })
 
 test('a token is no way in where no key is configured', async (t) => {

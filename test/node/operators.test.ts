@@ -31,7 +31,7 @@ interface Stage {
 async function stage(more: Partial<SignInGround> = {}): Promise<Stage> {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const work = new CountingWork()
-  const ground = { records, work, own, isHardened: true, refusesPeople: false, nowMs: () => 1_000, ...more }
+  const ground = { records, work, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
   const accounts = operatorSignIn(ground)
   return { records, work, signIn: async (name, password) => byOf(await accounts.signIn(name, password, here)) }
 }

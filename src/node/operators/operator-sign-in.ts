@@ -20,8 +20,8 @@ export interface SignInGround {
   readonly own: OwnAccount
   /** Passwords that everybody tries open nothing, unless the configuration has them. */
   readonly isHardened: boolean
-  /** People show who they are by other means: only programs come in here. */
-  readonly refusesPeople: boolean
+  /** The account of `http_server` comes in by no password: `auth_type = jwt`. */
+  readonly refusesOwn: boolean
   /** Wall clock. */
   nowMs(): number
 }
@@ -30,7 +30,7 @@ export interface SignInGround {
 const maxRemembered = 1_024
 
 export function operatorSignIn(ground: SignInGround): Accounts {
-  const { records, work, own, refusesPeople } = ground
+  const { records, work, own, refusesOwn } = ground
   // What is remembered is of no use to whoever reads the memory of another day.
   const key = randomBytes(32)
   const fingerprintOf = (name: string, password: string): string =>
@@ -40,16 +40,17 @@ export function operatorSignIn(ground: SignInGround): Accounts {
   const ofConfiguration = own.password === undefined ? undefined : fingerprintOf(own.username, own.password)
   /** By fingerprint: the record that it was right for. A record that is changed is another one. */
   const remembered = new Map<string, AccountRecord | ApiKeyRecord>()
-  const isOwn = (name: string): boolean => ofConfiguration !== undefined && name === own.username
+  /** Of whom no record counts: the configuration says the password, or nobody of that name comes in. */
+  const isOwn = (name: string): boolean => (refusesOwn || ofConfiguration !== undefined) && name === own.username
   const find = (name: string): AccountRecord | ApiKeyRecord | undefined => {
     const apiKey = records.find({ kind: 'api-key', id: name })
-    if (apiKey !== undefined || refusesPeople || isOwn(name)) return apiKey
+    if (apiKey !== undefined || isOwn(name)) return apiKey
     return records.find({ kind: 'account', name })
   }
   return {
     signIn: async (name, password, from) => {
       const fingerprint = fingerprintOf(name, password)
-      if (isOwn(name) && !refusesPeople && isSame(fingerprint, ofConfiguration)) {
+      if (isOwn(name) && !refusesOwn && isSame(fingerprint, ofConfiguration)) {
         return ownCaller(own)
       }
       const record = find(name)
