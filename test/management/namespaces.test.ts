@@ -7,6 +7,7 @@ import { describe, test } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { metaMember, ownFormat, ownProduct, writeArchive, writeMeta, writeRow } from '../../src/backup/index.ts'
 import { endpoints, type Endpoint } from '../../src/contract/index.ts'
+import { ctlDone } from '../cli/ctl/ctl.ts'
 import type { Scope } from '../e2e/godwit-process.ts'
 import {
   administrator,
@@ -64,6 +65,8 @@ async function column(broker: BrokerWithApi, path: string, key: string, as = kee
   return json.data.map((row: Record<string, string>) => row[key]).toSorted()
 }
 
+const userOf = (json: string): unknown => (JSON.parse(json) as { username: string }[])[0]?.username
+
 function next(client: MqttClient): Promise<string> {
   return new Promise((resolve) => client.once('message', (topic, payload) => resolve(`${topic} ${String(payload)}`)))
 }
@@ -105,6 +108,7 @@ describe('the keeper of a namespace', () => {
       'shop/same',
     ])
     assert.deepEqual(await column(broker, '/api/v4/clients?namespace=nowhere', 'clientid', administrator), [])
+    assert.equal(await ctlDone(broker, ['clients', 'list', '--namespace', 'shop', '--json']).then(userOf), 'shop/same')
     // Who is kept to one means that one.
     assert.deepEqual(await column(broker, '/api/v4/clients/same?namespace=shop', 'username'), ['plant/same'])
   })
@@ -171,6 +175,10 @@ describe('the keeper of a namespace', () => {
       const client = await connect(t, broker, name)
       await client.subscribeAsync('traced/+', { qos: 1 })
       await client.publishAsync('traced/x', name, { qos: 1 })
+    }
+    for (let count = 2; count <= 6; count++) {
+      const made = await broker.ask('/api/v4/trace', post({ ...trace, name: `more-${count}` }))
+      assert.equal(made.json.code, count <= 5 ? 0 : 108, 'others want some as well')
     }
     const lines = (await broker.ask('/api/v4/trace/mine/download', { as: keeper })).text
     assert.match(lines, /"clientid":"t1".*"topic":"traced\/x"/)

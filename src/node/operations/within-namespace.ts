@@ -186,6 +186,9 @@ function insightWithin(insight: InsightOperations, names: Names): InsightOperati
   }
 }
 
+/** Of those that there may be in all: nobody keeps the others from having any. */
+const mostTracesOfNamespace = 5
+
 /** The name of a trace is that of its file: no other has a dot in it. */
 function tracesWithin(traces: TraceOperations, names: Names): TraceOperations {
   const { namespace } = names
@@ -196,7 +199,10 @@ function tracesWithin(traces: TraceOperations, names: Names): TraceOperations {
   const inside = `"${JSON.stringify(names.session('')).slice(1, -1)}`
   return {
     list: () => own().map((trace) => ({ ...trace, name: trace.name.slice(prefix.length) })),
-    create: (trace) => traces.create({ ...trace, namespace, name: `${prefix}${trace.name}` }),
+    create: async (trace) => {
+      if (!isOwn(trace.name) && own().length >= mostTracesOfNamespace) return 'too-many'
+      return traces.create({ ...trace, namespace, name: `${prefix}${trace.name}` })
+    },
     remove: async (name) => isOwn(name) && traces.remove(`${prefix}${name}`),
     removeAll: async () => {
       for (const { name } of own()) await traces.remove(name)
