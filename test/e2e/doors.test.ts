@@ -18,7 +18,7 @@ import {
   temporaryFolder,
   WatchedProcess,
 } from './godwit-process.ts'
-import { happening } from './promises.ts'
+import { happening, nextMessage } from './promises.ts'
 
 const authority = new Authority('The test authority')
 const server = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
@@ -104,6 +104,37 @@ test('a client id from the certificate counts, whatever CONNECT says', async (t)
   await secureClient(t, broker, { ...shown, clientId: 'another name' })
   const [packet] = await told
   assert.equal((packet as IDisconnectPacket).reasonCode, 0x8e, 'taken over: it is the same client')
+})
+
+test('a client belongs where its certificate says, on whichever shard its session is', async (t) => {
+  const folder = await temporaryFolder(t)
+  await write(folder, server)
+  const verified = ['verify_peer=true', 'fail_if_no_peer_cert=true']
+  const namespaces = ['enable=true', 'certificate=ou', 'required=true'].map((line) => `namespaces.${line}`)
+  const broker = await startBroker(t, { set: [...settingsIn(folder, verified), ...namespaces, 'node.shards=3'] })
+  const comeAs = async (unit: string, clientId: string): Promise<MqttClient> => {
+    const subject = [['OU', unit] as const, ['CN', clientId] as const]
+    const { certificate: cert, key } = authority.issue(clientId, { subject })
+    return secureClient(t, broker, { cert, key, clientId })
+  }
+  const ids = ['one', 'two', 'three', 'four']
+  const plants = await Promise.all(ids.map((id) => comeAs('plant', id)))
+  const shops = await Promise.all(ids.map((id) => comeAs('shop', id)))
+  for (const client of [...plants, ...shops]) await client.subscribeAsync('#', { qos: 1 })
+  const heard = Promise.all(plants.map((client) => nextMessage(client)))
+  const strayed: string[] = []
+  for (const client of shops) client.on('message', (topic) => strayed.push(topic))
+  await plants[0]?.publishAsync('lamp', 'on', { qos: 1 })
+  assert.deepEqual(
+    (await heard).map(({ topic }) => topic),
+    ids.map(() => 'lamp'),
+  )
+  // What comes behind it has come: nothing was on its way to them before.
+  const last = Promise.all(shops.map((client) => nextMessage(client)))
+  await shops[0]?.publishAsync('end', 'x', { qos: 1 })
+  await last
+  assert.deepEqual(new Set(strayed), new Set(['end']))
+  await assert.rejects(comeAs('', 'nowhere'), /[Nn]ot authorized/)
 })
 
 test('more silent connections than there are descriptors: an alarm, then room again for who has something to say', async (t) => {
