@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { endpoints, shapeOf } from '../../src/contract/index.ts'
-import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { type Scope, shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
 import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
@@ -26,10 +26,7 @@ bridges.mqtt.plain { server = "mqtt-tcp://127.0.0.1:9" }
 `
 
 /** The API changes what the file says, so it stands where the API may write: in the data directory. */
-async function brokerWithBridges(
-  t: Parameters<typeof startBrokerWithApi>[0],
-  more = '',
-): Promise<BrokerWithApi & { readonly dataDirectory: string }> {
+async function brokerWithBridges(t: Scope, more = ''): Promise<BrokerWithApi & { readonly dataDirectory: string }> {
   const dataDirectory = await temporaryFolder(t)
   await writeFile(join(dataDirectory, 'godwit.conf'), file + more)
   return startBrokerWithApi(t, { dataDirectory })
@@ -53,11 +50,13 @@ async function allSettings(broker: BrokerWithApi): Promise<unknown> {
   return (await broker.ask('/api/v4/bridges')).json.data.bridge.nodes.map(settingsIn)
 }
 
+const sharedBroker = shared((scope) => brokerWithBridges(scope))
+
 const put = (broker: BrokerWithApi, name: string, body: unknown) =>
   broker.ask(`/api/v4/bridges/${name}`, { method: 'PUT', body })
 
-test('bridges are shown with all of their settings, in the order that is expected, and without secrets', async (t) => {
-  const broker = await brokerWithBridges(t)
+test('bridges are shown with all of their settings, in the order that is expected, and without secrets', async () => {
+  const broker = await sharedBroker()
   const answer = await broker.ask('/api/v4/bridges/')
   assert.equal(shapeOf(endpoints.get_mqtt_bridges.reply).faultOf(answer.json), undefined)
   assert.ok(!answer.text.includes(secret))
@@ -112,8 +111,8 @@ test('bridges are shown with all of their settings, in the order that is expecte
   )
 })
 
-test('what was shown can be sent back: nothing changes, the password least of all', async (t) => {
-  const broker = await brokerWithBridges(t)
+test('what was shown can be sent back: nothing changes, the password least of all', async () => {
+  const broker = await sharedBroker()
   const before = await nodeOf(broker, 'office')
   const answer = await put(broker, 'office', { office: before })
   assert.equal(answer.status, 200, answer.text)
@@ -170,8 +169,8 @@ test('a bridge that is put has what was sent, defaults for the rest, and whether
   assert.deepEqual(await nodeOf(again, 'office'), now)
 })
 
-test('certificates are taken as PEM, shown as PEM, and a key is never shown', async (t) => {
-  const broker = await brokerWithBridges(t)
+test('certificates are taken as PEM, shown as PEM, and a key is never shown', async () => {
+  const broker = await sharedBroker()
   const authority = new Authority('ours')
   const { key, certificate: cert } = authority.issue('bridge')
   const node = { connector: { server: 'tls+mqtt-tcp://a.example:8883' }, tls: { enable: true, key, cert } }
@@ -185,15 +184,15 @@ test('certificates are taken as PEM, shown as PEM, and a key is never shown', as
   assert.deepEqual(await nodeOf(broker, 'plain'), now)
 })
 
-test('a file that a bridge names shows nothing but certificates', async (t) => {
-  const broker = await brokerWithBridges(t)
+test('a file that a bridge names shows nothing but certificates', async () => {
+  const broker = await sharedBroker()
   const node = { server: 'mqtt-tcp://a.example:1883', tls: { certfile: join(broker.dataDirectory, 'godwit.conf') } }
   await put(broker, 'plain', { plain: node })
   assert.equal((await nodeOf(broker, 'plain')).tls.cert, null)
 })
 
-test('a bridge is turned on and off, and twice the same is no error', async (t) => {
-  const broker = await brokerWithBridges(t)
+test('a bridge is turned on and off, and twice the same is no error', async () => {
+  const broker = await sharedBroker()
   for (const bridge_switch of [true, true, false]) {
     const answer = await broker.ask('/api/v4/bridges/switch/office', {
       method: 'POST',
@@ -204,8 +203,8 @@ test('a bridge is turned on and off, and twice the same is no error', async (t) 
   }
 })
 
-test('subscriptions of a bridge come and go by PUT and by POST, and the same topic is replaced', async (t) => {
-  const broker = await brokerWithBridges(t)
+test('subscriptions of a bridge come and go by PUT and by POST, and the same topic is replaced', async () => {
+  const broker = await sharedBroker()
   const ask = (action: string, method: 'PUT' | 'POST', data: unknown) =>
     broker.ask(`/api/v4/bridges/${action}/plain`, { method, body: { data } })
   const one = { remote_topic: 'a/#', local_topic: 'b' }
@@ -223,8 +222,8 @@ test('subscriptions of a bridge come and go by PUT and by POST, and the same top
   assert.equal((await nodeOf(broker, 'plain')).subscription.length, 1)
 })
 
-test('what is wrong with a request about bridges is told by its code, and nothing changes', async (t) => {
-  const broker = await brokerWithBridges(t)
+test('what is wrong with a request about bridges is told by its code, and nothing changes', async () => {
+  const broker = await sharedBroker()
   const before = await allSettings(broker)
   const node = { server: 'mqtt-tcp://a.example:1883' }
   const cases: readonly (readonly [string, 'GET' | 'PUT' | 'POST', unknown, number, number])[] = [

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { clientEndpoints, shapeOf } from '../../src/contract/index.ts'
-import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type Scope, shared } from '../e2e/godwit-process.ts'
+import { type Answer, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const listShape = shapeOf(clientEndpoints.list_clients.reply)
 
@@ -19,7 +20,7 @@ async function idsOf(broker: BrokerWithApi, path: string): Promise<string[]> {
   return data.map((client: { clientid: string }) => client.clientid).toSorted()
 }
 
-async function connect(t: TestContext, broker: BrokerWithApi, options: IClientOptions): Promise<MqttClient> {
+async function connect(t: Scope, broker: BrokerWithApi, options: IClientOptions): Promise<MqttClient> {
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, ...options })
   t.after(() => client.endAsync(true))
   return client
@@ -28,7 +29,7 @@ async function connect(t: TestContext, broker: BrokerWithApi, options: IClientOp
 const kept = { protocolVersion: 5, clean: false, properties: { sessionExpiryInterval: 600 } } as const
 
 /** Ann's sensor of 5.0 and Bob's of 3.1.1 are there; Ann's other one has left its session, with a message in it. */
-async function startWithThree(t: TestContext): Promise<BrokerWithApi> {
+async function startWithThree(t: Scope): Promise<BrokerWithApi> {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=3', 'mqtt.max_stored_messages=2'] })
   const asleep = await connect(t, broker, { clientId: 'sensor/asleep', username: 'ann', ...kept })
   await asleep.subscribeAsync('queue', { qos: 1 })
@@ -39,8 +40,11 @@ async function startWithThree(t: TestContext): Promise<BrokerWithApi> {
   return broker
 }
 
-test('a client is listed with everything that is known of it, in both spellings', async (t) => {
-  const broker = await startWithThree(t)
+const withThree = shared(startWithThree)
+const sharedBroker = shareBrokerWithApi()
+
+test('a client is listed with everything that is known of it, in both spellings', async () => {
+  const broker = await withThree()
   const { data } = await list(broker, '/clients/sensor-5')
   assert.equal(data.length, 1)
   const [client] = data
@@ -69,8 +73,8 @@ test('a client is listed with everything that is known of it, in both spellings'
   assert.equal((await list(broker, '/clients/lamp-4')).data[0].recv_msg, 3)
 })
 
-test('every filter of clients filters, alone and with others, and the paths filter as well', async (t) => {
-  const broker = await startWithThree(t)
+test('every filter of clients filters, alone and with others, and the paths filter as well', async () => {
+  const broker = await withThree()
   const all = ['lamp-4', 'sensor-5', 'sensor/asleep']
   const expected: readonly [string, readonly string[]][] = [
     ['', all],
@@ -114,8 +118,8 @@ test('every filter of clients filters, alone and with others, and the paths filt
   for (const [query, ids] of expected) assert.deepEqual(await idsOf(broker, `/clients${query}`), ids, query)
 })
 
-test('a key that is not known and a value that cannot be are refused with 108', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a key that is not known and a value that cannot be are refused with 108', async () => {
+  const broker = await sharedBroker()
   const wrong = [
     '?zone=default',
     '?__proto__=1',
@@ -176,7 +180,7 @@ test('clients are told page by page and by cursor, each once, and the number of 
 })
 
 test('a client that is kicked is told why and has gone, and one that is not there is 112', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const client = await connect(t, broker, { clientId: 'a/b c', ...kept })
   const disconnected = new Promise<number | undefined>((resolve) => {
     client.once('disconnect', ({ reasonCode }) => resolve(reasonCode))
@@ -192,7 +196,7 @@ test('a client that is kicked is told why and has gone, and one that is not ther
 })
 
 test('the keep alive of a client is changed while it is connected', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await sharedBroker()
   const client = await connect(t, broker, { clientId: 'c', keepalive: 0 })
   const change = (body: unknown, id = 'c'): Promise<Answer> =>
     broker.ask(`/api/v4/clients/${id}/keepalive`, { method: 'PUT', body })
