@@ -26,10 +26,13 @@ async function nodeThatCanBreak(t: TestContext, entry = './crashing-shard.ts'): 
   return started.node
 }
 
+/** Also after a refusal: the shard that has the session may be between two lives. */
+const knocking = { reconnectPeriod: 20, reconnectOnConnackError: true } as const
+
 const durable = { protocolVersion: 5, clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
 
 function persistentClient(t: TestContext, port: number): MqttClient {
-  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...durable, clientId: 'patient', reconnectPeriod: 20 })
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...durable, clientId: 'patient', ...knocking })
   client.on('error', () => {})
   t.after(() => client.end(true))
   return client
@@ -42,7 +45,7 @@ test('a shard that breaks comes back on its port with its durable sessions and w
   await new Promise<void>((resolve) => first.once('connect', () => resolve()))
   await first.subscribeAsync('kept/#', { qos: 1 })
   await first.endAsync()
-  const publisher = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 20 })
+  const publisher = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { ...knocking })
   publisher.on('error', () => {})
   t.after(() => publisher.end(true))
   await publisher.publishAsync('kept/before', 'x', { qos: 1 })
@@ -67,9 +70,6 @@ test('a shard that breaks comes back on its port with its durable sessions and w
   assert.match(log, /a shard is back/)
 })
 
-/** Also after a refusal: the shard that has the session may be between two lives. */
-const knocking = { reconnectPeriod: 20, reconnectOnConnackError: true } as const
-
 test('a session that its shard breaks on twice is set aside, and the others are served', async (t) => {
   const node = await nodeThatCanBreak(t, './poisoned-shard.ts')
   const { port } = node.listeners[0]
@@ -79,7 +79,7 @@ test('a session that its shard breaks on twice is set aside, and the others are 
     await sleeper.subscribeAsync('kept/#', { qos: 1 })
     await sleeper.endAsync()
   }
-  const publisher = await mqtt.connectAsync(address, { reconnectPeriod: 20 })
+  const publisher = await mqtt.connectAsync(address, { ...knocking })
   publisher.on('error', () => {})
   t.after(() => publisher.end(true))
   await publisher.publishAsync('kept/1', 'the message', { qos: 1 })
@@ -145,7 +145,7 @@ test('more half-open connections than descriptors: the surplus is let in and out
 
   for (const socket of sockets.slice(0, 2)) socket.destroy()
   // The broker may hear of the two that left after this one has knocked: then it knocks again.
-  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 20 })
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...knocking })
   client.on('error', () => {})
   t.after(() => client.end(true))
   await client.publishAsync('still', 'alive', { qos: 1 })
@@ -158,7 +158,7 @@ for (const setting of ['limits.max_connections=1', 'listeners.tcp.max_connection
     const address = `mqtt://127.0.0.1:${broker.port}`
     const first = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
     t.after(() => first.end(true))
-    const second = mqtt.connect(address, { reconnectPeriod: 20 })
+    const second = mqtt.connect(address, { ...knocking })
     second.on('error', () => {})
     t.after(() => second.end(true))
     await new Promise<void>((resolve) => second.once('close', () => resolve()))

@@ -56,6 +56,8 @@ async function backAgain(t: TestContext, node: RunningNode, clientId: string): P
     clientId,
     protocolVersion: 5,
     reconnectPeriod: 20,
+    // Also after a refusal: the shard that has the session may be between two lives.
+    reconnectOnConnackError: true,
   })
   client.on('error', () => {})
   t.after(() => client.end(true))
