@@ -5,7 +5,7 @@ import type { RecordRange, Store } from '../../src/storage/index.ts'
 
 export const accessKinds = ['credential', 'scram', 'psk', 'rule', 'ban'] as const
 
-export const operatorKinds = ['account', 'api-key'] as const
+export const operatorKinds = ['account', 'api-key', 'namespace'] as const
 
 export const allKinds: readonly RecordKind[] = [
   'session',
