@@ -5,8 +5,6 @@ import type { RecordRange, Store } from '../../src/storage/index.ts'
 
 export const accessKinds = ['credential', 'scram', 'psk', 'rule', 'ban'] as const
 
-export const operatorKinds = ['account', 'api-key', 'namespace'] as const
-
 export const allKinds: readonly RecordKind[] = [
   'session',
   'subscription',
@@ -19,7 +17,9 @@ export const allKinds: readonly RecordKind[] = [
   'fact',
   'forwarded',
   ...accessKinds,
-  ...operatorKinds,
+  'account',
+  'api-key',
+  'namespace',
 ]
 
 export async function readAll(store: Store, range: RecordRange): Promise<StoredRecord[]> {

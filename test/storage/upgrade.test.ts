@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { RecordKind, StoredRecord } from '../../src/core/index.ts'
 import { LevelStage } from './level-stage.ts'
-import { accessKinds, allKinds, operatorKinds, put, readEverything } from './read-all.ts'
+import { accessKinds, allKinds, put, readEverything } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
 const fixtures = join(import.meta.dirname, 'fixtures')
@@ -14,7 +14,7 @@ const versions = readdirSync(fixtures).filter((name) => /^v\d+$/.test(name))
 
 describe('the data directory of an older version', () => {
   test('is there for every version that a release has written', () => {
-    assert.deepEqual(versions, ['v1', 'v2', 'v3', 'v4'])
+    assert.deepEqual(versions, ['v1', 'v2', 'v3', 'v4', 'v5'])
   })
 
   for (const version of versions) {
@@ -34,13 +34,17 @@ describe('the data directory of an older version', () => {
   }
 })
 
-const laterKinds: ReadonlySet<RecordKind> = new Set(['forwarded', ...accessKinds])
-const evenLaterKinds: ReadonlySet<RecordKind> = new Set(operatorKinds)
+/** Since which version there are records of a kind; the others have always been there. */
+const since: ReadonlyMap<RecordKind, string> = new Map([
+  ...['forwarded' as const, ...accessKinds].map((kind) => [kind, 'v2'] as const),
+  ['account', 'v4'],
+  ['api-key', 'v4'],
+  ['namespace', 'v5'],
+])
 
 /** What that version knew. */
 function kindsOf(version: string): readonly RecordKind[] {
-  const known = version === 'v4' ? allKinds : allKinds.filter((kind) => !evenLaterKinds.has(kind))
-  return version === 'v1' ? known.filter((kind) => !laterKinds.has(kind)) : known
+  return allKinds.filter((kind) => (since.get(kind) ?? 'v1') <= version)
 }
 
 /** What older versions did not keep. */
