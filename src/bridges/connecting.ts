@@ -15,6 +15,8 @@ import type { LocalBroker } from './world.ts'
 
 const neverExpires = 0xffffffff
 const largestReceiveMaximum = 65_535
+/** Before 5.0 nobody says how much is taken at a time. mosquitto answers more than this of QoS 2 and forgets them. */
+const usualInflight = 20
 const mostReasonCharacters = 200
 
 /** To our own broker. */
@@ -73,7 +75,7 @@ function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: Loca
 
 export function limitsOf({ properties }: ConnackPacket): RemoteLimits {
   return {
-    receiveMaximum: properties?.receiveMaximum ?? largestReceiveMaximum,
+    receiveMaximum: properties === undefined ? usualInflight : (properties.receiveMaximum ?? largestReceiveMaximum),
     maximumPacketBytes: properties?.maximumPacketSizeBytes ?? Infinity,
     maximumQoS: properties?.maximumQoS ?? 2,
     retainAvailable: properties?.retainAvailable ?? true,
