@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { type BrokerOptions, type Scope, temporaryFolder } from './godwit-process.ts'
+import { happening } from './promises.ts'
 
 /** Passes bytes on, until it is told otherwise. */
 export class Wire {
@@ -107,14 +108,17 @@ export async function untilBridge(broker: BrokerWithApi, isAsWanted: (status: an
 
 export const untilConnected = (broker: BrokerWithApi) => untilBridge(broker, ({ state }) => state === 'connected')
 
-export async function client(t: Scope, port: number, options: IClientOptions = {}): Promise<MqttClient> {
-  const made = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, {
-    protocolVersion: 5,
-    reconnectPeriod: 0,
-    ...options,
-  })
+/** Under way, so that nothing of what comes with CONNACK is missed. */
+function begunClient(t: Scope, port: number, options: IClientOptions): MqttClient {
+  const made = mqtt.connect(`mqtt://127.0.0.1:${port}`, { protocolVersion: 5, reconnectPeriod: 0, ...options })
   made.on('error', ignore)
   t.after(() => made.end(true))
+  return made
+}
+
+export async function client(t: Scope, port: number, options: IClientOptions = {}): Promise<MqttClient> {
+  const made = begunClient(t, port, options)
+  await happening(made, 'connect')
   return made
 }
 
@@ -132,11 +136,13 @@ export class Listener {
 
   static async at(t: Scope, port: number, filter: string, options: IClientOptions = {}): Promise<Listener> {
     const listener = new Listener()
-    const made = await client(t, port, options)
+    const made = begunClient(t, port, options)
+    const isConnected = happening(made, 'connect')
     made.on('message', (topic, payload, { qos, retain }) => {
       listener.heard.push({ topic, text: payload.toString(), qos, retain })
       for (const look of listener.#waiting) look()
     })
+    await isConnected
     await made.subscribeAsync(filter, { qos: 2 })
     return listener
   }

@@ -1,0 +1,208 @@
+// Bridges to Debian's mosquitto, over TCP and TLS: stopped, without memory, gone silent.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { chmod, rm, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import {
+  bridgeOf,
+  bridgeOver,
+  client,
+  firstTimes,
+  Listener,
+  oneShard,
+  publishNumbered,
+  startBridged,
+  untilBridge,
+  untilConnected,
+  Wire,
+} from '../e2e/bridge-stage.ts'
+import { temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { Authority } from '../transports/certificates.ts'
+
+interface Mosquitto {
+  readonly process: WatchedProcess
+  readonly port: number
+  readonly folder: string
+}
+
+/** With a port of its own, and what it keeps in `folder`. */
+async function startMosquitto(t: TestContext, more: readonly string[] = [], kept?: string): Promise<Mosquitto> {
+  const folder = kept ?? (await temporaryFolder(t))
+  // It lets go of what it was started as, and must still reach its files.
+  await chmod(folder, 0o777)
+  const port = await freePort()
+  const lines = [
+    `listener ${port} 127.0.0.1`,
+    'allow_anonymous true',
+    'persistence true',
+    `persistence_location ${folder}/`,
+    'max_queued_messages 100000',
+    'user root',
+    ...more,
+  ]
+  await writeFile(join(folder, 'mosquitto.conf'), `${lines.join('\n')}\n`)
+  const process = new WatchedProcess('mosquitto', ['-v', '-c', join(folder, 'mosquitto.conf')])
+  t.after(() => process.stop('SIGKILL'))
+  await process.until(/mosquitto version \S+ running/)
+  return { process, port, folder }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+for (const version of [4, 5] as const) {
+  test(`mosquitto is stopped and started again in the middle, MQTT ${version}: everything arrives, what waited once`, async (t) => {
+    const mosquitto = await startMosquitto(t)
+    const wire = await Wire.to(t, mosquitto.port)
+    const own = await startBridged(t, bridgeOver(wire, `proto_ver = ${version}, clientid = up`), {
+      set: oneShard,
+    })
+    await untilConnected(own)
+    const before = await Listener.at(t, mosquitto.port, 'up/#')
+    const least = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
+    await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
+    wire.goDead()
+    const exactly = publishNumbered(await client(t, own.port), 'up/exactly', { qos: 2, from: 0, count: 150 })
+    // What mosquitto has acknowledged it has passed on when it passes on what comes after.
+    await before.until(
+      await publishNumbered(await client(t, mosquitto.port), 'up/witness', { qos: 1, from: 0, count: 1 }),
+    )
+    await mosquitto.process.stop('SIGTERM')
+    const texts = { least: await least, exactly: await exactly }
+    const again = await startMosquitto(t, [], mosquitto.folder)
+    const after = await Listener.at(t, again.port, 'up/#')
+    wire.cut()
+    wire.target = again.port
+    const heard = (): readonly string[] => [...before.texts, ...after.texts]
+    await after.until([...texts.least, ...texts.exactly].filter((text) => !before.texts.includes(text)))
+    await untilBridge(own, ({ spool_depth: depth }) => depth === 0)
+    const of = (topic: string) => heard().filter((text) => text.startsWith(topic))
+    assert.deepEqual(of('up/exactly'), texts.exactly)
+    assert.deepEqual(firstTimes(of('up/least')), texts.least)
+    const here = await Listener.at(t, own.port, 'down/#')
+    const down = await publishNumbered(await client(t, again.port), 'down/exactly', { qos: 2, from: 0, count: 15 })
+    await here.until(down)
+    assert.deepEqual(here.texts, down)
+  })
+}
+
+test('mosquitto comes back without anything that it knew: what waited arrives, and its topics are subscribed again', async (t) => {
+  const mosquitto = await startMosquitto(t)
+  const wire = await Wire.to(t, mosquitto.port)
+  const own = await startBridged(t, bridgeOver(wire), { set: oneShard })
+  await untilConnected(own)
+  await mosquitto.process.stop('SIGKILL')
+  await rm(join(mosquitto.folder, 'mosquitto.db'), { force: true })
+  const publisher = await client(t, own.port)
+  const texts = [
+    ...(await publishNumbered(publisher, 'up/least', { qos: 1, from: 0, count: 100 })),
+    ...(await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 100 })),
+  ]
+  assert.equal((await bridgeOf(own)).status.spool_depth, 200)
+  const anew = await startMosquitto(t)
+  const there = await Listener.at(t, anew.port, 'up/#')
+  wire.target = anew.port
+  await there.until(texts)
+  assert.deepEqual(there.texts, texts)
+  await untilBridge(own, ({ spool_depth: depth }) => depth === 0)
+  const here = await Listener.at(t, own.port, 'down/#')
+  await here.until(await publishNumbered(await client(t, anew.port), 'down/again', { qos: 1, from: 0, count: 5 }))
+})
+
+test('the wire to mosquitto goes dead in the middle of a drain: the keep alive notices, and everything arrives', async (t) => {
+  const mosquitto = await startMosquitto(t)
+  const wire = await Wire.to(t, undefined)
+  const own = await startBridged(t, bridgeOver(wire, 'keepalive = 1s, clientid = up'), { set: oneShard })
+  const publisher = await client(t, own.port)
+  const texts = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 600 })
+  const there = await Listener.at(t, mosquitto.port, 'up/#')
+  wire.target = mosquitto.port
+  await untilBridge(own, ({ counters }) => counters.acknowledged > 0)
+  wire.goDead()
+  await there.until(texts)
+  await untilBridge(own, ({ spool_depth: depth }) => depth === 0)
+  assert.deepEqual(there.texts, texts)
+})
+
+test('what the bridge sends to mosquitto does not come back, before MQTT 5.0 either', async (t) => {
+  const mosquitto = await startMosquitto(t)
+  for (const version of [4, 5] as const) {
+    const bridge = `
+      server = "mqtt-tcp://127.0.0.1:${mosquitto.port}"
+      proto_ver = ${version}
+      clientid = "round-${version}"
+      forwards = [{ local_topic = "both-${version}/#", remote_topic = "" }]
+      subscription = [{ remote_topic = "both-${version}/#", local_topic = "", qos = 1 }]`
+    const own = await startBridged(t, bridge, { set: oneShard })
+    await untilConnected(own)
+    const here = await Listener.at(t, own.port, `both-${version}/#`)
+    const there = await Listener.at(t, mosquitto.port, `both-${version}/#`)
+    const texts = await publishNumbered(await client(t, own.port), `both-${version}/x`, { qos: 1, from: 0, count: 20 })
+    await there.until(texts)
+    // What would come back stands before this.
+    const last = await publishNumbered(await client(t, mosquitto.port), `both-${version}/y`, {
+      qos: 1,
+      from: 0,
+      count: 1,
+    })
+    await here.until(last)
+    assert.deepEqual(here.texts, [...texts, ...last])
+  }
+})
+
+test('a bridge to mosquitto over TLS shows its certificate, and believes no other authority', async (t) => {
+  const authority = new Authority('The test authority')
+  const server = authority.issue('localhost', { hostNames: ['localhost'] })
+  const bridge = authority.issue('bridge-up')
+  const folder = await temporaryFolder(t)
+  const path = (file: string): string => join(folder, file)
+  const files = {
+    'ca.pem': authority.certificate,
+    'cert.pem': server.certificate,
+    'key.pem': server.key,
+    'bridge.pem': bridge.certificate,
+    'bridge-key.pem': bridge.key,
+    'stranger.pem': new Authority('A stranger').certificate,
+  }
+  for (const [file, content] of Object.entries(files)) await writeFile(path(file), content)
+  const port = await freePort()
+  const mosquitto = await startMosquitto(t, [
+    `listener ${port} 127.0.0.1`,
+    `cafile ${path('ca.pem')}`,
+    `certfile ${path('cert.pem')}`,
+    `keyfile ${path('key.pem')}`,
+    'require_certificate true',
+  ])
+  const own = await startBridged(
+    t,
+    `server = "tls+mqtt-tcp://localhost:${port}"
+     proto_ver = 5
+     clientid = up
+     backoff_max = 1s
+     ssl { cacertfile = "${path('ca.pem')}", certfile = "${path('bridge.pem')}", keyfile = "${path('bridge-key.pem')}" }
+     forwards = [{ local_topic = "up/#", remote_topic = "" }]`,
+    { set: oneShard },
+  )
+  await untilConnected(own)
+  const there = await Listener.at(t, mosquitto.port, 'up/#')
+  const publisher = await client(t, own.port)
+  await there.until(await publishNumbered(publisher, 'up/1', { qos: 2, from: 0, count: 20 }))
+  const { status: _, ...node } = await bridgeOf(own)
+  const put = (tls: object) =>
+    own.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, tls: { ...node.tls, ...tls } } } })
+  assert.equal((await put({ cacertfile: path('stranger.pem'), cacert: undefined })).status, 200)
+  const { last_error: why } = await untilBridge(own, ({ state, attempts }) => state === 'waiting' && attempts > 0)
+  assert.match(why, /TLS handshake failed/)
+  const waiting = await publishNumbered(publisher, 'up/2', { qos: 1, from: 0, count: 5 })
+  assert.equal((await put({ cacertfile: path('ca.pem'), cacert: undefined })).status, 200)
+  await there.until(waiting)
+})

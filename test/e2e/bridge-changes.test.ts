@@ -1,0 +1,81 @@
+// Bridges that are changed while they run, and a shard that dies under them.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { startBrokerWithApi } from '../management/api.ts'
+import {
+  bridgeOf,
+  client,
+  Listener,
+  oneShard,
+  pair,
+  publishNumbered,
+  startAgain,
+  untilBridge,
+  untilConnected,
+} from './bridge-stage.ts'
+
+const put = (broker: Awaited<ReturnType<typeof startBrokerWithApi>>, node: object) =>
+  broker.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
+
+test('rules come and go while messages do, other settings drain what is under way, a refused change touches nothing', async (t) => {
+  const { own, remote, wire } = await pair(t)
+  const there = await Listener.at(t, remote.port, '#')
+  const publisher = await client(t, own.port)
+  const before = await bridgeOf(own)
+
+  const refused = await put(own, { ...before, forwards: [{ local_topic: 'a', remote_topic: 'b/+' }] })
+  assert.deepEqual([refused.status, refused.json.code], [400, 108])
+  assert.match(refused.json.message, /bridges\.mqtt\.up\.forwards\.0\.remote_topic has more \+/)
+  const missing = await put(own, { ...before, tls: { enable: true, cacertfile: '/none/ca.pem' } })
+  assert.deepEqual([missing.status, missing.json.code], [400, 108])
+  assert.match(missing.json.message, /cacertfile: cannot read \/none\/ca\.pem/)
+  assert.equal((await bridgeOf(own)).status.since, before.status.since)
+  await there.until(await publishNumbered(publisher, 'up/first', { qos: 1, from: 0, count: 3 }))
+
+  const body = { data: { subscription: [{ remote_topic: 'more/#', local_topic: '', qos: 1 }] } }
+  assert.equal((await own.ask('/api/v4/bridges/sub/up', { method: 'POST', body })).status, 200)
+  const here = await Listener.at(t, own.port, 'more/#')
+  const commander = await client(t, remote.port)
+  for (let number = 0; here.heard.length === 0; number += 1) {
+    await publishNumbered(commander, 'more/1', { qos: 1, from: number, count: 1 })
+  }
+  assert.equal((await bridgeOf(own)).status.counters.connects, 1, 'rules need no new connection')
+
+  const stream = publishNumbered(publisher, 'up/stream', { qos: 2, from: 0, count: 200 })
+  const other = await startBrokerWithApi(t, { set: oneShard })
+  const elsewhere = await Listener.at(t, other.port, 'up/#')
+  wire.target = other.port
+  const changed = await put(own, { ...(await bridgeOf(own)), clean_start: true })
+  assert.equal(changed.status, 200, changed.text)
+  const texts = await stream
+  await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects === 2 && depth === 0)
+  const heard = [...there.heard, ...elsewhere.heard].filter(({ topic }) => topic === 'up/stream')
+  for (const text of texts) {
+    const times = heard.filter((each) => each.text === text).length
+    if (times === 0) await elsewhere.until([text])
+    assert.ok(times <= 1, text)
+  }
+})
+
+test('a bridge that is off has no connection, and one that is not configured any more leaves nothing behind', async (t) => {
+  const { own, wire } = await pair(t)
+  const turn = (bridge_switch: boolean) =>
+    own.ask('/api/v4/bridges/switch/up', { method: 'POST', body: { data: { bridge_switch } } })
+  assert.equal((await turn(false)).status, 200)
+  await untilBridge(own, ({ state }) => state === 'off')
+  while (wire.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.equal((await turn(true)).status, 200)
+  await untilConnected(own)
+  await own.process.stop()
+  await writeFile(join(own.dataDirectory, 'godwit.conf'), '')
+  await writeFile(join(own.dataDirectory, 'changed-settings.conf'), '')
+  const again = await startAgain(t, own, oneShard)
+  for (;;) {
+    const answer = await again.ask('/api/v4/clients')
+    if (!answer.text.includes('$bridge/')) break
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+})

@@ -1,0 +1,150 @@
+// The same bridge over every transport, to one remote broker: messages go both ways, in order, at every level.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { Authority } from '../transports/certificates.ts'
+import { client, Listener, publishNumbered, startBridged, untilBridge, untilConnected } from './bridge-stage.ts'
+import { portOf, temporaryFolder } from './godwit-process.ts'
+
+const authority = new Authority('The test authority')
+const names = { hostNames: ['localhost', '127.0.0.1'] }
+
+interface Remote {
+  readonly broker: BrokerWithApi
+  readonly path: (file: string) => string
+}
+
+const ends: (() => unknown)[] = []
+after(async () => {
+  for (const end of ends.toReversed()) await end()
+})
+let shared: Promise<Remote> | undefined
+
+/** One for all tests of this file. */
+function remote(): Promise<Remote> {
+  return (shared ??= startRemote())
+}
+
+async function startRemote(): Promise<Remote> {
+  const scope = { after: (end: () => unknown) => void ends.push(end) }
+  const folder = await temporaryFolder(scope)
+  const path = (file: string): string => join(folder, file)
+  const server = authority.issue('localhost', names)
+  const bridge = authority.issue('bridge-up')
+  const files = {
+    'ca.pem': authority.certificate,
+    'cert.pem': server.certificate,
+    'key.pem': server.key,
+    'bridge.pem': bridge.certificate,
+    'bridge-key.pem': bridge.key,
+  }
+  for (const [file, content] of Object.entries(files)) await writeFile(path(file), content)
+  const pair = [`certfile="${path('cert.pem')}"`, `keyfile="${path('key.pem')}"`, `cacertfile="${path('ca.pem')}"`]
+  const verified = ['verify_peer=true', 'fail_if_no_peer_cert=true']
+  const set = [
+    'node.shards=1',
+    'listeners.ws.bind="127.0.0.1:0"',
+    ...['ssl', 'wss', 'quic'].flatMap((kind) => [
+      `listeners.${kind}.bind="127.0.0.1:0"`,
+      ...[...pair, ...(kind === 'ssl' ? verified : [])].map((line) => `listeners.${kind}.${line}`),
+    ]),
+  ]
+  return { broker: await startBrokerWithApi(scope, { set }), path }
+}
+
+const ways = [
+  { name: 'TLS with a certificate of its own', kind: 'ssl', url: 'tls+mqtt-tcp://localhost', path: '' },
+  { name: 'WebSocket', kind: 'ws', url: 'ws://127.0.0.1', path: '/mqtt' },
+  { name: 'WebSocket over TLS', kind: 'wss', url: 'wss://localhost', path: '/mqtt' },
+  { name: 'QUIC', kind: 'quic', url: 'mqtt-quic://localhost', path: '' },
+  {
+    name: 'QUIC with several streams',
+    kind: 'quic',
+    url: 'mqtt-quic://localhost',
+    path: '',
+    more: 'multi_stream = true',
+  },
+] as const
+
+for (const [number, way] of ways.entries()) {
+  test(`a bridge over ${way.name} carries messages both ways`, async (t) => {
+    const { broker, path } = await remote()
+    const topic = `way-${number}`
+    const bridge = `
+      server = "${way.url}:${portOf(broker, way.kind)}${way.path}"
+      proto_ver = 5
+      clientid = "${topic}"
+      clean_start = false
+      tls { cacertfile = "${path('ca.pem')}", certfile = "${path('bridge.pem')}", keyfile = "${path('bridge-key.pem')}" }
+      forwards = [{ local_topic = "${topic}/up/#", remote_topic = "" }]
+      subscription = [{ remote_topic = "${topic}/down/#", local_topic = "", qos = 2 }]
+      ${'more' in way ? way.more : ''}`
+    const own = await startBridged(t, bridge, { set: ['node.shards=1'] })
+    await untilConnected(own)
+    const there = await Listener.at(t, broker.port, `${topic}/up/#`)
+    const here = await Listener.at(t, own.port, `${topic}/down/#`)
+    const publishers = { up: await client(t, own.port), down: await client(t, broker.port) }
+    for (const qos of [0, 1, 2] as const) {
+      for (const [direction, listener] of [
+        ['up', there],
+        ['down', here],
+      ] as const) {
+        const to = `${topic}/${direction}/${qos}`
+        const texts = await publishNumbered(publishers[direction], to, { qos, from: 0, count: 60 })
+        await listener.until(texts)
+        assert.deepEqual(
+          listener.heard.filter((each) => each.topic === to).map(({ text }) => text),
+          texts,
+        )
+      }
+    }
+    const { spool_depth: depth } = await untilBridge(own, (status) => status.in_flight === 0)
+    assert.equal(depth, 0)
+  })
+}
+
+test('certificates are swapped while the bridge runs: it believes the new ones from its next connection on', async (t) => {
+  const folder = await temporaryFolder(t)
+  const path = (file: string): string => join(folder, file)
+  const write = async (of: Authority): Promise<void> => {
+    const { certificate, key } = of.issue('localhost', names)
+    await writeFile(path('cert.pem'), certificate)
+    await writeFile(path('key.pem'), key)
+  }
+  await write(authority)
+  await writeFile(path('ca.pem'), authority.certificate)
+  const listener = ['bind="127.0.0.1:0"', `certfile="${path('cert.pem')}"`, `keyfile="${path('key.pem')}"`]
+  const set = ['node.shards=1', ...listener.map((line) => `listeners.ssl.${line}`)]
+  const there = await startBrokerWithApi(t, { set })
+  const own = await startBridged(
+    t,
+    `
+    server = "tls+mqtt-tcp://localhost:${portOf(there, 'ssl')}"
+    proto_ver = 5
+    clientid = swapped
+    backoff_max = 1s
+    clean_start = false
+    ssl.cacertfile = "${path('ca.pem')}"
+    forwards = [{ local_topic = "up/#", remote_topic = "" }]`,
+    { set: ['node.shards=1'] },
+  )
+  await untilConnected(own)
+  const successor = new Authority('The next authority')
+  await write(successor)
+  there.process.child.kill('SIGHUP')
+  const heard = await Listener.at(t, there.port, 'up/#')
+  // Whoever is in stays in: it has to come again.
+  for (;;) {
+    await there.ask('/api/v4/clients/swapped', { method: 'DELETE' })
+    const { status } = (await own.ask('/api/v4/bridges/up')).json.data.bridge.nodes[0]
+    if (/TLS handshake failed/.test(status.last_error ?? '')) break
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  const texts = await publishNumbered(await client(t, own.port), 'up/waits', { qos: 2, from: 0, count: 10 })
+  await writeFile(path('ca.pem'), successor.certificate)
+  await heard.until(texts)
+  assert.deepEqual(heard.texts, texts)
+})
