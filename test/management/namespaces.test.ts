@@ -18,7 +18,8 @@ import {
   startBrokerWithApi,
 } from './api.ts'
 
-const set = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"', 'node.shards=3']
+const alone = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"', 'node.shards=1']
+const set = [...alone, 'node.shards=3']
 const password = 'a long password'
 /** Kept to the namespace `plant`. */
 const keeper = `keeper:${password}`
@@ -189,8 +190,11 @@ describe('the keeper of a namespace', () => {
   })
 
   test('keeps credentials, rules and bans, which hold for its clients only', async (t) => {
-    const broker = await startBrokerWithApi(t, { set })
+    const broker = await startBrokerWithApi(t, { set: [...alone, 'auth.acl.rules=[{permit=allow}]'] })
     await makeUsers(broker)
+    const query = '/api/v4/explain?clientid=c&action=publish&topic=open'
+    const { decision } = (await broker.ask(query, { as: keeper })).json.data
+    assert.deepEqual([decision.result, decision.because, decision.rule], ['allow', 'configured-rule', null])
     const user = { username: 'plant/ann', password: 'secret' }
     assert.equal((await broker.ask('/api/v4/auth_username', post(user))).json.code, 0)
     assert.equal((await broker.ask('/api/v4/auth_username', post([{ ...user, username: 'shop/bob' }]))).json.code, 0)
@@ -219,7 +223,7 @@ describe('the keeper of a namespace', () => {
     assert.equal((await broker.ask('/api/v4/banned/clientid/c', { method: 'DELETE', as: keeper })).json.code, 0)
     await connect(t, broker, 'plant/c')
     await broker.process.stop()
-    const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
+    const again = await startBrokerWithApi(t, { set: alone, dataDirectory: broker.dataDirectory })
     assert.deepEqual(await column(again, '/api/v4/auth_username', 'username'), ['plant/ann', 'shop/bob'])
     assert.deepEqual(await column(again, '/api/v4/acl/$all', 'topic'), ['closed'])
   })
@@ -348,7 +352,7 @@ describe('the keeper of a namespace and archives', () => {
 
 describe('namespaces themselves', () => {
   test('are made, listed and taken away with what is stored of them, by who is kept to none', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: [...set, 'listeners.tcp.namespace=hall'] })
+    const broker = await startBrokerWithApi(t, { set: [...alone, 'listeners.tcp.namespace=hall'] })
     await makeUsers(broker)
     const path = '/api/v5/namespaces'
     const made = await broker.ask(path, post({ namespace: 'shop' }, administrator))
@@ -374,10 +378,14 @@ describe('namespaces themselves', () => {
       assert.deepEqual([refused.status, refused.json.reason], [409, 'CONFLICT'])
     }
     assert.equal((await broker.ask(path, { as: keeper })).status, 403)
+    await ctlDone(broker, ['namespaces', 'add', 'field'])
+    assert.match(await ctlDone(broker, ['namespaces', 'list']), /^field\t2/m)
+    await ctlDone(broker, ['namespaces', 'del', 'field'])
+    assert.doesNotMatch(await ctlDone(broker, ['namespaces', 'list']), /^field/m)
   })
 
   test('can be said by a listener, whatever a client calls itself', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: [...set, 'listeners.tcp.namespace=hall'] })
+    const broker = await startBrokerWithApi(t, { set: [...alone, 'listeners.tcp.namespace=hall'] })
     const client = await connect(t, broker, 'plant/c')
     assert.deepEqual(await column(broker, '/api/v4/clients', 'namespace', administrator), ['hall'])
     await client.subscribeAsync('#', { qos: 1 })

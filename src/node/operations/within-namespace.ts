@@ -6,6 +6,7 @@
 import { isOfNamespace, namespacedName, namespaceTopics } from '../../core/index.ts'
 import type {
   ClientOperations,
+  DoingExplained,
   InsightOperations,
   ListPosition,
   NamespacedOperations,
@@ -168,7 +169,8 @@ function insightWithin(insight: InsightOperations, names: Names): InsightOperati
       // Somebody of no namespace who may have everything is none of their business.
       const own = explained.subscriptions.filter(({ clientId }) => names.isOwn(clientId))
       const subscriptions = own.map((one) => ({ ...one, filter: names.filterOf(one.filter as TopicFilter) }))
-      return { ...explained, topicHere: names.topicOf(explained.topicHere), subscriptions }
+      const decision = withoutConfiguration(explained.decision)
+      return { ...explained, decision, topicHere: names.topicOf(explained.topicHere), subscriptions }
     },
     listDropped: async (query, window) => {
       const clientId = query.clientId === undefined ? undefined : names.session(query.clientId)
@@ -184,6 +186,12 @@ function insightWithin(insight: InsightOperations, names: Names): InsightOperati
     },
     timelineOf: (clientId) => insight.timelineOf(names.session(clientId)),
   }
+}
+
+/** What is written in the configuration is not theirs to read; that it decides, they are told. */
+function withoutConfiguration(decision: DoingExplained['decision']): DoingExplained['decision'] {
+  if (decision?.because !== 'configured-rule') return decision
+  return { ...decision, rule: undefined, place: undefined }
 }
 
 /** Of those that there may be in all: nobody keeps the others from having any. */

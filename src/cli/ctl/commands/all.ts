@@ -12,6 +12,7 @@ import { configurationCommands } from './configuration-commands.ts'
 import { credentialCommands } from './credential-commands.ts'
 import { insightCommands } from './insight-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
+import { namespaceCommands } from './namespace-commands.ts'
 import { publishCommands } from './publish-commands.ts'
 import { ruleCommands } from './rule-commands.ts'
 import { statusCommands } from './status-command.ts'
@@ -33,6 +34,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...traceCommands,
   ...accountCommands,
   ...auditCommands,
+  ...namespaceCommands,
   ...tokenCommands,
   ...anyCommands,
 ]
@@ -54,6 +56,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   trace: 'what certain clients do, written to a file for a while',
   admins: 'people who may use the management API',
   'api-key': 'programs that may use the management API',
+  namespaces: 'parts of the broker that know nothing of each other',
   retained: 'messages that the broker keeps for those who subscribe later',
   api: 'the operations of the management API, by their names',
 }
