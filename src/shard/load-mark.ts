@@ -4,8 +4,8 @@
 
 import { Buffer } from 'node:buffer'
 
-/** The longest client id that MQTT allows. */
-const mostBytes = 65_535
+/** The longest client id that MQTT allows, and a namespace in front of it. */
+const mostBytes = 65_535 + 256
 const lengthBytes = Int32Array.BYTES_PER_ELEMENT
 
 /** Shared memory for the mark of one shard. */

@@ -213,6 +213,8 @@ describe('the keeper of a namespace', () => {
     const plant = await connect(t, broker, 'plant/c')
     await shop.publishAsync('closed', 'x', { qos: 1 })
     await assert.rejects(plant.publishAsync('closed', 'x', { qos: 1 }), /[Nn]ot authorized/)
+    const long = { ...rule, clientid: 'x'.repeat(65_535) }
+    assert.notEqual((await broker.ask('/api/v4/acl', post([long]))).json.code, 0)
     const ban = { as: 'clientid', who: 'c' }
     const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
     assert.equal((await broker.ask('/api/v4/banned', post(ban))).json.code, 0)

@@ -1,9 +1,10 @@
 import { parseAddressRange, readAclTopic } from '../../config/index.ts'
-import type { AccessRecordKey, BanRecord, RuleRecord } from '../../core/index.ts'
+import { type AccessRecordKey, type BanRecord, namespacedName, type RuleRecord } from '../../core/index.ts'
 import type {
   Ban,
   ClientRule,
   ClientRuleOperations,
+  NotStored,
   PageFound,
   RuleQuestion,
   RuleSubject,
@@ -99,8 +100,13 @@ async function listRules(
   return { items: found.slice(start, start + limit), count: found.length }
 }
 
-async function storeRules(book: Book, rules: readonly ClientRule[]): Promise<undefined> {
-  const { records } = book
+/** The longest text that a rule is stored under. */
+const mostKeyBytes = 65_535
+
+async function storeRules(book: Book, rules: readonly ClientRule[]): Promise<NotStored | undefined> {
+  const { records, namespace } = book
+  const tooLong = rules.some(({ who }) => Buffer.byteLength(namespacedName(namespace, who)) > mostKeyBytes)
+  if (tooLong) return { notStored: 'a client id or user name is too long with the namespace in front of it' }
   const place = placeOf(book)
   for (let start = 0; start < rules.length; start += rulesAtOnce) {
     const slice = rules.slice(start, start + rulesAtOnce)
