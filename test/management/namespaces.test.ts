@@ -347,6 +347,9 @@ describe('the keeper of a namespace and archives', () => {
     assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename', administrator), [])
     const { counts, members } = (await broker.ask('/api/v5/data/verify', post({ filename: files[0] }))).json.data
     assert.deepEqual([counts, members.map(({ name }: { name: string }) => name)], [{}, ['ns/plant/cluster.hocon']])
+    await broker.ask('/api/v4/acl', post([{ topic: 'of/all', action: 'pub', access: 'deny' }], administrator))
+    const compared = await broker.ask('/api/v5/data/diff', post({ first: files[0] }))
+    assert.deepEqual(compared.json.data, { tables: [], configuration: [] }, compared.text)
     assert.equal((await broker.ask(`/api/v5/data/files/${files[0]}`, { as: watcher })).status, 403)
     assert.equal((await broker.ask('/api/v5/data/import', post({ filename: files[0] }))).status, 200)
   })

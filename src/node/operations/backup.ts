@@ -262,6 +262,8 @@ class BackupDesk {
         await opened.handle.close()
       }
     }
+    // What would be exported of a namespace: nothing of the whole broker is told.
+    if (scope.namespace !== undefined) return { configuration: {} }
     const moment = brokerMoment(this.#ground)
     const pace = new Pace()
     for (const table of tableNames) {
