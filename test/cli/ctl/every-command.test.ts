@@ -109,6 +109,7 @@ async function sayWhoMayComeIn({ done }: Operator): Promise<void> {
   assert.match(await done('api-key list'), /^grafana\t/m)
   assert.match(await done('api-key show', ['grafana']), /^app_id +grafana$/m)
   await done('api-key del', ['grafana'])
+  assert.notEqual(await done('audit'), '')
 }
 
 async function changeTheConfiguration({ done, broker }: Operator): Promise<void> {
