@@ -17,7 +17,7 @@ import { connectHere, connectThere, goodbye, isUnknownVersion, limitsOf, wordsOf
 import { Crossing, topicsRemembered } from './crossing.ts'
 import { PacketLink, type LinkOwner } from './packet-link.ts'
 import { Reconnection, steadyAfterMs } from './reconnection.ts'
-import type { BridgeSettings } from './settings.ts'
+import { isTheSameConnection, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
 import {
   changesHere,
@@ -69,6 +69,8 @@ export class Bridge implements LinkOwner {
   #preferredDueAtMs = Infinity
   #keepAliveMs = 0
   #saysBridge: boolean
+  /** Before 5.0 a clean session ends with its connection: one is made for that alone, and then the one that is kept. */
+  #clearing: 'not yet' | 'clears' | 'cleared' = 'not yet'
   #isRetired = false
   readonly #ids = new SubscribeIds()
   #lastError: string | undefined
@@ -220,7 +222,9 @@ export class Bridge implements LinkOwner {
     this.#moveTo('connecting', this.#world.nowMs() + connectTimeoutMs)
     const link = this.#linkTo(stream, { version, limits, ownsChunks: true })
     this.#remote = link
-    const how = { cleanStart: cleanStart || !isJoined, saysBridge: this.#saysBridge }
+    const clears = !isJoined && this.#clearing !== 'cleared'
+    this.#clearing = clears && version !== 5 && !cleanStart ? 'clears' : 'not yet'
+    const how = { cleanStart: cleanStart || clears, saysBridge: this.#saysBridge }
     link.send(connectThere(this.#settings, this.#world.broker, how))
   }
 
@@ -237,6 +241,12 @@ export class Bridge implements LinkOwner {
     if (connack.reasonCode !== 0) {
       const words = wordsOfReason(connack.reasonCode, version, connack.properties?.reasonString)
       return this.#fail(`the remote broker refused the bridge: ${words}`)
+    }
+    if (this.#clearing === 'clears') {
+      link.end(goodbye(version, {}))
+      this.#leave(undefined)
+      this.#clearing = 'cleared'
+      return this.#dial()
     }
     const mark = joinedMark(this.#reconnection.server, clientId)
     const isJoined = this.#world.broker.standing().subscriptions.has(mark)
@@ -426,6 +436,7 @@ export class Bridge implements LinkOwner {
     if (this.#state === 'connected' && nowMs - this.#sinceMs >= steadyAfterMs) this.#reconnection.noteSteady()
     const { server } = this.#reconnection
     this.#leave(undefined)
+    this.#clearing = 'not yet'
     this.#counters.failures++
     const isNew = why !== this.#lastError
     this.#warnOf(why)
@@ -482,13 +493,4 @@ export class Bridge implements LinkOwner {
     const later = (work: () => void): void => this.#world.later(work)
     return new PacketLink(this, stream, { version: 5, limits, ownsChunks: false, ...how, topics, later })
   }
-}
-
-/** Nothing differs but what goes over the bridge. */
-function isTheSameConnection(before: BridgeSettings, after: BridgeSettings): boolean {
-  return withoutRules(before) === withoutRules(after)
-}
-
-function withoutRules(settings: BridgeSettings): string {
-  return JSON.stringify({ ...settings, forwards: [], subscriptions: [] })
 }

@@ -54,9 +54,8 @@ export class Crossing {
     const limits = limitsOf(connack)
     const forwarding = { ...shared, limits, refusals, owner }
     this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where), forwards.length)
-    const { receiveMaximum } = broker
     const noteBreach = (text: string): void => parts.breach(text)
-    const receiving = { ...shared, ...owner, receiveMaximum, topicAliasMaximum, noteBreach }
+    const receiving = { ...shared, ...owner, topicAliasMaximum, noteBreach }
     this.#receiving = new Receiving(receiving, subscriptionBook(subscriptions, where), broker.standing().unreleased)
     if (!connack.sessionPresent) this.#receiving.forgetOld()
   }
@@ -125,14 +124,14 @@ export class Crossing {
   holdWhoeverIsAhead(): void {
     const { remote, local } = this.#parts
     if (remote.unsentBytes > maxUnsentBytes) local.hold()
-    if (local.unsentBytes > maxUnsentBytes || this.#receiving.isFull) remote.hold()
+    if (local.unsentBytes > maxUnsentBytes) remote.hold()
     else if (remote.isHeld) this.letGoOn()
   }
 
   letGoOn(): void {
     const { remote, local } = this.#parts
     if (local.isHeld && !this.#isDraining && remote.unsentBytes <= roomFromBytes) local.release()
-    if (remote.isHeld && !this.#receiving.isFull && local.unsentBytes <= roomFromBytes) remote.release()
+    if (remote.isHeld && local.unsentBytes <= roomFromBytes) remote.release()
   }
 
   /** Asked for or not, nobody needs a thousand of them between two questions. */

@@ -21,8 +21,6 @@ export interface ReceivingParts {
   readonly remote: PacketLink
   readonly counters: BridgeCounters
   readonly mark: HopMark
-  /** Messages that the core takes before it has answered. */
-  readonly receiveMaximum: number
   readonly topicAliasMaximum: number
   /** The remote broker breaks the protocol. */
   noteBreach(text: string): void
@@ -49,10 +47,6 @@ export class Receiving {
   /** Messages that the core has not answered. */
   get owed(): number {
     return this.#owed
-  }
-
-  get isFull(): boolean {
-    return this.#owed >= this.#parts.receiveMaximum
   }
 
   /** The remote broker has forgotten the bridge: nothing that it began goes on. */

@@ -202,3 +202,12 @@ function willPropertiesOf(given: MqttBridgeConfig['will']['properties']): Will['
     ...(given.user_property.size === 0 ? {} : { userProperties: [...given.user_property] }),
   }
 }
+
+/** Nothing differs but what goes over the bridge. */
+export function isTheSameConnection(before: BridgeSettings, after: BridgeSettings): boolean {
+  return withoutRules(before) === withoutRules(after)
+}
+
+function withoutRules(settings: BridgeSettings): string {
+  return JSON.stringify({ ...settings, forwards: [], subscriptions: [] })
+}

@@ -100,8 +100,9 @@ export class Connection {
   /** What its client publishes is taken as it comes: neither a mount point nor a meter is there. */
   publishesPlainly: boolean
   /**
-   * A message may be refused (0x97) where it cannot be kept now. Else its client waits: it is of 3.1 or 3.1.1 and cannot be
-   * told, or it is a bridge, behind which nobody would send it again.
+   * It keeps to what CONNACK says (Receive Maximum), and a message may be refused (0x97) where it cannot be kept now. Else
+   * its client is not read from for a while: it is of 3.1 or 3.1.1 and cannot be told, or it is a bridge, behind which
+   * nobody would send it again.
    */
   takesRefusals: boolean
   /** A bridge of 3.1 or 3.1.1: all its subscriptions are as if they were no-local and retain-as-published. */

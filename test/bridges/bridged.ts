@@ -125,8 +125,9 @@ export class Bridged {
       random: () => this.stage.random.fraction(),
       later: (work) => void this.stage.after(0, () => (isAlive() ? work() : undefined)),
       wakeAt: (timeMs) => {
+        if (!isAlive()) return
         this.stage.cancel(this.#timer)
-        if (timeMs === Infinity || !isAlive()) return
+        if (timeMs === Infinity) return
         this.#timer = this.stage.after(timeMs - this.stage.nowMs, () => (isAlive() ? bridge.tick() : undefined))
       },
       tell: (event) => this.events.push(event),
@@ -172,7 +173,7 @@ export class Bridged {
         return new LinkStream(stage, link)
       },
       standing: () => {
-        const found = this.here.coreOf('').view.bridgeSession(bridgeClientId(this.settings.name))
+        const found = host.isRunning ? host.coreOf().view.bridgeSession(bridgeClientId(this.settings.name)) : undefined
         return found ?? { subscriptions: new Map(), unreleased: [], spooled: 0, oldestAtMs: undefined, dropped: 0 }
       },
       limits: { maxPacketBytes: host.settings.maxPacketBytes, maxPropertyBytes: 32_768, maxTopicLevels: 128 },

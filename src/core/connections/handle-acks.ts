@@ -106,7 +106,7 @@ function handlePubrel(state: BrokerState, connection: Connection, session: Sessi
     sendAck(state, connection, what)
     return
   }
-  if (connection.version === 5 && connection.unansweredPublishes > 0) connection.unansweredPublishes--
+  if (connection.takesRefusals && connection.unansweredPublishes > 0) connection.unansweredPublishes--
   const isStored = session.stored !== undefined
   if (isStored) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
   const released = releaseElsewhere(state, session, packetId)

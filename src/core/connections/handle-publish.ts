@@ -171,7 +171,7 @@ function mayBeTaken(
   message: Message,
 ): boolean {
   const isRepeated = packet.qos === 2 && open.session.incoming?.has(packet.packetId) === true
-  if (!isRepeated && connection.version === 5 && connection.unansweredPublishes >= state.settings.receiveMaximum) {
+  if (!isRepeated && connection.takesRefusals && connection.unansweredPublishes >= state.settings.receiveMaximum) {
     // [MQTT5-3.3.4-7] [MQTT5-3.3.4-9] 3.1 and 3.1.1 know no such limit: their reader is slowed down by the disk alone.
     endConnection(state, connection, {
       reason: reasonCodes.receiveMaximumExceeded,
@@ -300,7 +300,7 @@ function acceptExactlyOnce(
   const refusal = refusalOf(state, message, isDenied)
   if (refusal !== undefined && mayBeTold(connection, refusal)) return refuseOne(state, connection, packet, refusal)
   incoming.add(packetId, state.nowMs)
-  if (connection.version === 5) connection.unansweredPublishes++
+  if (connection.takesRefusals) connection.unansweredPublishes++
   scheduleRelease(state, session)
   const changesBefore = state.gathering.changes.length
   if (isStored) put(state, { kind: 'incoming', clientId: session.clientId, packetId })

@@ -19,7 +19,7 @@ import { remove } from './stored-queue.ts'
 /** The first answer to a message that has just been given out. */
 export function answerPublish(state: BrokerState, connection: Connection, session: Session, ack: Ack): void {
   const forwarded = state.neighbours?.takeVow()
-  const mayBeCounted = ack.type === 'puback' || connection.version !== 5
+  const mayBeCounted = ack.type === 'puback' || !connection.takesRefusals
   if (forwarded === undefined) {
     const isHeld = sendAck(state, connection, ack)
     if (isHeld && mayBeCounted) countUnanswered(state, connection)

@@ -23,7 +23,7 @@ function markCommitted({ untilBatch }: BrokerState, number: number): void {
   }
 }
 
-/** PUBACK ends a QoS 1 exchange; for a 3.x client PUBREC ends what may hold up its reader. */
+/** PUBACK ends a QoS 1 exchange; for a 3.x client, and for a bridge, PUBREC ends what may hold up its reader. */
 function countAnswered(state: BrokerState, sends: SendList): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)
@@ -37,7 +37,7 @@ function isAnswer(sends: SendList, index: number, connection: Connection): boole
   const what = sends.what[index]
   const isPuback = kind === sendKinds.puback || (kind === sendKinds.packet && isPacketOf(what, 'puback'))
   const isPubrec = kind === sendKinds.pubrec || (kind === sendKinds.packet && isPacketOf(what, 'pubrec'))
-  return isPuback || (isPubrec && connection.version !== 5)
+  return isPuback || (isPubrec && !connection.takesRefusals)
 }
 
 function isPacketOf(what: SendList['what'][number], type: string): boolean {
@@ -51,9 +51,9 @@ export function answered(state: BrokerState, connection: Connection): void {
   if (connection.isPaused && mayGoOn) releaseReader(state, connection, holdReasons.unanswered)
 }
 
-/** resolutions: 3.x clients know no Receive Maximum; one that is ahead of the disk is not read from for a while. */
+/** resolutions: 3.x clients know no Receive Maximum, and who is behind a bridge may not either; one that is ahead of the disk is not read from for a while. */
 export function countUnanswered(state: BrokerState, connection: Connection): void {
   connection.unansweredPublishes++
-  if (connection.version === 5 || connection.unansweredPublishes <= state.settings.receiveMaximum) return
+  if (connection.takesRefusals || connection.unansweredPublishes <= state.settings.receiveMaximum) return
   holdReader(state, connection, holdReasons.unanswered)
 }

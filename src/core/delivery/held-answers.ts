@@ -51,7 +51,7 @@ function send(state: BrokerState, connection: Connection, { what, vow, batch }: 
   if (!('waits' in what)) return sendPacket(state, connection, what, waits)
   const reason = vow?.refusal ?? what.reason
   const isHeld = sendAck(state, connection, { ...what, reason: reason ?? reasonCodes.success, waits })
-  const isAnswer = what.type === 'puback' || (what.type === 'pubrec' && connection.version !== 5)
+  const isAnswer = what.type === 'puback' || (what.type === 'pubrec' && !connection.takesRefusals)
   // What waits for the disk now is counted when that has it.
   if (isAnswer && !isHeld && connection.unansweredPublishes > 0) answered(state, connection)
 }

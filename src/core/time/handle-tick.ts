@@ -154,8 +154,7 @@ function releaseOld(state: BrokerState, session: Session): void {
     if (session.stored !== undefined) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
     releaseElsewhere(state, session, packetId)
     const { connection } = session
-    if (connection !== undefined && connection.version === 5 && connection.unansweredPublishes > 0)
-      connection.unansweredPublishes--
+    if (connection?.takesRefusals === true && connection.unansweredPublishes > 0) connection.unansweredPublishes--
   }
   if (oldestMs === Infinity || awaitReleaseTimeoutMs === 0) return
   session.isReleaseScheduled = true

@@ -1,0 +1,202 @@
+// A story from a seed: two brokers and a bridge, people who publish on both sides, and what goes wrong meanwhile. Then all
+// trouble stops, everybody comes back, and once it is quiet the oracles ask what was owed:
+//
+//   QoS 1 and 2   what its publisher was promised has come over
+//   QoS 2         once
+//   QoS 0         once at most
+//   order         of one publisher, topic and QoS, by the first coming of each
+
+import type { QoS } from '../../src/protocol/index.ts'
+import { Stage } from '../simulator/stage.ts'
+import { World, type Client, type Publication } from '../simulator/world.ts'
+import { Bridged } from './bridged.ts'
+
+const topics = ['a', 'b/c'] as const
+
+interface Side {
+  readonly name: 'here' | 'there'
+  readonly world: () => World
+  readonly author: Client
+  readonly listener: Client
+  readonly publications: Publication[]
+}
+
+export interface StoryEnd {
+  readonly fault: string | undefined
+  readonly carried: number
+  readonly reconnects: number
+}
+
+export function tellBridgeStory(seed: number): StoryEnd {
+  const story = new BridgeStory(seed)
+  try {
+    story.tell()
+    return { fault: story.fault(), ...story.end }
+  } catch (error) {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    return { fault: `the story stopped: ${text} [seed ${seed}]`, ...story.end }
+  }
+}
+
+class BridgeStory {
+  readonly #seed: number
+  readonly #stage: Stage
+  readonly #world: Bridged
+  readonly #sides: readonly Side[]
+  #isCalm = false
+  #count = 0
+
+  constructor(seed: number) {
+    this.#seed = seed
+    this.#stage = new Stage(seed, false)
+    const { random } = this.#stage
+    const tight = random.chance(0.5)
+    const version = random.pick([4, 5, 5])
+    const hasTwin = random.chance(0.3)
+    const twin = hasTwin ? ', {local_topic = "out/b/#", remote_topic = "twin"}' : ''
+    const settings = (): NonNullable<ConstructorParameters<typeof World>[0]>['settings'] => ({
+      // Of two messages for one both are to be on their way at once, or they go at QoS 1.
+      receiveMaximum: random.pick(tight ? [hasTwin ? 2 : 1, 2, 3] : [20, 100]),
+      maxAwaitingRelease: 100,
+      maxInflightMessages: random.pick(tight ? [1, 2, 3] : [10, 1_024]),
+      maxQueuedMessages: random.pick(tight ? [2, 5] : [1_024]),
+    })
+    const disk = { diskStepMs: random.pick([0, 20]) }
+    const here = new World({ shards: 1, stage: this.#stage, settings: settings(), ...disk })
+    const there = new World({ shards: 1, stage: this.#stage, settings: settings(), ...disk })
+    this.#world = new Bridged({
+      world: here,
+      there,
+      network: {
+        minDelayMs: 0,
+        maxDelayMs: random.pick([2, 20, 300]),
+        splits: random.chance(0.7),
+        capacityBytes: random.pick([64, 1_024, 16_384]),
+      },
+      bridge: `proto_ver = ${version}, keepalive = 10s, clientid = c,
+        forwards = [{local_topic = "out/#", remote_topic = ""}${twin}],
+        subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]`,
+    })
+    this.#sides = [this.#side('here', here), this.#side('there', there)]
+  }
+
+  get end(): { carried: number; reconnects: number } {
+    return {
+      carried: this.#sides.reduce((sum, { listener }) => sum + listener.messages.length, 0),
+      reconnects: this.#world.status.counters.connects,
+    }
+  }
+
+  tell(): void {
+    const { random } = this.#stage
+    for (const side of this.#sides) this.#planActs(side)
+    const activeMs = random.between(5_000, 25_000)
+    for (let faults = random.between(1, 6); faults > 0; faults--) {
+      this.#stage.after(random.between(500, activeMs), () => this.#goWrong())
+    }
+    this.#world.here.passMs(activeMs)
+    this.#isCalm = true
+    this.#everybodyComesBack()
+    for (let round = 0; round < 60 && !this.#isQuiet(); round++) {
+      this.#world.passSeconds(10)
+      this.#everybodyComesBack()
+    }
+  }
+
+  fault(): string | undefined {
+    if (!this.#isQuiet()) return this.#words(`not everything was settled: ${JSON.stringify(this.#world.status)}`)
+    const [here, there] = this.#sides
+    return this.#judge(here, there, 'out') ?? this.#judge(there, here, 'in')
+  }
+
+  #side(name: Side['name'], world: World): Side {
+    const durable = { cleanStart: false, sessionExpirySeconds: 100_000 }
+    const author = world.client(`author-${name}`, durable)
+    const listener = world.client(`listener-${name}`, durable)
+    author.connect()
+    listener.connect()
+    this.#world.passSeconds(2)
+    listener.subscribe(name === 'here' ? 'in/#' : ['out/#', 'twin'])
+    this.#world.passSeconds(2)
+    return { name, world: () => world, author, listener, publications: [] }
+  }
+
+  #planActs(side: Side): void {
+    const { random } = this.#stage
+    const { author, publications, name } = side
+    const next = (): void => {
+      if (this.#isCalm) return
+      this.#stage.after(random.between(0, 1_000), next)
+      if (!side.world().host.isRunning) return
+      if (!author.isConnected && !author.hasOpenConnection) author.connect()
+      if (!side.listener.hasOpenConnection) side.listener.connect()
+      for (let left = random.between(1, 8); left > 0; left--) {
+        const topic = `${name === 'here' ? 'out' : 'in'}/${random.pick(topics)}`
+        publications.push(author.publish(topic, `${name}-${++this.#count}`, { qos: random.pick([0, 1, 2] as QoS[]) }))
+      }
+    }
+    this.#stage.after(0, next)
+  }
+
+  #goWrong(): void {
+    const { random } = this.#stage
+    const dice = random.fraction()
+    const death = random.pick(['kill', 'power-loss'] as const)
+    const { there, here } = this.#world
+    if (dice < 0.3 && here.host.isRunning) {
+      this.#world.killHere(death)
+      this.#stage.after(random.between(0, 3_000), () => this.#world.startHere())
+    } else if (dice < 0.6 && there.host.isRunning) {
+      there.crash(death)
+      this.#stage.after(random.between(0, 3_000), () => there.start())
+    } else if (dice < 0.8) this.#world.stream?.fallIntoBlackHole()
+    else this.#world.stream?.destroy()
+  }
+
+  #everybodyComesBack(): void {
+    if (!this.#world.here.host.isRunning || !this.#world.there.host.isRunning) return
+    for (const { author, listener } of this.#sides) {
+      for (const client of [author, listener]) if (!client.hasOpenConnection) client.connect()
+    }
+  }
+
+  #isQuiet(): boolean {
+    const { here, there, status } = this.#world
+    if (!here.host.isRunning || !there.host.isRunning || status.state !== 'connected') return false
+    const isDone = this.#sides.every(({ author, listener, world }) => {
+      const view = world().view.client(listener.id)
+      return author.unfinished === 0 && view !== undefined && view.waiting === 0 && view.inflight === 0
+    })
+    const remote = there.view.client('c')
+    return isDone && status.spooled === 0 && status.inFlight === 0 && remote?.waiting === 0 && remote.inflight === 0
+  }
+
+  #judge(from: Side, to: Side, root: string): string | undefined {
+    const heard = new Map<string, number>()
+    const lastOf = new Map<string, number>()
+    for (const message of to.listener.messages) {
+      if (message.isRepeat || message.topic === 'twin' || !message.topic.startsWith(`${root}/`)) continue
+      const before = heard.get(message.payload) ?? 0
+      heard.set(message.payload, before + 1)
+      if (before > 0) continue
+      const line = `${message.topic} at QoS ${message.qos}`
+      const number = Number(message.payload.split('-')[1])
+      if (number < (lastOf.get(line) ?? 0)) return this.#words(`${message.payload} on ${line} came late`)
+      lastOf.set(line, number)
+    }
+    for (const publication of from.publications) {
+      const { qos, topic } = publication
+      const payload = publication.payload.toString()
+      const times = heard.get(payload) ?? 0
+      if (qos > 0 && publication.isAcknowledged && times === 0)
+        return this.#words(`${payload} on ${topic} (QoS ${qos}) was lost`)
+      if (qos === 2 && times > 1) return this.#words(`${payload} on ${topic} came ${times} times at QoS 2`)
+      if (qos === 0 && times > 1) return this.#words(`${payload} on ${topic} came ${times} times at QoS 0`)
+    }
+    return undefined
+  }
+
+  #words(text: string): string {
+    return `${text} [seed ${this.#seed}]`
+  }
+}
