@@ -10,6 +10,7 @@
 // connected    messages go; when either side breaks both are closed, and the core sends again what has no answer
 // draining     no message is begun any more, and those under way come to their end
 
+import { spoolProperties } from '../core/index.ts'
 import type { Packet, PacketId, ProtocolError, TopicFilter } from '../protocol/index.ts'
 import { reasonCodes, TopicTable, type ConnackPacket } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
@@ -17,7 +18,7 @@ import { connectHere, connectThere, goodbye, isUnknownVersion, limitsOf, wordsOf
 import { Crossing, topicsRemembered } from './crossing.ts'
 import { PacketLink, type LinkOwner } from './packet-link.ts'
 import { Reconnection, steadyAfterMs } from './reconnection.ts'
-import { isTheSameConnection, type BridgeSettings } from './settings.ts'
+import { hasTheSameRules, isTheSameConnection, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
 import {
   changesHere,
@@ -94,8 +95,9 @@ export class Bridge implements LinkOwner {
   /** Other settings: rules at once, everything else when what is under way is through. */
   change(settings: BridgeSettings): void {
     if (this.#isRetired) return
-    this.#next = settings
     const isOfRulesOnly = isTheSameConnection(this.#settings, settings)
+    if (isOfRulesOnly && this.#next === undefined && hasTheSameRules(this.#settings, settings)) return
+    this.#next = settings
     if (this.#state === 'connected' && isOfRulesOnly) return this.#changeRules(settings)
     if (this.#state !== 'connected' && this.#state !== 'draining') return this.#beginAnew()
     this.#crossing?.drain()
@@ -115,7 +117,7 @@ export class Bridge implements LinkOwner {
     this.#isRetired = true
     this.#moveTo('off', this.#world.nowMs() + patienceHereMs)
     this.#local = this.#linkTo(this.#world.broker.open())
-    this.#local.send(connectHere(this.#settings.name, { receiveMaximum: 1, ends: true }))
+    this.#local.send(connectHere(this.#settings, { receiveMaximum: 1, ends: true }))
   }
 
   tick(): void {
@@ -178,7 +180,9 @@ export class Bridge implements LinkOwner {
   /** The session here is made right, and only then the rest follows. */
   #prepare(mark: TopicFilter | undefined, then: () => void): void {
     const changes = changesHere(this.#world.broker.standing(), this.#settings, mark)
-    if (changes.wanted.length === 0 && changes.unwanted.length === 0) return then()
+    // Its limits are said with CONNECT, and are to hold before the remote broker is there.
+    const saysLimits = mark === undefined && spoolProperties(this.#settings.spool).length > 0
+    if (changes.wanted.length + changes.unwanted.length === 0 && !saysLimits) return then()
     if (mark === undefined) this.#moveTo('preparing', this.#world.nowMs() + patienceHereMs)
     const link = this.#linkTo(this.#world.broker.open())
     this.#local = link
@@ -192,7 +196,7 @@ export class Bridge implements LinkOwner {
       },
     }
     // What comes meanwhile is left without an answer, and comes again.
-    link.send(connectHere(this.#settings.name, { receiveMaximum: 1 }))
+    link.send(connectHere(this.#settings, { receiveMaximum: 1 }))
     this.#preparation.answersOwed = sayHere(link, changes, this.#ids)
   }
 
@@ -262,7 +266,7 @@ export class Bridge implements LinkOwner {
     const { broker } = this.#world
     const { receiveMaximum } = limitsOf(connack)
     this.#local = this.#linkTo(broker.open())
-    this.#local.send(connectHere(this.#settings.name, { receiveMaximum: Math.min(receiveMaximum, mostInFlight) }))
+    this.#local.send(connectHere(this.#settings, { receiveMaximum: Math.min(receiveMaximum, mostInFlight) }))
   }
 
   /** Both sides are there. */
@@ -315,7 +319,7 @@ export class Bridge implements LinkOwner {
         `this broker does not let the bridge in: ${wordsOfReason(reasonCode, 5, properties?.reasonString)}`,
       )
     if (this.#isRetired) return this.#leave(undefined)
-    if (this.#preparation !== undefined) return
+    if (this.#preparation !== undefined) return this.#preparation.answersOwed > 0 ? undefined : this.#preparation.done()
     const { version } = this.#settings
     if (this.#local === undefined || this.#remote === undefined || this.#connack === undefined) return
     if (!packet.sessionPresent && this.#connack.sessionPresent) {

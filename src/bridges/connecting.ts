@@ -1,6 +1,6 @@
 // CONNECT on both sides, and what CONNACK says.
 
-import { bridgeClientId } from '../core/index.ts'
+import { bridgeClientId, spoolProperties } from '../core/index.ts'
 import {
   reasonCodes,
   returnCodes,
@@ -20,8 +20,12 @@ const usualInflight = 20
 const mostReasonCharacters = 200
 
 /** To our own broker. */
-export function connectHere(name: string, how: { receiveMaximum: number; ends?: boolean }): ConnectPacket {
+export function connectHere(
+  { name, spool }: Pick<BridgeSettings, 'name' | 'spool'>,
+  how: { receiveMaximum: number; ends?: boolean },
+): ConnectPacket {
   const ends = how.ends === true
+  const userProperties = spoolProperties(spool)
   return {
     type: 'connect',
     version: 5,
@@ -34,6 +38,7 @@ export function connectHere(name: string, how: { receiveMaximum: number; ends?: 
     properties: {
       sessionExpiryIntervalSeconds: ends ? 0 : neverExpires,
       receiveMaximum: how.receiveMaximum,
+      ...(userProperties.length > 0 ? { userProperties } : {}),
     },
     isBridge: false,
   }

@@ -1,6 +1,7 @@
 // What a bridge is told to do, checked: made of the configuration before anything of it is in force.
 
 import type { MqttBridgeConfig } from '../config/index.ts'
+import type { SpoolLimits } from '../core/index.ts'
 import {
   parseTopicName,
   type ProtocolVersion,
@@ -36,6 +37,7 @@ export interface BridgeSettings {
   readonly subscribeUserProperties: UserProperties
   readonly forwards: readonly ForwardRule[]
   readonly subscriptions: readonly SubscriptionRule[]
+  readonly spool: SpoolLimits
   readonly backoffMaxMs: number
   /** Of the connection, and again of CONNACK. */
   readonly connectTimeoutMs: number
@@ -98,6 +100,7 @@ export function bridgeSettings(
       subscribeUserProperties: [...subscribing.user_property],
       forwards,
       subscriptions,
+      spool: { maxMessages: config.spool_max_messages, dropsNewest: config.spool_full_policy === 'drop_newest' },
       backoffMaxMs: config.backoff_max,
       connectTimeoutMs: config.cancel_timeout,
       noLocalBefore5: config.no_local_v4,
@@ -210,4 +213,9 @@ export function isTheSameConnection(before: BridgeSettings, after: BridgeSetting
 
 function withoutRules(settings: BridgeSettings): string {
   return JSON.stringify({ ...settings, forwards: [], subscriptions: [] })
+}
+
+export function hasTheSameRules(before: BridgeSettings, after: BridgeSettings): boolean {
+  const rulesOf = ({ forwards, subscriptions }: BridgeSettings): string => JSON.stringify([forwards, subscriptions])
+  return rulesOf(before) === rulesOf(after)
 }

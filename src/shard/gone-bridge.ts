@@ -32,6 +32,7 @@ export function goneBridge(name: string): BridgeSettings {
     password: undefined,
     keepAliveSeconds: 0,
     cleanStart: true,
+    spool: { maxMessages: undefined, dropsNewest: false },
     sessionExpirySeconds: 0,
     receiveMaximum: 1,
     maximumPacketBytes: undefined,

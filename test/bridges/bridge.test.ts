@@ -60,6 +60,35 @@ describe('while the remote broker is away', () => {
     assert.ok(attempts >= 30 && attempts <= 70, `${attempts} attempts in 600 s`)
   })
 
+  for (const policy of ['refuse', 'drop_newest'] as const) {
+    test(`a full spool ${policy === 'refuse' ? 'refuses publishers' : 'goes without, and nobody else does'} (${policy})`, () => {
+      const bridge = `${outward}, spool_max_messages = 3, spool_full_policy = ${policy}`
+      const world = new Bridged({ bridge, remote: { starts: false } })
+      const local = world.here.subscriber('#')
+      const author = world.here.connect('author')
+      const publications = payloads(5).map((payload) => author.publish('out/a', payload, { qos: 1 }))
+      const isRefused = publications.map(({ reasonCode = 0 }) => reasonCode >= 0x80)
+      assert.deepEqual(isRefused, [false, false, false, policy === 'refuse', policy === 'refuse'])
+      assert.equal(local.payloads.length, policy === 'refuse' ? 3 : 5)
+      assert.equal(world.status.spoolDropped, policy === 'refuse' ? 0 : 2)
+      world.there.start()
+      const listener = world.there.subscriber('#')
+      world.passSeconds(30)
+      assert.deepEqual(listener.payloads, payloads(3))
+      assert.equal(author.publish('out/a', 'more', { qos: 1 }).reasonCode, 0)
+      assert.deepEqual(listener.payloads, [...payloads(3), 'more'])
+    })
+  }
+
+  test('the limit of a spool holds after a restart, with nobody there', () => {
+    const bridge = `${outward}, spool_max_messages = 3, spool_full_policy = drop_newest`
+    const world = new Bridged({ bridge, remote: { starts: false } })
+    publishAll(world.here, 'out/a', payloads(2), 1)
+    world.restartHere('kill')
+    publishAll(world.here, 'out/a', payloads(5, 'n'), 1)
+    assert.equal(world.status.spooled, 3)
+  })
+
   test('a message whose time is over does not go', () => {
     const world = new Bridged({ bridge: outward, remote: { starts: false } })
     world.here.publish('out/a', 'old', { qos: 1, properties: { messageExpiryIntervalSeconds: 10 } })

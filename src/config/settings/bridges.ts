@@ -191,6 +191,14 @@ const mqttBridge = section('A bridge to one broker.', {
   ...connection,
   server: mqttServer,
   backoff_max: setting(seconds, 5_000, { description: 'The longest pause between two attempts to connect.' }),
+  spool_max_messages: setting(optional(integer({ min: 1, max: maxCount }), 'unset'), undefined, {
+    description: 'Messages that wait on disk for the remote broker.',
+    defaultWords: 'as `mqtt.max_stored_messages`',
+  }),
+  spool_full_policy: setting(choice(['refuse', 'drop_newest']), 'refuse', {
+    description:
+      'What becomes of one message more: its publisher is refused it (MQTT 5.0; else it is dropped), or it is dropped for the bridge alone.',
+  }),
   transparent: setting(flag, false, {
     description: 'Whether subscriptions of clients here are made there as well.',
     engine: 'none yet',

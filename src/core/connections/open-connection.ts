@@ -8,12 +8,14 @@ import {
   type ConnackProperties,
   type ConnectPacket,
 } from '../../protocol/index.ts'
+import { spoolLimitsIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { notePresence } from '../delivery/note-interest.ts'
 import { resumeDelivery } from '../delivery/pump.ts'
 import { dropWill, endSession, publishWillMessage, recordWill, startStoring } from '../delivery/session-end.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
+import { maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
 import { takeIdentity } from '../delivery/take-identity.ts'
 import { Message, never, noteRight } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
@@ -132,10 +134,17 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
   connection.publishesPlainly = connection.mountpoint === '' && connection.meter === undefined
   connection.takesRefusals = connect.version === 5 && connection.listener.isBridge !== true
   connection.wantsNoEcho = connect.isBridge && connect.version !== 5
+  if (connection.listener.isBridge === true) takeSpoolLimits(state, session, connect)
   connection.isPlain = connection.outgoingAliasMaximum === 0 && connection.mountpoint === ''
   state.deadlines.cancel('idle-timeout', connection)
   state.deadlines.cancel('session-expiry', session.clientId)
   if (connection.keepAliveMs > 0) state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
+}
+
+function takeSpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
+  session.spool = spoolLimitsIn(properties?.userProperties)
+  state.fullSessions.delete(session)
+  if (session.stored !== undefined && session.stored.count >= maxStoredOf(state, session)) noteFull(state, session)
 }
 
 function sessionExpiry(state: BrokerState, connection: Connection, connect: ConnectPacket): number {

@@ -8,7 +8,7 @@ import type { DropReason } from '../outputs.ts'
 import { publishHead } from '../send-list.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
 import { fits, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
-import { forgetDelivery, keepDelivery, put, remove } from './stored-queue.ts'
+import { forgetDelivery, keepDelivery, maxStoredOf, put, remove } from './stored-queue.ts'
 
 /** QoS 0: now or never. */
 export function offerAtMostOnce(
@@ -41,7 +41,7 @@ export function offerAtMostOnce(
 export function offer(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored !== undefined) {
-    if (stored.count >= state.settings.maxStoredMessages) return state.countDrop(session, message, 'storage-full')
+    if (stored.count >= maxStoredOf(state, session)) return state.countDrop(session, message, 'storage-full')
     keepDelivery(state, session, stored, delivery, message)
   }
   const connection = session.connection

@@ -29,7 +29,7 @@ export function keepDelivery(
   delivery.putBatch = state.gathering.number
   delivery.putIndex = state.gathering.changes.length
   stored.count++
-  if (stored.count >= state.settings.maxStoredMessages) state.fullSessions.add(session)
+  if (stored.count >= maxStoredOf(state, session)) noteFull(state, session)
   if (message.bodyId !== 0) state.bodies.add(message.bodyId, 1)
   const record: QueuedRecord = {
     kind: 'queued',
@@ -41,6 +41,16 @@ export function keepDelivery(
     message: message.bodyId === 0 ? toStored(message) : message.bodyId,
   }
   put(state, record)
+}
+
+/** Messages that may wait on disk for it. */
+export function maxStoredOf({ settings }: BrokerState, { spool }: Session): number {
+  return spool?.maxMessages ?? settings.maxStoredMessages
+}
+
+/** Publishers are refused what it cannot keep, unless it has chosen to go without. */
+export function noteFull(state: BrokerState, session: Session): void {
+  if (session.spool?.dropsNewest !== true) state.fullSessions.add(session)
 }
 
 /** The message of several stored sessions is stored once; each queued record names it. */

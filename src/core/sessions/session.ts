@@ -8,7 +8,7 @@
 
 import type { PacketId, ProtocolVersion, TopicFilter } from '../../protocol/index.ts'
 import type { Identity } from '../access.ts'
-import { isBridgeClient, largestBridgePacketId } from '../bridge-client.ts'
+import { isBridgeClient, largestBridgePacketId, type SpoolLimits } from '../bridge-client.ts'
 import type { Connection } from '../connection.ts'
 import type { PeerNumber } from '../peer-messages.ts'
 import type { QuestionId } from '../inputs.ts'
@@ -121,6 +121,8 @@ export class Session {
   rest: object | undefined
   /** It has come back from the disk in this life of the broker. */
   isRestored: boolean
+  /** Of a bridge that says so: its own limit in place of `maxStoredMessages`, and what becomes of one message more. */
+  spool: SpoolLimits | undefined
   isRetryScheduled: boolean
   isReleaseScheduled: boolean
   cleanStart: boolean
@@ -159,6 +161,7 @@ export class Session {
     this.nameElsewhere = undefined
     this.rest = undefined
     this.isRestored = false
+    this.spool = undefined
     this.isRetryScheduled = false
     this.isReleaseScheduled = false
     this.cleanStart = true

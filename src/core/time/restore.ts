@@ -6,7 +6,7 @@ import type { BrokerState } from '../broker-state.ts'
 import { noteHeld } from '../delivery/exclusive.ts'
 import { noteSubscription } from '../delivery/note-interest.ts'
 import { keepRetained } from '../delivery/retained-messages.ts'
-import { expiryMs } from '../delivery/stored-queue.ts'
+import { expiryMs, maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
 import { fromStored, type Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { ownerOf } from '../peer-messages.ts'
@@ -113,7 +113,7 @@ export function restoreQueue(
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
   if (stored.lostItsClientInCrash) stored.sentBelow = stored.nextSequence
-  if (stored.count >= state.settings.maxStoredMessages) state.fullSessions.add(session)
+  if (stored.count >= maxStoredOf(state, session)) noteFull(state, session)
 }
 
 function restoreSubscription(state: BrokerState, record: SubscriptionRecord): void {

@@ -48,7 +48,11 @@ function quotasOf({ settings, nowMs }: BrokerState, session: Session): Quota[] {
     { name: 'max_mqueue_len', used: session.pendingCount, limit: settings.maxQueuedMessages },
   ]
   if (stored !== undefined)
-    quotas.push({ name: 'max_stored_messages', used: stored.count, limit: settings.maxStoredMessages })
+    quotas.push({
+      name: 'max_stored_messages',
+      used: stored.count,
+      limit: session.spool?.maxMessages ?? settings.maxStoredMessages,
+    })
   if (connection === undefined) return quotas
   quotas.push(
     { name: 'receive_maximum', used: connection.unansweredPublishes, limit: settings.receiveMaximum },
