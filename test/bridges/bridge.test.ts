@@ -207,6 +207,22 @@ describe('a remote broker that has lost its session', () => {
     }
   })
 
+  test('has nothing of it left here: what it had begun is released', () => {
+    let begun = 0
+    for (let step = 0; step < 20; step++) {
+      const world = new Bridged({ bridge: inward, network: slow })
+      const unreleased = (): number => world.here.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length ?? 0
+      world.passSeconds(2)
+      world.there.publish('in/a', 'one', { qos: 2 })
+      world.here.passMs(step * 5)
+      begun += unreleased()
+      world.replaceThere()
+      world.passSeconds(30)
+      assert.equal(unreleased(), 0)
+    }
+    assert.ok(begun > 0)
+  })
+
   test('and a first broker whose disk is gone: the remote broker forgets what it knew', () => {
     const world = new Bridged({ bridge: outward, network: slow })
     const listener = world.there.subscriber('out/#')
