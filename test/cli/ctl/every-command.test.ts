@@ -126,6 +126,7 @@ async function changeTheConfiguration({ done, broker }: Operator): Promise<void>
   await done('bridges on', ['north'])
   assert.match(await done('bridges show', ['north']), /^enable +true$/m)
   await done('bridges off', ['north'])
+  assert.match(await done('audit'), /config/)
   assert.match(await done('config rollback', [`${before?.number}`]), /mqtt\.max_packet_size/)
 }
 
