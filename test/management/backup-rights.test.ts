@@ -1,0 +1,72 @@
+// Archives are no way around what a caller may not do: neither to what others may see, nor to accounts.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { administrator, type Answer, startBrokerWithApi } from './api.ts'
+
+type Said = readonly [status: number, reason: string | undefined]
+
+const said = ({ status, json }: Answer): Said => [status, json?.reason]
+
+test('a program that may not look after accounts neither reads nor restores them by archives', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const post = (path: string, body: unknown, as = administrator): Promise<Answer> =>
+    broker.ask(`/api/v5/${path}`, { as, method: 'POST', body })
+  const user = { username: 'ann', password: 'a long password' }
+  assert.equal((await post('users', user)).status, 200)
+  const { json: key } = await post('api_key', { name: 'program', desc: '', enable: true })
+  const as = `${key.api_key}:${key.api_secret}`
+  const { json: whole } = await post('data/export', undefined)
+  const path = `data/files/${whole.filename}`
+  await broker.ask('/api/v5/users/ann', { method: 'DELETE' })
+
+  await t.test('it has no archive with accounts in it, whoever made it', async () => {
+    assert.deepEqual(said(await broker.ask(`/api/v5/${path}`, { as })), [403, 'FORBIDDEN'])
+    assert.deepEqual(said(await post('data/import', { filename: whole.filename }, as)), [403, 'FORBIDDEN'])
+    const dry = { filename: whole.filename, dry_run: true }
+    assert.deepEqual(said(await post('data/import', dry, as)), [403, 'FORBIDDEN'])
+    assert.deepEqual((await broker.ask('/api/v5/users')).json.data.length, 1)
+  })
+
+  await t.test('what it uploads itself is no better', async () => {
+    const bytes = await (
+      await fetch(`${broker.url}/api/v5/${path}`, {
+        headers: { authorization: `Basic ${Buffer.from(administrator).toString('base64')}` },
+      })
+    ).arrayBuffer()
+    await broker.ask(`/api/v5/${path}`, { method: 'DELETE' })
+    const form = new FormData()
+    form.append('anything', new Blob([bytes]), whole.filename)
+    const authorization = `Basic ${Buffer.from(as).toString('base64')}`
+    const sent = await fetch(`${broker.url}/api/v5/data/files`, {
+      method: 'POST',
+      headers: { authorization },
+      body: form,
+    })
+    const { reason } = (await sent.json()) as { reason?: string }
+    assert.ok(sent.status === 200 || reason === 'FORBIDDEN', `${sent.status} ${reason}`)
+    const imported = await post('data/import', { filename: whole.filename }, as)
+    assert.ok(imported.status === 403 || imported.status === 404, imported.text)
+    assert.deepEqual((await broker.ask('/api/v5/users')).json.data.length, 1)
+  })
+
+  await t.test('what it exports has no accounts in it, and is its own to restore', async () => {
+    const made = await post('data/export', undefined, as)
+    assert.equal(made.status, 200, made.text)
+    const verified = await post('data/verify', { filename: made.json.filename }, as)
+    assert.equal(verified.status, 200, verified.text)
+    const members = verified.json.data.members.map(({ name }: { name: string }) => name).join(' ')
+    assert.doesNotMatch(members, /account|admin|api_key|api-key/)
+    assert.equal((await broker.ask(`/api/v5/data/files/${made.json.filename}`, { as })).status, 200)
+    assert.equal((await post('data/import', { filename: made.json.filename }, as)).status, 200)
+  })
+
+  await t.test('what an administrator restores is in force with the answer', async () => {
+    await post('users', { ...user, username: 'bob' })
+    const { json } = await post('data/export', { table_sets: ['dashboard_users'] })
+    await broker.ask('/api/v5/users/bob', { method: 'DELETE' })
+    const restored = await post('data/import', { filename: json.filename })
+    assert.equal(restored.status, 200, restored.text)
+    assert.equal((await broker.ask('/api/v4/brokers', { as: 'bob:a long password' })).status, 200)
+  })
+})

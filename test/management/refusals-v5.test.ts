@@ -1,0 +1,46 @@
+// What the fifth version of the API says where something is not done.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Caller } from '../../src/contract/index.ts'
+import type { BackupOperations } from '../../src/management/index.ts'
+import { backupHandlers } from '../../src/management/handlers/v5/backup.ts'
+import { bodyOfRefusal, Refusal, refuse, refuseFor } from '../../src/management/refusal.ts'
+
+const caller: Caller = {
+  name: 'admin',
+  by: 'account',
+  role: 'administrator',
+  namespace: undefined,
+  address: '',
+  login: undefined,
+}
+
+test('of an import that failed in parts it names the parts, and that the rest holds', async () => {
+  const parts = { global: 'bans: the disk is full' }
+  const message = 'some parts were not restored'
+  const backup = { nodeName: 'here', import: async () => ({ symbol: 'BAD_REQUEST', message, parts }) as const }
+  const { import_backup: handle } = backupHandlers(backup as unknown as BackupOperations)
+  const refused = await handle({ params: {}, query: {}, body: { filename: 'a.tar.gz' }, caller })
+  assert.ok(refused instanceof Refusal)
+  assert.equal(refused.status, 400)
+  const body = JSON.parse(bodyOfRefusal(refused, '/api/v5/data/import?x=1'))
+  assert.deepEqual(body, { code: 108, reason: 'BAD_REQUEST', message, parts })
+})
+
+test('the fourth version knows no reasons, the fifth has one for each refusal of the fourth', () => {
+  const one = refuse('userNotFound', 'nobody')
+  assert.equal(bodyOfRefusal(one, '/api/v4/users/x'), '{"code":105,"message":"nobody"}')
+  assert.equal(bodyOfRefusal(one, '/auth_username'), '{"code":105,"message":"nobody"}')
+  assert.equal(bodyOfRefusal(one, '/api/v5'), '{"code":105,"reason":"USER_NOT_FOUND","message":"nobody"}')
+  for (const [refused, status, reason] of [
+    [refuse('notJson', ''), 400, 'BAD_REQUEST'],
+    [refuse('unknownError', '', 404), 404, 'NOT_FOUND'],
+    [refuse('rpcError', '', 503), 503, 'SERVICE_UNAVAILABLE'],
+    [refuse('unknownError', ''), 500, 'INTERNAL_ERROR'],
+    [refuse('tokenExpired', ''), 401, 'TOKEN_TIME_OUT'],
+    [refuse('wrongCredentials', '', 403), 403, 'FORBIDDEN'],
+    [refuseFor('CONFLICT', ''), 409, 'CONFLICT'],
+  ] as const)
+    assert.deepEqual([refused.status, refused.reason], [status, reason])
+})
