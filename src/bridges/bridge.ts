@@ -18,7 +18,7 @@ import { connectHere, connectThere, goodbye, isUnknownVersion, limitsOf, wordsOf
 import { Crossing, topicsRemembered } from './crossing.ts'
 import { PacketLink, type LinkOwner } from './packet-link.ts'
 import { Reconnection, steadyAfterMs } from './reconnection.ts'
-import { hasTheSameRules, isTheSameConnection, type BridgeSettings } from './settings.ts'
+import { hasTheSameRules, isTheSameConnection, saysBridge, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
 import {
   changesHere,
@@ -82,7 +82,7 @@ export class Bridge implements LinkOwner {
     this.#world = world
     this.#sinceMs = world.nowMs()
     this.#reconnection = this.#newReconnection()
-    this.#saysBridge = settings.noLocalBefore5
+    this.#saysBridge = saysBridge(settings)
   }
 
   start(): void {
@@ -406,7 +406,7 @@ export class Bridge implements LinkOwner {
     if (this.#next !== undefined) this.#settings = this.#next
     this.#next = undefined
     this.#reconnection = this.#newReconnection()
-    this.#saysBridge = this.#settings.noLocalBefore5
+    this.#saysBridge = saysBridge(this.#settings)
     this.start()
   }
 

@@ -212,10 +212,18 @@ export function isTheSameConnection(before: BridgeSettings, after: BridgeSetting
 }
 
 function withoutRules(settings: BridgeSettings): string {
-  return JSON.stringify({ ...settings, forwards: [], subscriptions: [] })
+  return JSON.stringify({ ...settings, forwards: [], subscriptions: [], saysBridge: saysBridge(settings) })
 }
 
 export function hasTheSameRules(before: BridgeSettings, after: BridgeSettings): boolean {
   const rulesOf = ({ forwards, subscriptions }: BridgeSettings): string => JSON.stringify([forwards, subscriptions])
   return rulesOf(before) === rulesOf(after)
+}
+
+/**
+ * Before 5.0 only who says that it is a bridge is spared what it sent itself. It is said where something could come back,
+ * and only there: mosquitto forgets the sessions of such clients when it is started again.
+ */
+export function saysBridge({ version, noLocalBefore5, forwards, subscriptions }: BridgeSettings): boolean {
+  return version !== 5 && noLocalBefore5 && forwards.length > 0 && subscriptions.length > 0
 }

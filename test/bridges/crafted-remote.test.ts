@@ -198,3 +198,18 @@ describe('a remote broker that refuses', () => {
     assert.equal(world.status.spooled, 0)
   })
 })
+
+test('before 5.0 the bridge bit is set where something could come back, and rules that make it so connect anew', () => {
+  const bits: boolean[] = []
+  const answer: Answer = (packet, send) => {
+    if (packet.type === 'connect') bits.push(packet.isBridge)
+    if (packet.type === 'connect')
+      send(encode({ type: 'connack', sessionPresent: false, reasonCode: 0, properties: undefined }, 4))
+  }
+  const forwards = 'proto_ver = 4, forwards = [{local_topic = "out/#", remote_topic = ""}]'
+  const world = new Bridged({ bridge: forwards, crafted: crafted(answer).remote })
+  assert.equal(world.status.state, 'connected')
+  assert.deepEqual([...new Set(bits)], [false])
+  world.change(`${forwards}, subscription = [{remote_topic = "in/#", local_topic = "", qos = 1}]`)
+  assert.equal(bits.at(-1), true)
+})
