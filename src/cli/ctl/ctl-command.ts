@@ -2,6 +2,7 @@
 // typed client; what comes back is printed in one place.
 
 import type { ApiClient, Failure, Result } from '../../contract/index.ts'
+import type { ProgressOutput } from './progress-lines.ts'
 import type { Secrets } from './secrets.ts'
 
 export interface CtlCommand {
@@ -30,6 +31,14 @@ export interface CtlCall {
   /** By the long flag in camel case (`dryRun`); true where it takes no value. */
   readonly options: Readonly<Record<string, string | true | undefined>>
   readonly secrets: Secrets
+  /** For what is told before the outcome is there; programs are not told. */
+  readonly progress: ProgressOutput
+  readonly place: {
+    /** The folder of the installation, absolute. */
+    readonly root: string
+    /** The broker is one of this machine, reached over its socket. */
+    readonly isSocket: boolean
+  }
 }
 
 /** One line of a table. */

@@ -5,6 +5,7 @@ import type { Installation } from '../../node/index.ts'
 import type { Terminal } from '../terminal.ts'
 import type { CtlCall, CtlCommand, Outcome } from './ctl-command.ts'
 import { printOutcome } from './print-outcome.ts'
+import type { ProgressOutput } from './progress-lines.ts'
 import { type ReachOptions, reachBroker } from './reach-broker.ts'
 import { InputSecrets, type Secrets } from './secrets.ts'
 
@@ -28,14 +29,25 @@ export async function runCtl(command: CtlCommand, said: CtlWords, world: CtlWorl
 async function outcomeOf(
   command: CtlCommand,
   said: CtlWords,
-  { installation, secrets }: CtlWorld & { readonly secrets: Secrets },
+  { installation, terminal, secrets }: CtlWorld & { readonly secrets: Secrets },
 ): Promise<Outcome> {
-  if (command.isLocal === true) return command.run({ ...said, client: nobody, secrets })
+  const place = { root: installation.root, isSocket: said.reach.url === undefined }
+  const surroundings = { secrets, place, progress: progressOn(terminal, said.asJson) }
+  if (command.isLocal === true) return command.run({ ...said, ...surroundings, client: nobody })
   const reached = await reachBroker(said.reach, installation, secrets)
   if ('usage' in reached) return reached
-  const outcome = await command.run({ ...said, client: reached.client, secrets })
+  const outcome = await command.run({ ...said, ...surroundings, client: reached.client })
   const isUnreachable = 'failure' in outcome && outcome.failure.kind === 'unreachable'
   return isUnreachable ? { problem: reached.explain(outcome.failure) } : outcome
+}
+
+function progressOn(terminal: Terminal, asJson: boolean): ProgressOutput {
+  return {
+    isForPeople: terminal.isForPeople && !asJson,
+    write: (text) => {
+      if (!asJson) terminal.say(text)
+    },
+  }
 }
 
 /** Local commands have nobody to ask. */

@@ -10,6 +10,7 @@ import { brokerCommands } from './broker-commands.ts'
 import { clientCommands } from './client-commands.ts'
 import { configurationCommands } from './configuration-commands.ts'
 import { credentialCommands } from './credential-commands.ts'
+import { dataCommands } from './data-commands.ts'
 import { insightCommands } from './insight-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
 import { namespaceCommands } from './namespace-commands.ts'
@@ -29,6 +30,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...bridgeCommands,
   ...alarmCommands,
   ...configurationCommands,
+  ...dataCommands,
   ...credentialCommands,
   ...ruleCommands,
   ...traceCommands,
@@ -50,6 +52,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   scram: 'users who come in by SCRAM',
   psk: 'keys of clients for TLS without certificates',
   config: 'the configuration of the running broker, and what it was before',
+  data: 'archives of all that the broker keeps',
   bridges: 'connections to other brokers',
   acl: 'stored rules about what clients may do',
   ban: 'clients, users and addresses that are kept out',
