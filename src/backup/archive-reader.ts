@@ -30,7 +30,7 @@ export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: str
   const gunzip = createGunzip({ chunkSize: 262_144 })
   const source = Readable.from(counted, { objectMode: false })
   source.on('error', (error) => gunzip.destroy(error))
-  const unpacked = new ByteSource(inOurWords(source.pipe(gunzip)))
+  const unpacked = new ByteSource(inOurWords(source.pipe(gunzip), counted))
   try {
     yield* membersOf(unpacked, folder)
     // What is behind the packed part is passed over in silence by the library. Somebody has put it there.
@@ -45,14 +45,18 @@ export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: str
 class CountedPieces {
   readonly #pieces: AsyncIterable<Buffer>
   bytes: number
+  /** It begins like JSON. */
+  isJson: boolean
 
   constructor(pieces: AsyncIterable<Buffer>) {
     this.#pieces = pieces
     this.bytes = 0
+    this.isJson = false
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
     for await (const piece of this.#pieces) {
+      if (this.bytes === 0) this.isJson = /^\s*\{/.test(piece.toString('latin1', 0, 64))
       this.bytes += piece.length
       yield piece
     }
@@ -145,18 +149,22 @@ async function onlyZerosFollow(unpacked: ByteSource): Promise<void> {
   }
 }
 
+const oldExport =
+  'it is a JSON file, as EMQX 4 exports it: make an archive of it with "godwit ctl data convert FILE" and import that'
+
 const gzipProblems: Readonly<Record<string, string>> = {
   Z_BUF_ERROR: 'it ends before its end: it is cut off',
   Z_DATA_ERROR: 'it is no gzip file, or it is damaged',
 }
 
 /** What zlib complains of is a fault of the archive. Anything else is a failure of the disk, or ours. */
-async function* inOurWords(unpacked: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* inOurWords(unpacked: AsyncIterable<Buffer>, packed: CountedPieces): AsyncGenerator<Buffer> {
   try {
     yield* unpacked
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     const problem = gzipProblems[code]
-    throw problem === undefined ? error : new BadArchive(problem)
+    if (problem === undefined) throw error
+    throw new BadArchive(packed.isJson ? oldExport : problem)
   }
 }

@@ -7,6 +7,7 @@ export { checkArchive, type CheckedArchive, configurationMember, recordIn } from
 export { linesOf } from './json-lines.ts'
 export { archiveLimits } from './limits.ts'
 export { type MemberMark, metaMember, ownFormat, ownProduct, problemOfMeta, type Profile, writeMeta } from './meta.ts'
+export { convertOldExport, type ConvertedExport } from './old-export.ts'
 export {
   accountTables,
   kindOfTable,

@@ -154,9 +154,17 @@ export function tlsOfBridge(bridge: MqttBridgeConfig): MqttBridgeConfig['tls'] {
 
 export type DiskCacheConfig = BridgesConfig['mqtt']['cache']
 
+/** Archives that the broker makes by itself. */
+export interface BackupConfig {
+  /** `03:30` or `sun 03:30`; undefined: never. */
+  readonly when: string | undefined
+  readonly keep: number
+}
+
 export interface GodwitConfig {
   readonly node: NodeConfig
   readonly sysTopics: SysTopicsConfig
+  readonly backup: BackupConfig
   readonly http: HttpServerConfig
   readonly core: CoreConfig
   readonly storage: StorageConfig
@@ -215,6 +223,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     flapping: toFlappingConfig(values.flapping_detect),
     namespaces: toNamespacesConfig(values.namespaces),
     http: toHttpServerConfig(values.http_server, files.apiTokenKey),
+    backup: { when: values.backup.schedule, keep: values.backup.keep },
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     bridges: values.bridges,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },

@@ -26,7 +26,9 @@ import { HiddenPresets } from './hidden-presets.ts'
 import { createLiveConfig } from './live-config.ts'
 import { settleNodeName } from './node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
+import { ScheduledBackups } from './backup/backup-schedule.ts'
 import { operationsOf } from './operations/all.ts'
+import type { NodeBackups } from './operations/backup.ts'
 import { controlDesk, type Wish } from './operations/control.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
 import { observeNode } from './observation.ts'
@@ -224,28 +226,25 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     return { problem: outcome.message }
   }
   const control = controlDesk(log, options.problemOfRestart)
+  const inForce = { config, accessRecords, control, configuration, observation }
   const ground = {
     ...shared,
-    config,
+    ...inForce,
     version: options.version ?? '',
-    accessRecords,
-    control,
-    configuration,
-    observation,
     listeners: live,
     maxConnections: starts[0].maxConnections,
     hiddenPresets,
-    ownStore: store.own,
   }
-  const operations = operationsOf(ground)
+  const operations = operationsOf({ ...ground, ownStore: store.own })
   await observation.start()
   const management = await startManagement({ config, dataDirectory: directory, operations, accessRecords, log })
   if ('problem' in management) {
     await stop()
     return management
   }
-  closeManagement = () => management.close()
-  for (const owner of [management.owner, filesOwner(reloadFiles)]) configuration.addOwner(owner)
+  const schedule = scheduledBackups(config, operations.backup)
+  closeManagement = () => schedule.endWith(management)
+  for (const owner of [management.owner, filesOwner(reloadFiles), schedule.owner]) configuration.addOwner(owner)
   sysTopics.start()
   await configuration.noteStart()
   const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
@@ -256,6 +255,24 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
 
 function tellAccess(crew: ShardCrew): (records: AccessChange) => Promise<void> {
   return (records) => crew.change((change) => ({ kind: 'access', change, records }), {})
+}
+
+/** Archives that the node makes by itself, from now on. */
+function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) {
+  const backups = new ScheduledBackups(config.backup, { nowMs: () => Date.now(), make: makeScheduled })
+  backups.start()
+  const owner: ConfigOwner = {
+    owns: (key) => key.startsWith('backup.'),
+    apply: async (changed) => {
+      backups.change(changed.backup)
+      return undefined
+    },
+  }
+  const endWith = (management: Pick<RunningManagement, 'close'>): Promise<void> => {
+    backups.stop()
+    return management.close()
+  }
+  return { owner, endWith }
 }
 
 /** Whoever has the configuration read again means the files as well that it names. */

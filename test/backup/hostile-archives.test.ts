@@ -98,6 +98,7 @@ test('bytes behind the end are refused', async () => {
 test('what is no archive at all is refused', async () => {
   await refused(Buffer.from('PK\u0003\u0004 not gzip'), /no gzip/)
   await refused(gzipSync('{"version":"4.4"}'.padEnd(2_000)), /no tar archive/)
+  await refused(Buffer.from('{"version":"4.4"}'), /ctl data convert/)
 })
 
 test('a member that was altered, added or taken away is noticed', async () => {

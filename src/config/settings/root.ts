@@ -1,5 +1,6 @@
 import { section, type ValueOf } from '../schema/setting.ts'
 import { auth, httpServer } from './auth.ts'
+import { backup } from './backup.ts'
 import { bridges, sqlite, webhook } from './bridges.ts'
 import { flappingDetect } from './flapping.ts'
 import { listeners } from './listeners.ts'
@@ -23,6 +24,7 @@ export const root = section('The configuration of Godwit.', {
   log,
   http_server: httpServer,
   sys_topics: sysTopics,
+  backup,
   bridges,
   webhook,
   rules,

@@ -64,7 +64,11 @@ export class BackupFolder {
     const folder = this.#folderOf(namespace)
     if ('symbol' in folder) return folder
     if (!filename.endsWith(archiveSuffix)) {
-      return refusal('BAD_REQUEST', `${quoted(filename)} is no name of an archive: it has to end in ${archiveSuffix}`)
+      const how = filename.endsWith('.json') ? '; of a JSON file "godwit ctl data convert FILE" makes one' : ''
+      return refusal(
+        'BAD_REQUEST',
+        `${quoted(filename)} is no name of an archive: it has to end in ${archiveSuffix}${how}`,
+      )
     }
     if (!nameForm.test(filename)) {
       const message = `${quoted(filename)} is no safe file name: use up to 192 letters, digits, dots, _ and -`

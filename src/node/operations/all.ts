@@ -10,7 +10,7 @@ import type { LiveListeners } from '../live-listeners.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import type { Observation } from '../observation.ts'
 import type { ShardCrew } from '../shard-crew.ts'
-import { backupOperations } from './backup.ts'
+import { backupOperations, type NodeBackups } from './backup.ts'
 import { bridgeOperations } from './bridges.ts'
 import type { HiddenPresets } from '../hidden-presets.ts'
 import { brokerOperations } from './brokers.ts'
@@ -51,7 +51,7 @@ export interface NodeGround {
 }
 
 /** All but those about accounts, which belong to the door of the API. */
-export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> {
+export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> & { readonly backup: NodeBackups } {
   const ofAll = {
     clients: clientOperations(ground.crew, ground.nodeName),
     publishing: publishingOperations(ground.crew),

@@ -52,7 +52,22 @@ export interface BackupGround extends ImportGround {
 /** The first part of the names of archives that somebody has asked for. */
 const askedPrefix = 'godwit'
 
-export function backupOperations(ground: Omit<BackupGround, 'store'>): BackupOperations {
+const scheduledPrefix = 'godwit-scheduled'
+
+/** Of archives that the broker makes by itself: nobody has asked for them. */
+const itself: BackupScope = {
+  namespace: undefined,
+  mayManageAccounts: true,
+  by: { name: 'schedule', by: 'nobody', role: 'administrator', namespace: undefined, address: '', login: undefined },
+}
+
+/** Operations for those who ask, and the making of archives that nobody asks for. */
+export interface NodeBackups extends BackupOperations {
+  /** Makes one, and removes the oldest of its kind beyond so many. What fails is in the log. Never rejects. */
+  readonly makeScheduled: (keep: number) => Promise<void>
+}
+
+export function backupOperations(ground: Omit<BackupGround, 'store'>): NodeBackups {
   const desk = new BackupDesk({ ...ground, store: ground.ownStore })
   return {
     nodeName: ground.nodeName,
@@ -65,6 +80,7 @@ export function backupOperations(ground: Omit<BackupGround, 'store'>): BackupOpe
     verify: (scope, filename) => desk.verify(scope, filename),
     diff: (scope, first, second) => desk.diff(scope, first, second),
     progress: () => desk.progress,
+    makeScheduled: (keep) => desk.makeScheduled(keep),
   }
 }
 
@@ -138,8 +154,18 @@ class BackupDesk {
     }
   }
 
-  export(scope: BackupScope, wish: ExportWish): Promise<BackupFile | BackupRefusal> {
-    const plan = this.#planOf(scope, wish)
+  async makeScheduled(keep: number): Promise<void> {
+    const { log } = this.#ground
+    const made = await this.export(itself, { tableSets: undefined, rootKeys: undefined }, scheduledPrefix)
+    if ('symbol' in made) return log.error('the scheduled backup was not made', { why: made.message })
+    const files = await this.#folder.list(itself)
+    if ('symbol' in files) return
+    const own = files.filter(({ filename }) => filename.startsWith(`${scheduledPrefix}-export-`))
+    for (const { filename } of own.slice(keep)) await this.remove(itself, filename)
+  }
+
+  export(scope: BackupScope, wish: ExportWish, prefix = askedPrefix): Promise<BackupFile | BackupRefusal> {
+    const plan = this.#planOf(scope, wish, prefix)
     if ('symbol' in plan) return Promise.resolve(plan)
     return this.#alone('export', async () => {
       const file = await exportArchive(this.#exportGround(), plan)
@@ -148,7 +174,7 @@ class BackupDesk {
     })
   }
 
-  #planOf({ namespace, mayManageAccounts }: BackupScope, { tableSets: sets, rootKeys }: ExportWish) {
+  #planOf({ namespace, mayManageAccounts }: BackupScope, { tableSets: sets, rootKeys }: ExportWish, prefix: string) {
     const unknownSets = (sets ?? []).filter((name) => !Object.hasOwn(tableSets, name))
     if (unknownSets.length > 0) {
       const known = Object.keys(tableSets).join(', ')
@@ -170,7 +196,7 @@ class BackupDesk {
       tables: tables.filter((table) => mayManageAccounts || !accountTables.includes(table)),
       rootKeys: rootKeys ?? (sets === undefined ? undefined : []),
       hasAccounts: mayManageAccounts,
-      prefix: askedPrefix,
+      prefix,
       onProgress: (part: string, done: number) => this.#note('export', part, done),
     } satisfies ExportPlan
   }

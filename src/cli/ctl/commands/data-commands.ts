@@ -5,6 +5,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { tableNames } from '../../../backup/index.ts'
 import type { Result } from '../../../contract/index.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { convertExport } from '../convert-export.ts'
 import { ProgressLines } from '../progress-lines.ts'
 
 export const dataCommands: readonly CtlCommand[] = [
@@ -51,6 +52,17 @@ export const dataCommands: readonly CtlCommand[] = [
     description: 'what differs between two archives, or between one and the broker as it is',
     arguments: ['<first>', '[second]'],
     run: compareData,
+  },
+  {
+    name: 'data convert',
+    description: 'make an archive of the JSON file that EMQX 4 exports, as far as what is in it exists here',
+    arguments: ['<file>'],
+    options: [{ flags: '--output <folder>', description: 'where the archive is put; else it is put here' }],
+    isLocal: true,
+    run: ({ words: [file = ''], options }) => {
+      const { output } = options
+      return convertExport(file, typeof output === 'string' ? output : '.')
+    },
   },
   {
     name: 'data delete',

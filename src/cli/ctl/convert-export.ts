@@ -1,0 +1,68 @@
+// An archive made of the export of an older broker, without any broker.
+
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { readFile, rename, rm, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import {
+  BadArchive,
+  convertOldExport,
+  type ConvertedExport,
+  metaMember,
+  ownFormat,
+  ownProduct,
+  writeArchive,
+  writeMeta,
+} from '../../backup/index.ts'
+import type { Outcome } from './ctl-command.ts'
+
+/** Of the file: it is read whole. */
+const mostBytes = 268_435_456
+
+export async function convertExport(file: string, folder: string): Promise<Outcome> {
+  try {
+    if ((await stat(file)).size > mostBytes) return { problem: `${file} has more than ${mostBytes} bytes` }
+    const converted = convertOldExport(await readFile(file, 'utf8'))
+    const path = await write(converted, resolve(folder))
+    const counts = [...converted.members.values()].map(({ table, count }) => `${table}: ${count}`)
+    const words = [...counts, ...converted.left.map((line) => `left behind: ${line}`), `The archive is ${path}`]
+    return { text: words.join('\n'), document: { path, left: converted.left } }
+  } catch (error) {
+    const isExpected = error instanceof BadArchive || (error as NodeJS.ErrnoException).code !== undefined
+    if (!isExpected) throw error
+    return { problem: `${file}: ${(error as Error).message}` }
+  }
+}
+
+async function write({ members }: ConvertedExport, folder: string): Promise<string> {
+  const createdAtMs = Date.now()
+  const base = `converted-export-${new Date(createdAtMs).toISOString().replaceAll(/[T:]/g, '-').replace('Z', '')}`
+  const named = [...members].map(([name, { content }]) => {
+    const sha256 = createHash('sha256').update(content).digest('hex')
+    return { name, bytes: content.length, sha256, content: () => [content] }
+  })
+  const meta = writeMeta({
+    product: ownProduct,
+    format: ownFormat,
+    version: undefined,
+    edition: 'ce',
+    // Nobody knows what the older broker let in; it had no other profile.
+    profile: 'legacy',
+    createdAtMs,
+    namespace: undefined,
+    counts: Object.fromEntries([...members.values()].map(({ table, count }) => [table, count])),
+    members: named.map(({ name, bytes, sha256 }) => ({ name, bytes, sha256 })),
+  })
+  const path = join(folder, `${base}.tar.gz`)
+  const unfinished = `${path}.unfinished`
+  const target = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true })
+  try {
+    const all = [{ name: metaMember, bytes: meta.length, content: () => [meta] }, ...named]
+    await writeArchive(target, { folder: base, createdAtMs, members: all })
+    await rename(unfinished, path)
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    throw error
+  }
+  return path
+}

@@ -1,0 +1,23 @@
+// backup: archives that the broker makes by itself.
+
+import { integer, optional, text } from '../schema/setting-type.ts'
+import { section, setting } from '../schema/setting.ts'
+
+const when = text({
+  form: {
+    pattern: /^(?:(?:sun|mon|tue|wed|thu|fri|sat) )?(?:[01]\d|2[0-3]):[0-5]\d$/,
+    name: 'a time of day such as 03:30, or of a week such as sun 03:30',
+  },
+})
+
+export const backup = section('Archives that the broker makes by itself, in the backup directory.', {
+  schedule: setting(optional(when, 'none'), undefined, {
+    description: 'When one is made: each day (03:30) or each week (sun 03:30), by the clock of this machine.',
+    takes: 'at-once',
+    defaultWords: 'never',
+  }),
+  keep: setting(integer({ min: 1, max: 10_000 }), 7, {
+    description: 'So many that were made by the schedule are kept. Others are never removed.',
+    takes: 'at-once',
+  }),
+})

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { test } from 'node:test'
+import { checkArchive, folderOfArchive, type TableRecord } from '../../../src/backup/index.ts'
+import { isPassword } from '../../../src/access/index.ts'
+import { temporaryFolder } from '../../e2e/godwit-process.ts'
+import { runCtl } from './ctl.ts'
+
+const salt = Buffer.from([1, 2, 3, 4])
+const digest = createHash('sha256').update(salt).update('of dora').digest('hex')
+
+const old = {
+  version: '4.3',
+  date: '2026-01-01 10:00:00',
+  auth_mnesia: [
+    {
+      login: 'dora',
+      type: 'username',
+      password: Buffer.concat([salt, Buffer.from(digest)]).toString('base64'),
+      created_at: 1_600_000_000,
+    },
+    { login: 'odd', type: 'username', password: 'AAAA' },
+  ],
+  acl_mnesia: [{ login: 'dora', type: 'username', topic: 'plant/#', action: 'pub', access: 'deny', created_at: 1 }],
+  blacklist: [{ who: { clientid: 'bad' }, by: 'ann', reason: 'known', at: 1_600_000_000, until: 1_600_000_600 }],
+  apps: [{ id: 'app', secret: 'its secret', name: 'reports', desc: '', status: true, expired: 'undefined' }],
+  users: [{ username: 'admin', password: 'x', tags: 'administrator' }],
+  rules: [{ id: 'rule:1' }],
+}
+
+test('an export of EMQX 4 becomes an archive, and what is left behind is named', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'old.json')
+  await writeFile(file, JSON.stringify(old))
+  const { code, output, errors } = await runCtl(t, ['data', 'convert', file, '--output', folder])
+  assert.deepEqual([code, errors], [0, ''])
+  assert.match(output, /left behind: auth_mnesia: 1 entries cannot be read/)
+  assert.match(output, /left behind: users: 1 entries.*make the accounts anew/)
+  assert.match(output, /left behind: rules: 1 entries/)
+  const [, path = ''] = /The archive is (\S+)/.exec(output) ?? []
+  const records: TableRecord[] = []
+  const content = await readFile(path)
+  await checkArchive(only(content), {
+    folder: folderOfArchive(basename(path)),
+    mostLineBytes: 65_536,
+    onRecord: (_table, record) => void records.push(record),
+  })
+  assert.deepEqual(records.map(({ kind }) => kind).toSorted(), ['api-key', 'ban', 'credential', 'rule'])
+  const credential = records.find(({ kind }) => kind === 'credential')
+  assert.ok(credential?.kind === 'credential' && isPassword(Buffer.from('of dora'), credential))
+})
+
+async function* only(content: Buffer): AsyncGenerator<Buffer> {
+  yield content
+}
+
+test('what is no such export is refused with a sentence', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'other.json')
+  for (const [text, why] of [
+    ['no json', /is no JSON/],
+    ['{"a":1}', /no export of EMQX 4/],
+  ] as const) {
+    await writeFile(file, text)
+    const { code, errors } = await runCtl(t, ['data', 'convert', file, '--output', folder])
+    assert.equal(code, 1)
+    assert.match(errors, why)
+  }
+})

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { nextMoment, ScheduledBackups } from '../../../src/node/backup/backup-schedule.ts'
+import { startInTest } from './nodes.ts'
+
+/** Of this machine's clock. The 21st of November 2026 is a Saturday. */
+const at = (day: number, hours: number, minutes = 0): number => new Date(2026, 10, day, hours, minutes).getTime()
+
+test('the next moment of a schedule is the first one that is still to come', () => {
+  assert.equal(nextMoment('03:30', at(21, 3)), at(21, 3, 30))
+  assert.equal(nextMoment('03:30', at(21, 3, 30)), at(22, 3, 30))
+  assert.equal(nextMoment('sun 03:30', at(21, 12)), at(22, 3, 30))
+  assert.equal(nextMoment('sat 03:30', at(21, 12)), at(28, 3, 30))
+  assert.equal(nextMoment(undefined, at(21, 12)), undefined)
+})
+
+test('one is made when its time has come, once', () => {
+  const world = { time: at(21, 3), made: [] as number[] }
+  const backups = new ScheduledBackups(
+    { when: '03:30', keep: 4 },
+    {
+      nowMs: () => world.time,
+      make: async (keep) => void world.made.push(keep),
+    },
+  )
+  backups.start()
+  const passTo = (time: number): void => {
+    world.time = time
+    backups.look()
+  }
+  passTo(at(21, 3, 29))
+  assert.deepEqual(world.made, [])
+  passTo(at(21, 3, 31))
+  passTo(at(21, 3, 32))
+  assert.deepEqual(world.made, [4])
+  passTo(at(25, 9))
+  assert.deepEqual(world.made, [4, 4], 'what was slept through is made up for once')
+  backups.change({ when: undefined, keep: 4 })
+  passTo(at(26, 9))
+  assert.equal(world.made.length, 2)
+  backups.stop()
+})
+
+test('of archives that the schedule has made the newest are kept, and no others are removed', async (t) => {
+  const { node, folder } = await startInTest(t)
+  const backup = node.backup as typeof node.backup & { makeScheduled(keep: number): Promise<void> }
+  await backup.export(
+    {
+      namespace: undefined,
+      mayManageAccounts: true,
+      by: { name: '', by: 'socket', role: 'administrator', namespace: undefined, address: '', login: undefined },
+    },
+    { tableSets: undefined, rootKeys: undefined },
+  )
+  for (let made = 0; made < 4; made++) await backup.makeScheduled(2)
+  const files = await readdir(join(folder, 'backup'))
+  assert.equal(files.filter((name) => name.startsWith('godwit-scheduled-export-')).length, 2)
+  assert.equal(files.filter((name) => name.startsWith('godwit-export-')).length, 1)
+})
