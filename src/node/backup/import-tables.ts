@@ -23,6 +23,7 @@ const recordsAtOnce = 500
 /** Of retained messages, for one shard. */
 const messagesAtOnce = 500
 const bytesAtOnce = 1_048_576
+const parcelsUnderWay = 4
 /** Names of conflicts that are told. */
 export const conflictsTold = 10
 
@@ -140,11 +141,11 @@ interface Parcel {
   messages: AskedToKeep[]
   payloads: Uint8Array[]
   bytes: number
-  /** The parcel before it. */
-  underWay: Promise<void>
+  /** Those before it that are not answered, the oldest first. */
+  underWay: Promise<void>[]
 }
 
-/** Retained messages, each to the shard of its topic: one parcel on its way to each. */
+/** Retained messages, each to the shard of its topic: some parcels on their way to each, so that none waits for the disk. */
 class RetainedTaker {
   readonly change = nothingCounted('retained-messages')
   readonly #crew: TableGround['crew']
@@ -158,7 +159,7 @@ class RetainedTaker {
       messages: [],
       payloads: [],
       bytes: 0,
-      underWay: Promise.resolve(),
+      underWay: [],
     }))
   }
 
@@ -175,7 +176,7 @@ class RetainedTaker {
 
   async finish(): Promise<void> {
     for (const [shard, parcel] of this.#parcels.entries()) await this.#send(shard, parcel)
-    for (const { underWay } of this.#parcels) await underWay
+    for (const { underWay } of this.#parcels) await Promise.all(underWay)
     if (this.#refusedCount === 0) return
     const topics = this.#refused.join(', ')
     throw new PartFailure(
@@ -184,7 +185,7 @@ class RetainedTaker {
   }
 
   async #send(shard: number, parcel: Parcel): Promise<void> {
-    await parcel.underWay
+    if (parcel.underWay.length >= parcelsUnderWay) await parcel.underWay.shift()
     const { messages, bytes } = parcel
     if (messages.length === 0) return
     const payloads = new Uint8Array(bytes)
@@ -196,9 +197,10 @@ class RetainedTaker {
     parcel.messages = []
     parcel.payloads = []
     parcel.bytes = 0
-    parcel.underWay = this.#ask(shard, messages, payloads)
+    const asked = this.#ask(shard, messages, payloads)
     // Whoever waits for it next hears of its failure.
-    parcel.underWay.catch(() => {})
+    asked.catch(() => {})
+    parcel.underWay.push(asked)
   }
 
   async #ask(shard: number, messages: readonly AskedToKeep[], payloads: Uint8Array): Promise<void> {
