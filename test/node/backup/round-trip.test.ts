@@ -9,7 +9,7 @@ import { backupPath, client, contentsOf, fileOf, fillBook, operator, startInTest
 const everything = { tableSets: undefined, rootKeys: undefined }
 const byName = (filename: string) => ({ filename, isDry: false, allowsProfileMismatch: false, parts: undefined })
 
-test('what one broker exports another one has after the import, and exports the same', async (t) => {
+test('what one broker exports while messages come in another one has after the import, and exports the same', async (t) => {
   const first = await startInTest(t)
   await fillBook(first.node)
   await mkdir(join(first.folder, 'certs'))
@@ -38,7 +38,10 @@ test('what one broker exports another one has after the import, and exports the 
     // The last one is acknowledged when all of them are safe.
     await publisher.publishAsync(`plant/${number}`, `reading ${number}`, { ...how, qos: number === 299 ? 1 : 0 })
   }
+  let late = 0
+  const traffic = setInterval(() => publisher.publish(`late/${late++}`, 'while it is made', { retain: true }), 1)
   const made = fileOf(await first.node.backup.export(operator, everything))
+  clearInterval(traffic)
   assert.match(made.filename, /^godwit-export-\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d\.\d{3}\.tar\.gz$/)
 
   const second = await startInTest(t)
