@@ -126,9 +126,11 @@ export function refusalOf(
     const message = 'the archive holds more than a namespace has in one: only who is kept to none may carry that out'
     return refusal('FORBIDDEN', message)
   }
-  const sets = scope.mayManageAccounts ? [] : accountSetsIn(checked)
-  const isWanted = wish.parts === undefined || tables.some((table) => accountTables.includes(table))
-  if (sets.length > 0 && isWanted) return forbiddenFor(sets)
+  const hasAccounts = tables.some((table) => accountTables.includes(table))
+  const hasConfiguration = wish.parts === undefined || wish.parts.includes('configuration')
+  const wanted = (set: string): boolean => (set === 'http_server' ? hasConfiguration : hasAccounts)
+  const sets = scope.mayManageAccounts ? [] : accountSetsIn(checked).filter(wanted)
+  if (sets.length > 0) return forbiddenFor(sets)
   const own = configuration.config.node.securityProfile
   if (own === 'hardened' && profileOf(checked) === 'legacy' && !wish.allowsProfileMismatch) {
     const message =

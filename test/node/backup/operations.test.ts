@@ -77,6 +77,9 @@ test('one node with all operations on it', async (t) => {
     const [symbol, message] = refusalIn(await backup.import(key, wish(whole.filename)))
     assert.equal(symbol, 'FORBIDDEN')
     assert.match(message, /dashboard_users, api_keys/)
+    await put(one, archiveOf({ 'cluster.hocon': 'http_server.password = mine' }))
+    const own = { ...wish(crafted), parts: ['configuration'] }
+    assert.match(refusalIn(await backup.import(key, own))[1], /holds http_server/)
     const part = fileOf(await backup.export(key, everything))
     const read = await backup.read(key, part.filename)
     assert.ok('content' in read)
