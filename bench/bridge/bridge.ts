@@ -62,8 +62,14 @@ const freely = ['allow_anonymous true', 'max_inflight_messages 65535', 'max_queu
 
 /** Its bridge; nothing of it is on disk before it is acknowledged. */
 function theirs(remotePort: number): BrokerKind {
-  const bridge = ['connection up', `address 127.0.0.1:${remotePort}`, 'topic load/# out 1', 'cleansession false']
-  return mosquittoWith([...bridge, 'bridge_protocol_version mqttv50', 'restart_timeout 1'])
+  const bridge = [
+    'connection up',
+    `address 127.0.0.1:${remotePort}`,
+    'topic load/# out 1',
+    'cleansession false',
+    'notifications false',
+  ]
+  return mosquittoWith([...bridge, 'restart_timeout 1'])
 }
 
 function mosquittoWith(more: readonly string[]): BrokerKind {
