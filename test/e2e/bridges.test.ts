@@ -56,7 +56,7 @@ test('the remote broker comes back without anything that it knew: nothing is los
   wire.goDead()
   // What the remote broker has acknowledged it has passed on when it passes on what comes after.
   const witness = await client(t, remote.port)
-  await witness.publishAsync('up/witness', 'the last', { qos: 1 })
+  await witness.publishAsync('up/witness', 'the last', { qos: 2 })
   await before.until(['the last'])
   await remote.process.stop('SIGKILL')
   await rm(remote.dataDirectory, { recursive: true })
