@@ -87,8 +87,12 @@ export class IdleTidy {
 /** Of `gc()`, see V8's src/extensions/gc-extension. */
 type Collect = (options?: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' }) => void
 
-/** The heap of this thread, as long as it lives. `messages`: see `TidyWorld`. */
+/**
+ * The heap of this thread, as long as it lives. `messages`: see `TidyWorld`. V8 is kept from doing the like by itself: it
+ * does so eight seconds after a collection whatever goes on then, and messages wait for a millisecond and more.
+ */
 export function keepHeapTidy(messages: () => number): void {
+  setFlagsFromString('--memory-reducer-gc-count=0')
   const tidy = new IdleTidy({ ...ownHeap(), messages })
   setInterval(() => tidy.look(), tidyIntervalMs).unref()
 }

@@ -70,13 +70,17 @@ class Shelf {
 
   /** As the one with the latest news. */
   put(clientId: string, timeline: TimelineEntry[]): void {
-    this.take(clientId)
+    if (!this.#timelines.delete(clientId)) this.#characters += clientId.length
     this.#timelines.set(clientId, timeline)
-    this.#characters += clientId.length
+    if (!this.#isOverfull()) return
     for (const oldest of this.#timelines.keys()) {
-      if (this.#timelines.size <= this.#most && this.#characters <= this.#mostCharacters) return
       this.take(oldest)
+      if (!this.#isOverfull()) return
     }
+  }
+
+  #isOverfull(): boolean {
+    return this.#timelines.size > this.#most || this.#characters > this.#mostCharacters
   }
 }
 
@@ -106,9 +110,9 @@ export class Timelines {
   }
 
   #add(clientId: string, entry: TimelineEntry): void {
-    const isKnown = this.#clients.get(clientId) !== undefined
-    const isStranger = !isKnown && entry.event !== 'connected'
-    const timeline = this.#clients.take(clientId) ?? this.#strangers.take(clientId) ?? []
+    const known = this.#clients.get(clientId)
+    const isStranger = known === undefined && entry.event !== 'connected'
+    const timeline = known ?? this.#strangers.take(clientId) ?? []
     const last = timeline.at(-1)
     if (last !== undefined && isSame(last, entry)) {
       last.count++
