@@ -42,9 +42,9 @@ describe('the package', () => {
       assert.match((await run(node, [bin, '--version'])).stdout, new RegExp(version.replaceAll('.', '\\.')))
 
       const data = mkdtempSync(join(project, 'data-'))
-      const broker = spawn(node, [bin, 'start', '--data', data, '--set', 'listeners.tcp.bind=127.0.0.1:0'], {
-        cwd: project,
-      })
+      // Whoever else is on the machine may have the port that the API has by default.
+      const ports = ['--set', 'listeners.tcp.bind=127.0.0.1:0', '--set', 'http_server.port=0']
+      const broker = spawn(node, [bin, 'start', '--data', data, ...ports], { cwd: project })
       try {
         const socket = connect({ host: '127.0.0.1', port: await portSaidBy(broker) })
         await exchange(socket, frames.connect, [frames.connack])
@@ -103,13 +103,13 @@ async function nodeOfMajor(major: number, project: string): Promise<string> {
   return join(folder, 'node_modules', platform, 'bin', 'node')
 }
 
-/** The first port on loopback that the starting broker names. */
+/** Where the starting broker says that it serves MQTT. */
 function portSaidBy(broker: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     let said = ''
     const listen = (chunk: Buffer): void => {
       said += chunk.toString()
-      const port = /127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+      const port = /mqtt:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
       if (port !== undefined && port !== '0') resolve(Number(port))
     }
     broker.stdout?.on('data', listen)
