@@ -1,4 +1,5 @@
 import type { accountEndpoints, ReplyOf, RequestOf } from '../../contract/index.ts'
+import { refuseAccount } from '../account-refusals.ts'
 import type { Handlers } from '../handler.ts'
 import type { AccountOperations, AccountRefusal, App, AppChange } from '../operations/accounts.ts'
 import { type Refusal, refuse, Refusal as RefusalValue } from '../refusal.ts'
@@ -64,11 +65,11 @@ function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfApps>>
         expiresAtMs: undefined,
       } as const
       const made = await accounts.createApp({ ...unsaid, ...changeIn(body), id, secret }, caller)
-      return typeof made === 'string' ? refusalFor(made, id) : { code: 0, data: { secret: made.secret } }
+      return typeof made === 'string' ? refuseAccount(made, id) : { code: 0, data: { secret: made.secret } }
     },
     lookup_app: ({ params: { app_id: id } }) => {
       const found = accounts.app(id)
-      return found === undefined ? refusalFor('not-found', id) : { code: 0, data: written(found) }
+      return found === undefined ? refuseAccount('not-found', id) : { code: 0, data: written(found) }
     },
     update_app: async ({ params: { app_id: id }, body, caller }) =>
       answerOf(await accounts.updateApp(id, changeIn(body), caller), id),
@@ -111,25 +112,5 @@ export function refusalOfPassword(accounts: AccountOperations, name: string, pas
 }
 
 function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | Refusal {
-  return refused === undefined ? { code: 0 } : refusalFor(refused, name)
-}
-
-function refusalFor(refused: AccountRefusal, name: string): Refusal {
-  const said = JSON.stringify(name)
-  switch (refused) {
-    case 'not-found':
-      return refuse('userNotFound', `there is no ${said}`)
-    case 'exists':
-      return refuse('userExists', `${said} exists already`)
-    case 'too-many':
-      return refuse('invalidParameter', 'there are as many accounts as may be: take one away first')
-    case 'is-own':
-      return refuse('adminCannotBeDeleted', `${said} is the account of http_server, which stays an administrator`)
-    case 'is-configured':
-      return refuse('invalidParameter', `the password of ${said} is set by http_server.password: change it there`)
-    case 'wrong-password':
-      return refuse('wrongOldPassword', 'the old password is wrong')
-    default:
-      return refused satisfies never
-  }
+  return refused === undefined ? { code: 0 } : refuseAccount(refused, name)
 }

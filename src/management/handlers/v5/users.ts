@@ -1,4 +1,5 @@
 import type { ReplyOf, userEndpoints } from '../../../contract/index.ts'
+import { refuseAccountFor } from '../../account-refusals.ts'
 import type { Handlers } from '../../handler.ts'
 import type { AccountOperations, AccountRefusal, User } from '../../operations/accounts.ts'
 import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../refusal.ts'
@@ -11,7 +12,7 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
   const find = (name: string): User | undefined => accounts.users().find((user) => user.name === name)
   const answerWith = (name: string): ReplyOf<Known['add_user']> | Refusal => {
     const user = find(name)
-    return user === undefined ? refusalFor('not-found', name) : { code: 0, ...written(user) }
+    return user === undefined ? refuseAccountFor('not-found', name) : { code: 0, ...written(user) }
   }
   return {
     get_users: () => ({ code: 0, data: accounts.users().map(written) }),
@@ -22,17 +23,17 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
       const weak = refusalOfPassword(accounts, name, password)
       if (weak !== undefined) return weak
       const refused = await accounts.createUser({ name, ...standing, description, password }, caller)
-      return refused === undefined ? answerWith(name) : refusalFor(refused, name)
+      return refused === undefined ? answerWith(name) : refuseAccountFor(refused, name)
     },
     change_user: async ({ params: { username: name }, body, caller }) => {
       const before = find(name)
-      if (before === undefined) return refusalFor('not-found', name)
+      if (before === undefined) return refuseAccountFor('not-found', name)
       const standing = readStanding(body, before)
       if (standing instanceof RefusalValue) return standing
       const { role, namespace } = standing
       const { description = before.description } = body
       const refused = await accounts.updateUser(name, { role, namespace, description }, caller)
-      return refused === undefined ? answerWith(name) : refusalFor(refused, name)
+      return refused === undefined ? answerWith(name) : refuseAccountFor(refused, name)
     },
     remove_user: async ({ params: { username: name }, caller }) => {
       if (caller.by === 'account' && caller.name === name) {
@@ -57,28 +58,5 @@ function written(user: User): ReplyOf<Known['get_users']>['data'][number] {
 }
 
 function answerOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | Refusal {
-  return refused === undefined ? { code: 0 } : refusalFor(refused, name)
-}
-
-function refusalFor(refused: AccountRefusal, name: string): Refusal {
-  const said = JSON.stringify(name)
-  switch (refused) {
-    case 'not-found':
-      return refuseFor('USER_NOT_FOUND', `there is no ${said}`)
-    case 'exists':
-      return refuseFor('BAD_REQUEST', `${said} exists already`)
-    case 'too-many':
-      return refuseFor('BAD_REQUEST', 'there are as many accounts as may be: take one away first')
-    case 'is-own':
-      return refuseFor(
-        'NOT_ALLOWED',
-        `${said} is the account of http_server, which stays an administrator of everything`,
-      )
-    case 'is-configured':
-      return refuseFor('BAD_REQUEST', `the password of ${said} is set by http_server.password: change it there`)
-    case 'wrong-password':
-      return refuseFor('ERROR_PWD_NOT_MATCH', 'the old password is wrong')
-    default:
-      return refused satisfies never
-  }
+  return refused === undefined ? { code: 0 } : refuseAccountFor(refused, name)
 }

@@ -1,0 +1,49 @@
+// Why something is not done with an account or a key, as the two versions of the API say it: in the same words, with a code
+// of the fourth and a reason of the fifth.
+
+import type { ReasonName, ResultCodeName } from '../contract/index.ts'
+import type { AccountRefusal } from './operations/accounts.ts'
+import { type Refusal, refuse, refuseFor } from './refusal.ts'
+
+interface Told {
+  readonly code: ResultCodeName
+  readonly reason: ReasonName
+  readonly words: (name: string) => string
+}
+
+const told: Readonly<Record<AccountRefusal, Told>> = {
+  'not-found': { code: 'userNotFound', reason: 'USER_NOT_FOUND', words: (name) => `there is no ${name}` },
+  exists: { code: 'userExists', reason: 'BAD_REQUEST', words: (name) => `${name} exists already` },
+  'too-many': {
+    code: 'invalidParameter',
+    reason: 'BAD_REQUEST',
+    words: () => 'there are as many accounts as may be: take one away first',
+  },
+  'is-own': {
+    code: 'adminCannotBeDeleted',
+    reason: 'NOT_ALLOWED',
+    words: (name) => `${name} is the account of http_server, which stays an administrator of everything`,
+  },
+  'is-configured': {
+    code: 'invalidParameter',
+    reason: 'BAD_REQUEST',
+    words: (name) => `the password of ${name} is set by http_server.password: change it there`,
+  },
+  'wrong-password': {
+    code: 'wrongOldPassword',
+    reason: 'ERROR_PWD_NOT_MATCH',
+    words: () => 'the old password is wrong',
+  },
+}
+
+/** In the fourth version. */
+export function refuseAccount(refused: AccountRefusal, name: string): Refusal {
+  const { code, words } = told[refused]
+  return refuse(code, words(JSON.stringify(name)))
+}
+
+/** In the fifth version. */
+export function refuseAccountFor(refused: AccountRefusal, name: string): Refusal {
+  const { reason, words } = told[refused]
+  return refuseFor(reason, words(JSON.stringify(name)))
+}
