@@ -10,6 +10,7 @@ import { ConnectionBudget, ConnectionRate } from '../transports/index.ts'
 import { BridgeCrew } from './bridge-crew.ts'
 import { publicationOf } from './client-events.ts'
 import { Clock } from './clock.ts'
+import { inlineFarther } from './engine-flags.ts'
 import { ListenerSet } from './listener-set.ts'
 import type { NodeToShard, ShardListener, ShardSettings, ShardStart, ShardToNode, TraceTarget } from './messages.ts'
 import { type ListeningWorld, Porter } from './listening.ts'
@@ -27,6 +28,8 @@ const stopPatienceMs = 3_000
 const readyPatienceMs = 10_000
 
 const identityBytes = 8
+
+inlineFarther()
 
 const start = workerData as ShardStart
 let isStopping = false
