@@ -7,6 +7,9 @@ import type { ListenerAddress } from './listener-addresses.ts'
 
 const ticketSecretBytes = 32
 
+/** One shard may then open a port several times, too, and takes clients faster for it. */
+const kernelDealsOut = process.platform === 'linux'
+
 /** What a listener keeps when its settings change, so that who is in stays counted and tickets stay good. */
 type Lasting = Pick<ShardListener, 'number' | 'places' | 'counts' | 'ticketSecret'>
 
@@ -38,7 +41,7 @@ function toShardListener(listener: ListenerAddress, shards: number, lasting: Las
     ...listener,
     ...lasting,
     onlyOnShard: listener.kind === 'quic' ? shardOf(listener.name, shards) : undefined,
-    sharesPort: sharing > 1,
+    sharesPort: listener.kind !== 'quic' && (shards > 1 || kernelDealsOut),
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / sharing,
   }
 }

@@ -113,7 +113,7 @@ export class Porter {
       host,
       port,
       reusePort: listener.sharesPort,
-      ...limitsOf(listener, world),
+      budget: placesOf(listener, world),
       rates: rates.filter((rate) => rate !== undefined),
       accessRules,
       proxyProtocol,
@@ -221,14 +221,12 @@ function quicOf(listener: ShardListener): QuicConfig & { readonly credentials: Q
 }
 
 /** The listener's connections are counted by all shards together, with a limit or without. */
-function limitsOf(
-  { maxConnections, places }: ShardListener,
-  { budget, own }: ListeningWorld,
-): { readonly maxConnections: number | undefined; readonly budget: ConnectionBudget } {
-  if (places === undefined) return { maxConnections, budget }
-  const ofListener = { places: { cells: places, own }, within: budget, refusal: 'listener-full' } as const
-  const limit = maxConnections ?? Number.POSITIVE_INFINITY
-  return { maxConnections: undefined, budget: new ConnectionBudget(limit, ofListener) }
+function placesOf({ maxConnections, places }: ShardListener, { budget, own }: ListeningWorld): ConnectionBudget {
+  return new ConnectionBudget(maxConnections ?? Number.POSITIVE_INFINITY, {
+    ...(places !== undefined && { places: { cells: places, own } }),
+    within: budget,
+    refusal: 'listener-full',
+  })
 }
 
 /** At most once in a while: whoever is turned away comes again at once. */

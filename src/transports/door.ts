@@ -16,11 +16,12 @@ export interface DoorOptions {
   readonly host: string
   /** 0: the system chooses one. */
   readonly port: number
-  /** Several listeners of this machine take the same port and the kernel deals out the connections. */
+  /**
+   * Several listeners of this machine take the same port and the kernel deals out the connections. This one then opens it
+   * `acceptorsOfOnePort` times itself.
+   */
   readonly reusePort?: boolean
-  /** Connections at one time; one more is accepted and closed at once. Undefined: no limit. */
-  readonly maxConnections?: number | undefined
-  /** What all listeners of this thread may hold together. Without it: no limit. */
+  /** What this listener, and all listeners of this thread together, may hold. Without it: no limit. */
   readonly budget?: ConnectionBudget
   /** New connections, of this listener and of several together: who comes too fast waits, and is refused if that takes too long. */
   readonly rates?: readonly ConnectionRate[]
@@ -61,27 +62,56 @@ export interface OpenDoor extends Listener {
 const backlog = 4_096
 
 /**
+ * The event loop takes one connection from each listening socket and then looks again at everything that it waits for.
+ * Where many clients come at once (a broker that was restarted) that costs as much as a client: with eight sockets, among
+ * which the kernel deals them out, up to eight come in at each look. A third more connections a second.
+ */
+const acceptorsOfOnePort = 8
+
+/**
  * Starts to listen; `onSocket` is called for each client that may come in. Rejects with the system's error (`EADDRINUSE`,
  * `EACCES`, `EADDRNOTAVAIL`) where it cannot.
  */
-export function openDoor(options: DoorOptions, onSocket: Welcome): Promise<OpenDoor> {
+export async function openDoor(options: DoorOptions, onSocket: Welcome): Promise<OpenDoor> {
   const door = new Door(options, onSocket)
+  const first = await openAcceptor(options, door)
+  const { address: host, port } = first.address() as AddressInfo
+  const acceptors = [first]
+  try {
+    const more = options.reusePort === true ? acceptorsOfOnePort - 1 : 0
+    for (let i = 0; i < more; i++) acceptors.push(await openAcceptor({ ...options, port }, door))
+  } catch (error) {
+    // Half a door would let in half of those who knock.
+    closeAll(acceptors)
+    throw error
+  }
+  return {
+    host,
+    port,
+    close(): Promise<void> {
+      // Node reports the end of a server only when its last connection is gone; accepting stops at once.
+      closeAll(acceptors)
+      door.close()
+      return Promise.resolve()
+    },
+    change: (changed, welcome) => door.change(changed, welcome),
+  }
+}
+
+function openAcceptor({ host, port, reusePort = false }: DoorOptions, door: Door): Promise<Server> {
   const server = createServer({ noDelay: true }, (socket) => door.welcome(socket as DoorSocket))
-  limit(server, options)
-  server.on('drop', () => door.noteDropped())
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    const { host, port, reusePort = false } = options
     server.listen({ host, port, reusePort, exclusive: true, backlog }, () => {
       server.off('error', reject)
       server.on('error', (error) => door.noteFault(error))
-      resolve(listenerOf(server, door))
+      resolve(server)
     })
   })
 }
 
-function limit(server: Server, { maxConnections = Number.POSITIVE_INFINITY }: DoorOptions): void {
-  server.maxConnections = maxConnections
+function closeAll(acceptors: readonly Server[]): void {
+  for (const acceptor of acceptors) acceptor.close()
 }
 
 class Door {
@@ -112,10 +142,6 @@ class Door {
     this.#onSocket = onSocket
     this.#rules = rulesOf(options)
     this.#proxies = proxiesOf(options)
-  }
-
-  noteDropped(): void {
-    this.#options.onRefused?.('listener-full')
   }
 
   noteFault(error: Error): void {
@@ -229,24 +255,6 @@ function passClose(this: Socket): void {
   const { guest, doorBudget } = this as DoorSocket
   doorBudget.giveBack()
   guest?.noteClosed()
-}
-
-function listenerOf(server: Server, door: Door): OpenDoor {
-  const { address, port } = server.address() as AddressInfo
-  return {
-    host: address,
-    port,
-    close(): Promise<void> {
-      // Node reports the end of a server only when its last connection is gone; accepting stops at once.
-      server.close()
-      door.close()
-      return Promise.resolve()
-    },
-    change(options, onSocket): void {
-      limit(server, options)
-      door.change(options, onSocket)
-    },
-  }
 }
 
 /** An IPv4 client that reached an IPv6 socket is shown with the address that its owner knows. */

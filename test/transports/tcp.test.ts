@@ -187,7 +187,7 @@ test('a write whose peer vanishes is answered', async (t) => {
 })
 
 test('one connection more than the listener may have is accepted, closed and counted; then there is room again', async (t) => {
-  const door = await openDoor(t, { maxConnections: 1 })
+  const door = await openDoor(t, { budget: new ConnectionBudget(1, { refusal: 'listener-full' }) })
   const first = await door.client()
   const stream = await door.streams.next()
   const second = await door.client()
@@ -232,6 +232,19 @@ test('two listeners that agree to share a port both start', async (t) => {
   const door = await openDoor(t, { reusePort: true })
   const twin = await openDoor(t, { reusePort: true, port: door.listener.port })
   assert.equal(twin.listener.port, door.listener.port)
+})
+
+test('of a shared port every client comes in, wherever the kernel puts it, and nobody once it is closed', async (t) => {
+  const door = await openDoor(t, { reusePort: true, budget: new ConnectionBudget(40, { refusal: 'listener-full' }) })
+  await Promise.all(Array.from({ length: 40 }, () => door.client()))
+  for (let i = 0; i < 40; i++) await door.streams.next()
+  await door.client()
+  assert.equal(await door.refusals.next(), 'listener-full', 'the limit is that of all its sockets together')
+  await door.listener.close()
+  for (let i = 0; i < 20; i++) {
+    const [error] = await once(connect(door.listener.port, '127.0.0.1'), 'error')
+    assert.match(String(error), /ECONNREFUSED/)
+  }
 })
 
 test('a closed listener takes nobody in and leaves its open streams alone', async (t) => {
