@@ -196,6 +196,9 @@ function withCertificateOf(ssl: SslValues, wss: WssValues): WssValues {
     crlfile: wss.crlfile ?? ssl.crlfile,
     verify_peer: wss.verify_peer || ssl.verify_peer,
     fail_if_no_peer_cert: wss.fail_if_no_peer_cert || ssl.fail_if_no_peer_cert,
+    // Nor is it a way around the name that a certificate gives.
+    peer_cert_as_username: wss.peer_cert_as_username ?? ssl.peer_cert_as_username,
+    peer_cert_as_clientid: wss.peer_cert_as_clientid ?? ssl.peer_cert_as_clientid,
   }
 }
 
@@ -203,7 +206,6 @@ function withCertificateOf(ssl: SslValues, wss: WssValues): WssValues {
 function asTlsValues(values: QuicValues): TlsValues {
   return {
     ...values,
-    crlfile: undefined,
     tls_versions: ['tlsv1.3'],
     ciphers: undefined,
     psk: false,

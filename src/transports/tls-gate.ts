@@ -62,7 +62,7 @@ export class TlsGate {
   /** Handshakes under way by the addresses at both ends, in order of beginning. */
   readonly #underWay: Map<string, Handshake>
   readonly #line: Set<Handshake>
-  /** Whose key a client has shown to know. */
+  /** Whose key a client says to know: a key was found for it, and the handshake shows whether it is true. */
   readonly #identities: WeakMap<TLSSocket, string>
   readonly #filesTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout | undefined
@@ -188,7 +188,8 @@ export class TlsGate {
     if (handshake === undefined) return void socket.destroy()
     handshake.raw.guest = undefined
     this.#leaves(handshake)
-    const credentials = { certificate: certificateOf(socket), pskIdentity: this.#identities.get(socket) }
+    const pskIdentity = hasShownItsKey(socket) ? this.#identities.get(socket) : undefined
+    const credentials = { certificate: certificateOf(socket), pskIdentity }
     const why = this.#reasonToRefuse(socket, credentials)
     if (why === undefined) return handshake.onSecure(socket, handshake.client, credentials)
     socket.on('error', ignore)
@@ -246,6 +247,15 @@ class HandshakeGuest implements DoorGuest {
 /** `socket` has the same before and behind TLS. */
 function endsOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort} ${socket.localAddress} ${socket.localPort}`
+}
+
+/**
+ * TLS 1.3 looks a key up and then leaves it where its hash is not that of the suite: the handshake goes on with the
+ * certificate, and nobody has shown to know the key. Sessions are not resumed where keys are taken, so what is reused is one
+ * that was made of a key.
+ */
+function hasShownItsKey(socket: TLSSocket): boolean {
+  return socket.getProtocol() === 'TLSv1.3' ? socket.isSessionReused() : socket.getCipher().name.includes('PSK')
 }
 
 function certificateOf(socket: TLSSocket): PeerCertificate | undefined {

@@ -107,12 +107,16 @@ test('a token without an end is refused, and so is one whose end is no number', 
   }
 })
 
-test('a token that has ended or has not begun is refused, with some leeway for clocks', async () => {
+test('a token that has ended, has not begun or is not issued yet is refused, with some leeway for clocks', async () => {
   for (const [claims, expected] of [
     [{ exp: nowSeconds - 4 }, 'in'],
     [{ exp: nowSeconds - 6 }, badUserNameOrPassword],
     [{ ...fresh, nbf: nowSeconds + 4 }, 'in'],
     [{ ...fresh, nbf: nowSeconds + 3_600 }, badUserNameOrPassword],
+    [{ ...fresh, nbf: 'now' }, badUserNameOrPassword],
+    [{ ...fresh, iat: nowSeconds + 4 }, 'in'],
+    [{ ...fresh, iat: nowSeconds + 6 }, badUserNameOrPassword],
+    [{ ...fresh, iat: 'now' }, badUserNameOrPassword],
   ] as const) {
     assert.equal(await outcome(stageFor(pem(ec)), token('ES256', claims)), expected, JSON.stringify(claims))
   }

@@ -252,6 +252,22 @@ test('[MQTT5-3.2.2-12] a will of a QoS that is not supported is refused', () => 
   assert.equal(world.client('other', { will: { ...will, qos: 1 } }).connect()?.reasonCode, 0)
 })
 
+for (const version of versions) {
+  test(`[bad-input 14] a will below $SYS/ is as little allowed as a message there is (version ${version})`, () => {
+    const world = new World()
+    const listener = world.subscriber('$SYS/#')
+    const forger = world.client('forger', { version, will: { topic: '$SYS/brokers', payload: 'forged', retain: true } })
+    assert.equal(forger.connect()?.reasonCode, version === 5 ? 0x87 : 5)
+    assert.equal(forger.hasOpenConnection, false)
+    assert.deepEqual(listener.payloads, [])
+    assert.equal(world.view.retainedMessages, 0)
+    // These are not the broker's.
+    for (const topic of ['$SYSTEM', '$CONTROL/x', 'a/$SYS/b']) {
+      assert.equal(world.client(topic, { version, will: { ...will, topic } }).connect()?.reasonCode, 0, topic)
+    }
+  })
+}
+
 test('[MQTT5-3.2.2-13] a retained will where nothing can be retained is refused', () => {
   const world = new World({ settings: { retainAvailable: false } })
   const client = world.client('dying', { will: { ...will, retain: true } })

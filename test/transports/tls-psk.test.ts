@@ -74,3 +74,23 @@ test('a session that began with a key is not resumed without it', async (t) => {
   const { pskCallback: _, ...withoutKey } = withKey('TLSv1.3')
   assert.notEqual(await stage.refusalOf({ ...withoutKey, session }), '')
 })
+
+test('an identity whose key was looked up and not used is nobody', async (t) => {
+  // A suite of another hash than that of the key: TLS 1.3 then goes on with the certificate.
+  const ciphers = 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256'
+  const stage = await new TlsStage(t, { psk, ciphers }).listen()
+  const thief = withKey('TLSv1.3', 'plant-7', hex.replace('00', '01'))
+  const { stream } = await stage.pairUp({ ...thief, ca: authority.certificate, ciphers: 'TLS_AES_256_GCM_SHA384' })
+  assert.deepEqual(stream.credentials, { certificate: undefined, pskIdentity: undefined })
+  const owner = await stage.pairUp(withKey('TLSv1.3'))
+  assert.equal(owner.stream.credentials?.pskIdentity, 'plant-7')
+})
+
+test('beside a certificate an identity that nobody has comes in as others do, and where a certificate must be shown not at all', async (t) => {
+  const stranger = { ...withKey('TLSv1.3', 'plant-8'), ca: authority.certificate }
+  const stage = await new TlsStage(t, { psk }).listen()
+  const { stream } = await stage.pairUp(stranger)
+  assert.equal(stream.credentials?.pskIdentity, undefined)
+  const strict = await new TlsStage(t, { psk, verifyPeer: true, failIfNoPeerCertificate: true }).listen()
+  assert.match(await strict.refusalOf(stranger), /no certificate/)
+})

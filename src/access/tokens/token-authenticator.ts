@@ -62,12 +62,16 @@ export class TokenAuthenticator implements Authenticator {
 
   async #check(token: string, keys: readonly TokenKey[], attempt: Attempt): Promise<Outcome> {
     const { leewayMs } = this.#settings
+    const latestMs = attempt.nowMs + leewayMs
     let checked: TokenCheck = { problem: 'no key fits', hasEnded: false }
     for (const key of keys) {
       checked = await checkToken(token, key, { nowMs: attempt.nowMs, leewayMs })
-      if ('claims' in checked) return this.#admit(checked.claims, attempt)
+      if (!('claims' in checked)) continue
+      // A clock that is so far ahead makes tokens that end too late as well.
+      const isOfTheFuture = (checked.claims.iat ?? 0) * 1_000 > latestMs
+      return isOfTheFuture ? reject('the token is issued in the future') : this.#admit(checked.claims, attempt)
     }
-    return reject(checked.problem)
+    return reject('problem' in checked ? checked.problem : 'no key fits')
   }
 
   #admit(claims: Claims, attempt: Attempt): Outcome {

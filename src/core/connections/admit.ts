@@ -6,6 +6,7 @@ import { plainIdentity, type Permission } from '../access.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { mayPublish } from '../delivery/may-publish.ts'
+import { isOfBroker } from '../delivery/retained-messages.ts'
 import type { ConnectVerdict } from '../inputs.ts'
 import { mountedTopic, mountpointFor } from '../mountpoint.ts'
 import { namespaceTopics, splitNamespacedName } from '../namespaced-names.ts'
@@ -128,7 +129,10 @@ function willPermission(
   { will }: ConnectPacket,
   { identity }: Granted,
 ): Permission {
-  if (will === undefined || state.permissions.allowsEverything) return 'allow'
+  if (will === undefined) return 'allow'
+  // What nobody may publish, nobody may leave behind.
+  if (isOfBroker(connection.mountpoint + will.topic)) return 'deny'
+  if (state.permissions.allowsEverything) return 'allow'
   return mayPublish(state, connection, identity, state.topics.named(will.topic), will)
 }
 

@@ -8,6 +8,7 @@ import { releaseAllElsewhere } from './exactly-once.ts'
 import { giveBack } from './exclusive.ts'
 import { notePresence, noteSubscription } from './note-interest.ts'
 import { moveElsewhere, moveToAnother } from './move-shared.ts'
+import { isOfBroker } from './retained-messages.ts'
 import { dropScans } from './retained-scans.ts'
 import { spread } from './spread.ts'
 import { expiryMs, forgetDelivery, put, recordSession, remove } from './stored-queue.ts'
@@ -193,6 +194,7 @@ export function publishWillMessage(state: BrokerState, message: Message, session
  */
 function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
   const { permissions } = state
+  if (isOfBroker(message.topic.name)) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
   const topic = topicBelow(state.topics, session?.mountpoint ?? '', message.topic)
   if (session === undefined || session.identityIsFromDisk) {
