@@ -4,7 +4,7 @@
 import type { AclRule } from './acl/acl-rule.ts'
 import { readAclFile } from './acl/read-acl-file.ts'
 import { checkAuth } from './auth-config.ts'
-import { checkListeners } from './check/check-together.ts'
+import { checkListeners, warnOfProxies } from './check/check-together.ts'
 import { checkSettings } from './check/check-settings.ts'
 import { faultAt, type Fault, type Warning } from './faults.ts'
 import { toGodwitConfig, type GodwitConfig } from './godwit-config.ts'
@@ -79,7 +79,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   faults.push(...checkListeners(config, checked.places), ...checkAuth(auth, checked.places))
   if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
   const ofTokens = needsApiTokens ? [] : apiTokenKey.faults.map(tokensAreNotTaken)
-  const warnings = inOrderOfWriting([...checked.warnings, ...ofTokens, ...warnOfNoListener(config)], file)
+  const ofListeners = [...warnOfNoListener(config), ...warnOfProxies(config, checked.places)]
+  const warnings = inOrderOfWriting([...checked.warnings, ...ofTokens, ...ofListeners], file)
   return { config, warnings, written: values }
 }
 

@@ -5,8 +5,9 @@
 //
 // Only the bytes are looked at here: pure.
 
-import { isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 import type { ClientAddress } from './byte-stream.ts'
+import { namedAddress } from './named-address.ts'
 
 export type ProxyHeader =
   | { readonly state: 'incomplete' }
@@ -47,11 +48,12 @@ function parseHeader1(bytes: Buffer): ProxyHeader {
   if (family !== 'TCP4' && family !== 'TCP6') return malformed('its PROXY line names no family that there is')
   const isAddress = family === 'TCP4' ? isIPv4 : isIPv6
   const areAddresses = isAddress(source ?? '') && isAddress(destination ?? '')
+  const address = areAddresses ? namedAddress(source ?? '') : undefined
   const port = portOf(sourcePort)
-  if (!areAddresses || port === undefined || portOf(destinationPort) === undefined || more.length > 0) {
+  if (address === undefined || port === undefined || portOf(destinationPort) === undefined || more.length > 0) {
     return malformed('its PROXY line is not two addresses and two ports')
   }
-  return { state: 'complete', client: { address: source ?? '', port }, bytes: complete }
+  return { state: 'complete', client: { address, port }, bytes: complete }
 }
 
 /** Section 2.1: in decimal, without zeros in front. */
@@ -103,9 +105,7 @@ function areTlvsWhole(bytes: Buffer): boolean {
 
 function ipv6Text(bytes: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16))
-  const { address } = new SocketAddress({ family: 'ipv6', address: groups.join(':') })
-  const mapped = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : ''
-  return isIP(mapped) === 4 ? mapped : address
+  return namedAddress(groups.join(':')) ?? ''
 }
 
 function malformed(why: string): ProxyHeader {

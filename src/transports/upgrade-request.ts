@@ -1,8 +1,8 @@
 // What is asked of an HTTP request that wants to become a WebSocket connection, before the WebSocket itself is looked at:
 // the path, the page that it comes from, the subprotocol, and who the client is behind a proxy.
 
-import { isIP } from 'node:net'
 import type { IncomingHttpHeaders } from 'node:http'
+import { namedAddress } from './named-address.ts'
 
 export interface UpgradeRules {
   /** The only path under which connections are taken: `/mqtt`. */
@@ -107,6 +107,5 @@ function offeredSubprotocols(header: string | undefined): ReadonlySet<string> {
 function addressNearestToUs(header: string | string[] | undefined): string | undefined {
   const text = Array.isArray(header) ? header.join(',') : header
   const last = text?.split(',').at(-1)?.trim() ?? ''
-  const bare = last.replace(/^\[(.*)\]$/, '$1')
-  return isIP(bare) === 0 ? undefined : bare
+  return namedAddress(last.replace(/^\[(.*)\]$/, '$1'))
 }

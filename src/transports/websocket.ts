@@ -11,6 +11,7 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { type AddressRule, AddressRules } from './address-rules.ts'
 import type { ByteStream, ChangingListener, ClientAddress, StreamCredentials } from './byte-stream.ts'
 import { type DoorOptions, openDoor, type Welcome } from './door.ts'
 import type { TlsGate } from './tls-gate.ts'
@@ -31,8 +32,13 @@ export interface WebSocketOptions extends UpgradeRules {
   readonly upgradeTimeoutMs: number
   /** Called for each connection. Sets `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
-  /** Somebody came who did not want a WebSocket, or not one of ours. `why` says it for the log. */
-  onRefused?(reason: 'bad-beginning', why: string): void
+  /**
+   * Which addresses may connect. Looked at here only where a proxy names the client in a header: otherwise the door has done
+   * so already.
+   */
+  readonly accessRules?: readonly AddressRule[] | undefined
+  /** Somebody came who did not want a WebSocket, or not one of ours, or may not come. `why` says it for the log. */
+  onRefused?(reason: 'bad-beginning' | 'address-denied', why: string): void
 }
 
 export type WebSocketListenOptions = WebSocketOptions &
@@ -57,7 +63,7 @@ export async function listenWebSocket(
   options: WebSocketListenOptions,
 ): Promise<ChangingListener<WebSocketListenOptions>> {
   let { tls } = options
-  const door = await openDoor(options, welcomeTo(options))
+  const door = await openDoor(doorOptionsOf(options), welcomeTo(options))
   return {
     host: door.host,
     port: door.port,
@@ -69,9 +75,14 @@ export async function listenWebSocket(
     change(changed): void {
       tls?.retire()
       tls = changed.tls
-      door.change(changed, welcomeTo(changed))
+      door.change(doorOptionsOf(changed), welcomeTo(changed))
     },
   }
+}
+
+/** Where a proxy names its clients, the rules for addresses are about them. The door knows the proxy only. */
+function doorOptionsOf(options: WebSocketListenOptions): DoorOptions {
+  return options.addressHeader === undefined ? options : { ...options, accessRules: undefined }
 }
 
 function welcomeTo(options: WebSocketListenOptions): Welcome {
@@ -100,11 +111,14 @@ export class WebSocketGate {
   readonly #options: WebSocketOptions
   readonly #http: Server
   readonly #webSockets: WebSocketServer
+  readonly #rules: AddressRules | undefined
   readonly #waiting = new Map<Duplex, Waiting>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: WebSocketOptions) {
     this.#options = options
+    const { accessRules = [], addressHeader } = options
+    this.#rules = addressHeader === undefined || accessRules.length === 0 ? undefined : new AddressRules(accessRules)
     this.#http = createServer({ maxHeaderSize: maxHeaderBytes, keepAlive: false })
     this.#http.on('request', (request, response) => this.#answerRequest(request, response))
     this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
@@ -136,10 +150,14 @@ export class WebSocketGate {
     const answer = judgeUpgrade({ url: request.url ?? '', headers: request.headers }, this.#options)
     if (!answer.allowed) return this.#refuse(socket, answer.status, answer.why)
     const { arrived } = waiting
+    const address = answer.clientAddress ?? arrived.address
+    if (this.#rules?.allows(address) === false) {
+      this.#noteRefused(socket, address, 'address-denied')
+      return this.#refuse(socket, 403, 'clients of this address may not connect')
+    }
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       this.#forget(socket)
-      const peer = { ...arrived, address: answer.clientAddress ?? arrived.address }
-      this.#options.onStream(streamOverWebSocket(webSocket, peer))
+      this.#options.onStream(streamOverWebSocket(webSocket, { ...arrived, address }))
     })
   }
 
@@ -166,11 +184,11 @@ export class WebSocketGate {
     this.#noteRefused(socket, `${status}: ${why}`)
   }
 
-  #noteRefused(socket: Duplex, why: string): void {
+  #noteRefused(socket: Duplex, why: string, reason: 'bad-beginning' | 'address-denied' = 'bad-beginning'): void {
     const waiting = this.#waiting.get(socket)
     if (waiting === undefined || waiting.isRefused) return
     waiting.isRefused = true
-    this.#options.onRefused?.('bad-beginning', `${waiting.arrived.address}: ${why}`)
+    this.#options.onRefused?.(reason, `${waiting.arrived.address}: ${why}`)
   }
 
   #cutOffLate(): void {

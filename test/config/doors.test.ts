@@ -19,6 +19,11 @@ function faultsOf(text: string): readonly string[] {
   return 'faults' in loaded ? loaded.faults.map((fault) => formatFault(fault).replace(/^configuration:/, '')) : []
 }
 
+function warningsOf(text: string): readonly string[] {
+  const loaded = loadConfig({ text, overrides: [] })
+  return 'warnings' in loaded ? loaded.warnings.map(formatFault) : ['it is not taken']
+}
+
 function tlsOf(text: string): TlsConfig {
   const [listener] = load(`listeners.ssl { certfile = c, keyfile = k, ${text} }`).listeners
   assert.ok(listener?.kind === 'ssl')
@@ -128,7 +133,43 @@ describe('a TLS listener', () => {
   })
 })
 
+describe('a wss listener without a certificate', () => {
+  const ssl = `certfile = c, keyfile = k, cacertfile = a, verify_peer = true
+    peer_cert_as_username = cn, peer_cert_as_clientid = dn`
+
+  const namesOf = (wss: string): unknown => {
+    const found = load(`listeners { ssl { ${ssl} }, wss { ${wss} } }`).listeners.find(({ kind }) => kind === 'wss')
+    assert.ok(found?.kind === 'wss')
+    return [found.tls.verifyPeer, found.peerCertificateAsUsername, found.peerCertificateAsClientId]
+  }
+
+  test('[bad-input 28] verifies as ssl does, and calls clients by the same part of their certificates', () => {
+    assert.deepEqual(namesOf('bind = 1'), [true, 'cn', 'dn'])
+    assert.deepEqual(namesOf('peer_cert_as_username = md5'), [true, 'md5', 'dn'])
+    assert.deepEqual(namesOf('certfile = d, keyfile = l'), [false, undefined, undefined])
+  })
+})
+
 describe('the door of a listener', () => {
+  for (const [what, text] of [
+    ['by a header of the PROXY protocol', 'listeners.tcp { bind = "127.0.0.1:1", proxy_protocol = true }'],
+    ['by a header of HTTP', 'listeners.ws { bind = 1, proxy_address_header = X-Real-IP }'],
+  ] as const) {
+    test(`[bad-input 31] behind a proxy on this machine that names clients ${what}: strangers are warned about`, () => {
+      const [warning, ...others] = warningsOf(text)
+      assert.match(warning ?? '', /: strangers are let in from this machine, .*; set auth\.allow_anonymous/)
+      assert.deepEqual(others, [])
+      for (const more of [
+        'auth.allow_anonymous = true',
+        'auth.allow_anonymous = false',
+        'node.security_profile = legacy',
+        'listeners { tcp.bind = "10.0.0.1:1", ws.bind = "10.0.0.1:2/mqtt" }',
+      ]) {
+        assert.deepEqual(warningsOf(`${text}\n${more}`), [], more)
+      }
+    })
+  }
+
   test('has rules for addresses, in order', () => {
     const { accessRules } = onlyListener(
       'listeners.tcp.access_rules = ["allow 10.0.0.0/8", "DENY fd00::1", "deny all"]',

@@ -22,6 +22,11 @@ const line = (text: string): Buffer => Buffer.from(text, 'latin1')
 const good: readonly (readonly [string, Buffer, object | undefined])[] = [
   ['1, IPv4', line('PROXY TCP4 198.51.100.7 10.0.0.1 40120 1883\r\n'), { address: '198.51.100.7', port: 40_120 }],
   ['1, IPv6', line('PROXY TCP6 2001:db8::7 2001:db8::1 40120 1883\r\n'), { address: '2001:db8::7', port: 40_120 }],
+  [
+    '1, IPv4 within IPv6, however it is written',
+    line('PROXY TCP6 ::ffff:c633:6407 ::1 40120 1883\r\n'),
+    { address: '198.51.100.7', port: 40_120 },
+  ],
   ['1, the proxy does not know', line('PROXY UNKNOWN\r\n'), undefined],
   [
     '1, the proxy does not know and says more',
@@ -73,6 +78,7 @@ describe('a PROXY header', () => {
     ['version 1 with more behind it', line('PROXY TCP4 1.2.3.4 1.2.3.4 1 1 x\r\n')],
     ['version 1 with two spaces', line('PROXY TCP4  1.2.3.4 1.2.3.4 1 1\r\n')],
     ['version 1 with an address that is none', line('PROXY TCP4 256.2.3.4 1.2.3.4 1 1\r\n')],
+    ['version 1 with an address that has a zone', line('PROXY TCP6 fe80::1%eth0 ::1 1 1\r\n')],
     ['version 3', header2('31', '11', tcp4)],
     ['version 2 with a command that is none', header2('22', '11', tcp4)],
     ['version 2, UDP', header2('21', '12', tcp4)],

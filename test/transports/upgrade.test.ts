@@ -110,7 +110,9 @@ test('a proxy is believed only where a header of it is named, and then its own e
   assert.deepEqual(judgeUpgrade(request, believing), { allowed: true, clientAddress: '203.0.113.9' })
   const bracketed = { ...request, headers: { ...request.headers, 'x-forwarded-for': '[2001:db8::1]' } }
   assert.deepEqual(judgeUpgrade(bracketed, believing), { allowed: true, clientAddress: '2001:db8::1' })
-  for (const address of ['', 'unknown', '203.0.113.9,', '203.0.113.256', '203.0.113.9:1883']) {
+  const mapped = { ...request, headers: { ...request.headers, 'x-forwarded-for': '::ffff:cb00:7109' } }
+  assert.deepEqual(judgeUpgrade(mapped, believing), { allowed: true, clientAddress: '203.0.113.9' })
+  for (const address of ['', 'unknown', '203.0.113.9,', '203.0.113.256', '203.0.113.9:1883', 'fe80::1%eth0']) {
     assert.equal(statusOf({ headers: { 'x-forwarded-for': address } }, believing), 400, address)
   }
   assert.equal(statusOf({}, believing), 101)

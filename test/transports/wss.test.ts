@@ -169,3 +169,36 @@ test('a closed listener takes nobody in and leaves its open streams alone', asyn
   peer.send(binary('still here'))
   assert.equal(await chunks.next(), 'still here')
 })
+
+test('rules for addresses are about the client that a trusted proxy names, and not about the proxy', async (t) => {
+  const streams = new Happenings<ByteStream>()
+  const refusals = new Happenings<string>()
+  const listener = await listenWebSocket({
+    host: '127.0.0.1',
+    port: 0,
+    path,
+    allowedOrigins: [],
+    isLoopback: true,
+    failsWithoutSubprotocol: true,
+    addressHeader: 'x-real-ip',
+    accessRules: [{ isAllowed: true, range: '203.0.113.0/24' }],
+    maxMessageBytes: 1_048_576,
+    upgradeTimeoutMs: 5_000,
+    onStream: (stream) => streams.add(stream),
+    onRefused: (reason, why) => refusals.add(`${reason} ${why}`),
+  })
+  t.after(() => listener.close())
+  const ask = async (headers: Record<string, string | undefined>): Promise<WebSocketPeer> => {
+    const peer = await WebSocketPeer.connect(listener.port)
+    t.after(() => peer.socket.destroy())
+    peer.socket.write(upgradeRequest(path, headers))
+    return peer
+  }
+  await ask({ 'X-Real-IP': '203.0.113.9' })
+  assert.equal((await streams.next()).remoteAddress, '203.0.113.9')
+  for (const headers of [{ 'X-Real-IP': '198.51.100.7' }, {}]) {
+    const peer = await ask(headers)
+    await once(peer.socket, 'close')
+    assert.match(await refusals.next(), /^address-denied 127\.0\.0\.1: /)
+  }
+})

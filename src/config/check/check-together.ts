@@ -1,6 +1,6 @@
 // What no setting can say alone: whether several of them fit together.
 
-import { faultAt, type Fault } from '../faults.ts'
+import { faultAt, type Fault, type Warning } from '../faults.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
 import type { ListenerConfig, TlsConfig } from '../listener-config.ts'
 import type { Position } from '../hocon/values.ts'
@@ -41,6 +41,31 @@ export function checkListeners(
     }
   }
   return faults
+}
+
+/**
+ * What listens on this machine only has its proxy for a neighbour, and everybody who comes by it is one of this machine: who
+ * has said nothing of strangers may not have meant those.
+ */
+export function warnOfProxies(
+  { listeners, auth, node }: Pick<GodwitConfig, 'listeners' | 'auth' | 'node'>,
+  places: ReadonlyMap<string, Position>,
+): readonly Warning[] {
+  if (auth.allowAnonymous !== undefined || node.securityProfile !== 'hardened') return []
+  return listeners.flatMap((listener) => {
+    const setting = proxySettingOf(listener)
+    const host = listener.host ?? node.defaultListenerAddress ?? 'localhost'
+    if (setting === undefined || !/^(?:127\.|::1$|localhost$)/.test(host)) return []
+    const message = 'strangers are let in from this machine, and by the proxy others come as such'
+    const key = keyOf(listener, setting, places)
+    return [faultAt(placeOf(listener, setting, places), key, message, 'set auth.allow_anonymous to true or false')]
+  })
+}
+
+/** By which it says that its clients come through a proxy. */
+function proxySettingOf(listener: ListenerConfig): 'proxy_protocol' | 'proxy_address_header' | undefined {
+  if (listener.proxyProtocol !== undefined) return 'proxy_protocol'
+  return 'webSocket' in listener && listener.webSocket.addressHeader !== undefined ? 'proxy_address_header' : undefined
 }
 
 /** What no topic can begin with would keep every client of the listener out, one by one. */
