@@ -6,7 +6,7 @@ import { createServer, isIPv6, type AddressInfo, type Server } from 'node:net'
 import { lookup } from 'node:dns/promises'
 import { resolve } from 'node:path'
 import type { GodwitConfig, ListenerConfig, TlsConfig } from '../config/index.ts'
-import { problemOfTlsFiles, type TlsProblem } from '../transports/index.ts'
+import { problemOfQuicFiles, problemOfTlsFiles, type TlsProblem } from '../transports/index.ts'
 
 /** A listener as it is configured, with what only this machine knows. Its files are named absolutely. */
 export type ListenerAddress = ListenerConfig & {
@@ -76,7 +76,7 @@ function withFiles(listener: ListenerConfig, { host, port }: Place): ResolvedLis
   const resolved = { host, port, isLoopback: isLoopbackAddress(host) }
   if (!('tls' in listener)) return { listener: { ...listener, ...resolved } }
   const tls = withAbsoluteFiles(listener.tls)
-  const problem = problemOfTlsFiles(tls)
+  const problem = listener.kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls)
   if (problem !== undefined) return { problem: `${keyOfFile(listener, problem)}: ${problem.message}` }
   return { listener: { ...listener, ...resolved, tls } }
 }

@@ -1,7 +1,7 @@
 // Where a shard's clients come in: each listener opened by the function of its kind, and what becomes known at the doors.
 
 import assert from 'node:assert/strict'
-import type { QuicConfig, WebSocketConfig } from '../config/index.ts'
+import type { WebSocketConfig } from '../config/index.ts'
 import { ListenerCounters, type Log } from '../telemetry/index.ts'
 import {
   type ByteStream,
@@ -13,11 +13,11 @@ import {
   listenTcp,
   listenTls,
   listenWebSocket,
-  type QuicCredentials,
+  QuicFiles,
   type QuicListenOptions,
-  readQuicCredentials,
   type TcpListenOptions,
   TlsGate,
+  type TlsProblem,
 } from '../transports/index.ts'
 import type { ShardListener } from './messages.ts'
 import { RefusalLog } from './refusal-log.ts'
@@ -98,7 +98,7 @@ export class Porter {
           gateIn: ({ tls }) => tls,
         })
       case 'quic':
-        return openOverQuic({ ...this.#optionsOf(listener), ...quicOf(listener) })
+        return this.#openOverQuic(listener)
       default:
         return kind satisfies never
     }
@@ -145,10 +145,7 @@ export class Porter {
       ticketSecret,
       onProblem: (problem) => {
         // Every shard reads the same files: one of them says it.
-        if (this.#world.own !== 0) return
-        const files = `${wordsOf(listener)}: what stands in the files`
-        if (problem === undefined) this.#world.alarmOver('certificates', `${files} is in order again and in force`)
-        else this.#world.alarm('certificates', `${files} is not taken: ${problem.message}`)
+        if (this.#world.own === 0) this.#noteFiles(listener, problem)
       },
       storedKey: (identity) => this.#world.storedKey(identity),
       onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
@@ -156,6 +153,27 @@ export class Porter {
     // The main thread has tried the same files just now, and said it by the name of the setting.
     if ('problem' in opening) throw new Error(`${wordsOf(listener)}: ${opening.problem.message}`)
     return opening.gate
+  }
+
+  async #openOverQuic(listener: ShardListener): Promise<OpenListener> {
+    const { tls, quic } = listener
+    assert(quic !== undefined && tls !== undefined, `${wordsOf(listener)} has QUIC settings`)
+    const opening = QuicFiles.open({ settings: tls, onProblem: (problem) => this.#noteFiles(listener, problem) })
+    // The main thread has tried the same files just now, and said it by the name of the setting.
+    if ('problem' in opening) throw new Error(`${wordsOf(listener)}: ${opening.problem.message}`)
+    const { files } = opening
+    try {
+      return await openOverQuic({ ...this.#optionsOf(listener), ...quic, credentials: files.credentials }, files)
+    } catch (error) {
+      files.close()
+      throw error
+    }
+  }
+
+  #noteFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
+    const files = `${wordsOf(listener)}: what stands in the files`
+    if (problem === undefined) this.#world.alarmOver('certificates', `${files} is in order again and in force`)
+    else this.#world.alarm('certificates', `${files} is not taken: ${problem.message}`)
   }
 }
 
@@ -190,14 +208,17 @@ async function openChanging<Options>(listener: ShardListener, kind: Kind<Options
   }
 }
 
-async function openOverQuic(options: QuicListenOptions): Promise<OpenListener> {
+async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promise<OpenListener> {
   const opened = await listenQuic(options)
   return {
     host: opened.host,
     port: opened.port,
-    close: () => opened.close(),
+    close(): Promise<void> {
+      files.close()
+      return opened.close()
+    },
     released: async () => opened.released?.(),
-    reload: async () => {},
+    reload: () => files.reload(),
     prepare: () => assert.fail('a QUIC listener is closed and opened, never changed'),
   }
 }
@@ -210,14 +231,6 @@ function wordsOf({ kind, name }: ShardListener): string {
 function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLoopback: boolean } {
   assert(listener.webSocket !== undefined, `${wordsOf(listener)} has WebSocket settings`)
   return { ...listener.webSocket, isLoopback: listener.isLoopback }
-}
-
-function quicOf(listener: ShardListener): QuicConfig & { readonly credentials: QuicCredentials } {
-  assert(listener.quic !== undefined && listener.tls !== undefined, `${wordsOf(listener)} has QUIC settings`)
-  const reading = readQuicCredentials(listener.tls)
-  // The main thread has tried the same files just now, and said it by the name of the setting.
-  if ('problem' in reading) throw new Error(`${wordsOf(listener)}: ${reading.problem.message}`)
-  return { ...listener.quic, credentials: reading.credentials }
 }
 
 /** The listener's connections are counted by all shards together, with a limit or without. */

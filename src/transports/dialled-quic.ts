@@ -7,14 +7,12 @@
 //
 // Whoever writes hands out packets with their header and topic in one piece, and uses no topic aliases: one that is set on
 // one stream may not be known yet on another.
-//
-// The library has no way to stop a stream from being read. What comes while nobody reads is held within a limit, and
-// the connection is given up beyond it.
 
 import assert from 'node:assert/strict'
 import type { Duplex } from 'node:stream'
-import type { ByteStream, ClientAddress } from './byte-stream.ts'
+import type { ClientAddress } from './byte-stream.ts'
 import { PacketGatherer, packetBytesAt } from './packet-gatherer.ts'
+import { QuicEnd } from './quic-end.ts'
 
 /** All that is asked of the library. */
 export interface QuicSession {
@@ -31,17 +29,9 @@ export interface DialledQuicOptions {
 
 /** What is held while nobody reads. */
 const maxHeldBytes = 8_388_608
-/** A peer that we have said goodbye to and that does not answer is cut off. */
-const closeTimeoutMs = 5_000
 const publishType = 3
 
-const ignore = (): void => {}
-
-export class DialledQuic implements ByteStream {
-  onData: (chunk: Buffer) => void = ignore
-  onClose: (error?: Error) => void = ignore
-  readonly remoteAddress: string
-  readonly remotePort: number
+export class DialledQuic extends QuicEnd {
   readonly #session: QuicSession
   readonly #options: DialledQuicOptions
   readonly #control: Duplex
@@ -49,17 +39,9 @@ export class DialledQuic implements ByteStream {
   /** What follows of a packet whose beginning has been written. */
   #restBytes = 0
   #restStream: Duplex
-  #held: Buffer[] = []
-  #heldBytes = 0
-  #isPaused = false
-  #isEnding = false
-  #isClosed = false
-  #error: Error | undefined
-  #closeTimer: NodeJS.Timeout | undefined
 
   constructor(session: QuicSession, options: DialledQuicOptions) {
-    this.remoteAddress = options.address.address
-    this.remotePort = options.address.port
+    super({ peer: options.address, maxHeldBytes, heldTotal: { bytes: 0, limit: maxHeldBytes } })
     this.#session = session
     this.#options = options
     this.#dataStreams = Array.from({ length: options.dataStreams })
@@ -71,61 +53,25 @@ export class DialledQuic implements ByteStream {
 
   write(buffer: Buffer, done: () => void): void {
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
-    if (this.#isEnding) process.nextTick(done)
+    if (this.isEnding) process.nextTick(done)
     else if (this.#dataStreams.length === 0) this.#control.write(buffer, () => process.nextTick(done))
     else this.#deal(buffer, done)
   }
 
-  pause(): void {
-    this.#isPaused = true
+  protected controlStream(): Duplex {
+    return this.#control
   }
 
-  resume(): void {
-    this.#isPaused = false
-    while (!this.#isPaused && !this.#isEnding) {
-      const packets = this.#held.shift()
-      if (packets === undefined) return
-      this.#heldBytes -= packets.length
-      this.onData(packets)
-    }
+  protected dataStreams(): Iterable<Duplex> {
+    return this.#dataStreams.filter((stream) => stream !== undefined)
   }
 
-  end(): void {
-    if (this.#isEnding) return
-    this.#stop()
-    for (const stream of this.#dataStreams) stream?.end()
-    if (this.#control.destroyed) return this.#closeSession()
-    this.#control.end()
-    this.#closeTimer = setTimeout(() => this.#closeSession(), closeTimeoutMs).unref()
+  protected closeConnection(): void {
+    void this.#session.close()
   }
 
-  destroy(): void {
-    this.#stop()
-    this.#closeSession()
-  }
-
-  noteError(error: Error): void {
-    this.#error ??= error
-  }
-
-  /** The connection is gone, whoever ended it. */
-  noteClosed(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    this.#stop()
-    clearTimeout(this.#closeTimer)
-    this.onClose(this.#error)
-  }
-
-  #stop(): void {
-    this.#isEnding = true
-    this.onData = ignore
-    this.#held = []
-    this.#heldBytes = 0
-  }
-
-  #closeSession(): void {
-    if (!this.#isClosed) void this.#session.close()
+  protected forgetHeld(): void {
+    // Nothing is held but what waits for its reader.
   }
 
   #openStream(): Duplex {
@@ -134,20 +80,10 @@ export class DialledQuic implements ByteStream {
     const gatherer = this.#dataStreams.length === 0 ? undefined : new PacketGatherer(this.#options.maxPacketBytes)
     stream.on('error', (error) => this.noteError(error))
     stream.on('data', (chunk: Buffer) => {
-      if (gatherer === undefined) this.#pass(chunk)
-      else gatherer.gather(chunk, (packets) => this.#pass(packets))
+      if (gatherer === undefined) this.pass(chunk)
+      else gatherer.gather(chunk, (packets) => this.pass(packets))
     })
     return stream
-  }
-
-  #pass(bytes: Buffer): void {
-    if (this.#isEnding) return
-    if (!this.#isPaused && this.#held.length === 0) return this.onData(bytes)
-    this.#held.push(bytes)
-    this.#heldBytes += bytes.length
-    if (this.#heldBytes <= maxHeldBytes) return
-    this.noteError(new Error('the other side went on sending while nobody read'))
-    this.destroy()
   }
 
   /** Runs of packets for the same stream go out in one piece. */

@@ -1,19 +1,17 @@
-// One QUIC connection as one byte stream. The first stream that the client opens is the control stream, and mostly the
-// only one. Others carry more packets of the same MQTT session:
+// One QUIC connection of a client as one byte stream. The first stream that the client opens is the control stream, and
+// mostly the only one. Others carry more packets of the same MQTT session:
 //
 //   control stream ----whole packets----.
 //   data stream    ----whole packets-----+--> onData        write --answers by identifier--> the stream that asked
 //   data stream    ----whole packets----'                        --everything else--------> control stream
 //
 // Packets keep their order within a stream, and have none between streams: that is what streams are for.
-//
-// The library has no way to stop a stream from being read. What comes while the broker does not want to read is held
-// here, within a limit; a client that sends more is cut off, where one over TCP would have been made to wait.
 
 import type { Duplex } from 'node:stream'
 import { AckRoutes } from './ack-routes.ts'
-import type { ByteStream, StreamCredentials } from './byte-stream.ts'
+import type { StreamCredentials } from './byte-stream.ts'
 import { PacketGatherer } from './packet-gatherer.ts'
+import { type HeldTotal, QuicEnd } from './quic-end.ts'
 
 /** A bidirectional stream of a connection. */
 export interface QuicStreamEnd extends Duplex {
@@ -38,14 +36,6 @@ export interface QuicLimits {
   readonly maxHeldBytes: number
 }
 
-/** The same for all connections of a listener. */
-export interface HeldTotal {
-  bytes: number
-  readonly limit: number
-}
-
-/** A peer that we have said goodbye to and that does not answer is cut off. */
-const closeTimeoutMs = 5_000
 /** RFC 9000 2.1: the two lowest bits say who has opened a stream, and in how many directions it goes. */
 const kindBits = 3
 const controlStreamId = 0
@@ -58,53 +48,24 @@ interface DataStream {
   readonly gatherer: PacketGatherer
 }
 
-export class QuicConnection implements ByteStream {
-  onData: (chunk: Buffer) => void
-  onClose: (error?: Error) => void
-  readonly remoteAddress: string
-  readonly remotePort: number
-  readonly credentials: StreamCredentials
+export class QuicConnection extends QuicEnd {
   readonly #peer: QuicPeer
   readonly #limits: QuicLimits
-  readonly #heldTotal: HeldTotal
-  readonly #routes: AckRoutes<QuicStreamEnd>
+  readonly #routes = new AckRoutes<QuicStreamEnd>()
   readonly #controlGatherer: PacketGatherer
-  #control: QuicStreamEnd | undefined
-  readonly #dataStreams: Map<number, DataStream>
-  /** Packets that came too early: before CONNECT, or while nobody reads. */
-  #held: Buffer[]
-  #heldBytes: number
+  #control: QuicStreamEnd | undefined = undefined
+  readonly #dataStreams = new Map<number, DataStream>()
   /** What has come on data streams before the control stream has said who this is. */
-  #early: Buffer[]
-  #hasBegun: boolean
-  #isPaused: boolean
-  #isEnding: boolean
-  #isClosed: boolean
-  #error: Error | undefined
-  #closeTimer: NodeJS.Timeout | undefined
+  #early: Buffer[] = []
+  #hasBegun = false
 
+  /** `heldTotal`: the same for all connections of a listener. */
   constructor(peer: QuicPeer, limits: QuicLimits, heldTotal: HeldTotal) {
-    this.onData = ignore
-    this.onClose = ignore
-    this.remoteAddress = peer.remoteAddress
-    this.remotePort = peer.remotePort
-    this.credentials = peer.credentials
+    const { remoteAddress: address, remotePort: port, credentials } = peer
+    super({ peer: { address, port }, credentials, maxHeldBytes: limits.maxHeldBytes, heldTotal })
     this.#peer = peer
     this.#limits = limits
-    this.#heldTotal = heldTotal
-    this.#routes = new AckRoutes()
     this.#controlGatherer = new PacketGatherer(limits.maxPacketBytes)
-    this.#control = undefined
-    this.#dataStreams = new Map()
-    this.#held = []
-    this.#heldBytes = 0
-    this.#early = []
-    this.#hasBegun = false
-    this.#isPaused = false
-    this.#isEnding = false
-    this.#isClosed = false
-    this.#error = undefined
-    this.#closeTimer = undefined
   }
 
   /** The client has opened its first stream: from now on there is somebody to talk to. */
@@ -115,16 +76,16 @@ export class QuicConnection implements ByteStream {
   /** A stream that the client has opened. */
   addStream(stream: QuicStreamEnd): void {
     stream.on('error', ignore)
-    if (this.#isEnding || (stream.id & kindBits) !== 0) return void stream.destroy()
+    if (this.isEnding || (stream.id & kindBits) !== 0) return void stream.destroy()
     if (stream.id === controlStreamId) this.#takeControl(stream)
-    else if (this.#dataStreams.size >= this.#limits.maxDataStreams) this.#fault('more streams than allowed')
+    else if (this.#dataStreams.size >= this.#limits.maxDataStreams) this.fault('more streams than allowed')
     else this.#addDataStream(stream)
   }
 
   write(buffer: Buffer, done: () => void): void {
     const control = this.#control
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
-    if (this.#isEnding || control === undefined) process.nextTick(done)
+    if (this.isEnding || control === undefined) process.nextTick(done)
     else if (this.#routes.isIdle) control.write(buffer, () => done())
     else this.#deal(buffer, control, done)
   }
@@ -144,60 +105,20 @@ export class QuicConnection implements ByteStream {
     process.nextTick(written)
   }
 
-  pause(): void {
-    this.#isPaused = true
+  protected controlStream(): QuicStreamEnd | undefined {
+    return this.#control
   }
 
-  resume(): void {
-    this.#isPaused = false
-    while (!this.#isPaused && !this.#isEnding) {
-      const packets = this.#held.shift()
-      if (packets === undefined) return
-      this.#noteHeld(-packets.length)
-      this.onData(packets)
-    }
+  protected *dataStreams(): Iterable<QuicStreamEnd> {
+    for (const { stream } of this.#dataStreams.values()) yield stream
   }
 
-  end(): void {
-    if (this.#isEnding) return
-    this.#stop()
-    // What was written goes first, then the end of each stream. The connection itself is closed when the peer has seen
-    // that, for nothing that is on its way outlives it.
-    for (const { stream } of this.#dataStreams.values()) stream.end()
-    if (this.#control === undefined || this.#control.destroyed) return this.#closePeer()
-    this.#control.end()
-    this.#closeTimer = setTimeout(() => this.#closePeer(), closeTimeoutMs).unref()
+  protected closeConnection(): void {
+    this.#peer.close()
   }
 
-  destroy(): void {
-    this.#stop()
-    this.#closePeer()
-  }
-
-  noteError(error: Error): void {
-    this.#error ??= error
-  }
-
-  /** The connection is gone, whoever ended it. */
-  noteClosed(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    this.#stop()
-    clearTimeout(this.#closeTimer)
-    this.onClose(this.#error)
-  }
-
-  /** The library gives the number of a connection that is gone to another one: it must not be closed again. */
-  #closePeer(): void {
-    if (!this.#isClosed) this.#peer.close()
-  }
-
-  #stop(): void {
-    this.#isEnding = true
-    this.onData = ignore
-    this.#held = []
+  protected forgetHeld(): void {
     this.#early = []
-    this.#noteHeld(-this.#heldBytes)
   }
 
   #takeControl(stream: QuicStreamEnd): void {
@@ -210,26 +131,21 @@ export class QuicConnection implements ByteStream {
       this.#controlGatherer.gather(chunk, (packets) => this.#passControl(packets))
     })
     stream.on('end', () => this.end())
-    stream.on('close', () => this.#controlIsGone())
+    // Both of its directions are over, or it was broken off: there is no MQTT connection without it.
+    stream.on('close', () => this.destroy())
   }
 
   #passControl(packets: Buffer): void {
-    this.#pass(packets)
+    this.pass(packets)
     if (this.#hasBegun) return
     this.#hasBegun = true
     const early = this.#early
     this.#early = []
     for (const each of early) {
-      if (this.#isEnding) return
-      this.#noteHeld(-each.length)
-      this.#pass(each)
+      if (this.isEnding) return
+      this.noteHeld(-each.length)
+      this.pass(each)
     }
-  }
-
-  /** Both of its directions are over, or it was broken off: there is no MQTT connection without it. */
-  #controlIsGone(): void {
-    this.#stop()
-    this.#closePeer()
   }
 
   #addDataStream(stream: QuicStreamEnd): void {
@@ -237,7 +153,7 @@ export class QuicConnection implements ByteStream {
     this.#dataStreams.set(stream.id, dataStream)
     stream.on('data', (chunk: Buffer) => {
       dataStream.gatherer.gather(chunk, (packets) => this.#passData(packets, stream))
-      if (this.#gatheredBytes() > this.#limits.maxPacketBytes) this.#fault('too many packets begun at one time')
+      if (this.#gatheredBytes() > this.#limits.maxPacketBytes) this.fault('too many packets begun at one time')
     })
     // A packet that is not whole goes with its stream: nobody was promised anything for it.
     stream.on('end', () => stream.end())
@@ -245,20 +161,11 @@ export class QuicConnection implements ByteStream {
   }
 
   #passData(packets: Buffer, stream: QuicStreamEnd): void {
-    if (this.#isEnding) return
-    if (!this.#routes.note(packets, stream)) return this.#fault('a packet that belongs on the first stream')
-    if (this.#hasBegun) return this.#pass(packets)
+    if (this.isEnding) return
+    if (!this.#routes.note(packets, stream)) return this.fault('a packet that belongs on the first stream')
+    if (this.#hasBegun) return this.pass(packets)
     this.#early.push(packets)
-    this.#noteHeld(packets.length)
-    this.#checkHeld()
-  }
-
-  #pass(packets: Buffer): void {
-    if (this.#isEnding) return
-    if (!this.#isPaused && this.#held.length === 0) return this.onData(packets)
-    this.#held.push(packets)
-    this.#noteHeld(packets.length)
-    this.#checkHeld()
+    this.noteHeld(packets.length)
   }
 
   /** Packets of which only the beginning is here, on data streams. */
@@ -266,20 +173,5 @@ export class QuicConnection implements ByteStream {
     let bytes = 0
     for (const { gatherer } of this.#dataStreams.values()) bytes += gatherer.heldBytes
     return bytes
-  }
-
-  #noteHeld(bytes: number): void {
-    this.#heldBytes += bytes
-    this.#heldTotal.bytes += bytes
-  }
-
-  #checkHeld(): void {
-    const isTooMuch = this.#heldBytes > this.#limits.maxHeldBytes || this.#heldTotal.bytes > this.#heldTotal.limit
-    if (isTooMuch) this.#fault('it went on sending while the broker did not read')
-  }
-
-  #fault(why: string): void {
-    this.#error ??= new Error(why)
-    this.destroy()
   }
 }

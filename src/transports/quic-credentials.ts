@@ -1,9 +1,11 @@
 // What a QUIC listener reads from disk. The library wants PEM in the clear and nothing else, so a key with a password is
-// opened here.
+// opened here. It keeps what it was given: of files that change, revocations count at once, for they are looked at here, and
+// the rest when the listener is opened again, which is said.
 
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
-import { loadTlsFiles, type TlsProblem } from './tls-files.ts'
+import { readRevocationLists, type RevocationLists } from './revocation-lists.ts'
+import { loadTlsFiles, stampOf, type TlsProblem } from './tls-files.ts'
 import type { TlsSettings } from './tls-settings.ts'
 
 /** PEM. */
@@ -14,27 +16,107 @@ export interface QuicCredentials {
   readonly authorities: string | undefined
   /** A client without a certificate is refused. */
   readonly requiresCertificate: boolean
+  /** Those in force at this moment. Unsaid or undefined: nothing has been revoked. */
+  readonly revocations?: () => RevocationLists | undefined
 }
 
-export type QuicCredentialsReading = { readonly credentials: QuicCredentials } | { readonly problem: TlsProblem }
-
 const ticketKeyBytes = 48
+const filesLookedAtMs = 5_000
 
-/** Reads and tries the files. The problem names the setting that is wrong. */
-export function readQuicCredentials(settings: TlsSettings): QuicCredentialsReading {
+/** What keeps these files from being used over QUIC; undefined: nothing. */
+export function problemOfQuicFiles(settings: TlsSettings): TlsProblem | undefined {
+  const reading = read(settings)
+  return 'problem' in reading ? reading.problem : undefined
+}
+
+export interface QuicFilesOptions {
+  readonly settings: TlsSettings
+  /** Files have changed and are not in force, and then, undefined, that they are again. */
+  onProblem(problem: TlsProblem | undefined): void
+}
+
+/** The files of one listener, as long as it is open. */
+export class QuicFiles {
+  readonly credentials: QuicCredentials
+  readonly #options: QuicFilesOptions
+  readonly #inForce: FileContents
+  readonly #timer: NodeJS.Timeout
+  #lists: RevocationLists | undefined
+  #stamp = ''
+  #problem: TlsProblem | undefined = undefined
+  #isClosed = false
+
+  /** Reads and tries the files. The problem names the setting that is wrong. */
+  static open(options: QuicFilesOptions): { readonly files: QuicFiles } | { readonly problem: TlsProblem } {
+    const reading = read(options.settings)
+    return 'problem' in reading ? reading : { files: new QuicFiles(options, reading.contents) }
+  }
+
+  private constructor(options: QuicFilesOptions, contents: FileContents) {
+    this.#options = options
+    this.#inForce = contents
+    this.#lists = contents.lists
+    const { key, certificate, authorities } = contents
+    const requiresCertificate = options.settings.failIfNoPeerCertificate
+    this.credentials = { key, certificate, authorities, requiresCertificate, revocations: () => this.#lists }
+    this.#timer = setInterval(() => void this.reload(), filesLookedAtMs).unref()
+  }
+
+  /** Looks at the files. What cannot be used is told, and leaves everything as it was. */
+  async reload(): Promise<void> {
+    const stamp = await stampOf(this.#options.settings)
+    if (stamp === this.#stamp || this.#isClosed) return
+    const reading = read(this.#options.settings)
+    if ('problem' in reading) return this.#noteProblem(reading.problem)
+    this.#stamp = stamp
+    this.#lists = reading.contents.lists
+    this.#noteProblem(differenceBetween(this.#inForce, reading.contents))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearInterval(this.#timer)
+  }
+
+  #noteProblem(problem: TlsProblem | undefined): void {
+    if (problem?.message === this.#problem?.message) return
+    this.#problem = problem
+    this.#options.onProblem(problem)
+  }
+}
+
+interface FileContents {
+  readonly key: string
+  readonly certificate: string
+  readonly authorities: string | undefined
+  readonly lists: RevocationLists | undefined
+}
+
+function differenceBetween(inForce: FileContents, now: FileContents): TlsProblem | undefined {
+  const isOld = inForce.certificate === now.certificate && inForce.key === now.key
+  if (isOld && inForce.authorities === now.authorities) return undefined
+  const message = 'over QUIC a new certificate, or new authorities, are in force when the listener is opened again'
+  return { setting: isOld ? 'cacertfile' : 'certfile', certificateName: undefined, message }
+}
+
+type Reading = { readonly contents: FileContents } | { readonly problem: TlsProblem }
+
+function read(settings: TlsSettings): Reading {
   // The library has session tickets of its own.
   const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes))
   if ('problem' in loading) return loading
-  const { key, cert, ca, passphrase } = loading.material.options
-  const { verifyPeer, failIfNoPeerCertificate } = settings
-  return {
-    credentials: {
-      key: keyInTheClear(textOf(key), passphrase),
-      certificate: textOf(cert),
-      authorities: verifyPeer ? textOf(ca) : undefined,
-      requiresCertificate: failIfNoPeerCertificate,
-    },
+  const { key, cert, ca, crl, passphrase } = loading.material.options
+  const { verifyPeer, crlFile } = settings
+  const contents = {
+    key: keyInTheClear(textOf(key), passphrase),
+    certificate: textOf(cert),
+    authorities: verifyPeer ? textOf(ca) : undefined,
+    lists: undefined,
   }
+  if (contents.authorities === undefined || crlFile === undefined) return { contents }
+  const lists = readRevocationLists(textOf(crl), contents.authorities)
+  if ('lists' in lists) return { contents: { ...contents, lists: lists.lists } }
+  return { problem: { setting: 'crlfile', certificateName: undefined, message: `${crlFile}, ${lists.problem}` } }
 }
 
 /** As it was read: one file each. */

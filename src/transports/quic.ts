@@ -2,7 +2,8 @@
 // loaded, hears of it in a sentence and goes on without.
 //
 // The library has a thread of its own for the socket and hands over what has come in batches. It takes one certificate and
-// keeps it: a listener that is to have another one is started again.
+// keeps it: a listener that is to have another one is started again. It knows nothing of certificates that were revoked:
+// those are looked for when the handshake is done.
 
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
@@ -13,7 +14,8 @@ import type { ConnectionRate } from './connection-rate.ts'
 import type { QuicCredentials } from './quic-credentials.ts'
 import { loadQuicLibrary, mqttOverQuic, quicRuntime, type QuicServer, type QuicServerSession } from './quic-library.ts'
 import { toPeerCertificate } from './peer-certificate.ts'
-import { type HeldTotal, QuicConnection, type QuicStreamEnd } from './quic-connection.ts'
+import { QuicConnection, type QuicStreamEnd } from './quic-connection.ts'
+import type { HeldTotal } from './quic-end.ts'
 
 export interface QuicListenOptions {
   readonly host: string
@@ -142,13 +144,18 @@ class QuicHouse {
 
   #welcome(session: QuicServerSession): void {
     session.on('error', ignore)
-    const reason = this.#reasonToRefuse(session)
-    if (reason !== undefined) {
-      session.close(0, reason)
-      this.#options.onRefused?.(reason)
-      return
-    }
-    this.#letIn(session)
+    const distrust = this.#distrustOf(session)
+    const reason = distrust === undefined ? this.#reasonToRefuse(session) : 'bad-beginning'
+    if (reason === undefined) return this.#letIn(session)
+    session.close(0, reason)
+    this.#options.onRefused?.(reason, distrust === undefined ? undefined : `${session.remoteAddress}: ${distrust}`)
+  }
+
+  /** What is against its certificate, although its authority has signed it. */
+  #distrustOf(session: QuicServerSession): string | undefined {
+    const lists = this.#options.credentials.revocations?.()
+    const chain = lists === undefined ? [] : session.getPeerCertificateChain().map(({ raw }) => raw)
+    return chain.length === 0 ? undefined : lists?.refusalOf(chain, Date.now())
   }
 
   #reasonToRefuse({ remoteAddress }: QuicServerSession): DoorRefusal | undefined {

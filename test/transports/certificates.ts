@@ -47,6 +47,11 @@ export class Authority {
 
   /** PEM: the list of these certificates of its own that nobody is to believe any more. */
   revoke(...certificates: readonly string[]): string {
+    return this.revokeUntil(new Date(Date.now() + 30 * day), ...certificates)
+  }
+
+  /** The same, as a list that runs out then. */
+  revokeUntil(until: Date, ...certificates: readonly string[]): string {
     const now = Date.now()
     const entries = certificates.map((pem) => sequence(serialNumberOf(pem), time(new Date(now - day))))
     const list = sequence(
@@ -54,7 +59,7 @@ export class Authority {
       algorithm,
       this.#name,
       time(new Date(now - day)),
-      time(new Date(now + 30 * day)),
+      time(until),
       ...(entries.length === 0 ? [] : [sequence(...entries)]),
     )
     return pem('X509 CRL', this.#signed(list))

@@ -166,6 +166,7 @@ const webSocketSettings = {
 const quicSettings = {
   ...certificateFiles,
   cacertfile: tlsSettings.cacertfile,
+  crlfile: tlsSettings.crlfile,
   verify_peer: tlsSettings.verify_peer,
   fail_if_no_peer_cert: tlsSettings.fail_if_no_peer_cert,
   peer_cert_as_username: tlsSettings.peer_cert_as_username,
@@ -221,7 +222,7 @@ export const listeners = section(
       'present',
     ),
     quic: listenersOf(
-      'MQTT over QUIC, on a UDP port. It needs the package @currentspace/http3; without it the broker starts and says so. Files are read once: a new certificate takes a restart of the listener. Any change of its settings is one: its clients are disconnected.',
+      'MQTT over QUIC, on a UDP port. It needs the package @currentspace/http3; without it the broker starts and says so. A new certificate takes a restart of the listener; a new list of revoked ones does not. Any change of its settings is one: its clients are disconnected.',
       bind,
       { host: undefined, port: 14_567 },
       quicSettings,

@@ -1,0 +1,147 @@
+// Our end of a QUIC connection as one byte stream, whichever side has opened it: what comes while nobody reads, and how it
+// ends. Which packet goes on which stream is the business of those who are made of this.
+//
+//   streams --whole packets--> pass --> onData            end: data streams, then the control stream, then the connection
+//                               '-- held while paused     destroy: the connection, at once
+//
+// The library has no way to stop a stream from being read. What comes while nobody wants to read is held here, within a
+// limit; a peer that sends more is cut off, where one over TCP would have been made to wait.
+
+import type { Duplex } from 'node:stream'
+import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
+
+/** Of several connections together. */
+export interface HeldTotal {
+  bytes: number
+  readonly limit: number
+}
+
+export interface QuicEndOptions {
+  readonly peer: ClientAddress
+  readonly credentials?: StreamCredentials | undefined
+  /** What is held of this connection while nobody reads. */
+  readonly maxHeldBytes: number
+  readonly heldTotal: HeldTotal
+}
+
+/** A peer that we have said goodbye to and that does not answer is cut off. */
+const closeTimeoutMs = 5_000
+
+const ignore = (): void => {}
+
+export abstract class QuicEnd implements ByteStream {
+  onData: (chunk: Buffer) => void = ignore
+  onClose: (error?: Error) => void = ignore
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly credentials: StreamCredentials | undefined
+  /** Nothing is passed on or taken any more. */
+  protected isEnding = false
+  readonly #options: QuicEndOptions
+  /** What has come while nobody reads, in order. */
+  #held: Buffer[] = []
+  /** Of these, and of what those who are made of this hold besides. */
+  #heldBytes = 0
+  #isPaused = false
+  #isClosed = false
+  #error: Error | undefined
+  #closeTimer: NodeJS.Timeout | undefined
+
+  protected constructor(options: QuicEndOptions) {
+    this.remoteAddress = options.peer.address
+    this.remotePort = options.peer.port
+    this.credentials = options.credentials
+    this.#options = options
+  }
+
+  /** The first stream; undefined: it is not there yet. */
+  protected abstract controlStream(): Duplex | undefined
+  /** Those beside it that are there. */
+  protected abstract dataStreams(): Iterable<Duplex>
+  /** The connection itself, at once: what has not been sent is lost. `noteClosed` follows. */
+  protected abstract closeConnection(): void
+  /** What is held besides goes as well. */
+  protected abstract forgetHeld(): void
+
+  abstract write(buffer: Buffer, done: () => void): void
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    while (!this.#isPaused && !this.isEnding) {
+      const packets = this.#held.shift()
+      if (packets === undefined) return
+      this.noteHeld(-packets.length)
+      this.onData(packets)
+    }
+  }
+
+  end(): void {
+    if (this.isEnding) return
+    this.#stop()
+    // What was written goes first, then the end of each stream. The connection itself is closed when the peer has seen
+    // that, for nothing that is on its way outlives it.
+    for (const stream of this.dataStreams()) stream.end()
+    const control = this.controlStream()
+    if (control === undefined || control.destroyed) return this.#close()
+    control.end()
+    this.#closeTimer = setTimeout(() => this.#close(), closeTimeoutMs).unref()
+  }
+
+  destroy(): void {
+    this.#stop()
+    this.#close()
+  }
+
+  noteError(error: Error): void {
+    this.#error ??= error
+  }
+
+  /** The connection is gone, whoever ended it. */
+  noteClosed(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#stop()
+    clearTimeout(this.#closeTimer)
+    this.onClose(this.#error)
+  }
+
+  /** What has come, to whoever reads. */
+  protected pass(packets: Buffer): void {
+    if (this.isEnding) return
+    if (!this.#isPaused && this.#held.length === 0) return this.onData(packets)
+    this.#held.push(packets)
+    this.noteHeld(packets.length)
+  }
+
+  /** So many bytes more (or fewer) are held. Too many end the connection. */
+  protected noteHeld(bytes: number): void {
+    const { heldTotal, maxHeldBytes } = this.#options
+    this.#heldBytes += bytes
+    heldTotal.bytes += bytes
+    const isTooMuch = this.#heldBytes > maxHeldBytes || heldTotal.bytes > heldTotal.limit
+    if (isTooMuch && bytes > 0) this.fault('it went on sending while nobody read')
+  }
+
+  /** The peer has broken a rule. */
+  protected fault(why: string): void {
+    this.noteError(new Error(why))
+    this.destroy()
+  }
+
+  /** The library gives the number of a connection that is gone to another one: it must not be closed again. */
+  #close(): void {
+    if (!this.#isClosed) this.closeConnection()
+  }
+
+  #stop(): void {
+    this.isEnding = true
+    this.onData = ignore
+    this.#held = []
+    this.forgetHeld()
+    this.noteHeld(-this.#heldBytes)
+  }
+}

@@ -1,0 +1,231 @@
+// Lists of revoked certificates (RFC 5280, section 5), for the one transport whose library does not know them. Everywhere else
+// OpenSSL reads them; what is decided here is decided as it would decide.
+//
+//   CertificateList { { version?, algorithm, issuer, thisUpdate, nextUpdate?, [ { serial, date, extensions? } ]?, [0]? }, algorithm, signature }
+//   Certificate     { { [0] version?, serial, algorithm, issuer, validity, subject, ... }, algorithm, signature }
+//
+// A list of an authority counts when the authority has signed it. An authority without a list, or with one that has run out,
+// stands for nobody: otherwise a list that is not renewed would let in whom it was made to keep out.
+
+import { type KeyObject, verify, X509Certificate } from 'node:crypto'
+
+export interface RevocationLists {
+  /** Why a client with these certificates (DER, its own first) is not to be believed; undefined: nothing is against it. */
+  refusalOf(certificates: readonly Uint8Array[], nowMs: number): string | undefined
+}
+
+interface List {
+  /** The name of the authority, as it is in its certificates. */
+  readonly issuer: string
+  readonly serials: ReadonlySet<string>
+  readonly endsAtMs: number
+}
+
+interface Part {
+  readonly tag: number
+  /** What is inside. */
+  readonly content: Buffer
+  /** With tag and length. */
+  readonly whole: Buffer
+}
+
+/** Bytes that are not what they should be. Never leaves this file. */
+class Malformed extends Error {}
+
+const tags = {
+  boolean: 0x01,
+  integer: 0x02,
+  bits: 0x03,
+  identifier: 0x06,
+  utcTime: 0x17,
+  time: 0x18,
+  sequence: 0x30,
+  first: 0xa0,
+}
+/** Certificates between a client and an authority that is believed. */
+const maxChain = 16
+
+/** Hashes by the identifier of the signature algorithm, in hexadecimal. Ed25519 has its own. */
+const hashes: ReadonlyMap<string, string | undefined> = new Map([
+  ['2a864886f70d01010b', 'sha256'],
+  ['2a864886f70d01010c', 'sha384'],
+  ['2a864886f70d01010d', 'sha512'],
+  ['2a8648ce3d040302', 'sha256'],
+  ['2a8648ce3d040303', 'sha384'],
+  ['2a8648ce3d040304', 'sha512'],
+  ['2b6570', undefined],
+])
+
+/** Reads the lists and checks them with the authorities, both PEM; or the end of a sentence about the file of lists. */
+export function readRevocationLists(
+  pem: string,
+  authorities: string,
+): { readonly lists: RevocationLists } | { readonly problem: string } {
+  const believed = blocksOf(authorities, 'CERTIFICATE').map((block) => new X509Certificate(block))
+  const lists = new Map<string, List>()
+  for (const [index, block] of blocksOf(pem, 'X509 CRL').entries()) {
+    try {
+      const list = readList(derOf(block), believed)
+      lists.set(list.issuer, list)
+    } catch (error) {
+      if (!(error instanceof Malformed)) throw error
+      return { problem: `list ${index + 1}: ${error.message}` }
+    }
+  }
+  const anchors = new Set(believed.filter(isItsOwn).map((certificate) => namesOf(certificate.raw).subject))
+  const others = believed.map(({ raw }) => raw)
+  return { lists: { refusalOf: (chain, nowMs) => refusalOf([...chain, ...others], { lists, anchors, nowMs }) } }
+}
+
+/** Walks from the client's certificate to an authority that needs nobody else. */
+function refusalOf(
+  certificates: readonly Uint8Array[],
+  known: { readonly lists: ReadonlyMap<string, List>; readonly anchors: ReadonlySet<string>; readonly nowMs: number },
+): string | undefined {
+  const { lists, anchors, nowMs } = known
+  try {
+    const all = certificates.map(namesOf)
+    let looked = all.slice(0, 1)
+    for (let step = 0; step < maxChain; step += 1) {
+      const issuers = new Set(looked.map(({ issuer }) => issuer))
+      for (const { issuer, serial } of looked) {
+        const list = lists.get(issuer)
+        if (list === undefined) return 'there is no list of revoked certificates of its authority'
+        if (list.endsAtMs <= nowMs) return 'the list of revoked certificates of its authority has run out'
+        if (list.serials.has(serial)) return 'its certificate has been revoked'
+      }
+      if ([...issuers].every((issuer) => anchors.has(issuer))) return undefined
+      looked = all.filter(({ subject }) => issuers.has(subject) && !anchors.has(subject))
+    }
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error
+  }
+  return 'its certificates cannot be followed to their authority'
+}
+
+function readList(der: Buffer, believed: readonly X509Certificate[]): List {
+  const [signed, algorithm, signature] = partsOf(sequenceIn(der))
+  const fields = partsOf(contentOf(signed, tags.sequence))
+  if (fields[0]?.tag === tags.integer) fields.shift()
+  const [, name, , end, ...following] = fields
+  const issuer = wholeOf(name, tags.sequence)
+  const keys = believed.filter(({ raw }) => namesOf(raw).subject === issuer).map(({ publicKey }) => publicKey)
+  expectSigned(wholeBytesOf(signed), { algorithm, signature, keys })
+  const endsAtMs = timeOf(end)
+  const entries = following[0]?.tag === tags.sequence ? partsOf(following[0].content) : []
+  const extensions = following.find(({ tag }) => tag === tags.first)
+  if (extensions !== undefined) expectNothingCritical(sequenceIn(extensions.content))
+  return { issuer, serials: new Set(entries.map(serialOf)), endsAtMs }
+}
+
+/** `keys`: of the authorities that are called as the list says. */
+function expectSigned(
+  signed: Buffer,
+  by: {
+    readonly algorithm: Part | undefined
+    readonly signature: Part | undefined
+    readonly keys: readonly KeyObject[]
+  },
+): void {
+  if (by.keys.length === 0) throw new Malformed('it is of an authority that is not in cacertfile')
+  const [identifier] = partsOf(contentOf(by.algorithm, tags.sequence))
+  const name = contentOf(identifier, tags.identifier).toString('hex')
+  if (!hashes.has(name)) throw new Malformed('it is signed in a way that is not known here')
+  // The first byte of a string of bits says how many of the last byte do not count: none of a signature.
+  const signature = contentOf(by.signature, tags.bits).subarray(1)
+  const isSigned = by.keys.some((key) => verify(hashes.get(name), signed, key, signature))
+  if (!isSigned) throw new Malformed('it is not signed by its authority')
+}
+
+function serialOf(entry: Part): string {
+  const [serial, , extensions] = partsOf(contentOf(entry, tags.sequence))
+  if (extensions !== undefined) expectNothingCritical(contentOf(extensions, tags.sequence))
+  return contentOf(serial, tags.integer).toString('hex')
+}
+
+/** What must be understood would say that the list is about less, or about others, than it seems. */
+function expectNothingCritical(extensions: Buffer): void {
+  for (const extension of partsOf(extensions)) {
+    const [, critical] = partsOf(contentOf(extension, tags.sequence))
+    if (critical?.tag === tags.boolean) throw new Malformed('it has an extension that is not known here')
+  }
+}
+
+function namesOf(certificate: Uint8Array): {
+  readonly serial: string
+  readonly issuer: string
+  readonly subject: string
+} {
+  const [signed] = partsOf(sequenceIn(Buffer.from(certificate)))
+  const fields = partsOf(contentOf(signed, tags.sequence))
+  if (fields[0]?.tag === tags.first) fields.shift()
+  const [serial, , issuer, , subject] = fields
+  return {
+    serial: contentOf(serial, tags.integer).toString('hex'),
+    issuer: wholeOf(issuer, tags.sequence),
+    subject: wholeOf(subject, tags.sequence),
+  }
+}
+
+function isItsOwn({ raw }: X509Certificate): boolean {
+  const { issuer, subject } = namesOf(raw)
+  return issuer === subject
+}
+
+/** RFC 5280 4.1.2.5: without fractions, and in UTC. */
+function timeOf(part: Part | undefined): number {
+  const text = part?.content.toString('latin1') ?? ''
+  const full = part?.tag === tags.utcTime ? `${text < '5' ? '20' : '19'}${text}` : text
+  const found =
+    part?.tag === tags.utcTime || part?.tag === tags.time ? /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(full) : null
+  if (found === null) throw new Malformed('it does not say when it ends')
+  const [year, month, ...others] = found.slice(1).map(Number)
+  return Date.UTC(year, month - 1, ...others)
+}
+
+function contentOf(part: Part | undefined, tag: number): Buffer {
+  if (part?.tag !== tag) throw new Malformed('it cannot be read')
+  return part.content
+}
+
+function wholeBytesOf(part: Part | undefined): Buffer {
+  contentOf(part, tags.sequence)
+  return part?.whole ?? Buffer.alloc(0)
+}
+
+function wholeOf(part: Part | undefined, tag: number): string {
+  contentOf(part, tag)
+  return (part?.whole ?? Buffer.alloc(0)).toString('hex')
+}
+
+/** What is inside the one sequence that these bytes are. */
+function sequenceIn(bytes: Buffer): Buffer {
+  const [only, ...others] = partsOf(bytes)
+  if (others.length > 0) throw new Malformed('it cannot be read')
+  return contentOf(only, tags.sequence)
+}
+
+/** DER: a tag of one byte, a length of up to five, and as many bytes. */
+function partsOf(bytes: Buffer): Part[] {
+  const parts: Part[] = []
+  for (let at = 0; at < bytes.length;) {
+    const short = bytes[at + 1] ?? 0x80
+    const lengthBytes = short < 0x80 ? 0 : short - 0x80
+    const start = at + 2 + lengthBytes
+    if ((short >= 0x80 && (lengthBytes === 0 || lengthBytes > 4)) || start > bytes.length)
+      throw new Malformed('it cannot be read')
+    const end = start + (lengthBytes === 0 ? short : bytes.readUIntBE(at + 2, lengthBytes))
+    if (end > bytes.length) throw new Malformed('it cannot be read')
+    parts.push({ tag: bytes[at] ?? 0, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) })
+    at = end
+  }
+  return parts
+}
+
+function blocksOf(pem: string, label: string): string[] {
+  return pem.match(new RegExp(`-----BEGIN ${label}-----[^-]+-----END ${label}-----`, 'g')) ?? []
+}
+
+function derOf(block: string): Buffer {
+  return Buffer.from(block.replace(/-----[^-]+-----/g, ''), 'base64')
+}

@@ -1,0 +1,66 @@
+// Lists of revoked certificates as QUIC reads them. Those of TLS are OpenSSL's: see tls.test.ts.
+
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { test } from 'node:test'
+import { readRevocationLists } from '../../src/transports/revocation-lists.ts'
+import { Authority } from './certificates.ts'
+
+const plant = new Authority('plant')
+const shop = new Authority('shop')
+const [seven, eight, other] = [plant.issue('7'), plant.issue('8'), shop.issue('7')].map(
+  ({ certificate }) => certificate,
+)
+const authorities = plant.certificate + shop.certificate
+const nowMs = Date.now()
+const hourMs = 3_600_000
+
+function refusalOf(lists: string, certificate = '', atMs = nowMs): string | undefined {
+  const read = readRevocationLists(lists, authorities)
+  assert.ok('lists' in read, JSON.stringify(read))
+  return read.lists.refusalOf([new X509Certificate(certificate).raw], atMs)
+}
+
+function problemOf(lists: string, by = authorities): string {
+  const read = readRevocationLists(lists, by)
+  return 'problem' in read ? read.problem : ''
+}
+
+function asPem(der: Buffer): string {
+  return `-----BEGIN X509 CRL-----\n${der.toString('base64')}\n-----END X509 CRL-----\n`
+}
+
+test('a certificate that stands in the list of its authority is refused, and others of it are not', () => {
+  assert.equal(refusalOf(plant.revoke(seven ?? ''), seven), 'its certificate has been revoked')
+  assert.equal(refusalOf(plant.revoke(seven ?? ''), eight), undefined)
+  assert.equal(refusalOf(plant.revoke(), seven), undefined)
+})
+
+test('an authority without a list stands for nobody, as does one whose list has run out', () => {
+  assert.match(refusalOf(plant.revoke(), other) ?? '', /no list/)
+  assert.equal(refusalOf(plant.revoke() + shop.revoke(), other), undefined)
+  const list = plant.revokeUntil(new Date(nowMs + hourMs))
+  assert.equal(refusalOf(list, seven, nowMs), undefined)
+  assert.match(refusalOf(list, seven, nowMs + hourMs + 1_000) ?? '', /has run out/)
+})
+
+test('a list counts only when the authority whose it is has signed it', () => {
+  assert.match(
+    problemOf(new Authority('elsewhere').revoke()),
+    /^list 1: it is of an authority that is not in cacertfile/,
+  )
+  assert.match(problemOf(shop.revoke() + new Authority('plant').revoke()), /^list 2: it is not signed by its authority/)
+  assert.match(problemOf(plant.revoke(), shop.certificate), /not in cacertfile/)
+})
+
+test('a list with any byte of it changed is refused, and so is one that is cut off', () => {
+  const der = Buffer.from(plant.revoke(seven ?? '').replace(/-----[^-]+-----/g, ''), 'base64')
+  assert.equal(problemOf(asPem(der)), '')
+  for (let at = 0; at < der.length; at += 1) {
+    const changed = Buffer.from(der)
+    changed[at] = (changed[at] ?? 0) ^ 0x41
+    // The number of bits of the signature that do not count is passed over: nothing is gained by another one.
+    if (problemOf(asPem(changed)) === '') assert.equal(der[at], 0, `byte ${at}`)
+    assert.notEqual(problemOf(asPem(der.subarray(0, at))), '', `${at} bytes`)
+  }
+})
