@@ -197,7 +197,7 @@ export class AccessRules implements Permissions {
 
   #decide(who: Identity, action: Action, topic: string): Decision | undefined {
     if (who.isSuperuser) return bySuperuser
-    if (this.#settings.hasNamespaces && isOutOfReach(who, topic)) return byNamespace
+    if (isOutOfReach(who, topic)) return byNamespace
     const standing = this.#standingOf(who)
     if (who.grants instanceof TokenGrants) {
       const search = new Search(standing.speaker, action, topic)
@@ -255,7 +255,10 @@ export class AccessRules implements Permissions {
   }
 }
 
-/** What lies in the namespaces is not for those of none, and what the broker tells of all its clients not for those of one. */
+/**
+ * What lies in the namespaces is not for those of none, be it that there are namespaces no longer; and what the broker tells
+ * of all its clients is not for those of one.
+ */
 function isOutOfReach({ namespace, clientId }: Identity, topic: string): boolean {
   if (namespace !== undefined) return topic.startsWith('$SYS/')
   return topic.startsWith(namespacesRoot) && !isBridgeClient(clientId)

@@ -11,6 +11,7 @@ import { holdReader, holdReasons, type HoldReason } from '../delivery/reader-hol
 import { sendAck } from '../delivery/send-to-client.ts'
 import { spread } from '../delivery/spread.ts'
 import { put } from '../delivery/stored-queue.ts'
+import { isOfOthers } from '../delivery/topics-of-others.ts'
 import { messageFromPublish, noteRight, withoutFrame, type Message } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
@@ -68,9 +69,9 @@ function isOfItsFormat(state: BrokerState, connection: Connection, packet: Publi
   return false
 }
 
-/** Where the client has limits or a mount point: counted, and the topic as the broker knows it. */
+/** Where the client has limits, a namespace or a mount point: counted, and the topic as the broker knows it. */
 function prepare(state: BrokerState, connection: Connection, packet: PublishPacket, topic: Topic): Topic | undefined {
-  if (connection.meter !== undefined) countPublish(state, connection, connection.meter, packet)
+  countPublish(state, connection, packet)
   return connection.mountpoint === '' ? topic : mount(state, connection, topic)
 }
 
@@ -255,10 +256,10 @@ function passageOf(
   return passageFor(state, neighbours, { topic, qos: packet.qos, retain: packet.retain })
 }
 
-/** Why nobody is to hear it, if so. `$SYS` is the broker's own. */
+/** Why nobody is to hear it, if so. */
 function refusalOf(state: BrokerState, message: Message, isDenied: boolean): ReasonCode | undefined {
   const { name } = message.topic
-  if (isDenied || (name.charCodeAt(0) === 36 && name.startsWith('$SYS/'))) {
+  if (isDenied || (name.charCodeAt(0) === 36 && isOfOthers(state, name, message.publisher))) {
     state.countDrop(undefined, message, 'not-allowed')
     return reasonCodes.notAuthorized
   }

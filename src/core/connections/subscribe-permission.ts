@@ -3,6 +3,7 @@
 import { bareFilter, reasonCodes, type SubscribePacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import { namespacesRoot } from '../namespaced-names.ts'
 import { endConnection } from './close-connection.ts'
 import type { Open } from './connection-state.ts'
 import { settled, waitForPermission, type Wanted } from './permission-wait.ts'
@@ -18,7 +19,7 @@ export function deniedFilters(
 ): ReadonlySet<number> | undefined {
   const { permissions } = state
   const { identity } = open.session
-  if (permissions.allowsEverything || identity.isSuperuser) return nothing
+  if (identity.isSuperuser || (permissions.allowsEverything && !reachesForNamespaces(packet))) return nothing
   const denied = new Set<number>()
   const unknown: Wanted[] = []
   for (const [place, { filter, qos }] of packet.subscriptions.entries()) {
@@ -35,4 +36,11 @@ export function deniedFilters(
   if (unknown.length === 0) return denied
   waitForPermission(state, connection, open, packet, unknown)
   return undefined
+}
+
+/** Also where nobody belongs to one any more: what clients of namespaces have left there is nobody else's. */
+function reachesForNamespaces({ subscriptions }: SubscribePacket): boolean {
+  return subscriptions.some(
+    ({ filter }) => filter.includes(namespacesRoot) && bareFilter(filter).startsWith(namespacesRoot),
+  )
 }

@@ -1,0 +1,14 @@
+// Topics that are not for clients to publish to, also where nobody is denied anything by rules.
+
+import { isBridgeClient } from '../bridge-client.ts'
+import type { BrokerState } from '../broker-state.ts'
+import { namespacesRoot } from '../namespaced-names.ts'
+import { isOfBroker } from './retained-messages.ts'
+
+/** What begins with `$SYS/` is the broker's own, and what namespaces have left behind that are switched off is theirs. */
+export function isOfOthers(state: BrokerState, topic: string, publisher: string): boolean {
+  if (isOfBroker(topic)) return true
+  // Where there are namespaces, permissions have said who may.
+  if (state.namespaces !== undefined || !topic.startsWith(namespacesRoot) || isBridgeClient(publisher)) return false
+  return state.sessions.get(publisher)?.identity.isSuperuser !== true
+}
