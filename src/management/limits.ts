@@ -18,9 +18,6 @@ export const maxWaitingRequests = 1_024
 /** Of a request that nobody has signed in for. */
 export const maxOpenBodyBytes = 4_096
 
-/** Of a file that is uploaded. */
-export const maxUploadBytes = 8_589_934_592
-
 export const headersTimeoutMs = 10_000
 /** Until all of a request has come. */
 export const requestTimeoutMs = 60_000

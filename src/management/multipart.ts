@@ -6,7 +6,6 @@
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import type { Readable } from 'node:stream'
 import type { Upload } from '../contract/index.ts'
-import { maxUploadBytes } from './limits.ts'
 import { type Refusal, refuseFor } from './refusal.ts'
 
 /** Why an upload came to no good end. */
@@ -18,10 +17,14 @@ const limits = { files: 1, fields: 16, fieldSize: 65_536, parts: 32, headerPairs
 /** So long what nobody wants any more is read and thrown away. */
 const restMs = 10_000
 
-/** Resolves when the file begins. What follows it is read and thrown away. */
-export function readUpload(contentType: string | undefined, body: Readable): Promise<Upload | Refusal> {
+/** Resolves when the file begins, of which no more than `maxBytes` is taken. What follows it is read and thrown away. */
+export function readUpload(
+  contentType: string | undefined,
+  body: Readable,
+  maxBytes: number,
+): Promise<Upload | Refusal> {
   const { promise, resolve } = Promise.withResolvers<Upload | Refusal>()
-  const parser = parserOf(contentType)
+  const parser = parserOf(contentType, maxBytes)
   if (parser === undefined) {
     body.resume()
     return Promise.resolve(refuseFor('BAD_REQUEST', 'the body is not a form with a file: send multipart/form-data'))
@@ -37,7 +40,7 @@ export function readUpload(contentType: string | undefined, body: Readable): Pro
   parser.on('file', (_field, file, filename?: string) => {
     content = file
     file.on('error', () => breakOff('the file broke off'))
-    file.once('limit', () => breakOff(`the file has more than ${maxUploadBytes} bytes`))
+    file.once('limit', () => breakOff(`the file has more than ${maxBytes} bytes: see http_server.max_upload`))
     file.once('close', () => body.unpipe(parser) && body.resume())
     if (filename === undefined || filename === '') breakOff('the file in the form has no name: give it one')
     else resolve({ filename, content: file })
@@ -62,11 +65,11 @@ export function restOf(body: Readable): Promise<void> {
   return promise.finally(() => clearTimeout(timer))
 }
 
-function parserOf(contentType = ''): BusboyInstance | undefined {
-  if (!/^multipart\/form-data\s*;/i.test(contentType)) return undefined
+function parserOf(contentType: string | undefined, maxBytes: number): BusboyInstance | undefined {
+  if (contentType === undefined || !/^multipart\/form-data\s*;/i.test(contentType)) return undefined
   try {
     const headers = { 'content-type': contentType }
-    return new Busboy({ headers, preservePath: true, limits: { ...limits, fileSize: maxUploadBytes } })
+    return new Busboy({ headers, preservePath: true, limits: { ...limits, fileSize: maxBytes } })
   } catch {
     // It names no boundary.
     return undefined

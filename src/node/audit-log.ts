@@ -6,26 +6,33 @@
 //
 // What is noted while the disk is busy is written together afterwards.
 
-import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { AuditEntry, AuditOperations, AuditQuestion } from '../management/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { ConfigOutcome, LiveConfig } from './configuration/live-config.ts'
 
-/** Of both files together. */
-export const maxAuditBytes = 33_554_432
-
 export interface AuditLog extends AuditOperations {
+  /** audit.max_size, of both files together. */
+  changeSize(maxBytes: number): Promise<void>
   /** What was noted is on disk. */
   close(): Promise<void>
 }
 
-/** Its file is opened when there is something to write. `maxBytes`: for tests. */
-export function openAuditLog(dataDirectory: string, log: Log, maxBytes = maxAuditBytes): AuditLog {
+/** Its file is opened when there is something to write. `maxBytes`: of both files together. */
+export function openAuditLog(dataDirectory: string, log: Log, maxBytes: number): AuditLog {
   const file = new AuditFile(join(dataDirectory, 'audit'), maxBytes / 2)
   const keeper = new Keeper(file, log)
   return {
-    maxBytes,
+    get maxBytes() {
+      return file.maxBytes * 2
+    },
+    changeSize: (changed) => {
+      file.maxBytes = changed / 2
+      return keeper.shorten()
+    },
     note: (entry) => keeper.note(`${JSON.stringify(entry)}\n`),
     list: async (question, { page, limit }) => {
       const lines = await file.linesOf(question)
@@ -59,21 +66,32 @@ class Keeper {
     await this.#writing
   }
 
+  /** What is more than may be kept goes now. */
+  async shorten(): Promise<void> {
+    await this.#writing
+    this.#writing ??= this.#whileWriting(() => this.#file.shorten())
+    await this.#writing
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#writing
     await this.#file.close()
   }
 
-  async #write(): Promise<void> {
+  #write(): Promise<void> {
     const lines = this.#waiting.splice(0)
-    try {
+    return this.#whileWriting(async () => {
       if (lines.length > 0) await this.#file.append(Buffer.from(lines.join('')))
+    }, lines.length)
+  }
+
+  async #whileWriting(work: () => Promise<void>, lines = 0): Promise<void> {
+    try {
+      await work()
     } catch (error) {
-      this.#log.error('what was changed could not be written to the audit log', {
-        why: (error as Error).message,
-        lines: lines.length,
-      })
+      const why = (error as Error).message
+      this.#log.error('what was changed could not be written to the audit log', { why, lines })
     } finally {
       this.#writing = undefined
     }
@@ -81,10 +99,11 @@ class Keeper {
 }
 
 class AuditFile {
+  /** Of each of the two files. */
+  maxBytes: number
   readonly #folder: string
   readonly #path: string
   readonly #oldPath: string
-  readonly #maxBytes: number
   #handle: FileHandle | undefined
   #bytes = 0
 
@@ -92,12 +111,12 @@ class AuditFile {
     this.#folder = folder
     this.#path = join(folder, 'audit.jsonl')
     this.#oldPath = join(folder, 'audit.old.jsonl')
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
   }
 
   async append(lines: Buffer): Promise<void> {
     let handle = (this.#handle ??= await this.#open())
-    if (this.#bytes + lines.length > this.#maxBytes && this.#bytes > 0) {
+    if (this.#bytes + lines.length > this.maxBytes && this.#bytes > 0) {
       await this.close()
       await rename(this.#path, this.#oldPath)
       handle = this.#handle = await this.#open()
@@ -115,6 +134,20 @@ class AuditFile {
     if (size > 0) await handle.appendFile('\n')
     this.#bytes = size + Math.min(size, 1)
     return handle
+  }
+
+  /** Where less may be kept than before: of a file that has more the end is kept. */
+  async shorten(): Promise<void> {
+    await this.close()
+    for (const path of [this.#oldPath, this.#path]) {
+      const { size } = await stat(path).catch(() => ({ size: 0 }))
+      if (size <= this.maxBytes) continue
+      const shorter = `${path}.shorter`
+      const end = createReadStream(path, { start: size - this.maxBytes })
+      // It may begin amid a line, which nobody takes for an entry.
+      await pipeline(end, createWriteStream(shorter, { mode: 0o600, flush: true }))
+      await rename(shorter, path)
+    }
   }
 
   /** The oldest first. They are no more bytes than may be kept. */

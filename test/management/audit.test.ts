@@ -104,13 +104,31 @@ test('it is bounded on disk, and what is oldest goes first', async (t) => {
   await log.close()
 })
 
+test('where less may be kept than before, the newest is what stays', async (t) => {
+  const path = folder(t)
+  const log = openAuditLog(path, silent, 100_000)
+  for (let number = 0; number < 200; number++) void log.note(entry(number))
+  await log.note(entry(200))
+  await log.changeSize(4_000)
+  assert.equal(log.maxBytes, 4_000)
+  const sizes = readdirSync(join(path, 'audit')).map((name) => statSync(join(path, 'audit', name)).size)
+  assert.ok(sizes.reduce((sum, size) => sum + size) <= 4_000, sizes.join(' '))
+  await log.note(entry(201))
+  const { items } = await log.list({}, { page: 1, limit: 3 })
+  assert.deepEqual(
+    items.map(({ atMs }) => atMs),
+    [201, 200, 199],
+  )
+  await log.close()
+})
+
 test('half a line that a crash has left hides no other', async (t) => {
   const path = folder(t)
-  const before = openAuditLog(path, silent)
+  const before = openAuditLog(path, silent, 20_000)
   await before.note(entry(1))
   await before.close()
   appendFileSync(join(path, 'audit', 'audit.jsonl'), '{"atMs":2,"na')
-  const after = openAuditLog(path, silent)
+  const after = openAuditLog(path, silent, 20_000)
   await after.note(entry(3))
   const { items } = await after.list({}, { page: 1, limit: 10 })
   assert.deepEqual(

@@ -41,7 +41,7 @@ class Machine {
 }
 
 const nobody = {} as Doorkeeper
-const some: ManagementSettings = { doorkeeper: nobody, maxBodyBytes: 1, maxRequests: 1 }
+const some: ManagementSettings = { doorkeeper: nobody, maxBodyBytes: 1, maxUploadBytes: 1, maxRequests: 1 }
 const others: ManagementSettings = { ...some, maxRequests: 2 }
 
 const at = (host: string, port: number): HttpPlace => ({ hosts: [host], port, isNamed: true })

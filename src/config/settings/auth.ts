@@ -42,6 +42,10 @@ export const httpServer = section('The management API over HTTP.', {
     ...atOnce,
     description: 'The largest body of a request.',
   }),
+  max_upload: setting(size({ minBytes: 1_024, maxBytes: 17_179_869_184 }), 8_589_934_592, {
+    ...atOnce,
+    description: 'The largest file that is uploaded: an archive of a backup.',
+  }),
   username: setting(text(), 'admin', { ...atOnce, description: 'Name of the first administrator.' }),
   password: setting(optional(text(), 'none'), undefined, {
     ...atOnce,

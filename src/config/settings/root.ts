@@ -1,4 +1,5 @@
 import { section, type ValueOf } from '../schema/setting.ts'
+import { audit } from './audit.ts'
 import { auth, httpServer } from './auth.ts'
 import { backup } from './backup.ts'
 import { bridges, sqlite, webhook } from './bridges.ts'
@@ -25,6 +26,7 @@ export const root = section('The configuration of Godwit.', {
   http_server: httpServer,
   sys_topics: sysTopics,
   backup,
+  audit,
   bridges,
   webhook,
   rules,

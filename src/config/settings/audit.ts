@@ -1,0 +1,11 @@
+// audit: who has changed what over the management API.
+
+import { size } from '../schema/quantities.ts'
+import { section, setting } from '../schema/setting.ts'
+
+export const audit = section('The log of who has changed what over the management API.', {
+  max_size: setting(size({ minBytes: 65_536, maxBytes: 17_179_869_184 }), 33_554_432, {
+    description: 'So much of it is kept on disk; what is oldest goes first.',
+    takes: 'at-once',
+  }),
+})
