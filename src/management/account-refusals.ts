@@ -39,11 +39,16 @@ const told: Readonly<Record<AccountRefusal, Told>> = {
 /** In the fourth version. */
 export function refuseAccount(refused: AccountRefusal, name: string): Refusal {
   const { code, words } = told[refused]
-  return refuse(code, words(JSON.stringify(name)))
+  return withGuess(refuse(code, words(JSON.stringify(name))), refused, name)
 }
 
 /** In the fifth version. */
 export function refuseAccountFor(refused: AccountRefusal, name: string): Refusal {
   const { reason, words } = told[refused]
-  return refuseFor(reason, words(JSON.stringify(name)))
+  return withGuess(refuseFor(reason, words(JSON.stringify(name))), refused, name)
+}
+
+/** Whoever has a login and not the password waits as those do who guess at the door. */
+function withGuess(refusal: Refusal, refused: AccountRefusal, name: string): Refusal {
+  return refused === 'wrong-password' ? refusal.asGuess(name) : refusal
 }

@@ -12,6 +12,8 @@ export interface Refused {
   readonly reason: ReasonName
   /** Of what was carried out in parts: what failed, by part. The rest is in force. */
   readonly parts?: Readonly<Record<string, string>> | undefined
+  /** Whose password was shown wrongly, by somebody who is in: the answer waits as at the door. */
+  readonly guessed?: string | undefined
 }
 
 export class Refusal implements Refused {
@@ -20,13 +22,15 @@ export class Refusal implements Refused {
   readonly message: string
   readonly reason: ReasonName
   readonly parts: Readonly<Record<string, string>> | undefined
+  readonly guessed: string | undefined
 
-  constructor({ code, status, message, reason, parts }: Refused) {
+  constructor({ code, status, message, reason, parts, guessed }: Refused) {
     this.code = code
     this.status = status
     this.message = message
     this.reason = reason
     this.parts = parts
+    this.guessed = guessed
   }
 
   /** The same, where the fifth version has a word of its own for it. */
@@ -36,6 +40,10 @@ export class Refusal implements Refused {
 
   withParts(parts: Readonly<Record<string, string>>): Refusal {
     return new Refusal({ code: this.code, status: this.status, message: this.message, reason: this.reason, parts })
+  }
+
+  asGuess(guessed: string): Refusal {
+    return new Refusal({ code: this.code, status: this.status, message: this.message, reason: this.reason, guessed })
   }
 }
 

@@ -46,6 +46,8 @@ export interface ManagementSettings {
   readonly doorkeeper: Doorkeeper
   /** http_server.max_body */
   readonly maxBodyBytes: number
+  /** http_server.max_upload */
+  readonly maxUploadBytes: number
   /** http_server.limit_conn */
   readonly maxRequests: number
 }
@@ -247,8 +249,14 @@ function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<Fastify
       const way = ways.get(request)
       if (way === undefined) return answerRefusal(reply, refuse('emptyCredentials', 'who asks is not known'))
       const { caller } = way
-      const work = (): Promise<unknown> => resultOf(request, caller, { shapes, handle })
+      const work = (): Promise<unknown> =>
+        resultOf(request, caller, { shapes, handle, maxUploadBytes: inForce().maxUploadBytes })
       const result = await atWork(way, () => audited({ name, endpoint, caller, request, audit }, work))
+      if (result instanceof RefusalValue && result.guessed !== undefined) {
+        // While it waits it keeps nobody else from being served.
+        way.ticket?.leave()
+        await inForce().doorkeeper.noteWrong(result.guessed, caller.address)
+      }
       if (result instanceof RefusalValue) return answerRefusal(reply, result)
       if (result instanceof WrittenJson) return reply.type('application/json; charset=utf-8').send(result.body)
       if (endpoint.reply === 'bytes') return reply.type('application/octet-stream').send(result)
@@ -274,6 +282,7 @@ function shapesOf(endpoint: Endpoint): RequestShapes {
 
 interface Service {
   readonly shapes: RequestShapes
+  readonly maxUploadBytes: number
   handle(namespace: string | undefined): Handler<Endpoint> | undefined
 }
 
@@ -290,7 +299,7 @@ async function resultOf(request: FastifyRequest, caller: Caller, service: Servic
   if (read instanceof RefusalValue) return read
   const handle = service.handle(namespace)
   if (endpoint.body !== 'upload') return handle?.({ ...read, namespace })
-  const upload = await readUpload(request.headers['content-type'], request.raw)
+  const upload = await readUpload(request.headers['content-type'], request.raw, service.maxUploadBytes)
   const result = upload instanceof RefusalValue ? upload : await handle?.({ ...read, body: upload, namespace })
   await restOf(request.raw)
   return result

@@ -52,6 +52,8 @@ export interface Doorkeeper {
   callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal>
   /** The same of a name and a password that came otherwise. */
   signIn(name: string, password: string, address: string): Promise<Caller | Refusal>
+  /** Somebody who is in has shown a password that is not that of `name`. Resolves when the answer may go. */
+  noteWrong(name: string, address: string): Promise<void>
   readonly logins: Logins
 }
 
@@ -124,7 +126,8 @@ export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Do
     if (shown instanceof RefusalValue) return shown
     return 'token' in shown ? signInByToken(shown.token, address) : signIn(shown.name, shown.password, address)
   }
-  return { isOpen: ways.isOpen, callerOf, signIn, logins: ways.logins }
+  const noteWrong = (name: string, address: string): Promise<void> => waitingRoom.noteWrong(address, { name })
+  return { isOpen: ways.isOpen, callerOf, signIn, noteWrong, logins: ways.logins }
 }
 
 type Shown = { readonly name: string; readonly password: string } | { readonly token: string }

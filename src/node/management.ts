@@ -160,7 +160,8 @@ class OperatorAccounts {
     })
     const ways = { accounts, logins: this.#logins, ...tokens, isOpen: http.authType === 'no_auth' }
     const doorkeeper = createDoorkeeper(ways, this.waitingRoom)
-    return { doorkeeper, maxBodyBytes: http.maxBodyBytes, maxRequests: http.maxRequests }
+    const { maxBodyBytes, maxUploadBytes, maxRequests } = http
+    return { doorkeeper, maxBodyBytes, maxUploadBytes, maxRequests }
   }
 
   /** A password is made at a start, where it can be shown. */

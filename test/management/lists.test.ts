@@ -54,6 +54,7 @@ const openDoor: Doorkeeper = {
     login: undefined,
     address,
   }),
+  noteWrong: async () => {},
   logins: { begin: () => undefined, callerOf: () => 'wrong', end: () => {} },
 }
 
@@ -106,6 +107,7 @@ test('an answer that breaks off ends its connection, and the others are served',
     doorkeeper: openDoor,
     log: { debug: note, info: note, warn: note, error: note },
     maxBodyBytes: 1_000,
+    maxUploadBytes: 1_000,
     maxRequests: 4,
   })
   t.after(() => server.close(0))

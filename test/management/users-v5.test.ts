@@ -100,3 +100,25 @@ test('a password is changed by who knows the old one', async (t) => {
   assert.deepEqual(await change('ann', 'a long password', 'another password'), [200, 0, undefined])
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'ann:another password' })).status, 200)
 })
+
+test('who guesses the old password waits longer each time, and keeps nobody else from being served', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1', 'http_server.limit_conn=1'] })
+  await broker.ask('/api/v5/users', post({ username: 'ann', password: 'a long password' }))
+  const guess = (path: string, method: 'POST' | 'PUT'): Promise<unknown> =>
+    broker.ask(path, { method, body: { old_pwd: 'not that one', new_pwd: 'another password' } })
+  const startedAtMs = performance.now()
+  for (let number = 0; number < 3; number++) await guess('/api/v5/users/ann/change_pwd', 'POST')
+  for (let number = 0; number < 2; number++) await guess('/api/v4/change_pwd/ann', 'PUT')
+  assert.ok(performance.now() - startedAtMs >= 300, 'the fourth waits 100 ms, the fifth 200')
+  // These wait one after the other: the last for half a minute, which nobody waits for here.
+  let areAnswered = false
+  const waiting = Promise.all(Array.from({ length: 8 }, () => guess('/api/v5/users/ann/change_pwd', 'POST')))
+  waiting.then(
+    () => (areAnswered = true),
+    () => {},
+  )
+  assert.equal((await broker.ask('/api/v4/brokers', { as: 'ann:a long password' })).status, 200)
+  const change = { old_pwd: 'a long password', new_pwd: 'another password' }
+  assert.equal((await broker.ask('/api/v5/users/ann/change_pwd', post(change))).status, 200)
+  assert.equal(areAnswered, false)
+})
