@@ -33,8 +33,8 @@ export interface CheckOptions {
   readonly mostLineBytes: number
   /** Called with each record of each table, in order. */
   readonly onRecord?: (table: TableName, record: TableRecord) => void
-  /** Called between pieces of a table: whoever wants can let others go first. */
-  readonly onPiece?: (table: TableName, recordsSoFar: number) => Promise<void> | void
+  /** Called between pieces of a table: whoever wants can let others go first. `total`: as META.hocon says. */
+  readonly onPiece?: (table: TableName, recordsSoFar: number, total: number | undefined) => Promise<void> | void
 }
 
 /** Throws BadArchive with a sentence about the first thing that is wrong. */
@@ -110,7 +110,7 @@ class ArchiveChecker {
         const record = recordIn(table, line, { member: member.name, number: count })
         onRecord?.(table, record)
       }
-      await onPiece?.(table, count)
+      await onPiece?.(table, count, this.#meta?.counts[table])
     }
     this.#counts.set(table, count)
   }

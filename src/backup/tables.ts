@@ -8,6 +8,7 @@ import {
   type BanRecord,
   type CredentialRecord,
   type NamespaceRecord,
+  type NamespaceRecordLimits,
   type PskRecord,
   type RetainedRecord,
   type RuleRecord,
@@ -93,25 +94,27 @@ const keptPassword: Field<KeptPassword> = object<KeptPassword>({
   hash,
 })
 
-const role = oneOf(['administrator', 'viewer', 'publisher'])
-
-/** Left out: of the whole broker. */
+/** Left out: of the whole broker. What it may be called is looked at with the whole record. */
 const namespace: Field<string | undefined> = optional(text({ minBytes: 1, maxBytes: 128 }))
 
+/** What the API takes of names and descriptions: 256 and 1,024 characters. */
+const mostNamedBytes = 1_024
+const mostSaidBytes = 4_096
+
 const accounts = object<Omit<AccountRecord, 'kind'>>({
-  name,
-  description: text(),
-  role,
+  name: text({ minBytes: 1, maxBytes: mostNamedBytes }),
+  description: text({ maxBytes: mostSaidBytes }),
+  role: oneOf(['administrator', 'viewer']),
   namespace,
   password: keptPassword,
   createdAtMs: moment,
 })
 
 const apiKeys = object<Omit<ApiKeyRecord, 'kind'>>({
-  id: name,
-  name: text(),
-  description: text(),
-  role,
+  id: text({ minBytes: 1, maxBytes: mostNamedBytes }),
+  name: text({ maxBytes: mostNamedBytes }),
+  description: text({ maxBytes: mostSaidBytes }),
+  role: oneOf(['administrator', 'viewer', 'publisher']),
   namespace,
   isEnabled: boolean,
   expiresAtMs: optional(moment),
@@ -119,7 +122,23 @@ const apiKeys = object<Omit<ApiKeyRecord, 'kind'>>({
   createdAtMs: moment,
 })
 
-const namespaces = object<Omit<NamespaceRecord, 'kind'>>({ name, createdAtMs: moment })
+/** -1: any number. */
+const limit: Field<number | 'infinity' | undefined> = {
+  write: (value) => (value === 'infinity' ? -1 : value),
+  read: (written) => {
+    if (written === undefined || written === null) return undefined
+    return written === -1 ? 'infinity' : atLeastOne.read(written)
+  },
+}
+const atLeastOne = number({ min: 1, max: 2_147_483_647, isWhole: true })
+
+const namespaces = object<Omit<NamespaceRecord, 'kind'>>({
+  name,
+  createdAtMs: moment,
+  limits: optional(
+    object<NamespaceRecordLimits>({ clients: limit, retainedMessages: limit, messagesPerSecond: limit }),
+  ),
+})
 
 const credentials = object<Omit<CredentialRecord, 'kind'>>({
   namespace,
@@ -145,7 +164,11 @@ const scramUsers = object<Omit<ScramRecord, 'kind'>>({
   createdAtMs: moment,
 })
 
-const preSharedKeys = object<Omit<PskRecord, 'kind'>>({ identity: name, key: bytes(1_024) })
+const preSharedKeys = object<Omit<PskRecord, 'kind'>>({
+  namespace,
+  identity: text({ minBytes: 1, maxBytes: 128 }),
+  key: bytes(256),
+})
 
 const rules = object<Omit<RuleRecord, 'kind'>>({
   namespace,
@@ -233,8 +256,26 @@ function parse(line: string): unknown {
   }
 }
 
-/** What is well formed and cannot be all the same. */
+/** What is well formed and cannot be all the same: nobody could have made it one by one. */
 function problemOf(record: TableRecord): string | undefined {
+  if ('namespace' in record && record.namespace !== undefined && !isNamespaceName(record.namespace)) {
+    return 'namespace is none that a namespace can be called'
+  }
+  const unspeakable = unspeakableIn(record)
+  return unspeakable === undefined ? problemOfKind(record) : `${unspeakable} holds U+0000`
+}
+
+const nameFields = ['name', 'id', 'username', 'identity', 'who', 'topic'] as const
+
+/** [MQTT-1.5.3-2] [MQTT5-1.5.4-2] What no client can say; within the broker it has a meaning of its own. */
+function unspeakableIn(record: TableRecord): string | undefined {
+  if (record.kind === 'retained') return undefined
+  return nameFields.find(
+    (name) => (record as { readonly [Key in (typeof nameFields)[number]]?: string })[name]?.includes('\0') === true,
+  )
+}
+
+function problemOfKind(record: TableRecord): string | undefined {
   switch (record.kind) {
     case 'retained': {
       const { topic, payload } = record.message
@@ -256,18 +297,28 @@ function problemOf(record: TableRecord): string | undefined {
       return problemOfPassword(record.secret)
     case 'namespace':
       return isNamespaceName(record.name) ? undefined : 'name is none that a namespace can have'
-    case 'credential':
-    case 'scram':
     case 'psk':
+      return record.key.length < leastKeyBytes ? `key is shorter than ${leastKeyBytes} bytes` : undefined
+    case 'scram': {
+      const { storedKey, serverKey, algorithm } = record
+      const isGood = [storedKey, serverKey].every((key) => key.length === hashBytes[algorithm])
+      return isGood ? undefined : `storedKey or serverKey is no ${algorithm} key`
+    }
+    case 'credential':
       return undefined
     default:
       return record satisfies never
   }
 }
 
+const leastKeyBytes = 8
+const hashBytes = { 'SCRAM-SHA-256': 32, 'SCRAM-SHA-512': 64, sha256: 32 } as const
+
 /** What OpenSSL would not work with. */
-function problemOfPassword({ algorithm, memory, passes, lanes, salt }: KeptPassword): string | undefined {
-  if (algorithm === 'sha256') return undefined
+function problemOfPassword({ algorithm, memory, passes, lanes, salt, hash: kept }: KeptPassword): string | undefined {
+  if (algorithm === 'sha256') {
+    return kept.length === hashBytes.sha256 ? undefined : 'password is none that sha256 would give'
+  }
   const isPower = memory > 1 && Number.isInteger(Math.log2(memory))
   const isScrypt = isPower && passes > 0 && lanes > 0 && memory * passes <= 1_048_576
   const isArgon = memory >= 8 * lanes && passes > 0 && lanes > 0 && salt.length >= 8

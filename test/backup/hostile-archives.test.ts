@@ -127,6 +127,20 @@ test('each record is looked at, and the line is named, never what stands in it',
     ['pre-shared-keys', '{"identity":"a","key":"!!"}\n', /key is no base64/],
     ['accounts', accountWith({ memory: 2_000_000 }), /memory is no whole number/],
     ['accounts', accountWith({ passes: 0 }), /costs that argon2id does not know/],
+    ['accounts', accountWith({ algorithm: 'sha256' }), /none that sha256 would give/],
+    [
+      'scram-users',
+      '{"username":"a","algorithm":"SCRAM-SHA-256","salt":"AAAA","iterations":4096,"storedKey":"AAAA","serverKey":"AAAA","isSuperuser":false,"createdAtMs":1}\n',
+      /no SCRAM-SHA-256 key/,
+    ],
+    ['accounts', accountWith({}).replace('viewer', 'publisher'), /role is none of/],
+    ['accounts', accountWith({}).replace('"a"', JSON.stringify('a'.repeat(1_025))), /name is longer/],
+    ['accounts', accountWith({}).replace('{', '{"namespace":"../x",'), /namespace is none that/],
+    ['rules', rule.replace('{', '{"namespace":"a b",'), /namespace is none that/],
+    ['bans', '{"as":"clientid","who":"plant\\u0000c","reason":"","by":"","atMs":1}\n', /who holds U\+0000/],
+    ['pre-shared-keys', '{"identity":"a","key":"AAAA"}\n', /key is shorter/],
+    ['namespaces', '{"name":"..","createdAtMs":1}\n', /name is none that/],
+    ['namespaces', '{"name":"a","createdAtMs":1,"limits":{"clients":0}}\n', /clients is no whole number/],
   ] as const) {
     await refused(archiveOf({ [`tables/${table}.jsonl`]: line }), why)
   }

@@ -52,6 +52,10 @@ export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof
       if (body.as === 'peerhost' && !rules.isAddress(body.who)) {
         return refuse('invalidParameter', 'who is no address and no range of addresses, as peerhost has them')
       }
+      // [MQTT-1.5.3-1, -2] What is no text of MQTT could never be said by a client.
+      if (body.who.includes('\0') || !body.who.isWellFormed()) {
+        return refuse('invalidParameter', 'who holds U+0000 or half a character')
+      }
       const ban = newBan(body)
       const outcome = await rules.storeBan(ban)
       return outcome === undefined ? { code: 0, data: showBan(ban) } : refuseNotStored(outcome)

@@ -17,7 +17,7 @@ export interface AccountGround {
 }
 
 /** People and programs together. */
-const maxOperators = 10_000
+export const maxOperators = 10_000
 
 const nothing: BookChange = { put: [], delete: [] }
 

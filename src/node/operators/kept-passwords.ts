@@ -52,11 +52,10 @@ export class PasswordWork {
    * everybody who is wrong, also where a secret was kept or nobody is known.
    */
   async isPassword(password: string, kept: KeptPassword | undefined, from: string): Promise<boolean> {
-    if (kept?.algorithm === 'sha256' && crypto.timingSafeEqual(digestOf(password, kept.salt), kept.hash)) return true
+    if (kept?.algorithm === 'sha256' && areEqual(digestOf(password, kept.salt), kept.hash)) return true
     const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#stranger : kept
     const hash = await this.#inTurn(from, () => derive(password, compared, compared.salt))
-    const isSame = hash.length === compared.hash.length && crypto.timingSafeEqual(hash, compared.hash)
-    return isSame && compared === kept
+    return areEqual(hash, compared.hash) && compared === kept
   }
 
   async #inTurn<Result>(from: string, work: () => Promise<Result>): Promise<Result> {
@@ -88,6 +87,11 @@ export class PasswordWork {
     this.#isBusy = true
     next?.()
   }
+}
+
+/** A record that somebody has written by hand may have a hash of any length. */
+function areEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && crypto.timingSafeEqual(one, other)
 }
 
 function digestOf(secret: string, salt: BinaryLike): Buffer {

@@ -1,0 +1,64 @@
+// Accounts, API keys and namespaces of an archive: whether the API would let somebody make them one by one. Whoever could not
+// is not to have them by way of an archive.
+
+import type { TableRecord } from '../../backup/index.ts'
+import type { AccessRecords } from '../access-records.ts'
+import { maxOperators } from '../operations/accounts.ts'
+import { mostNamespaces } from '../operations/namespaces.ts'
+
+export class OperatorCheck {
+  readonly #accounts = new Set<string>()
+  readonly #programs = new Set<string>()
+  readonly #namespaces = new Set<string>()
+  /** Accounts that may not do everything. */
+  readonly #confined = new Set<string>()
+
+  /** No more is kept of a table than there may be. */
+  take(record: TableRecord): void {
+    if (record.kind === 'account') {
+      note(this.#accounts, record.name, maxOperators)
+      if (record.role !== 'administrator' || record.namespace !== undefined)
+        note(this.#confined, record.name, maxOperators)
+    }
+    if (record.kind === 'api-key') note(this.#programs, record.id, maxOperators)
+    if (record.kind === 'namespace') note(this.#namespaces, record.name, mostNamespaces)
+  }
+
+  /** A sentence; undefined: nothing is wrong with them. `ownName`: of the account of `http_server`, as it is to be. */
+  problem(records: Pick<AccessRecords, 'find' | 'list'>, ownName: string): string | undefined {
+    if (this.#confined.has(ownName)) {
+      return `the account ${JSON.stringify(ownName)} is that of http_server here, which stays an administrator of everything`
+    }
+    const twice = this.#nameOfTwo(records, ownName)
+    if (twice !== undefined) {
+      return `${JSON.stringify(twice)} would be both an account and an API key: people and programs sign in alike`
+    }
+    const operators = [...this.#accounts, ...this.#programs].filter((name) => !isKnown(records, name)).length
+    const there = [...records.list('account'), ...records.list('api-key')].length
+    if (there + operators > maxOperators) return `there would be more than ${maxOperators} accounts and API keys`
+    const names = [...records.list('namespace')].map(({ name }) => name)
+    return new Set([...names, ...this.#namespaces]).size > mostNamespaces
+      ? `there would be more than ${mostNamespaces} namespaces`
+      : undefined
+  }
+
+  #nameOfTwo(records: Pick<AccessRecords, 'find'>, ownName: string): string | undefined {
+    for (const name of this.#programs) {
+      const isAccount = this.#accounts.has(name) || name === ownName
+      if (isAccount || records.find({ kind: 'account', name }) !== undefined) return name
+    }
+    for (const name of this.#accounts) if (records.find({ kind: 'api-key', id: name }) !== undefined) return name
+    return undefined
+  }
+}
+
+/** One more than there may be says enough. */
+function note(names: Set<string>, name: string, most: number): void {
+  if (names.size <= most) names.add(name)
+}
+
+function isKnown(records: Pick<AccessRecords, 'find'>, name: string): boolean {
+  return (
+    records.find({ kind: 'account', name }) !== undefined || records.find({ kind: 'api-key', id: name }) !== undefined
+  )
+}
