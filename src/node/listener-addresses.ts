@@ -2,9 +2,11 @@
 // given as a port only, port 0 is resolved, and a port in use is noticed here, where it can be said in one line.
 
 import { createSocket, type Socket } from 'node:dgram'
+import { readFileSync } from 'node:fs'
 import { createServer, isIPv6, type AddressInfo, type Server } from 'node:net'
 import { lookup } from 'node:dns/promises'
 import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig, ListenerConfig, TlsConfig } from '../config/index.ts'
 import { problemOfQuicFiles, problemOfTlsFiles, type TlsProblem } from '../transports/index.ts'
 
@@ -79,6 +81,24 @@ function withFiles(listener: ListenerConfig, { host, port }: Place): ResolvedLis
   const problem = listener.kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls)
   if (problem !== undefined) return { problem: `${keyOfFile(listener, problem)}: ${problem.message}` }
   return { listener: { ...listener, ...resolved, tls } }
+}
+
+/**
+ * What keeps a listener that is not among `known` from taking the files that it names; undefined: nothing. `texts`: of files
+ * that are not there yet, by path.
+ */
+export function problemOfListenerFiles(
+  { listeners }: Pick<GodwitConfig, 'listeners'>,
+  known: Pick<GodwitConfig, 'listeners'>,
+  texts: ReadonlyMap<string, Buffer>,
+): string | undefined {
+  const read = (file: string): Buffer => texts.get(file) ?? readFileSync(file)
+  for (const listener of listeners) {
+    if (!('tls' in listener) || known.listeners.some((one) => isDeepStrictEqual(one, listener))) continue
+    const problem = problemOfTlsFiles(withAbsoluteFiles(listener.tls), read)
+    if (problem !== undefined) return `${keyOfFile(listener, problem)}: ${problem.message}`
+  }
+  return undefined
 }
 
 /** Relative to where the program was started, as every file that is named on a command line. */

@@ -47,10 +47,17 @@ const pskSuites = 'TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256'
 const pskCiphers =
   'ECDHE-PSK-CHACHA20-POLY1305:ECDHE-PSK-AES128-CBC-SHA256:PSK-AES256-GCM-SHA384:PSK-AES128-GCM-SHA256:PSK-CHACHA20-POLY1305'
 
+/** Gives what is in a file, or throws the error of the system. */
+export type FileReading = (file: string) => Buffer
+
 /** Reads and tries everything. `ticketKeysFor` makes the keys of session tickets from what clients are verified by. */
-export function loadTlsFiles(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer): TlsLoading {
+export function loadTlsFiles(
+  settings: TlsSettings,
+  ticketKeysFor: (trust: string) => Buffer,
+  read: FileReading = (file) => readFileSync(file),
+): TlsLoading {
   try {
-    return { material: load(settings, ticketKeysFor) }
+    return { material: load(settings, ticketKeysFor, read) }
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error
     const { setting, certificateName, message } = error
@@ -58,9 +65,9 @@ export function loadTlsFiles(settings: TlsSettings, ticketKeysFor: (trust: strin
   }
 }
 
-/** What keeps these files from being used; undefined: nothing. */
-export function problemOfTlsFiles(settings: TlsSettings): TlsProblem | undefined {
-  const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes))
+/** What keeps these files from being used; undefined: nothing. `read`: where some of them are not on the disk yet. */
+export function problemOfTlsFiles(settings: TlsSettings, read?: FileReading): TlsProblem | undefined {
+  const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes), read)
   return 'problem' in loading ? loading.problem : undefined
 }
 
@@ -83,7 +90,8 @@ function filesOf({ certificate, byServerName, caFile, crlFile, pskFile }: TlsSet
   return files.filter((file) => file !== undefined)
 }
 
-function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer): TlsMaterial {
+function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer, readFile: FileReading): TlsMaterial {
+  const readOne = (setting: TlsFileSetting, file: string): Buffer => readFor(setting, file, readFile)
   const ca = settings.caFile === undefined ? undefined : readOne('cacertfile', settings.caFile)
   const crl = settings.crlFile === undefined ? undefined : readOne('crlfile', settings.crlFile)
   const keys =
@@ -94,10 +102,10 @@ function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer): 
     .digest('hex')
   const common = { ...commonOptions(settings), ticketKeys: ticketKeysFor(trust) }
   const shared = verificationOptions(common, settings, ca, crl)
-  const options = settings.certificate === undefined ? shared : withCertificate(shared, settings.certificate)
+  const options = settings.certificate === undefined ? shared : withCertificate(shared, settings.certificate, readOne)
   const byServerName = new Map<string, SecureContext>()
   for (const files of settings.byServerName)
-    byServerName.set(files.serverName.toLowerCase(), namedContext(shared, files))
+    byServerName.set(files.serverName.toLowerCase(), namedContext(shared, files, readOne))
   return { options, byServerName, keys }
 }
 
@@ -141,7 +149,13 @@ function verificationOptions(
   return withRevocations
 }
 
-function withCertificate(shared: SecureContextOptions, files: CertificateFiles): SecureContextOptions {
+type ReadingOne = (setting: TlsFileSetting, file: string) => Buffer
+
+function withCertificate(
+  shared: SecureContextOptions,
+  files: CertificateFiles,
+  readOne: ReadingOne,
+): SecureContextOptions {
   const { certFile, keyFile, keyPassword } = files
   const cert = readOne('certfile', certFile)
   const key = readOne('keyfile', keyFile)
@@ -154,9 +168,9 @@ function withCertificate(shared: SecureContextOptions, files: CertificateFiles):
   return whole
 }
 
-function namedContext(shared: SecureContextOptions, files: NamedCertificateFiles): SecureContext {
+function namedContext(shared: SecureContextOptions, files: NamedCertificateFiles, readOne: ReadingOne): SecureContext {
   try {
-    return createSecureContext(withCertificate(shared, files))
+    return createSecureContext(withCertificate(shared, files, readOne))
   } catch (error) {
     if (error instanceof FileProblem) error.certificateName = files.name
     throw error
@@ -171,9 +185,9 @@ function attempt(setting: TlsFileSetting, what: string, options: SecureContextOp
   }
 }
 
-function readOne(setting: TlsFileSetting, file: string): Buffer {
+function readFor(setting: TlsFileSetting, file: string, readFile: FileReading): Buffer {
   try {
-    return readFileSync(file)
+    return readFile(file)
   } catch (error) {
     throw new FileProblem(setting, `cannot read ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`)
   }

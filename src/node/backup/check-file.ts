@@ -26,7 +26,7 @@ export interface CheckPlan {
   /** The largest packet that is taken here. */
   readonly mostPacketBytes: number
   readonly onRecord?: (table: TableName, record: TableRecord) => void
-  readonly onProgress?: (part: string, done: number) => void
+  readonly onProgress?: (part: string, done: number, total?: number) => void
 }
 
 /** What is in it, or why nobody can do anything with it. The handle stays open. */
@@ -40,8 +40,8 @@ export async function checkFile(
       folder: folderOfArchive(filename),
       mostLineBytes: mostLineBytes(mostPacketBytes),
       ...(onRecord === undefined ? {} : { onRecord }),
-      onPiece: (table, count) => {
-        onProgress?.(table, count)
+      onPiece: (table, count, total) => {
+        onProgress?.(table, count, total)
         return pace.isTimeToRest() ? pace.rest() : undefined
       },
     })

@@ -45,7 +45,7 @@ export interface ExportPlan {
   readonly hasAccounts: boolean
   /** The first part of the name. */
   readonly prefix: string
-  readonly onProgress: (part: string, done: number) => void
+  readonly onProgress: (part: string, done: number, total?: number) => void
 }
 
 /** How often it is begun anew where the store is opened anew meanwhile. */
@@ -128,7 +128,9 @@ async function spoolTables(
   if (records === undefined) return { tables, counts }
   try {
     for (const table of tableNames.filter((name) => plan.tables.includes(name))) {
-      const added = await spool.add(table, records[table], (count) => plan.onProgress(table, count))
+      const some = records[table]
+      const total = Array.isArray(some) ? some.length : undefined
+      const added = await spool.add(table, some, (count) => plan.onProgress(table, count, total))
       tables.push(added)
       counts[table] = added.count
     }

@@ -28,6 +28,7 @@ import type {
 } from '../../management/index.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 import type { Store } from '../../storage/index.ts'
+import { problemOfListenerFiles } from '../listener-addresses.ts'
 import { placeFiles, writePlaced } from './archived-files.ts'
 import { quoted, refusal } from './backup-folder.ts'
 import { brokerMoment } from './broker-moment.ts'
@@ -36,6 +37,7 @@ import { expectedChanges, wellKnownAccounts } from './expected-changes.ts'
 import { ForeseenTables } from './foreseen-tables.ts'
 import { importTables, type TableGround } from './import-tables.ts'
 import { piecesOf } from './open-file.ts'
+import { OperatorCheck } from './operator-check.ts'
 
 export interface ImportGround extends TableGround {
   readonly dataDirectory: string
@@ -50,7 +52,7 @@ interface Plan {
   readonly tables: readonly TableName[]
   readonly hasConfiguration: boolean
   readonly hasFiles: boolean
-  readonly onProgress: (part: string, done: number) => void
+  readonly onProgress: (part: string, done: number, total?: number) => void
 }
 
 /** The file stays open. Rejects with errors of the system and StorageFailure. */
@@ -60,26 +62,31 @@ export async function importArchive(
   options: {
     readonly scope: BackupScope
     readonly wish: ImportWish
-    readonly onProgress: (part: string, done: number) => void
+    readonly onProgress: (part: string, done: number, total?: number) => void
   },
 ): Promise<ImportOutcome | BackupRefusal> {
   const parts = partsOf(options.wish)
   if ('symbol' in parts) return parts
   const plan: Plan = { ...options, ...parts }
   const foreseen = plan.wish.isDry ? new ForeseenTables(ground.accessRecords) : undefined
+  const operators = new OperatorCheck()
   const { mostPacketBytes } = limitsOf(ground)
   const checked = await checkFile(archive, {
     mostPacketBytes,
     onRecord: (table, record) => {
-      if (plan.tables.includes(table)) foreseen?.take(table, record)
+      if (!plan.tables.includes(table)) return
+      operators.take(record)
+      foreseen?.take(table, record)
     },
-    onProgress: (part) => plan.onProgress(`check of ${part}`, 0),
+    onProgress: (part, done, total) => plan.onProgress(`check of ${part}`, done, total),
   })
   if ('symbol' in checked) return checked
   const refused = refusalOf(ground, plan, checked)
   if (refused !== undefined) return refused
   const prepared = prepareConfiguration(ground, plan, checked)
   if ('symbol' in prepared) return prepared
+  const problem = operators.problem(ground.accessRecords, prepared.ownName)
+  if (problem !== undefined) return refusal('BAD_REQUEST', `nothing has been changed: ${problem}`)
   const warnings = [...prepared.warnings, ...unknownIn(checked)]
   if (foreseen !== undefined) {
     const tables = await foreseen.conclude(brokerMoment(ground)['retained-messages'])
@@ -165,7 +172,18 @@ function unknownIn({ unknown, meta }: CheckedArchive): readonly string[] {
   return [`${unknown.length} members${whose} are passed over: ${unknown.slice(0, 10).join(', ')}`]
 }
 
+/** Why the configuration in an archive could never be taken here; undefined: it could, or there is none. */
+export function problemOfConfiguration(ground: ImportGround, checked: CheckedArchive): BackupRefusal | undefined {
+  const read = readConfiguration(ground, checked)
+  if ('symbol' in read) return read
+  const { settings, texts } = read
+  const foreseen = ground.configuration.foresee(settings, { texts, passesOverFiles: true })
+  return 'live' in foreseen ? undefined : refuseConfiguration(foreseen.message)
+}
+
 interface Prepared {
+  /** Of the account of `http_server`, as it is to be. */
+  readonly ownName: string
   readonly settings: ConfigObject | undefined
   readonly placed: ReadonlyMap<string, Buffer>
   readonly changes: readonly ConfigurationChange[]
@@ -174,26 +192,21 @@ interface Prepared {
 
 /** Tries the whole configuration as it would be, with files that are not there yet. */
 function prepareConfiguration(ground: ImportGround, plan: Plan, checked: CheckedArchive): Prepared | BackupRefusal {
-  const read = configurationOf(checked)
-  if ('problem' in read) return refusal('BAD_REQUEST', read.problem)
-  const { plain = {} } = read
-  const { configuration, placed, missing } = placeFiles(plain, { ...ground, files: checked.files })
-  if (missing.length > 0) {
-    return refusal('BAD_REQUEST', `the configuration names files that are not in the archive: ${missing.join(', ')}`)
-  }
+  const read = readConfiguration(ground, checked)
+  if ('symbol' in read) return read
+  const { settings, placed, texts, warnings } = read
+  const { config: before } = ground.configuration
   const files = plan.hasFiles || plan.hasConfiguration ? placed : new Map<string, Buffer>()
-  if (!plan.hasConfiguration) return { settings: undefined, placed: files, changes: [], warnings: [] }
-  const { kept, warnings } = withoutOwn(ground.configuration, configuration as Readonly<Record<string, PlainValue>>)
-  const made = fromPlain(kept, 'cluster.hocon')
-  if ('faults' in made) return refusal('BAD_REQUEST', made.faults.map(formatFault).join('\n'))
-  const texts = new Map([...placed].map(([path, content]) => [path, content.toString('utf8')]))
-  const foreseen = ground.configuration.foresee(made.value, texts)
-  if (!('live' in foreseen)) {
-    return refusal('BAD_REQUEST', `the configuration of the archive cannot be taken here: ${foreseen.message}`)
+  if (!plan.hasConfiguration) {
+    return { settings: undefined, placed: files, changes: [], warnings: [], ownName: before.http.username }
   }
+  const foreseen = ground.configuration.foresee(settings, { texts })
+  if (!('live' in foreseen)) return refuseConfiguration(foreseen.message)
+  const unfit = problemOfListenerFiles(foreseen.config, before, placed)
+  if (unfit !== undefined) return refuseConfiguration(unfit)
   const credentials = checked.counts.get('credentials') ?? 0
   const expected = expectedChanges({
-    before: ground.configuration.config,
+    before,
     after: foreseen.config,
     archiveProfile: profileOf(checked),
     credentials,
@@ -202,7 +215,34 @@ function prepareConfiguration(ground: ImportGround, plan: Plan, checked: Checked
     ...foreseen.live.map(({ key, old, new: now }) => ({ key, old, new: now, needsRestart: false })),
     ...foreseen.needsRestart.map(({ key, old, new: now }) => ({ key, old, new: now, needsRestart: true })),
   ]
-  return { settings: made.value, placed: files, changes, warnings: [...warnings, ...expected] }
+  const ownName = foreseen.config.http.username
+  return { settings, placed: files, changes, warnings: [...warnings, ...expected], ownName }
+}
+
+function refuseConfiguration(message: string): BackupRefusal {
+  return refusal('BAD_REQUEST', `the configuration of the archive cannot be taken here: ${message}`)
+}
+
+interface ReadConfiguration extends Pick<Prepared, 'placed' | 'warnings'> {
+  readonly settings: ConfigObject
+  /** Of `placed`. */
+  readonly texts: ReadonlyMap<string, string>
+}
+
+/** What an archive says of the configuration, as far as it is for this machine. */
+function readConfiguration(ground: ImportGround, checked: CheckedArchive): ReadConfiguration | BackupRefusal {
+  const read = configurationOf(checked)
+  if ('problem' in read) return refusal('BAD_REQUEST', read.problem)
+  const { plain = {} } = read
+  const { configuration, placed, missing } = placeFiles(plain, { ...ground, files: checked.files })
+  if (missing.length > 0) {
+    return refusal('BAD_REQUEST', `the configuration names files that are not in the archive: ${missing.join(', ')}`)
+  }
+  const { kept, warnings } = withoutOwn(ground.configuration, configuration as Readonly<Record<string, PlainValue>>)
+  const made = fromPlain(kept, 'cluster.hocon')
+  if ('faults' in made) return refusal('BAD_REQUEST', made.faults.map(formatFault).join('\n'))
+  const texts = new Map([...placed].map(([path, content]) => [path, content.toString('utf8')]))
+  return { settings: made.value, placed, texts, warnings }
 }
 
 /** What belongs to the machine and not to the broker, and what `--set` holds here. */
@@ -263,7 +303,10 @@ async function carryOut(
       folder: folderOfArchive(archive.filename),
       mostLineBytes: mostLineBytes(mostPacketBytes),
     },
-    { tables: plan.tables, onProgress: plan.onProgress },
+    {
+      tables: plan.tables,
+      onProgress: (table, done) => plan.onProgress(table, done, found.checked.counts.get(table)),
+    },
   )
   Object.assign(failures, tables.failures)
   if (Object.keys(failures).length > 0) return refuseParts(failures, tables.changes)

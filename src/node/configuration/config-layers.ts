@@ -89,6 +89,8 @@ export function loadLayers(
     readonly ignoresOverrides?: boolean
     /** Files that are not there yet, by path. */
     readonly texts?: ReadonlyMap<string, string>
+    /** Files that cannot be read are taken for ones with nothing in them: they may come to be there. */
+    readonly passesOverFiles?: boolean
   },
 ): LoadedConfig {
   const file = layers.document?.file ?? ground.file
@@ -102,6 +104,7 @@ export function loadLayers(
     readFile: (path) => {
       const text = options.texts?.get(path)
       if (text !== undefined) return { text }
+      if (options.passesOverFiles === true) return { text: '' }
       if (origin === 'api' && !trustedFiles.has(path)) return readBeside(file, path)
       trustedFiles.add(path)
       return read(path)

@@ -199,13 +199,21 @@ export class LiveConfig {
     return isPinned(path, pinnedPaths(this.#options.ground.overrides))
   }
 
-  /** What would become of such a change: nothing is changed. `texts`: of files that are not there yet, by path. */
-  foresee(settings: ConfigObject, texts: ReadonlyMap<string, string>): ForeseenChange | ConfigRefusal {
+  /**
+   * What would become of such a change: nothing is changed. `texts`: of files that are not there yet, by path.
+   * `passesOverFiles`: others that are named are taken to be good.
+   */
+  foresee(
+    settings: ConfigObject,
+    { texts, passesOverFiles = false }: { texts: ReadonlyMap<string, string>; passesOverFiles?: boolean },
+  ): ForeseenChange | ConfigRefusal {
     const layers = { ...this.#layers, untilRestart: mergeObjects(this.#layers.untilRestart, settings) }
     const { ground, trustedFiles } = this.#options
-    const loaded = loadLayers(ground, layers, { origin: 'api', trustedFiles: new Set(trustedFiles), texts })
+    const files = { trustedFiles: new Set(trustedFiles), texts, passesOverFiles }
+    const loaded = loadLayers(ground, layers, { origin: 'api', ...files })
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
-    const problem = this.#options.problemOf(loaded.config, this.#running)
+    // It looks into files as well.
+    const problem = passesOverFiles ? undefined : this.#options.problemOf(loaded.config, this.#running)
     if (problem !== undefined) return refuseProblem(problem, loaded.config)
     const found = differences(this.#wanted, loaded.config)
     const live = found.filter((difference) => this.#isLive(difference))

@@ -36,6 +36,7 @@ import {
   importArchive,
   type ImportGround,
   limitsOf,
+  problemOfConfiguration,
   profileOf,
   refusalOf,
 } from '../backup/import-archive.ts'
@@ -148,7 +149,7 @@ class BackupDesk {
       const wish = { filename, isDry: true, allowsProfileMismatch: true, parts: undefined }
       const anybody = { ...scope, mayManageAccounts: true, namespace: checked.meta.namespace }
       const refused = refusalOf(this.#ground, { scope: anybody, wish, tables: tableNames }, checked)
-      return refused ?? (await unfinished.publish())
+      return refused ?? problemOfConfiguration(this.#ground, checked) ?? (await unfinished.publish())
     } finally {
       await unfinished.discard()
     }
@@ -197,7 +198,7 @@ class BackupDesk {
       rootKeys: rootKeys ?? (sets === undefined ? undefined : []),
       hasAccounts: mayManageAccounts,
       prefix,
-      onProgress: (part: string, done: number) => this.#note('export', part, done),
+      onProgress: (part: string, done: number, total?: number) => this.#note('export', { part, done, total }),
     } satisfies ExportPlan
   }
 
@@ -216,7 +217,8 @@ class BackupDesk {
 
   import(scope: BackupScope, wish: ImportWish): Promise<ImportOutcome | BackupRefusal> {
     return this.#withFile(scope, wish.filename, 'import', async (opened) => {
-      const onProgress = (part: string, done: number): void => this.#note('import', part, done)
+      const onProgress = (part: string, done: number, total?: number): void =>
+        this.#note('import', { part, done, total })
       const outcome = await importArchive(this.#ground, opened, { scope, wish, onProgress })
       if (!wish.isDry) this.#tellOutcome(scope, wish, outcome)
       return outcome
@@ -233,7 +235,8 @@ class BackupDesk {
 
   verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal> {
     return this.#withFile(scope, filename, 'verify', async (opened) => {
-      const onProgress = (part: string, done: number): void => this.#note('verify', part, done)
+      const onProgress = (part: string, done: number, total?: number): void =>
+        this.#note('verify', { part, done, total })
       const checked = await checkFile(opened, { ...limitsOf(this.#ground), onProgress })
       if ('symbol' in checked) return checked
       const { meta, counts, members } = checked
@@ -257,7 +260,7 @@ class BackupDesk {
       onRecord: (table: TableName, record: TableRecord) => {
         if (scope.mayManageAccounts || !accountTables.includes(table)) comparison[onRecord](table, record)
       },
-      onProgress: (part: string, done: number) => this.#note('diff', part, done),
+      onProgress: (part: string, done: number, total?: number) => this.#note('diff', { part, done, total }),
     })
     return this.#withFile(scope, first, 'diff', async (one) => {
       const ofFirst = await checkFile(one, take('takeFirst'))
@@ -336,7 +339,7 @@ class BackupDesk {
     if (this.progress !== undefined) {
       return refusal('CONFLICT', `another ${this.progress.job} is going on: wait until it is done`)
     }
-    this.#note(job, '', 0)
+    this.#note(job, { part: '', done: 0, total: undefined })
     try {
       return await work()
     } catch (error) {
@@ -348,8 +351,11 @@ class BackupDesk {
     }
   }
 
-  #note(job: BackupProgress['job'], part: string, done: number): void {
-    this.progress = { job, part, done, total: undefined }
+  #note(
+    job: BackupProgress['job'],
+    { part, done, total }: { readonly part: string; readonly done: number; readonly total: number | undefined },
+  ): void {
+    this.progress = { job, part, done, total }
   }
 }
 

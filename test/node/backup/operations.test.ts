@@ -124,7 +124,7 @@ test('one node with all operations on it', async (t) => {
   )
 
   await t.test('what is wrong anywhere in an archive keeps all of it from being carried out', async () => {
-    const good = '{"identity":"new","key":"AAAA"}\n'
+    const good = '{"identity":"new","key":"AAAAAAAAAAA="}\n'
     await put(one, archiveOf({ 'tables/pre-shared-keys.jsonl': good, 'tables/rules.jsonl': '{}\n' }))
     assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /rules.jsonl, line 1/)
     await put(one, archiveOf({ 'tables/pre-shared-keys.jsonl': good, 'cluster.hocon': 'mqtt { nonsense = 1 }' }))
@@ -135,6 +135,57 @@ test('one node with all operations on it', async (t) => {
     )
     assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /cannot be/)
     assert.equal(accessRecords.find({ kind: 'psk', identity: 'new' }), undefined)
+  })
+
+  await t.test('certificates that no listener can take keep all of it from being carried out', async () => {
+    const name = '0123456789abcdef-tls.pem'
+    const members = {
+      'tables/pre-shared-keys.jsonl': '{"identity":"new","key":"AAAAAAAAAAA="}\n',
+      'cluster.hocon': `listeners.ssl { bind = "127.0.0.1:0", certfile = "archive:${name}", keyfile = "archive:${name}" }`,
+      [`files/${name}`]: '-----BEGIN CERTIFICATE-----\nno certificate\n-----END CERTIFICATE-----\n',
+    }
+    await put(one, archiveOf(members))
+    for (const asked of [wish(crafted), dry(crafted)]) {
+      assert.match(
+        refusalIn(await backup.import(operator, asked))[1],
+        /listeners\.ssl\.certfile: .* holds no certificate/,
+      )
+    }
+    assert.equal(accessRecords.find({ kind: 'psk', identity: 'new' }), undefined)
+    assert.ok(!(await readdir(one.folder)).includes('restored'))
+  })
+
+  await t.test('accounts and keys that the API would not make are refused with all of it', async () => {
+    const hash = Buffer.alloc(32).toString('base64')
+    const password = { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: 'AAAA', hash }
+    const account = (name: string, more: object = {}): string =>
+      `${JSON.stringify({ name, description: '', role: 'administrator', password, createdAtMs: 1, ...more })}\n`
+    const program = (id: string): string => {
+      const plain = { id, name: id, description: '', role: 'viewer', isEnabled: true, secret: password, createdAtMs: 1 }
+      return `${JSON.stringify(plain)}\n`
+    }
+    for (const [members, why] of [
+      [{ 'tables/api-keys.jsonl': program('bob') }, /"bob" would be both/],
+      [{ 'tables/accounts.jsonl': account('reports') }, /"reports" would be both/],
+      [{ 'tables/api-keys.jsonl': program('admin') }, /"admin" would be both/],
+      [{ 'tables/accounts.jsonl': account('new'), 'tables/api-keys.jsonl': program('new') }, /"new" would be both/],
+      [{ 'tables/accounts.jsonl': account('admin', { role: 'viewer' }) }, /stays an administrator/],
+      [{ 'tables/accounts.jsonl': account('admin', { namespace: 'plant' }) }, /stays an administrator/],
+      [{ 'tables/accounts.jsonl': account('ann'), 'cluster.hocon': 'http_server.username = ann' }, undefined],
+      [
+        { 'tables/accounts.jsonl': account('ann', { role: 'viewer' }), 'cluster.hocon': 'http_server.username = ann' },
+        /"ann" is that of http_server/,
+      ],
+    ] as const) {
+      await put(one, archiveOf(members))
+      const outcome = await backup.import(operator, dry(crafted))
+      if (why === undefined) assert.ok('tables' in outcome, JSON.stringify(outcome))
+      else assert.match(refusalIn(outcome)[1], why)
+    }
+    const names = Array.from({ length: 10_001 }, (_, number) => account(`a-${number}`)).join('')
+    await put(one, archiveOf({ 'tables/accounts.jsonl': names }))
+    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /more than 10000 accounts/)
+    assert.equal([...accessRecords.list('account')].length, 1)
   })
 
   await t.test('a dry run warns of what the configuration of the archive would do', async () => {
@@ -163,6 +214,18 @@ test('one node with all operations on it', async (t) => {
     assert.match(renamed, /give it the name back/)
     const [, again] = refusalIn(await backup.receive(operator, crafted, Readable.from([archiveOf({})])))
     assert.match(again, /exists already/)
+    await backup.remove(operator, crafted)
+    for (const [configuration, why] of [
+      ['mqtt { nonsense = 1 }', /mqtt\.nonsense/],
+      ['mqtt {', /cluster\.hocon cannot be read/],
+      ['auth.acl.file = "archive:none"', /not in the archive/],
+    ] as const) {
+      const archive = Readable.from([archiveOf({ 'cluster.hocon': configuration })])
+      assert.match(refusalIn(await backup.receive(operator, crafted, archive))[1], why)
+    }
+    // What belongs to another machine may come to be there before it is carried out.
+    const elsewhere = archiveOf({ 'cluster.hocon': 'auth.acl.file = "/etc/not-here.conf"' }, { profile: 'legacy' })
+    assert.ok('filename' in (await backup.receive(operator, crafted, Readable.from([elsewhere]))))
     const broken = new Readable({ read: () => {} })
     const ended = backup.receive(operator, name, broken)
     broken.push(archiveOf({}).subarray(0, 10))
