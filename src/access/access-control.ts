@@ -9,6 +9,7 @@ import {
   type ConnectVerdict,
   type Connection,
   type Identity,
+  namespacedName,
   type Question,
   splitNamespacedName,
 } from '../core/index.ts'
@@ -120,12 +121,13 @@ export class AccessControl {
     for (const key of change.delete) {
       if (key.kind === 'credential') this.#credentials.delete(key)
       else if (key.kind === 'scram') this.#scram.delete(key)
-      else if (key.kind === 'psk') this.#preSharedKeys.delete(key.identity)
+      else if (key.kind === 'psk') this.#preSharedKeys.delete(namespacedName(key.namespace, key.identity))
     }
     for (const record of change.put) {
       if (record.kind === 'credential') this.#credentials.put(record)
       else if (record.kind === 'scram') this.#scram.put(record)
-      else if (record.kind === 'psk') this.#preSharedKeys.set(record.identity, record.key)
+      else if (record.kind === 'psk')
+        this.#preSharedKeys.set(namespacedName(record.namespace, record.identity), record.key)
     }
     const haveRulesChanged = this.permissions.applyRecords(change)
     if (!this.#bans.applyRecords(change)) return haveRulesChanged
@@ -138,9 +140,11 @@ export class AccessControl {
     return this.#bans.flapping(namespace, this.#world.nowMs())
   }
 
-  /** The stored key of this identity, for a handshake that begins. */
-  preSharedKey(identity: string): Uint8Array | undefined {
-    return this.#preSharedKeys.get(identity)
+  /** The stored key of this identity, for a handshake that begins: that of the namespace, or else one of none. */
+  preSharedKey(identity: string, namespace: string | undefined): Uint8Array | undefined {
+    // Nobody says a namespace by the way.
+    if (identity.includes('\0')) return undefined
+    return this.#preSharedKeys.get(namespacedName(namespace, identity)) ?? this.#preSharedKeys.get(identity)
   }
 
   /** This client is gone: what was kept for it may go. */

@@ -106,6 +106,12 @@ export interface NamespacesConfig {
   readonly usernamePattern: NamespacePattern | undefined
   readonly certificateField: 'cn' | 'o' | 'ou' | undefined
   readonly isRequired: boolean
+  /** Of each that has none of its own; undefined: any number. */
+  readonly limits: {
+    readonly clients: number | undefined
+    readonly retainedMessages: number | undefined
+    readonly messagesPerSecond: number | undefined
+  }
 }
 
 export interface LimitsConfig {
@@ -124,6 +130,7 @@ export interface HttpServerConfig {
   /** Requests that are worked on at one time. */
   readonly maxRequests: number
   readonly maxBodyBytes: number
+  readonly maxUploadBytes: number
   /** Of the first administrator. */
   readonly username: string
   readonly password: string | undefined
@@ -165,6 +172,8 @@ export interface GodwitConfig {
   readonly node: NodeConfig
   readonly sysTopics: SysTopicsConfig
   readonly backup: BackupConfig
+  /** How much is kept of who has changed what. */
+  readonly maxAuditBytes: number
   readonly http: HttpServerConfig
   readonly core: CoreConfig
   readonly storage: StorageConfig
@@ -224,6 +233,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     namespaces: toNamespacesConfig(values.namespaces),
     http: toHttpServerConfig(values.http_server, files.apiTokenKey),
     backup: { when: values.backup.schedule, keep: values.backup.keep },
+    maxAuditBytes: values.audit.max_size,
     sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
     bridges: values.bridges,
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
@@ -301,6 +311,7 @@ function toHttpServerConfig(http: SettingValues['http_server'], keyText: string 
     host: http.ip_addr,
     maxRequests: http.parallel ?? http.limit_conn,
     maxBodyBytes: http.max_body,
+    maxUploadBytes: http.max_upload,
     username: http.username,
     password: http.password,
     authType: http.auth_type,
@@ -316,7 +327,12 @@ function toFlappingConfig(flapping: SettingValues['flapping_detect']): FlappingC
 function toNamespacesConfig(values: SettingValues['namespaces']): NamespacesConfig | undefined {
   if (!values.enable) return undefined
   const { from: sources, username: usernamePattern, certificate: certificateField, required: isRequired } = values
-  return { sources, usernamePattern, certificateField, isRequired }
+  const limits = {
+    clients: values.max_clients,
+    retainedMessages: values.max_retained_messages,
+    messagesPerSecond: values.messages_rate,
+  }
+  return { sources, usernamePattern, certificateField, isRequired, limits }
 }
 
 function toLogConfig(log: SettingValues['log']): LogConfig {

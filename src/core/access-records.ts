@@ -35,9 +35,10 @@ export interface ScramRecord {
   createdAtMs: number
 }
 
-/** Asked for while a connection is made, before it is known where its client belongs: of no namespace. */
+/** Asked for while a connection is made: one of a namespace where listener or identity lead there. */
 export interface PskRecord {
   readonly kind: 'psk'
+  namespace?: string | undefined
   identity: string
   key: Uint8Array
 }
@@ -73,7 +74,7 @@ export type AccessRecord = CredentialRecord | ScramRecord | PskRecord | RuleReco
 export type AccessRecordKey =
   | { readonly kind: 'credential'; namespace?: string | undefined; by: 'username' | 'clientid'; id: string }
   | { readonly kind: 'scram'; namespace?: string | undefined; username: string }
-  | { readonly kind: 'psk'; identity: string }
+  | { readonly kind: 'psk'; namespace?: string | undefined; identity: string }
   | {
       readonly kind: 'rule'
       namespace?: string | undefined

@@ -8,6 +8,7 @@ import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
 import type { Message } from './message.ts'
+import type { NamespaceQuotas } from './namespace-quotas.ts'
 import { namespacedName } from './namespaced-names.ts'
 import type { NamespaceSettings } from './namespaces.ts'
 import { Neighbours } from './neighbours/neighbours.ts'
@@ -58,6 +59,8 @@ export interface BrokerOptions {
   readonly place?: ShardPlace
   /** How clients are told apart; undefined: nobody belongs to a namespace. */
   readonly namespaces?: NamespaceSettings | undefined
+  /** What each namespace may have; undefined: as much as it likes. */
+  readonly quotas?: NamespaceQuotas | undefined
 }
 
 /** Who waits for the answer to a question. */
@@ -72,6 +75,7 @@ export class BrokerState {
   readonly permissions: Permissions
   readonly place: ShardPlace
   readonly namespaces: NamespaceSettings | undefined
+  readonly quotas: NamespaceQuotas | undefined
   /** The other shards of the node; undefined where there are none. */
   readonly neighbours: Neighbours | undefined
   nowMs = 0
@@ -135,6 +139,7 @@ export class BrokerState {
     this.routes = new Routes((session, topic) => mayReceive(this, session, topic))
     this.place = options.place ?? { own: 0, count: 1 }
     this.namespaces = options.namespaces
+    this.quotas = options.quotas
     this.neighbours = this.place.count > 1 ? new Neighbours(this.place) : undefined
     this.#lastBody = this.place.own
     const { sends, questions, closes, readers, events, peerSends } = this

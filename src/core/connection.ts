@@ -95,6 +95,8 @@ export class Connection {
   outgoingAliasMaximum: number
   /** Before every topic of its client, '' where nothing is: see `mountpoint.ts`. */
   mountpoint: string
+  /** That its client belongs to, once it is let in; undefined: none. */
+  namespace: string | undefined
   /** Its messages go out with nothing added or changed: neither aliases nor a mount point are there. */
   isPlain: boolean
   /** What its client publishes is taken as it comes: neither a mount point nor a meter is there. */
@@ -137,6 +139,7 @@ export class Connection {
     this.outgoingAliases = undefined
     this.outgoingAliasMaximum = 0
     this.mountpoint = ''
+    this.namespace = undefined
     this.isPlain = true
     this.publishesPlainly = true
     this.takesRefusals = false

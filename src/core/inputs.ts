@@ -106,3 +106,7 @@ export type Command =
   | { readonly name: 'unsubscribe'; readonly clientId: string; readonly filter: TopicFilter }
   /** What topics of this shard are to remember, from a backup: nobody who has subscribed already hears of it. */
   | { readonly name: 'keep-retained'; readonly messages: readonly StoredMessage[] }
+  /** Clients are sent away, sessions end, and wills of the namespace are forgotten: nothing of it is published. */
+  | { readonly name: 'end-sessions'; readonly namespace: string; readonly clientIds: readonly string[] }
+  /** Topics of this shard are to remember nothing any more. */
+  | { readonly name: 'forget-retained'; readonly topics: readonly string[] }

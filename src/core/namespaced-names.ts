@@ -42,6 +42,13 @@ export function namespaceTopics(namespace: string | undefined): string {
   return namespace === undefined ? '' : `${namespacesRoot}${namespace}/`
 }
 
+/** Where a topic lies; undefined: in none. */
+export function namespaceOfTopic(topic: string): string | undefined {
+  if (!topic.startsWith(namespacesRoot)) return undefined
+  const end = topic.indexOf('/', namespacesRoot.length)
+  return end === -1 ? undefined : topic.slice(namespacesRoot.length, end)
+}
+
 /** Whether a name belongs to this namespace. */
 export function isOfNamespace(whole: string, namespace: string): boolean {
   return whole.length > namespace.length && whole.startsWith(namespace) && whole[namespace.length] === separator

@@ -50,6 +50,16 @@ export interface NamespaceRecord {
   readonly kind: 'namespace'
   name: string
   createdAtMs: number
+  /** What it may have, where that is otherwise than for all namespaces; undefined: in nothing. */
+  limits?: NamespaceRecordLimits | undefined
+}
+
+/** Whole numbers from 1 on, or any number. */
+export interface NamespaceRecordLimits {
+  clients: number | 'infinity' | undefined
+  retainedMessages: number | 'infinity' | undefined
+  /** Published in a second, by all of its clients together. */
+  messagesPerSecond: number | 'infinity' | undefined
 }
 
 export type OperatorRecord = AccountRecord | ApiKeyRecord | NamespaceRecord

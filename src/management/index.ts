@@ -12,7 +12,7 @@ export type { ConfigurationOperations, ConfigurationOutcome } from './operations
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
 export type * from './operations/insight.ts'
-export type { Namespace, NamespaceOperations } from './operations/namespaces.ts'
+export type * from './operations/namespaces.ts'
 export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { ClientOperations } from './operations/clients.ts'

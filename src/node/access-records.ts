@@ -18,6 +18,7 @@ import type {
   AccessRecord,
   AccessRecordKey,
   CredentialRecord,
+  NamespaceRecord,
   OperatorRecord,
   OperatorRecordKey,
   RuleRecord,
@@ -44,6 +45,8 @@ export interface AccessRecordsWorld {
   readonly store: Store
   /** Resolves when every shard that runs has the change in force. */
   tell(change: AccessChange): Promise<void>
+  /** A namespace is put in place, or taken away, or is there at the start. */
+  noteNamespace?(name: string, record: NamespaceRecord | undefined): void
 }
 
 /** Reads what is stored. Throws StorageFailure. */
@@ -156,7 +159,10 @@ export class AccessRecords {
   }
 
   async #spread(change: BookChange): Promise<void> {
-    for (const key of change.delete) this.#lists.get(listOf(key))?.delete(nameOf(key))
+    for (const key of change.delete) {
+      this.#lists.get(listOf(key))?.delete(nameOf(key))
+      if (key.kind === 'namespace') this.#world.noteNamespace?.(key.name, undefined)
+    }
     for (const record of change.put) this.#put(record)
     const told = { put: change.put.filter(isForShards), delete: change.delete.filter(isForShards) }
     if (told.put.length + told.delete.length > 0) await this.#world.tell(told)
@@ -164,6 +170,7 @@ export class AccessRecords {
 
   #put(record: BookRecord): void {
     this.#listOf(listOf(record)).set(nameOf(record), record)
+    if (record.kind === 'namespace') this.#world.noteNamespace?.(record.name, record)
     if ('createdAtMs' in record) this.#lastMomentMs = Math.max(this.#lastMomentMs, record.createdAtMs)
   }
 
@@ -190,9 +197,9 @@ function listOf(key: BookRecord | BookKey): string {
     case 'rule':
       return within(`rule ${key.about}`, key.namespace)
     case 'scram':
+    case 'psk':
     case 'ban':
       return within(key.kind, key.namespace)
-    case 'psk':
     case 'account':
     case 'api-key':
     case 'namespace':

@@ -3,7 +3,13 @@
 import { availableParallelism } from 'node:os'
 import type { AccessSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
-import { type BridgePlan, createLoadMark, type ShardListener, type ShardStart } from '../shard/index.ts'
+import {
+  type BridgePlan,
+  createLoadMark,
+  createNamespaceTable,
+  type ShardListener,
+  type ShardStart,
+} from '../shard/index.ts'
 import { createCounterTable, createMeterTable } from '../telemetry/index.ts'
 import { placesFor } from './shared-places.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
@@ -18,6 +24,8 @@ export interface ShardPlan {
   readonly counters: SharedArrayBuffer
   /** Shared histograms of all shards. */
   readonly meters: SharedArrayBuffer
+  /** What namespaces have and may have; undefined: nobody belongs to one. */
+  readonly namespaceTable: SharedArrayBuffer | undefined
 }
 
 export interface Surroundings {
@@ -50,6 +58,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const room = Math.min(config.limits.maxConnections ?? Number.POSITIVE_INFINITY, await roomForConnections())
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
   const places = placesFor(shards)
+  const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
   const { maxConnectionRate } = config.limits
   const starts = Array.from({ length: shards }, (_, shardNumber) => ({
     shardNumber,
@@ -60,6 +69,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
     core: config.core,
     namespaces: config.namespaces,
+    namespaceTable,
     clockBaseMs,
     storage: config.storage,
     access,
@@ -77,6 +87,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     starts,
     counters,
     meters,
+    namespaceTable,
     maxHeapMb: Math.max(leastHeapMb, Math.floor((memoryBytes() * heapShare) / shards / bytesPerMb)),
   }
 }

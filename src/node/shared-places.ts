@@ -1,6 +1,6 @@
 // Limits on connections hold for the node: its shards count in shared memory.
 
-import type { ShardStart } from '../shard/index.ts'
+import { NamespaceTable, type ShardStart } from '../shard/index.ts'
 import { createSharedPlaces, freeSharedPlaces } from '../transports/index.ts'
 
 /** Where connections are counted by several shards together. */
@@ -9,7 +9,8 @@ export function placesFor(shards: number): SharedArrayBuffer | undefined {
 }
 
 /** The thread of the shard has ended, and its connections with it. */
-export function freePlacesOf({ shardNumber, places, listeners }: ShardStart): void {
+export function freePlacesOf({ shardNumber, shards = 1, places, listeners, namespaceTable }: ShardStart): void {
+  if (namespaceTable !== undefined) new NamespaceTable(namespaceTable, { shards }).freeShard(shardNumber)
   for (const cells of [places, ...listeners.map((listener) => listener.places)]) {
     if (cells !== undefined) freeSharedPlaces({ cells, own: shardNumber })
   }

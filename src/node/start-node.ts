@@ -12,8 +12,8 @@ import { createLogger, type Logger } from '../telemetry/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
 import { settleAccessSecret } from './access-secret.ts'
 import { Alarms } from './alarms.ts'
-import { openAuditLog, reloadWithAudit } from './audit-log.ts'
-import { type AccessChange, type AccessRecords, openAccessRecords } from './access-records.ts'
+import { type AuditLog, openAuditLog, reloadWithAudit } from './audit-log.ts'
+import { type AccessRecords, type AccessRecordsWorld, openAccessRecords } from './access-records.ts'
 import { accessSettingsOf } from './access-settings.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
@@ -24,6 +24,7 @@ import { LiveBridges, planBridges } from './live-bridges.ts'
 import { listenersOwner, LiveListeners } from './live-listeners.ts'
 import { HiddenPresets } from './hidden-presets.ts'
 import { createLiveConfig } from './live-config.ts'
+import { NamespaceLimitsInForce } from './namespace-limits.ts'
 import { settleNodeName } from './node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
 import { ScheduledBackups } from './backup/backup-schedule.ts'
@@ -192,16 +193,18 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const clock = clockBaseMs(await readClock(store.own))
   const live = liveListeners(config, foundation, () => crew)
   const dealt = { listeners: live.dealt, bridges: foundation.bridges, nodeName: name, clockBaseMs: clock }
-  const { starts, counters, meters, maxHeapMb } = await planShards({ ...dealt, config, directory, access })
+  const plan = await planShards({ ...dealt, config, directory, access })
+  const { starts, counters, meters, maxHeapMb } = plan
+  const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
   const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp })
   const bridges = liveBridges(foundation, crew)
-  const audit = openAuditLog(directory, log)
+  const audit = openAuditLog(directory, log, config.maxAuditBytes)
   const shared = { nodeName: name, dataDirectory: directory, counters, crew, log, bridges, audit }
   const observation = observeNode({ ...shared, meters, alarms, live })
-  const accessRecords = await openAccessRecords({ store: store.own, tell: tellAccess(crew) })
+  const accessRecords = await openAccessRecords({ store: store.own, ...tellAccess(crew, namespaceLimits) })
   const hiddenPresets = new HiddenPresets({ records: accessRecords, log, presets: config.auth.credentials })
   const owners = { listeners: live, bridges, hiddenPresets }
   const configuration = await configurationOf(options, foundation, { ...owners, crew, sysTopics })
@@ -233,9 +236,9 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     version: options.version ?? '',
     listeners: live,
     maxConnections: starts[0].maxConnections,
-    hiddenPresets,
+    ownStore: store.own,
   }
-  const operations = operationsOf({ ...ground, ownStore: store.own })
+  const operations = operationsOf({ ...ground, hiddenPresets, namespaceLimits })
   await observation.start()
   const management = await startManagement({ config, dataDirectory: directory, operations, accessRecords, log })
   if ('problem' in management) {
@@ -244,7 +247,8 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   }
   const schedule = scheduledBackups(config, operations.backup)
   closeManagement = () => schedule.endWith(management)
-  for (const owner of [management.owner, filesOwner(reloadFiles), schedule.owner]) configuration.addOwner(owner)
+  const own = [filesOwner(reloadFiles), schedule.owner, auditOwner(audit), namespaceLimits.owner]
+  for (const owner of [management.owner, ...own]) configuration.addOwner(owner)
   sysTopics.start()
   await configuration.noteStart()
   const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
@@ -253,8 +257,24 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
 }
 
-function tellAccess(crew: ShardCrew): (records: AccessChange) => Promise<void> {
-  return (records) => crew.change((change) => ({ kind: 'access', change, records }), {})
+function tellAccess(
+  crew: ShardCrew,
+  limits: NamespaceLimitsInForce,
+): Pick<AccessRecordsWorld, 'tell' | 'noteNamespace'> {
+  return {
+    tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
+    noteNamespace: (name, record) => limits.note(name, record),
+  }
+}
+
+function auditOwner(audit: AuditLog): ConfigOwner {
+  return {
+    owns: (key) => key.startsWith('audit.'),
+    apply: async ({ maxAuditBytes }) => {
+      await audit.changeSize(maxAuditBytes)
+      return undefined
+    },
+  }
 }
 
 /** Archives that the node makes by itself, from now on. */

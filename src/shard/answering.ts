@@ -30,6 +30,9 @@ const answers: Answers = {
   subscribe: subscribeFor,
   unsubscribe: unsubscribeFor,
   'keep-retained': keepRetainedFor,
+  'end-sessions': ({ commands }, { namespace, clientIds }) =>
+    commands.run({ name: 'end-sessions', namespace, clientIds }),
+  'forget-retained': ({ commands }, { topics }) => commands.run({ name: 'forget-retained', topics }),
   explain,
   matching: ({ core }, { publication, limit }) => core.view.findMatching(publication, limit),
   flapping: ({ access }, { namespace }) => access.flapping(namespace),

@@ -9,5 +9,12 @@ export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './clock.ts'
 export { keepHeapTidy } from './idle-tidy.ts'
 export { createLoadMark, LoadMark } from './load-mark.ts'
+export {
+  createNamespaceTable,
+  NamespaceTable,
+  type NamespaceCounts,
+  type NamespaceLimits,
+  type OwnNamespaceLimits,
+} from './namespace-table.ts'
 export { dropCounters, dropReasons } from './shard-counters.ts'
 export { readClock } from './restore.ts'

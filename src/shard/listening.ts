@@ -34,7 +34,7 @@ export interface ListeningWorld {
   /** Somebody was turned away; for the counter. */
   noteRefused(): void
   /** See `TlsGateOptions`. */
-  storedKey(identity: string): Uint8Array | undefined
+  storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
   alarm(name: string, message: string): void
   alarmOver(name: string, message: string): void
 }
@@ -147,7 +147,7 @@ export class Porter {
         // Every shard reads the same files: one of them says it.
         if (this.#world.own === 0) this.#noteFiles(listener, problem)
       },
-      storedKey: (identity) => this.#world.storedKey(identity),
+      storedKey: (identity) => this.#world.storedKey(identity, listener),
       onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
     })
     // The main thread has tried the same files just now, and said it by the name of the setting.

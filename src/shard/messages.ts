@@ -135,6 +135,8 @@ export interface ShardStart extends ShardSettings {
   readonly loadMark?: SharedArrayBuffer | undefined
   /** How clients are told apart; undefined: nobody belongs to a namespace. */
   readonly namespaces?: NamespaceSettings | undefined
+  /** Made by `createNamespaceTable`: what they have and may have. Undefined: nobody counts. */
+  readonly namespaceTable?: SharedArrayBuffer | undefined
   /** Below which topic clients that come and go are told of; undefined: they are not. */
   readonly clientEventsTopic?: string | undefined
 }

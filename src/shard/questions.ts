@@ -97,6 +97,13 @@ export interface ShardTalk {
     }
     answered: CommandResult
   }
+  /** Clients of a namespace are sent away and their sessions end; answered when that is on disk. */
+  'end-sessions': {
+    asked: { readonly namespace: string; readonly clientIds: readonly string[] }
+    answered: CommandResult
+  }
+  /** Topics that this shard keeps are to remember nothing any more; answered when that is on disk. */
+  'forget-retained': { asked: { readonly topics: readonly string[] }; answered: CommandResult }
   unsubscribe: {
     asked: { readonly clientId: string; readonly filters: readonly TopicFilter[] }
     answered: CommandResult

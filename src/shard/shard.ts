@@ -46,6 +46,7 @@ import { LoadMark } from './load-mark.ts'
 import { QueueLoads } from './queue-loads.ts'
 import { Readers } from './readers.ts'
 import { droppedMessages, publishCounters } from './shard-counters.ts'
+import { NamespaceTable } from './namespace-table.ts'
 import { ShardMeters } from './shard-meters.ts'
 import type { ShardWorld } from './shard-world.ts'
 import { WriteBuffers } from './write-buffers.ts'
@@ -127,10 +128,11 @@ export class Shard implements OutletOwner {
       permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
     })
     const { permissions } = this.access
-    const { shards: count = 1, namespaces } = world.start
+    const { shards: count = 1, namespaces, namespaceTable: table } = world.start
     const place = { own: shardNumber, count }
     const { identity } = world
-    this.core = new BrokerCore(core, { identity, topics: this.#topics, permissions, place, namespaces })
+    const quotas = table && new NamespaceTable(table, { shards: count, own: shardNumber })
+    this.core = new BrokerCore(core, { identity, topics: this.#topics, permissions, place, namespaces, quotas })
     this.#peers = place.count === 1 ? undefined : this.#linkPeers()
     this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
     this.#answers = new AccessAnswers(this.access, {

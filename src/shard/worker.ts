@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import { namespaceOf } from '../core/index.ts'
 import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
 import { counterCells, Counters, ForwardingLog, Meters, watchLoop } from '../telemetry/index.ts'
@@ -75,7 +76,7 @@ async function run(): Promise<void> {
   const listeners: ListenerSet = new ListenerSet(start.listeners, {
     porter: porterOf({
       accept: (stream, listener) => running.accept(stream, listener),
-      storedKey: (identity) => running.access.preSharedKey(identity),
+      storedKey: (name, listener) => running.access.preSharedKey(name, namespaceOfKey(name, listener)),
     }),
     own: start.shardNumber,
     sendAway: (numbers) => sendAway(running, numbers),
@@ -173,6 +174,12 @@ async function letClientsIn(shard: Shard, listeners: ListenerSet): Promise<void>
   await listeners.openAll()
   if (isStopping) return listeners.closeAll()
   post({ kind: 'ready', listeners: listeners.open })
+}
+
+/** A client that shows a key has the identity of that for its user name. */
+function namespaceOfKey(username: string, listener: ShardListener): string | undefined {
+  const { namespaces } = start
+  return namespaces && namespaceOf(namespaces, { listener, arrival: undefined, username })
 }
 
 function porterOf(within: Pick<ListeningWorld, 'accept' | 'storedKey'>): Porter {

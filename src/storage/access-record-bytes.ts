@@ -46,7 +46,7 @@ export function writeAccessKey(writer: ByteWriter, key: AccessRecordKey): void {
     case 'scram':
       return writer.rawText(namespacedName(key.namespace, key.username))
     case 'psk':
-      return writer.rawText(key.identity)
+      return writer.rawText(namespacedName(key.namespace, key.identity))
     case 'rule': {
       const who = namespacedName(key.namespace, key.who)
       writeWord(writer, ruleSubjects, key.about)
@@ -131,7 +131,8 @@ export function readScram1(key: Buffer, reader: ByteReader): AccessRecord {
 }
 
 export function readPsk1(key: Buffer, reader: ByteReader): AccessRecord {
-  return { kind: 'psk', identity: key.toString('utf8', 1), key: reader.blob() }
+  const { namespace, name: identity } = nameIn(key, 1)
+  return { kind: 'psk', ...namespace, identity, key: reader.blob() }
 }
 
 const ruleWhoAt = 5

@@ -4,7 +4,7 @@
 //   api key       39  id ...
 //   namespace     3a  name ...
 
-import type { KeptPassword, OperatorRecord, OperatorRecordKey } from '../core/index.ts'
+import type { KeptPassword, NamespaceRecord, OperatorRecord, OperatorRecordKey } from '../core/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { wordOf, writeWord } from './words.ts'
@@ -31,7 +31,7 @@ export function writeOperatorKey(writer: ByteWriter, key: OperatorRecordKey): vo
 
 /** Appends the value of such a record, without version and checksum. */
 export function writeOperatorValue(writer: ByteWriter, record: OperatorRecord): void {
-  if (record.kind === 'namespace') return writer.float(record.createdAtMs)
+  if (record.kind === 'namespace') return writeNamespace(writer, record)
   writeWord(writer, roles, record.role)
   writer.float(record.createdAtMs)
   writer.byte(record.namespace === undefined ? 0 : 1)
@@ -43,6 +43,28 @@ export function writeOperatorValue(writer: ByteWriter, record: OperatorRecord): 
   writer.byte(record.expiresAtMs === undefined ? 0 : 1)
   if (record.expiresAtMs !== undefined) writer.float(record.expiresAtMs)
   writePassword(writer, record.secret)
+}
+
+const limitNames = ['clients', 'retainedMessages', 'messagesPerSecond'] as const
+/** In the place of a number. */
+const [unsaid, infinite] = [0, -1]
+
+function writeNamespace(writer: ByteWriter, { createdAtMs, limits }: NamespaceRecord): void {
+  writer.float(createdAtMs)
+  for (const name of limitNames) {
+    const limit = limits?.[name] ?? unsaid
+    writer.float(limit === 'infinity' ? infinite : limit)
+  }
+}
+
+export function readNamespace2(key: Buffer, reader: ByteReader): OperatorRecord {
+  const plain = readNamespace1(key, reader)
+  const said = limitNames.map(() => reader.float())
+  if (plain.kind !== 'namespace' || said.every((limit) => limit === unsaid)) return plain
+  const [clients, retainedMessages, messagesPerSecond] = said.map((limit) =>
+    limit === unsaid ? undefined : limit === infinite ? ('infinity' as const) : limit,
+  )
+  return { ...plain, limits: { clients, retainedMessages, messagesPerSecond } }
 }
 
 export function readNamespace1(key: Buffer, reader: ByteReader): OperatorRecord {

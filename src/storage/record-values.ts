@@ -18,6 +18,7 @@ import {
   readApiKey1,
   readApiKey2,
   readNamespace1,
+  readNamespace2,
   writeOperatorValue,
 } from './operator-record-bytes.ts'
 import { asQoS, readMessage, writeMessage } from './message-bytes.ts'
@@ -152,7 +153,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   ban: [readBan1],
   account: [readAccount1, readAccount2],
   'api-key': [readApiKey1, readApiKey2],
-  namespace: [readNamespace1],
+  namespace: [readNamespace1, readNamespace2],
 }
 
 const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10 } as const

@@ -6,6 +6,7 @@ import { AccessRules } from '../../src/access/rules/access-rules.ts'
 import { defaultAccessSettings } from '../../src/access/index.ts'
 import { namespaceOf, plainIdentity, type NamespaceSettings } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
+import { createNamespaceTable, type NamespaceLimits, NamespaceTable } from '../../src/shard/index.ts'
 import type { HostTraits } from '../simulator/broker-host.ts'
 import { World, type Client, type ConnectOptions, type WorldOptions } from '../simulator/world.ts'
 
@@ -152,6 +153,119 @@ describe('nobody gets', () => {
     const world = worldOf({ isRequired: true })
     assert.equal(join(world, 'plant/a').isConnected, true)
     assert.equal(join(world, 'c').isConnected, false)
+  })
+})
+
+describe('what lies in a namespace', () => {
+  test('is for nobody where namespaces are switched off again', () => {
+    const denied = reasonCodes.notAuthorized
+    for (const permissions of [
+      rules(),
+      new AccessRules(defaultAccessSettings.rules, { nowMs: () => 0, mayStay: () => true }),
+    ]) {
+      const world = new World({ shards: 1, host: { permissions } })
+      const nobody = world.connect('c')
+      const filters = ['$ns/#', '$ns/plant/lamp', '$share/g/$ns/plant/#', '$ns/+/lamp', 'lamp']
+      assert.deepEqual(nobody.subscribe(filters, { qos: 1 })?.reasonCodes, [denied, denied, denied, denied, 1])
+      for (const qos of [1, 2] as const)
+        assert.equal(nobody.publish('$ns/plant/lamp', 'x', { qos, retain: true }).reasonCode, denied)
+      nobody.publish('$ns/plant/lamp', 'x', { qos: 0, retain: true })
+      assert.equal(world.view.retainedMessages, 0)
+      assert.equal(nobody.isConnected, true)
+    }
+  })
+})
+
+interface Limited {
+  readonly table: NamespaceTable
+  readonly world: World
+}
+
+function limited(limits: Partial<NamespaceLimits>): Limited {
+  const shards = 1
+  const memory = createNamespaceTable(shards)
+  const table = new NamespaceTable(memory, { shards })
+  table.setUsualLimits({ clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined, ...limits })
+  const quotas = (own: number): NamespaceTable => new NamespaceTable(memory, { shards, own })
+  return { table, world: worldOf({}, { shards, host: { quotas } }) }
+}
+
+describe('the limits of a namespace', () => {
+  test('on clients hold for all of it together', () => {
+    const { table, world } = limited({ clients: 2 })
+    const [one, two] = ['plant/a', 'plant/b'].map((name) => join(world, name))
+    const three = join(world, 'plant/c')
+    assert.equal(three.isConnected, false)
+    assert.equal(three.connack?.reasonCode, reasonCodes.quotaExceeded)
+    assert.equal(join(world, 'plant/d', { version: 4 }).connack?.reasonCode, 3)
+    assert.equal(join(world, 'shop/a').isConnected, true)
+    assert.equal(join(world, 'a').isConnected, true)
+    // Whoever comes in its own place needs no other.
+    assert.equal(join(world, 'plant/a').isConnected, true)
+    assert.equal(one?.isConnected, false)
+    assert.equal(table.counts('plant').clients, 2)
+    two?.drop()
+    three.connect()
+    assert.equal(three.isConnected, true)
+    table.setOwnLimits('plant', { clients: 'infinity', retainedMessages: undefined, messagesPerSecond: undefined })
+    two?.connect()
+    assert.equal(two?.isConnected, true)
+    assert.deepEqual(table.counts('plant'), { clients: 3, retainedMessages: 0 })
+  })
+
+  test('on retained messages leave those that are there, and let them be replaced', () => {
+    const { table, world } = limited({ retainedMessages: 2 })
+    const plant = join(world, 'plant/a')
+    const keep = (topic: string, payload: string, expiry?: number): void =>
+      void plant.publish(topic, payload, {
+        qos: 1,
+        retain: true,
+        ...(expiry === undefined ? {} : { properties: { messageExpiryIntervalSeconds: expiry } }),
+      })
+    const kept = (): string[] => {
+      const late = join(world, 'plant/late')
+      late.subscribe('#')
+      const found = late.messages.map(({ topic, payload }) => `${topic} ${payload}`).toSorted()
+      late.disconnect()
+      return found
+    }
+    keep('x', '1')
+    keep('y', '1', 10)
+    keep('z', '1')
+    keep('x', '2')
+    assert.deepEqual(kept(), ['x 2', 'y 1'])
+    join(world, 'shop/a').publish('x', '1', { qos: 1, retain: true })
+    assert.equal(world.view.retainedMessages, 3)
+    world.passSeconds(11)
+    keep('z', '2')
+    assert.deepEqual(kept(), ['x 2', 'z 2'])
+    keep('x', '')
+    keep('w', '3')
+    assert.deepEqual(kept(), ['w 3', 'z 2'])
+    assert.equal(table.counts('plant').retainedMessages, 2)
+    // A shard that comes back counts what it has.
+    table.freeShard(0)
+    world.restart()
+    assert.equal(table.counts('plant').retainedMessages, 2)
+  })
+
+  test('on messages a second are shared by its clients, who lose nothing', () => {
+    const { world } = limited({ messagesPerSecond: 10 })
+    const listener = join(world, 'plant/listener')
+    listener.subscribe('#', { qos: 1 })
+    const clients = ['plant/a', 'plant/b'].map((name) => join(world, name))
+    const other = join(world, 'shop/a')
+    const heard = join(world, 'shop/b')
+    heard.subscribe('#', { qos: 1 })
+    for (let count = 0; count < 15; count++) for (const client of clients) client.publish('x', 'y', { qos: 1 })
+    for (let count = 0; count < 10; count++) other.publish('x', 'y', { qos: 1 })
+    const atOnce = listener.payloads.length
+    assert.ok(atOnce >= 10 && atOnce <= 14, `${atOnce} came at once`)
+    assert.equal(heard.payloads.length, 10, 'another namespace has its own')
+    world.passSeconds(1)
+    assert.ok(listener.payloads.length <= 26, `${listener.payloads.length} came within a second`)
+    world.passSeconds(10)
+    assert.equal(listener.payloads.length, 30)
   })
 })
 

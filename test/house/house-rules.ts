@@ -41,6 +41,7 @@ export const houseRules: HouseRules = {
         'vow',
         'mountpoint',
         'namespaced-names',
+        'namespace-quotas',
         'namespaces',
         'verdict-cache',
         'rate-meter',

@@ -45,6 +45,42 @@ test('a listener that is told to takes stored keys without a file of its own', a
   assert.equal(await opens(port, 'pump-1', key.replace('00', 'ff')), false)
 })
 
+test('a key of a namespace opens where listener or identity lead there, and nowhere else', async (t) => {
+  const set = [
+    'namespaces.enable=true',
+    'namespaces.username="${namespace}/*"',
+    'listeners.ssl.bind="127.0.0.1:0"',
+    'listeners.ssl.psk=true',
+    'node.shards=1',
+  ]
+  const broker = await startBrokerWithApi(t, { set })
+  const port = portOf(broker, 'ssl')
+  const make = async (namespace: string, identity: string, secret: string): Promise<void> => {
+    const body = { identity, key: secret }
+    const path = `/api/v4/auth_psk?namespace=${namespace}`
+    promised('create_auth_psk', await broker.ask(path, { method: 'POST', body }))
+  }
+  const other = key.replace('00', 'ff')
+  await make('plant', 'plant/pump', key)
+  await make('plant', 'pump', key)
+  await make('plant', 'shop/pump', key)
+  assert.equal(await opens(port, 'plant/pump', key), true)
+  // What a keeper of the plant says of somebody in the shop, or of nobody's, is nothing there.
+  assert.equal(await opens(port, 'shop/pump', key), false)
+  assert.equal(await opens(port, 'pump', key), false)
+  await make('', 'plant/pump', other)
+  assert.deepEqual([await opens(port, 'plant/pump', other), await opens(port, 'plant/pump', key)], [false, true])
+  await make('', 'plant/valve', other)
+  assert.equal(await opens(port, 'plant/valve', other), true)
+  assert.deepEqual((await broker.ask('/api/v4/auth_psk')).json.data, [
+    { identity: 'plant/valve' },
+    { identity: 'plant/pump' },
+  ])
+  const removed = await broker.ask('/api/v5/namespaces/plant', { method: 'DELETE' })
+  assert.equal(removed.status, 200, removed.text)
+  assert.deepEqual([await opens(port, 'plant/pump', other), await opens(port, 'plant/pump', key)], [true, false])
+})
+
 test('a stored key opens a listener that takes keys, at once and instead of the one in its file', async (t) => {
   const file = join(await temporaryFolder(t), 'psk.txt')
   await writeFile(file, `pump-1:${key}\n`)

@@ -389,6 +389,79 @@ describe('namespaces themselves', () => {
     assert.doesNotMatch(await ctlDone(broker, ['namespaces', 'list']), /^field/m)
   })
 
+  test('go with their clients, sessions and retained messages, and with no others', async (t) => {
+    const broker = await brokerWithUsers()
+    const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
+    const will = { topic: 'gone', payload: Buffer.from('x'), retain: true }
+    const here = await connect(t, broker, 'doomed/here', { ...durable, will })
+    const away = await connect(t, broker, 'doomed/away', durable)
+    await away.subscribeAsync('lamp', { qos: 1 })
+    await away.endAsync()
+    const shop = await connect(t, broker, 'shop/here')
+    for (const client of [here, shop]) {
+      for (const topic of ['kept/1', 'kept/2', 'kept/3'])
+        await client.publishAsync(topic, 'x', { qos: 1, retain: true })
+    }
+    await here.publishAsync('lamp', 'waits', { qos: 1 })
+    const said = new Promise<number | undefined>((resolve) =>
+      here.once('disconnect', ({ reasonCode }) => resolve(reasonCode)),
+    )
+    const remove = { method: 'DELETE' } as const
+    const removed = await broker.ask('/api/v5/namespaces/doomed', remove)
+    assert.deepEqual(removed.json, { code: 0, sessions: 2, retained_messages: 3 })
+    assert.equal(await said, 0x98)
+    assert.deepEqual(await column(broker, '/api/v4/clients?namespace=doomed', 'clientid', administrator), [])
+    assert.deepEqual(await column(broker, '/api/v4/retained?namespace=doomed', 'topic', administrator), [])
+    const kept = await column(broker, '/api/v4/retained?namespace=shop', 'topic', administrator)
+    assert.deepEqual(
+      kept.filter((topic) => topic.startsWith('kept/')),
+      ['kept/1', 'kept/2', 'kept/3'],
+    )
+    assert.equal(shop.connected, true)
+    assert.equal((await broker.ask('/api/v5/namespaces/doomed', remove)).status, 404)
+    // Whoever comes again is a newcomer, and nothing waits for it.
+    const again = await connect(t, broker, 'doomed/away', durable)
+    assert.deepEqual(await column(broker, '/api/v4/subscriptions?namespace=doomed', 'topic', administrator), [])
+    await again.endAsync(true)
+    assert.equal((await broker.ask('/api/v5/namespaces/doomed', remove)).json.sessions, 1)
+  })
+
+  test('have limits of their own, which hold at once and after a restart', async (t) => {
+    const broker = await startBrokerWithApi(t, { set: [...set, 'namespaces.max_clients=2'] })
+    const path = '/api/v5/namespaces/plant'
+    assert.equal((await broker.ask(path)).status, 404)
+    assert.equal((await broker.ask(path, { method: 'PUT', body: {} })).status, 404)
+    await broker.ask('/api/v5/namespaces', post({ namespace: 'plant' }, administrator))
+    const one = await connect(t, broker, 'plant/1')
+    await connect(t, broker, 'plant/2')
+    await assert.rejects(connect(t, broker, 'plant/3'), /Quota exceeded/)
+    const limits = { max_clients: 3, max_retained_messages: 1, messages_rate: 'infinity' }
+    const changed = await broker.ask(path, { method: 'PUT', body: limits })
+    assert.deepEqual([changed.status, changed.json.limits], [200, limits], changed.text)
+    await connect(t, broker, 'plant/3')
+    await assert.rejects(connect(t, broker, 'plant/4'), /Quota exceeded/)
+    await connect(t, broker, 'shop/1')
+    for (const topic of ['a', 'b']) await one.publishAsync(topic, 'x', { qos: 1, retain: true })
+    const { clients, retained_messages: retained } = (await broker.ask(path)).json
+    assert.deepEqual([clients, retained], [3, 1])
+    for (const wrong of [0, -1, 1.5, 'many', true])
+      assert.equal((await broker.ask(path, { method: 'PUT', body: { max_clients: wrong } })).status, 400, `${wrong}`)
+    const usual = await broker.ask(path, { method: 'PUT', body: { max_clients: null } })
+    assert.deepEqual(usual.json.limits, { ...limits, max_clients: null })
+    assert.match(await ctlDone(broker, ['namespaces', 'show', 'plant']), /max_retained_messages\s+1\b/)
+    await ctlDone(broker, ['namespaces', 'limit', 'plant', '--max-clients', '1', '--messages-rate', 'default'])
+    await broker.process.stop()
+    const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
+    assert.deepEqual((await again.ask(path)).json.limits, {
+      max_clients: 1,
+      max_retained_messages: 1,
+      messages_rate: null,
+    })
+    assert.equal((await again.ask(path)).json.retained_messages, 1)
+    await connect(t, again, 'plant/1')
+    await assert.rejects(connect(t, again, 'plant/2'), /Quota exceeded/)
+  })
+
   test('can be said by a listener, whatever a client calls itself', async (t) => {
     const broker = await startBrokerWithApi(t, { set: [...alone, 'listeners.tcp.namespace=hall'] })
     const client = await connect(t, broker, 'plant/c')

@@ -10,7 +10,14 @@ import {
   type CoreSettings,
   type Input,
 } from '../../src/core/index.ts'
-import type { ArrivalTraits, ListenerTraits, NamespaceSettings, Permissions, Question } from '../../src/core/index.ts'
+import type {
+  ArrivalTraits,
+  ListenerTraits,
+  NamespaceQuotas,
+  NamespaceSettings,
+  Permissions,
+  Question,
+} from '../../src/core/index.ts'
 import type { ConnectPacket } from '../../src/protocol/index.ts'
 import { BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
@@ -38,6 +45,8 @@ export interface HostTraits {
   permissions?: Permissions
   /** How clients are told apart; unsaid: nobody belongs to a namespace. */
   namespaces?: NamespaceSettings
+  /** What namespaces may have, as shard `own` sees it; as much as they like if not said. */
+  quotas?: (own: number) => NamespaceQuotas
   /** Called with each `may-do`, before it is answered: time for `permissions` to find out. How long the answer takes. */
   mayDo?: (question: MayDoQuestion) => number
   /** What clients that come from now on find. */
@@ -199,7 +208,7 @@ export class BrokerHost implements ShardSurroundings {
   handle(input: Input): void {
     if (input.kind === 'command') {
       const { command } = input
-      assert(command.name !== 'keep-retained', 'a backup is of a shard and not of a client')
+      assert('clientId' in command, 'it is for a shard and not for a client')
       this.shards[shardOf(command.clientId, this.shards.length)].handle(input)
       return
     }

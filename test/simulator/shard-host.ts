@@ -127,6 +127,7 @@ export class ShardHost {
       place,
       permissions: around.traits.permissions ?? everythingAllowed,
       namespaces: around.traits.namespaces,
+      quotas: around.traits.quotas?.(place.own),
     })
     this.disk.attach({
       committed: (batch) => this.committed(batch),

@@ -38,6 +38,8 @@ export interface CtlCall {
     readonly root: string
     /** The broker is one of this machine, reached over its socket. */
     readonly isSocket: boolean
+    /** Where archives are; undefined: on a machine that may be another. */
+    readonly backupFolder: string | undefined
   }
 }
 

@@ -20,6 +20,8 @@ export interface ReachOptions {
 export type Reached =
   | {
       readonly client: ApiClient
+      /** Of a broker of this machine; absolute. */
+      readonly dataDirectory: string | undefined
       /** What to tell people where nobody answers. */
       readonly explain: (failure: Failure) => string
     }
@@ -44,6 +46,7 @@ export async function reachBroker(
   if ('usage' in signedIn) return signedIn
   return {
     client: createClient({ at: { url }, ...signedIn, namespace: options.namespace }),
+    dataDirectory: undefined,
     explain: ({ message }) => `no broker answers at ${url}: ${message}`,
   }
 }
@@ -67,6 +70,7 @@ async function overSocket({ data, namespace }: ReachOptions, installation: Insta
   const way = data === undefined ? '' : ` --data ${directory}`
   return {
     client: createClient({ at: { socketPath }, namespace }),
+    dataDirectory: directory,
     explain: ({ message }) =>
       `no broker runs in ${directory} (${message}): start it with "godwit start${way}", or say where it is with --data or --url`,
   }

@@ -1,5 +1,6 @@
 // One command of `godwit ctl`, from its words to its exit code.
 
+import { join } from 'node:path'
 import type { ApiClient } from '../../contract/index.ts'
 import type { Installation } from '../../node/index.ts'
 import type { Terminal } from '../terminal.ts'
@@ -31,14 +32,20 @@ async function outcomeOf(
   said: CtlWords,
   { installation, terminal, secrets }: CtlWorld & { readonly secrets: Secrets },
 ): Promise<Outcome> {
-  const place = { root: installation.root, isSocket: said.reach.url === undefined }
+  const place = { root: installation.root, isSocket: said.reach.url === undefined, backupFolder: undefined }
   const surroundings = { secrets, place, progress: progressOn(terminal, said.asJson) }
   if (command.isLocal === true) return command.run({ ...said, ...surroundings, client: nobody })
   const reached = await reachBroker(said.reach, installation, secrets)
   if ('usage' in reached) return reached
-  const outcome = await command.run({ ...said, ...surroundings, client: reached.client })
+  const { client, dataDirectory } = reached
+  const backupFolder = dataDirectory && backupFolderOf(dataDirectory, said.reach.namespace)
+  const outcome = await command.run({ ...said, ...surroundings, client, place: { ...place, backupFolder } })
   const isUnreachable = 'failure' in outcome && outcome.failure.kind === 'unreachable'
   return isUnreachable ? { problem: reached.explain(outcome.failure) } : outcome
+}
+
+function backupFolderOf(dataDirectory: string, namespace: string | undefined): string {
+  return join(dataDirectory, 'backup', ...(namespace === undefined ? [] : ['ns', namespace]))
 }
 
 function progressOn(terminal: Terminal, asJson: boolean): ProgressOutput {

@@ -148,6 +148,7 @@ const scram = operationsOf({
 
 const preSharedKeys = operationsOf({
   path: '/auth_psk',
+  isForNamespaces: true,
   key: 'identity',
   what: 'a key that a client knows as well, for TLS',
   item: Type.Object({ identity: Type.String() }),

@@ -116,6 +116,7 @@ function mount(
     return { reason, text: 'client id or user name can not be part of the mount point' }
   }
   connection.mountpoint = mountpoint
+  connection.namespace = namespace
   if (connect.will === undefined) return undefined
   const topic = mountedTopic(state.topics, mountpoint, state.topics.named(connect.will.topic))
   return topic === undefined

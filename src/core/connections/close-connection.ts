@@ -98,6 +98,7 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   state.deadlines.cancel('reauthentication', connection)
   forgetWait(state, now)
   if (now.reauthentication?.question !== undefined) state.asked.delete(now.reauthentication.question)
+  if (connection.namespace !== undefined) state.quotas?.giveBackClient(connection.namespace)
   detach(state, session, ending)
   state.events.push({
     event: 'client-disconnected',

@@ -15,6 +15,7 @@ import { refusalOf, subscribe, unsubscribe } from './handle-subscribe.ts'
 import { answerCommand, answerCommandWhenKept } from './operator-answers.ts'
 import { keepFromBackup } from './keep-from-backup.ts'
 import { publishFromOperator } from './operator-publish.ts'
+import { endSessions, forgetTopics } from './take-away.ts'
 
 export function handleCommand(state: BrokerState, question: QuestionId, command: Command): void {
   switch (command.name) {
@@ -32,6 +33,10 @@ export function handleCommand(state: BrokerState, question: QuestionId, command:
       return unsubscribeFor(state, question, command)
     case 'keep-retained':
       return keepFromBackup(state, question, command)
+    case 'end-sessions':
+      return endSessions(state, question, command)
+    case 'forget-retained':
+      return forgetTopics(state, question, command)
     default:
       command satisfies never
   }

@@ -4,6 +4,7 @@
 import {
   measurePacket,
   reasonCodes,
+  returnCodeFor,
   type ConnackPacket,
   type ConnackProperties,
   type ConnectPacket,
@@ -35,6 +36,7 @@ export function openConnection(
   const { connect, clientId } = awaiting
   const connack = connackFor(state, connection, awaiting, granted)
   if (!mayBeSent(connack, connect)) return refuseTooSmall(state, connection, clientId)
+  if (!takePlace(state, connection, clientId)) return refuseFull(state, connection, clientId)
   const changesBefore = state.gathering.changes.length
   takeOver(state, clientId, connect)
   const resumed = resumable(state, clientId, connect)
@@ -66,6 +68,19 @@ export function openConnection(
 function mayBeSent(connack: ConnackPacket, connect: ConnectPacket): boolean {
   const maximumPacketBytes = connect.properties?.maximumPacketSizeBytes
   return maximumPacketBytes === undefined || measurePacket(connack, connect.version) <= maximumPacketBytes
+}
+
+/** In its namespace, where that has limits; `leave` gives it back. */
+function takePlace({ quotas, sessions }: BrokerState, { namespace }: Connection, clientId: string): boolean {
+  if (quotas === undefined || namespace === undefined) return true
+  return quotas.takeClient(namespace, sessions.get(clientId)?.connection !== undefined)
+}
+
+function refuseFull(state: BrokerState, connection: Connection, clientId: string): void {
+  const reason = reasonCodes.quotaExceeded
+  const code = connection.version === 5 ? reason : returnCodeFor(reasonCodes.serverUnavailable)
+  const text = 'its namespace has as many clients as it may'
+  refuseConnect(state, connection, { code, reason, clientId, text })
 }
 
 /** [MQTT5-3.1.2-24] Who can not be told what holds is not let in. */

@@ -1,9 +1,11 @@
 // What topics remember: kept when a PUBLISH with the retain flag comes, given to whoever subscribes later (see
 // retained-scans.ts).
 
-import { parseTopicName } from '../../protocol/index.ts'
+import { parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { never, ownedApart, toStored, type Arrival, type Message } from '../message.ts'
+import type { NamespaceQuotas } from '../namespace-quotas.ts'
+import { namespaceOfTopic } from '../namespaced-names.ts'
 import { put, remove } from './stored-queue.ts'
 
 /** Why a message is not kept for its topic, if it is not. Nothing else depends on it: it is delivered all the same. */
@@ -13,7 +15,7 @@ export type RetainRefusal = 'no-room' | 'too-large'
 export function retain(state: BrokerState, message: Message, arrival?: Arrival): RetainRefusal | undefined {
   const name = message.topic.name
   if (message.payloadBytes === 0) {
-    if (state.retained.delete(name) && !isOfBroker(name)) remove(state, { kind: 'retained', topic: name })
+    if (forgetRetained(state, name) && !isOfBroker(name)) remove(state, { kind: 'retained', topic: name })
     return undefined
   }
   const { maxRetainedMessages, maxRetainedPayloadBytes, retainedExpiryMs } = state.settings
@@ -22,12 +24,31 @@ export function retain(state: BrokerState, message: Message, arrival?: Arrival):
   const isFull =
     maxRetainedMessages !== undefined && state.retained.count >= Math.ceil(maxRetainedMessages / state.place.count)
   if (isFull && !isOfBroker(name) && state.retained.get(name) === undefined) return 'no-room'
+  if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
   const kept = ownedApart(message, retainedExpiryMs === 0 ? never : state.nowMs + retainedExpiryMs)
   kept.arrival = arrival
   keepRetained(state, kept)
   if (isOfBroker(name)) return undefined
   put(state, { kind: 'retained', message: toStored(kept) })
   return undefined
+}
+
+/** Shards that keep messages of one namespace at the same moment may keep one each beyond it. */
+function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: TopicName): boolean {
+  const namespace = namespaceOfTopic(topic)
+  return namespace === undefined || quotas.hasRoomForRetained(namespace) || state.retained.get(topic) !== undefined
+}
+
+/** Takes it out of memory; its record is the caller's concern. False: there was none. */
+export function forgetRetained(state: BrokerState, topic: TopicName): boolean {
+  if (state.retained.delete(topic) === undefined) return false
+  if (state.quotas !== undefined) countRetained(state.quotas, topic, -1)
+  return true
+}
+
+function countRetained(quotas: NamespaceQuotas, topic: TopicName, change: 1 | -1): void {
+  const namespace = namespaceOfTopic(topic)
+  if (namespace !== undefined) quotas.countRetained(namespace, change)
 }
 
 /** What the broker says of itself is true for a moment: it is kept in memory for those who come later, and never stored. */
@@ -37,7 +58,8 @@ export function isOfBroker(topic: string): boolean {
 
 /** Puts it in its place in memory; its record is the caller's concern. */
 export function keepRetained(state: BrokerState, message: Message): void {
-  state.retained.set(message)
+  const isNew = state.retained.set(message) === undefined
+  if (isNew && state.quotas !== undefined) countRetained(state.quotas, message.topic.name, 1)
   if (message.expiresAtMs === never) state.deadlines.cancel('retained-expiry', message.topic.name)
   else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)
 }
@@ -46,7 +68,7 @@ export function expireRetained(state: BrokerState, topic: string): void {
   const name = parseTopicName(topic)
   const message = name === undefined ? undefined : state.retained.get(name)
   if (name === undefined || message === undefined || message.expiresAtMs > state.nowMs) return
-  state.retained.delete(name)
+  forgetRetained(state, name)
   if (isOfBroker(name)) return
   remove(state, { kind: 'retained', topic: name })
 }

@@ -24,6 +24,7 @@ import { credentialOperations } from './credentials.ts'
 import { namespaceOperations } from './namespaces.ts'
 import { publishingOperations } from './publishing.ts'
 import { retainedOperations } from './retained.ts'
+import type { NamespaceLimitsInForce } from '../namespace-limits.ts'
 import { operationsWithin } from './within-namespace.ts'
 
 /** The parts of a running node that operations work with. */
@@ -48,6 +49,7 @@ export interface NodeGround {
   /** The node's own way to what is stored. */
   readonly ownStore: Store
   readonly audit: AuditOperations
+  readonly namespaceLimits: NamespaceLimitsInForce
 }
 
 /** All but those about accounts, which belong to the door of the API. */
@@ -69,7 +71,7 @@ export function operationsOf(ground: NodeGround): Omit<Operations, 'accounts'> &
     configuration: configurationOperations(ground.configuration),
     control: ground.control.operations,
     listeners: listenerOperations(ground),
-    namespaces: namespaceOperations(ground),
+    namespaces: namespaceOperations(ground, ofAll.clients),
     clientRules: clientRuleOperations(ground),
     credentials: credentialOperations(ground),
   }

@@ -168,7 +168,7 @@ class RecordMaker {
         return { kind: 'credential', ...this.#place, by: list, id, isSuperuser: false, createdAtMs: 0, ...hashed }
       }
       case 'psk':
-        return { kind: 'psk', identity: id, key: Buffer.from(secret, 'hex') }
+        return { kind: 'psk', ...this.#place, identity: id, key: Buffer.from(secret, 'hex') }
       case 'scram':
         return this.#makeScram({ id, secret, algorithm })
       default:
@@ -206,15 +206,15 @@ function keyOf(list: CredentialList, id: string, namespace: string | undefined):
     case 'scram':
       return { kind: 'scram', namespace, username: scramNameOf(id) }
     case 'psk':
-      return { kind: 'psk', identity: id }
+      return { kind: 'psk', namespace, identity: id }
     default:
       return list satisfies never
   }
 }
 
 function keyOfRecord(record: SecretRecord): SecretKey {
-  if (record.kind === 'psk') return { kind: 'psk', identity: record.identity }
   const { kind, namespace } = record
+  if (kind === 'psk') return { kind, namespace, identity: record.identity }
   return kind === 'scram'
     ? { kind, namespace, username: record.username }
     : { kind, namespace, by: record.by, id: record.id }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { shareBrokerWithApi } from '../../management/api.ts'
 import { ctlDone, ctlRefused, runCtl } from './ctl.ts'
@@ -29,12 +29,15 @@ test('an archive is made, listed, looked at, compared and carried out by name an
     const { code, output, errors } = await runCtl(t, ['data', ...words, '--data', broker.dataDirectory])
     return code === 0 ? output : `${code}: ${errors}`
   }
+  const [, whole = ''] = /exported to (\S+)\.$/m.exec(await here('export', '--table-sets', 'banned')) ?? []
+  assert.equal(dirname(whole), join(broker.dataDirectory, 'backup'), 'whoever is on this machine is told where it is')
   const dry = await here('import', path, '--dry-run')
   assert.match(dry, /credentials: 1 new, 0 replaced, 0 as they were/)
   assert.match(dry, /Nothing has been changed\./)
   const imported = await here('import', path)
   assert.match(imported, /^Importing data from/m)
   assert.match(imported, /^Importing credentials database table\.\.\.$/m)
+  assert.match(await here('import', whole), /^No backup file for credentials database table\.\.\.$/m)
   assert.match(imported, /Data has been imported successfully\./)
   const outcome = JSON.parse(await ctlDone(broker, ['data', 'import', filename, '--json']))
   assert.equal(outcome.tables.find((each: { table: string }) => each.table === 'credentials').unchanged, 1)

@@ -74,14 +74,15 @@ export const dataCommands: readonly CtlCommand[] = [
 ]
 
 async function exportData(call: CtlCall): Promise<Outcome> {
-  const { client, options, progress } = call
+  const { client, options, progress, place } = call
   const lines = new ProgressLines(progress, client, wordsOfExport)
   const body = { table_sets: namesIn(options['tableSets']), root_keys: namesIn(options['rootKeys']) }
   const made = await lines.follow(client.export_backup({ body: withoutUnsaid(body) }))
   if ('failure' in made) return made
   if (body.table_sets === undefined && body.root_keys === undefined) lines.sayRest(['configuration', ...tableNames])
   const { code: _, ...file } = made.reply
-  return { text: `Data has been successfully exported to ${file.filename}.`, document: file }
+  const path = place.backupFolder === undefined ? file.filename : join(place.backupFolder, file.filename)
+  return { text: `Data has been successfully exported to ${path}.`, document: file }
 }
 
 async function importData({ client, words: [file = ''], options, progress, place }: CtlCall): Promise<Outcome> {
@@ -99,6 +100,10 @@ async function importData({ client, words: [file = ''], options, progress, place
   if ('usage' in asked || 'failure' in asked) return asked
   const { data } = asked.reply
   lines.sayRest(data.tables.map(({ table }) => table))
+  for (const table of wanted.parts === undefined ? tableNames : []) {
+    const isThere = data.tables.some((one) => one.table === table)
+    if (!isThere) lines.say(`No backup file for ${table} database table...`)
+  }
   for (const { key } of data.configuration) {
     if (!isDry) lines.say(`Config key path "${key}" was present before import and has been overwritten.`)
   }

@@ -6,7 +6,45 @@ export const namespaceCommands: readonly CtlCommand[] = [
   {
     name: 'namespaces list',
     description: 'namespaces that were made, or that a listener or an account names',
-    run: ({ client }) => shown(client.get_namespaces(), ({ data }) => ({ rows: data })),
+    run: ({ client }) =>
+      shown(client.get_namespaces(), ({ data }) => ({
+        rows: data.map(({ limits, ...row }) => ({ ...row, ...limits })),
+      })),
+  },
+  {
+    name: 'namespaces show',
+    description: 'what a namespace has, and what it may have',
+    arguments: ['<name>'],
+    run: ({ client, words: [namespace = ''] }) =>
+      shown(
+        client.get_namespace({ params: { namespace } }),
+        ({ limits, namespace: name, created_at, clients, retained_messages }) => ({
+          thing: { namespace: name, created_at, clients, retained_messages, ...limits },
+        }),
+      ),
+  },
+  {
+    name: 'namespaces limit',
+    description: 'change what a namespace may have: a number, "infinity", or "default" for what the configuration says',
+    arguments: ['<name>'],
+    options: [
+      { flags: '--max-clients <number>', description: 'clients connected at one time' },
+      { flags: '--max-retained-messages <number>', description: 'topics with a retained message' },
+      { flags: '--messages-rate <number>', description: 'messages a second of all its clients together' },
+    ],
+    run: ({ client, words: [namespace = ''], options }) => {
+      const limits = {
+        max_clients: limitIn(options['maxClients']),
+        max_retained_messages: limitIn(options['maxRetainedMessages']),
+        messages_rate: limitIn(options['messagesRate']),
+      }
+      const said = Object.entries(limits).filter(([, limit]) => limit !== undefined)
+      if (said.some(([, limit]) => Number.isNaN(limit))) {
+        return { usage: 'a limit is a whole number from 1 on, "infinity" or "default"' }
+      }
+      const body = Object.fromEntries(said)
+      return doneAs(client.change_namespace({ params: { namespace }, body }), `the limits of ${namespace} are changed`)
+    },
   },
   {
     name: 'namespaces add',
@@ -17,9 +55,16 @@ export const namespaceCommands: readonly CtlCommand[] = [
   },
   {
     name: 'namespaces del',
-    description: 'take a namespace away, with its credentials, rules and bans',
+    description: 'take a namespace away, with its clients, sessions, retained messages, credentials, rules and bans',
     arguments: ['<name>'],
     run: ({ client, words: [namespace = ''] }) =>
       doneAs(client.remove_namespace({ params: { namespace } }), `${namespace} is taken away`),
   },
 ]
+
+/** null: as the configuration says; NaN: it is none. */
+function limitIn(said: string | true | undefined): number | 'infinity' | null | undefined {
+  if (said === undefined || said === 'infinity') return said
+  if (said === 'default') return null
+  return /^[1-9]\d{0,9}$/.test(String(said)) ? Number(said) : Number.NaN
+}

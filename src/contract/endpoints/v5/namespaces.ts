@@ -1,6 +1,6 @@
 // The parts of the broker that know nothing of each other.
 
-import { done, endpoint } from '../../endpoint.ts'
+import { endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 
 const name = Type.String({
@@ -8,12 +8,24 @@ const name = Type.String({
   description: 'Letters, digits, `_`, `-` and `.`; a letter or a digit first.',
 })
 
+const limit = Type.Union(
+  [Type.Integer({ minimum: 1, maximum: 2_147_483_647 }), Type.Literal('infinity'), Type.Null()],
+  {
+    description: 'null: what `namespaces` of the configuration says for all.',
+  },
+)
+const limits = { max_clients: limit, max_retained_messages: limit, messages_rate: limit }
 const record = {
   namespace: Type.String(),
   created_at: Type.Union([Type.String(), Type.Null()], {
     description: 'RFC 3339; null: a listener or an account names it, and nobody made it.',
   }),
+  clients: Type.Integer({ description: 'Connected now.' }),
+  retained_messages: Type.Integer(),
+  limits: Type.Object(limits),
 }
+const params = Type.Object({ namespace: Type.String() })
+const reply = Type.Object({ code: Type.Literal(0), ...record })
 
 export const namespaceEndpoints = {
   get_namespaces: endpoint({
@@ -24,13 +36,39 @@ export const namespaceEndpoints = {
     reply: Type.Object({ code: Type.Literal(0), data: Type.Array(Type.Object(record)) }),
     access: 'read',
   }),
+  get_namespace: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/namespaces/:namespace',
+    summary: 'What a namespace has and may have.',
+    params,
+    reply,
+    reasons: ['NOT_FOUND'],
+    access: 'read',
+  }),
   add_namespace: endpoint({
     version: 'v5',
     method: 'POST',
     path: '/namespaces',
     summary: 'Makes a namespace known before anybody belongs to it.',
     body: Type.Object({ namespace: name }),
-    reply: Type.Object({ code: Type.Literal(0), ...record }),
+    reply,
+    access: 'change',
+  }),
+  change_namespace: endpoint({
+    version: 'v5',
+    method: 'PUT',
+    path: '/namespaces/:namespace',
+    summary:
+      'Changes what a namespace may have: clients connected at one time, topics with a retained message, messages a second of all its clients together. What is left out stays; what there is too much already stays too.',
+    params,
+    body: Type.Object({
+      max_clients: Type.Optional(limit),
+      max_retained_messages: Type.Optional(limit),
+      messages_rate: Type.Optional(limit),
+    }),
+    reply,
+    reasons: ['NOT_FOUND'],
     access: 'change',
   }),
   remove_namespace: endpoint({
@@ -38,9 +76,13 @@ export const namespaceEndpoints = {
     method: 'DELETE',
     path: '/namespaces/:namespace',
     summary:
-      'Takes a namespace away with the credentials, rules and bans that belong to it. Its clients and what they left behind stay.',
-    params: Type.Object({ namespace: Type.String() }),
-    reply: done,
+      'Takes a namespace away with all that belongs to it: credentials, rules and bans, its clients, who are disconnected, their sessions, and retained messages. Its archives stay.',
+    params,
+    reply: Type.Object({
+      code: Type.Literal(0),
+      sessions: Type.Integer({ description: 'That ended, with a client or without.' }),
+      retained_messages: Type.Integer({ description: 'That were removed.' }),
+    }),
     reasons: ['NOT_FOUND', 'CONFLICT'],
     access: 'change',
   }),

@@ -1,33 +1,79 @@
-import type { namespaceEndpoints, ReplyOf } from '../../../contract/index.ts'
+import type { namespaceEndpoints, ReplyOf, RequestOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
-import type { Namespace, NamespaceOperations } from '../../operations/namespaces.ts'
-import { refuseFor } from '../../refusal.ts'
+import type { Namespace, NamespaceLimits, NamespaceOperations } from '../../operations/namespaces.ts'
+import { type Refusal, refuseFor } from '../../refusal.ts'
 
-type Written = ReplyOf<typeof namespaceEndpoints.get_namespaces>['data'][number]
+type Known = typeof namespaceEndpoints
+type Written = ReplyOf<Known['get_namespaces']>['data'][number]
 
-export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<typeof namespaceEndpoints> {
+export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<Known> {
   return {
     get_namespaces: () => ({ code: 0, data: namespaces.list().map(written) }),
+    get_namespace: ({ params: { namespace: name } }) => {
+      const found = namespaces.list().find((one) => one.name === name)
+      return found === undefined ? absent(name) : { code: 0, ...written(found) }
+    },
     add_namespace: async ({ body: { namespace: name }, caller }) => {
       const made = await namespaces.create(name, caller)
       if (made === 'exists') return refuseFor('BAD_REQUEST', `there is a namespace ${name} already`)
-      if (made === 'too-many') return refuseFor('BAD_REQUEST', 'there are as many namespaces as may be')
-      if ('notStored' in made) return refuseFor('INTERNAL_ERROR', made.notStored)
-      return { code: 0, ...written(made) }
+      return made === 'too-many' ? tooMany() : answerWith(made)
+    },
+    change_namespace: async ({ params: { namespace: name }, body, caller }) => {
+      const changed = await namespaces.changeLimits(name, limitsIn(body), caller)
+      if (changed === 'missing') return absent(name)
+      return changed === 'too-many' ? tooMany() : answerWith(changed)
     },
     remove_namespace: async ({ params: { namespace: name }, caller }) => {
       const outcome = await namespaces.remove(name, caller)
-      if (outcome === 'removed') return { code: 0 }
-      if (outcome === 'missing') return refuseFor('NOT_FOUND', `there is no namespace ${JSON.stringify(name)}`)
+      if (outcome === 'missing') return absent(name)
       if (outcome === 'in-use') {
         const words = 'a listener names it or accounts are kept to it: change those first'
         return refuseFor('CONFLICT', `the namespace ${name} is in use: ${words}`)
       }
-      return refuseFor('INTERNAL_ERROR', outcome.notStored)
+      if ('notStored' in outcome) return refuseFor('INTERNAL_ERROR', outcome.notStored)
+      if ('silentShard' in outcome) {
+        const words = `shard ${outcome.silentShard} does not answer: not all of it is gone, ask again`
+        return refuseFor('INTERNAL_ERROR', words)
+      }
+      return { code: 0, sessions: outcome.sessions, retained_messages: outcome.retainedMessages }
     },
   }
 }
 
-function written({ name, createdAtMs }: Namespace): Written {
-  return { namespace: name, created_at: createdAtMs === undefined ? null : new Date(createdAtMs).toISOString() }
+function answerWith(made: Namespace | { readonly notStored: string }): ReplyOf<Known['add_namespace']> | Refusal {
+  return 'notStored' in made ? refuseFor('INTERNAL_ERROR', made.notStored) : { code: 0, ...written(made) }
+}
+
+function absent(name: string): Refusal {
+  return refuseFor('NOT_FOUND', `there is no namespace ${JSON.stringify(name)}`)
+}
+
+function tooMany(): Refusal {
+  return refuseFor('BAD_REQUEST', 'there are as many namespaces as may be')
+}
+
+function limitsIn({
+  max_clients: clients,
+  max_retained_messages: retainedMessages,
+  messages_rate: messagesPerSecond,
+}: RequestOf<Known['change_namespace']>['body']): Partial<NamespaceLimits> {
+  return {
+    ...(clients === undefined ? {} : { clients: clients ?? undefined }),
+    ...(retainedMessages === undefined ? {} : { retainedMessages: retainedMessages ?? undefined }),
+    ...(messagesPerSecond === undefined ? {} : { messagesPerSecond: messagesPerSecond ?? undefined }),
+  }
+}
+
+function written({ name, createdAtMs, clients, retainedMessages, limits }: Namespace): Written {
+  return {
+    namespace: name,
+    created_at: createdAtMs === undefined ? null : new Date(createdAtMs).toISOString(),
+    clients,
+    retained_messages: retainedMessages,
+    limits: {
+      max_clients: limits.clients ?? null,
+      max_retained_messages: limits.retainedMessages ?? null,
+      messages_rate: limits.messagesPerSecond ?? null,
+    },
+  }
 }
