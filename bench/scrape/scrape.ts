@@ -1,23 +1,153 @@
-// Asks a running broker for its metrics once a second, and says how long each answer took. Run it beside a load.
+// What does a scrape of the metrics cost, once a second? And does the API answer while 200,000 messages a second go
+// through? Starts its own broker; see README.md.
 //
-//   node bench/scrape/scrape.ts http://127.0.0.1:8081 admin:PASSWORD 60
+//   node bench/scrape/scrape.ts [--pairs 5] [--seconds 10] [--rate 200000]
 
-const [url = 'http://127.0.0.1:8081', account = 'admin:public', seconds = '60'] = process.argv.slice(2)
-const headers = { authorization: `Basic ${Buffer.from(account).toString('base64')}` }
-const tookMs: number[] = []
-let bytes = 0
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs, promisify } from 'node:util'
+import { godwit, pinnedTo, pinSelf, startBroker, type RunningBroker } from '../load/brokers.ts'
+import { Latencies } from '../load/latencies.ts'
+import { generateLoad, plainLoad } from '../load/run-generator.ts'
+import { scenarios } from '../load/scenarios.ts'
+import { median, number, printTable } from '../load/table.ts'
 
-for (let second = 0; second < Number(seconds); second += 1) {
-  const beganAtMs = performance.now()
-  const answer = await fetch(`${url}/api/v4/prometheus`, { headers })
-  bytes = (await answer.text()).length
-  if (!answer.ok) throw new Error(`the broker answered ${answer.status}`)
-  tookMs.push(performance.now() - beganAtMs)
-  await new Promise((resolve) => setTimeout(resolve, Math.max(0, 1_000 - (performance.now() - beganAtMs))))
+const { values } = parseArgs({
+  options: {
+    pairs: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '10' },
+    rate: { type: 'string', default: '200000' },
+  },
+})
+const seconds = Number(values.seconds)
+const pairs = Number(values.pairs)
+const ratePerSecond = Number(values.rate)
+
+const password = 'measuring'
+const headers = { authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}` }
+const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
+const run = promisify(execFile)
+const intervalMs = 1_000
+
+pinSelf()
+const settings = ['http_server.port=0', `http_server.password=${password}`, 'log.level=error']
+const broker = await startBroker(godwit(settings))
+try {
+  const api = urlOfApi(broker)
+  await compareThroughput(broker, api)
+  await askMeanwhile(broker, api)
+} finally {
+  await broker.stop()
 }
 
-tookMs.sort((a, b) => a - b)
-const at = (share: number): string => tookMs[Math.floor((tookMs.length - 1) * share)].toFixed(1)
-console.log(
-  `${tookMs.length} scrapes of ${bytes} bytes: median ${at(0.5)} ms, 99 % ${at(0.99)} ms, longest ${at(1)} ms`,
-)
+function urlOfApi({ folder }: RunningBroker): string {
+  const [url] = /http:\/\/127\.0\.0\.1:\d+\/api\/v4/.exec(readFileSync(join(folder, 'output.log'), 'utf8')) ?? []
+  if (url === undefined) throw new Error('the broker did not say where its API is')
+  return url
+}
+
+/** With and without, one after the other, each time in the other order: an hour that is slower is slower for both. */
+async function compareThroughput({ port, pid }: RunningBroker, api: string): Promise<void> {
+  const scraped = new Latencies()
+  const ratios: number[] = []
+  const rows: string[][] = []
+  for (const name of ['p2p0', 'p2p1']) {
+    const scenario = scenarios[name]
+    const load = { ...plainLoad, ...scenario.load, port, brokerPid: pid, seconds }
+    for (let pair = 0; pair < pairs; pair++) {
+      const delivered = { without: 0, with: 0 }
+      for (const way of pair % 2 === 0 ? (['without', 'with'] as const) : (['with', 'without'] as const)) {
+        const stop = way === 'with' ? scrapeOften(api, scraped) : undefined
+        const { deliveredPerSecond, lost } = await generateLoad(load)
+        await stop?.()
+        if (lost > 0) throw new Error(`${lost} messages were lost`)
+        delivered[way] = deliveredPerSecond
+      }
+      const ratio = delivered.with / delivered.without
+      ratios.push(ratio)
+      rows.push([scenario.title, number(delivered.without), number(delivered.with), number(ratio, 3)])
+    }
+  }
+  printTable(['messages/s', 'without', 'with a scrape each second', 'ratio'], rows)
+  console.log(`median ratio ${number(median(ratios), 3)}; a scrape took ${inWords(scraped)}`)
+}
+
+/** Gives what ends it. */
+function scrapeOften(api: string, took: Latencies): () => Promise<void> {
+  const ending = new AbortController()
+  const scraping = (async (): Promise<void> => {
+    while (!ending.signal.aborted) {
+      const beganAtMs = performance.now()
+      await ask(`${api}/prometheus`)
+      const tookMs = performance.now() - beganAtMs
+      took.add(tookMs)
+      await pause(Math.max(0, intervalMs - tookMs), undefined, ending).catch(() => {
+        // The run is over.
+      })
+    }
+  })()
+  return () => {
+    ending.abort()
+    return scraping
+  }
+}
+
+/** Lists and commands, over and over, while messages go through at a rate that the broker can hold. */
+async function askMeanwhile({ port, pid, folder }: RunningBroker, api: string): Promise<void> {
+  const asked: Record<string, () => Promise<unknown>> = {
+    'GET /clients': () => ask(`${api}/clients`),
+    'GET /clients?_limit=10&_page=2': () => ask(`${api}/clients?_limit=10&_page=2`),
+    'GET /subscriptions': () => ask(`${api}/subscriptions`),
+    'GET /prometheus': () => ask(`${api}/prometheus`),
+    'godwit ctl clients list': () => ctl(folder, ['clients', 'list']),
+    'godwit ctl status': () => ctl(folder, ['status']),
+  }
+  const took = new Map(Object.keys(asked).map((what) => [what, new Latencies()]))
+  const counts = new Map<string, number>()
+  const load = { ...plainLoad, ...scenarios['p2p0'].load, window: 10_000, ratePerSecond, port, brokerPid: pid, seconds }
+  const ending = { isOver: false }
+  const loaded = generateLoad(load).finally(() => (ending.isOver = true))
+  loaded.catch(() => {
+    // Whoever awaits it below hears of it.
+  })
+  await pause(plainLoad.warmSeconds * 1_000)
+  while (!ending.isOver) {
+    for (const [what, act] of Object.entries(asked)) {
+      const beganAtMs = performance.now()
+      await act()
+      took.get(what)?.add(performance.now() - beganAtMs)
+      counts.set(what, (counts.get(what) ?? 0) + 1)
+    }
+  }
+  const { deliveredPerSecond, lost, brokerCpuShare } = await loaded
+  console.log(
+    `\n${number(deliveredPerSecond)} messages a second delivered meanwhile, ${lost} lost; the broker used ${number(brokerCpuShare, 2)} of its processor`,
+  )
+  const rows = [...took].map(([what, latencies]) => [
+    what,
+    number(counts.get(what)),
+    number(latencies.percentileMs(0.5), 1),
+    number(latencies.longestMs, 1),
+  ])
+  printTable(['asked', 'times', 'median ms', 'longest ms'], rows)
+}
+
+async function ask(url: string): Promise<number> {
+  const response = await fetch(url, { headers })
+  const { length } = await response.text()
+  if (!response.ok) throw new Error(`${url}: ${response.status}`)
+  return length
+}
+
+function ctl(folder: string, words: readonly string[]): Promise<unknown> {
+  const [first, ...rest] = [...pinnedTo(1), process.execPath, program, 'ctl', ...words, '--data', join(folder, 'data')]
+  return run(first, rest)
+}
+
+function inWords(latencies: Latencies): string {
+  const [median, most] = [latencies.percentileMs(0.5), latencies.percentileMs(0.99)]
+  return `${number(median, 1)} ms, 99 of 100 ${number(most, 1)} ms at most, the longest ${number(latencies.longestMs, 1)} ms`
+}

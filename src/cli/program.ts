@@ -15,7 +15,7 @@ export async function runProgram(words: readonly string[], program: Program, ter
     exitCode = await command()
   }
   try {
-    await commandLine(program, terminal, run).parseAsync(words, { from: 'user' })
+    await commandLine(program, terminal, run, words).parseAsync(words, { from: 'user' })
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage
@@ -25,8 +25,8 @@ export async function runProgram(words: readonly string[], program: Program, ter
 
 type Run = (command: () => number | Promise<number>) => Promise<void>
 
-function commandLine(program: Program, terminal: Terminal, run: Run): Command {
-  const godwit = quiet(new Command('godwit'), terminal)
+function commandLine(program: Program, terminal: Terminal, run: Run, words: readonly string[]): Command {
+  const godwit: Command = quiet(new Command('godwit'), terminal, () => nearestHelp(godwit, words))
     .description('An MQTT 3.1, 3.1.1 and 5.0 broker that loses nothing it has acknowledged.')
     .version(program.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
@@ -125,12 +125,24 @@ function addCtlCommand(added: Command, command: CtlCommand, program: Program, te
 const gather = (value: string, before: string[]): string[] => [...before, value]
 
 /** Errors in one line with our name in front; the exit is the caller's. Commands made from this one inherit it. */
-function quiet(command: Command, terminal: Terminal): Command {
+function quiet(command: Command, terminal: Terminal, help: () => string): Command {
   return command.exitOverride().configureOutput({
     writeOut: (text) => terminal.output.write(text),
     writeErr: (text) => terminal.errors.write(text),
-    outputError: (text, write) => write(`godwit: ${oneLine(text)}; "godwit --help" lists what there is\n`),
+    outputError: (text, write) => write(`godwit: ${oneLine(text)}; "${help()}" lists what there is\n`),
   })
+}
+
+/** Of the command that the first of these words name. */
+function nearestHelp(godwit: Command, words: readonly string[]): string {
+  const names = ['godwit']
+  let command: Command | undefined = godwit
+  for (const word of words) {
+    command = command.commands.find((one) => one.name() === word)
+    if (command === undefined) break
+    names.push(word)
+  }
+  return `${names.join(' ')} --help`
 }
 
 const oneLine = (text: string): string =>

@@ -26,12 +26,38 @@ export function shapeOf(schema: TSchema): Shape {
     faultOf: (value) => {
       validator ??= Compile(schema)
       if (validator.Check(value)) return undefined
-      const [first] = validator.Errors(value)
+      const errors = validator.Errors(value)
+      const [first] = errors
       if (first === undefined) return { path: '', message: 'is not of the right shape', isMissing: false }
       const isMissing = first.keyword === 'required'
       const missing = first.keyword === 'required' ? first.params.requiredProperties : []
       const path = missing.length === 0 ? first.instancePath : `${first.instancePath}/${missing[0]}`
-      return { path, message: first.message, isMissing }
+      return { path, message: wordsOf(first, errors), isMissing }
     },
   }
+}
+
+type SchemaError = ReturnType<Validator['Errors']>[number]
+
+const wordsOfChoices: ReadonlySet<string> = new Set(['enum', 'const', 'type', 'anyOf', 'boolean'])
+
+/** The library has a sentence for each part of a choice; here the whole choice is said. */
+function wordsOf(first: SchemaError, errors: readonly SchemaError[]): string {
+  const atSamePlace = errors.filter(({ instancePath }) => instancePath === first.instancePath)
+  const narrower = atSamePlace.find(({ keyword }) => !wordsOfChoices.has(keyword))
+  if (narrower !== undefined) return narrower.message
+  const allowed = atSamePlace.flatMap((error) => {
+    if (error.keyword === 'enum') return error.params.allowedValues
+    return error.keyword === 'const' ? [error.params.allowedValue] : []
+  })
+  if (allowed.length > 0) return `must be ${oneOf(allowed)}`
+  const types = atSamePlace.flatMap((error) => (error.keyword === 'type' ? error.params.type : []))
+  if (types.length > 0) return `must be ${oneOf(types)}`
+  return first.keyword === 'boolean' ? 'is not known here' : first.message
+}
+
+function oneOf(choices: readonly unknown[]): string {
+  const words = [...new Set(choices.map(String))]
+  const last = words.pop() ?? ''
+  return words.length === 0 ? last : `${words.join(', ')} or ${last}`
 }

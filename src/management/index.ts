@@ -2,7 +2,13 @@
 
 export type { AuditEntry, AuditOperations, AuditQuestion } from './operations/audit.ts'
 export type { AlarmOperations, AlarmRecord } from './operations/alarms.ts'
-export type { HighestName, MetricOperations, NodeReading, ShardReading } from './operations/metrics.ts'
+export type {
+  CertificateReading,
+  HighestName,
+  MetricOperations,
+  NodeReading,
+  ShardReading,
+} from './operations/metrics.ts'
 export type { AccountOperations, AccountRefusal, App, AppChange, NewApp, User } from './operations/accounts.ts'
 export type { SlowSubscription, SlowSubscriptionOperations } from './operations/slow-subscriptions.ts'
 export type { NewTrace, TraceOperations, TraceRecord } from './operations/traces.ts'

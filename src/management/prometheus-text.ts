@@ -48,7 +48,10 @@ function labelsText(labels: Labels): string {
     .join(',')}}`
 }
 
-/** A value is one line and ends where its quotation mark stands, whatever is in it. */
+/**
+ * A value is one line and ends where its quotation mark stands, whatever is in it. The format has three escapes and no
+ * others: of a carriage return its name is left.
+ */
 export function escapeLabel(value: string): string {
-  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')
+  return value.replaceAll('\r', '\\r').replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }

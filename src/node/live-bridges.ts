@@ -63,6 +63,14 @@ export class LiveBridges implements ConfigOwner {
     return [...this.#reports.values()].flat()
   }
 
+  /** Those that bridges show which are on. */
+  get certificates(): { readonly of: string; readonly file: string }[] {
+    return this.#plans.flatMap(({ name, config, facts }) => {
+      const { certFile } = (facts.link as BridgeLink).tls
+      return config.enable && certFile !== undefined ? [{ of: `bridge ${name}`, file: certFile }] : []
+    })
+  }
+
   /** As they are. By name; one whose shard is away is not there. */
   async reports(): Promise<ReadonlyMap<string, BridgeReport>> {
     if (this.#plans.length === 0) return new Map()

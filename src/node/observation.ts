@@ -10,7 +10,7 @@ import { metricOperations } from './operations/metrics.ts'
 import { slowSubscriptionOperations } from './operations/slow-subscriptions.ts'
 import { OverloadWatch } from './overload-watch.ts'
 import type { Log } from '../telemetry/index.ts'
-import { ResourceWatch } from './resource-watch.ts'
+import { ResourceWatch, type ShownCertificate } from './resource-watch.ts'
 import type { ShardCrew } from './shard-crew.ts'
 import { Traces } from './traces.ts'
 
@@ -25,7 +25,7 @@ export interface ObservationGround {
   readonly dataDirectory: string
   /** The listeners as they are now. */
   readonly live: Pick<LiveListeners, 'addresses' | 'states'>
-  readonly bridges: Pick<LiveBridges, 'latest'>
+  readonly bridges: Pick<LiveBridges, 'latest' | 'certificates'>
 }
 
 export interface Observation {
@@ -45,11 +45,11 @@ export function observeNode(ground: ObservationGround): Observation {
   })
   crew.onTrace = (trace, line) => traces.note(trace, line)
   const gauges = new Gauges(counters)
-  const resources = new ResourceWatch({ ...ground, listeners: () => ground.live.addresses })
+  const resources = new ResourceWatch({ ...ground, shownCertificates: () => certificatesOf(ground) })
   const overload = new OverloadWatch(meters, alarms)
   return {
     operations: {
-      metrics: metricOperations({ ...ground, gauges }),
+      metrics: metricOperations({ ...ground, gauges, resources }),
       alarms: alarmOperations(nodeName, alarms),
       traces,
       slowSubscriptions: slowSubscriptionOperations(nodeName, crew),
@@ -66,4 +66,14 @@ export function observeNode(ground: ObservationGround): Observation {
     },
     lookAtFiles: () => void resources.lookAtCertificates(),
   }
+}
+
+function certificatesOf({ live, bridges }: ObservationGround): ShownCertificate[] {
+  const ofListeners = live.addresses.flatMap((listener) => {
+    if (!('tls' in listener)) return []
+    const { certificate, byServerName } = listener.tls
+    const files = [...(certificate === undefined ? [] : [certificate]), ...byServerName]
+    return files.map(({ certFile: file }) => ({ of: `listener ${listener.kind} ${listener.name}`, file }))
+  })
+  return [...ofListeners, ...bridges.certificates]
 }

@@ -1,9 +1,10 @@
-// The disk under the data directory, before it is full, and the certificates of listeners, before they have ended.
+// The disk under the data directory, before it is full, and the certificates that listeners and bridges show, before they
+// have ended.
 
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
+import type { CertificateReading } from '../management/index.ts'
 import type { Alarms } from './alarms.ts'
-import type { ListenerAddress } from './listener-addresses.ts'
 
 const diskIntervalMs = 10_000
 const certificateIntervalMs = 3_600_000
@@ -11,12 +12,16 @@ const dayMs = 86_400_000
 /** So much is left for what is written at any time: journals, logs, compaction. */
 const leastFreeBytes = 128 * 1_024 * 1_024
 const daysOfWarning = 30
+const bytesPerMib = 1_048_576
+
+/** A certificate, as the broker shows it. */
+export type ShownCertificate = Pick<CertificateReading, 'of' | 'file'>
 
 export interface ResourceWatchOptions {
   /** Absolute. */
   readonly dataDirectory: string
-  /** Those that are open now. */
-  readonly listeners: () => readonly ListenerAddress[]
+  /** Those that are in use now; `file` absolute. */
+  readonly shownCertificates: () => readonly ShownCertificate[]
   readonly alarms: Alarms
   readonly nowMs?: () => number
   /** Of the disk under a directory, for this account. */
@@ -26,17 +31,33 @@ export interface ResourceWatchOptions {
 export class ResourceWatch {
   readonly #options: ResourceWatchOptions
   #timers: NodeJS.Timeout[] = []
+  #diskFreeBytes: number | undefined = undefined
+  #certificates: readonly CertificateReading[] = []
+  /** What was said last of certificates with little time left, by who shows them. */
+  readonly #raised = new Map<string, string>()
 
   constructor(options: ResourceWatchOptions) {
     this.#options = options
   }
 
+  /** As it was found last; undefined: nobody knows. */
+  get diskFreeBytes(): number | undefined {
+    return this.#diskFreeBytes
+  }
+
+  /** Those that could be read last. */
+  get certificates(): readonly CertificateReading[] {
+    return this.#certificates
+  }
+
   start(): void {
-    const look = (): void => void this.lookAtCertificates()
-    look()
+    const lookAtDisk = (): void => void this.lookAtDisk()
+    const lookAtCertificates = (): void => void this.lookAtCertificates()
+    lookAtDisk()
+    lookAtCertificates()
     this.#timers = [
-      setInterval(() => void this.lookAtDisk(), diskIntervalMs).unref(),
-      setInterval(look, certificateIntervalMs).unref(),
+      setInterval(lookAtDisk, diskIntervalMs).unref(),
+      setInterval(lookAtCertificates, certificateIntervalMs).unref(),
     ]
   }
 
@@ -46,41 +67,54 @@ export class ResourceWatch {
 
   async lookAtDisk(): Promise<void> {
     const { dataDirectory, alarms, freeBytes = freeBytesOf } = this.#options
-    let free
+    this.#diskFreeBytes = undefined
     try {
-      free = await freeBytes(dataDirectory)
+      this.#diskFreeBytes = await freeBytes(dataDirectory)
     } catch (error) {
       return alarms.raise('disk-unreadable', `the disk under ${dataDirectory}: ${(error as Error).message}`)
     }
     alarms.over('disk-unreadable', 'it can be looked at again')
-    if (free >= leastFreeBytes) return alarms.over('disk-full', 'there is room on the disk again')
+    if (this.#diskFreeBytes >= leastFreeBytes) return alarms.over('disk-full', 'there is room on the disk again')
     if (alarms.active().some(({ name }) => name === 'disk-full')) return
-    const text = `${Math.floor(free / 1_048_576)} MiB are left on the disk under ${dataDirectory}: make room on it`
+    const text = `${Math.floor(this.#diskFreeBytes / bytesPerMib)} MiB are left on the disk under ${dataDirectory}: make room on it`
     alarms.raise('disk-full', text)
   }
 
   /** Resolves when every certificate file has been looked at. */
   async lookAtCertificates(): Promise<void> {
-    for (const listener of this.#options.listeners()) {
-      if (!('tls' in listener)) continue
-      const { certificate, byServerName } = listener.tls
-      for (const files of [...(certificate === undefined ? [] : [certificate]), ...byServerName]) {
-        await this.#lookAt(`${listener.kind} ${listener.name}`, files.certFile)
-      }
-    }
+    const shown = this.#options.shownCertificates()
+    const found = await Promise.all(shown.map(async (one) => ({ ...one, endsAtMs: await endOf(one.file) })))
+    // One that cannot be read is told of by whoever shows it.
+    this.#certificates = found.filter((one) => one.endsAtMs !== undefined) as readonly CertificateReading[]
+    for (const certificate of this.#certificates) this.#judge(certificate)
+    const inUse = new Set(shown.map(sourceOf))
+    for (const source of this.#raised.keys()) if (!inUse.has(source)) this.#end(source, `${source} is in use no more`)
   }
 
-  async #lookAt(listener: string, file: string): Promise<void> {
+  #judge(certificate: CertificateReading): void {
     const { alarms, nowMs = Date.now } = this.#options
-    const endsAtMs = await endOf(file)
-    // A file that cannot be read is told of by the listener itself.
-    if (endsAtMs === undefined) return
-    const source = `${listener} ${file}`
+    const { of, file, endsAtMs } = certificate
+    const source = sourceOf(certificate)
     const days = Math.floor((endsAtMs - nowMs()) / dayMs)
-    if (days >= daysOfWarning) return alarms.over('certificate-ends', `${file} is good for ${days} days`, source)
-    const when = days < 0 ? 'has ended' : `ends in ${days} days`
-    alarms.raise('certificate-ends', `listener ${listener}: the certificate in ${file} ${when}: renew it`, source)
+    if (days >= daysOfWarning) return this.#end(source, `${file} is good for ${days} days`)
+    const text = `${of}: the certificate in ${file} ${whenIn(days)}: renew it`
+    if (this.#raised.get(source) === text) return
+    this.#raised.set(source, text)
+    alarms.raise('certificate-ends', text, source)
   }
+
+  #end(source: string, words: string): void {
+    if (this.#raised.delete(source)) this.#options.alarms.over('certificate-ends', words, source)
+  }
+}
+
+function whenIn(days: number): string {
+  if (days < 0) return 'has ended'
+  return days === 0 ? 'ends today' : days === 1 ? 'ends in a day' : `ends in ${days} days`
+}
+
+function sourceOf({ of, file }: ShownCertificate): string {
+  return `${of} ${file}`
 }
 
 async function endOf(file: string): Promise<number | undefined> {

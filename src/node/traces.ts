@@ -44,13 +44,23 @@ export class Traces implements TraceOperations {
     this.#directory = join(options.dataDirectory, 'trace')
   }
 
-  /** Finds the traces of before a restart. */
+  /** Finds the traces of before a restart. Those that cannot be read keep no broker from starting. */
   async open(): Promise<void> {
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 })
-    for (const file of await readdir(this.#directory)) {
-      if (!file.endsWith(extension)) continue
+    try {
+      await mkdir(this.#directory, { recursive: true, mode: 0o700 })
+      const files = await readdir(this.#directory)
+      for (const file of files.filter((name) => name.endsWith(extension))) await this.#find(file)
+    } catch (error) {
+      this.#options.log.error('traces of before cannot be looked at', { why: (error as Error).message })
+    }
+  }
+
+  async #find(file: string): Promise<void> {
+    try {
       const found = foundTrace(file.slice(0, -extension.length), await beginningOf(join(this.#directory, file)))
       if (found !== undefined) this.#traces.set(found.name, found)
+    } catch (error) {
+      this.#options.log.warn('a trace of before cannot be read', { file, why: (error as Error).message })
     }
   }
 
@@ -93,7 +103,10 @@ export class Traces implements TraceOperations {
     if (trace?.stream === undefined || trace.stream.writableLength > mostWaitingBytes) return
     const text = `${escapeUnseen(JSON.stringify(line))}\n`
     const bytes = Buffer.byteLength(text)
-    if (trace.bytes + bytes > mostBytes) return void this.#end(name)
+    if (trace.bytes + bytes > mostBytes) {
+      this.#options.log.warn('a trace is as large as one may be and is ended', { trace: name, bytes: trace.bytes })
+      return void this.#end(name)
+    }
     trace.bytes += bytes
     trace.stream.write(text)
   }

@@ -66,7 +66,7 @@ export type ShardStartOutcome = { readonly ready: true } | { readonly ready: fal
 const mostSuspects = 1_000
 
 /** Alarms that are about the thread itself and not about what is stored. */
-const troublesOfThread = ['storage', 'shards', 'connections', 'listener'] as const
+const troublesOfThread = ['storage', 'storage-reading', 'shards', 'connections', 'listener'] as const
 
 /** Objects of one turn die young: with room for them fewer are copied into the old generation. */
 const youngGenerationMb = 64

@@ -2,12 +2,22 @@
 
 import { type BrokerEvent, splitNamespacedName } from '../core/index.ts'
 import type { Commands } from './commands.ts'
-import type { Log } from '../telemetry/index.ts'
+import { type CounterCell, counterCells, type Counters, type Log } from '../telemetry/index.ts'
+import { reasonCodes, type ReasonCode } from '../protocol/index.ts'
 import type { ClientEvents } from './client-events.ts'
 import { DropLedger } from './drop-ledger.ts'
 import { DropLog } from './drop-log.ts'
 import type { Tracer } from './tracer.ts'
 import { Timelines } from './timelines.ts'
+
+export interface EventLogParts {
+  readonly log: Log
+  readonly counters: Counters
+  /** The counter of all drops. */
+  readonly droppedSoFar: () => number
+  readonly clientEvents: ClientEvents
+  readonly commands: Commands
+}
 
 export class EventLog {
   readonly ledger = new DropLedger()
@@ -15,13 +25,14 @@ export class EventLog {
   /** Undefined: nobody is traced. */
   tracer: Tracer | undefined = undefined
   readonly #log: Log
+  readonly #counters: Counters
   readonly #drops: DropLog
   readonly #clientEvents: ClientEvents
   readonly #commands: Commands
 
-  /** `droppedSoFar`: the counter of all drops. */
-  constructor(log: Log, droppedSoFar: () => number, clientEvents: ClientEvents, commands: Commands) {
+  constructor({ log, counters, droppedSoFar, clientEvents, commands }: EventLogParts) {
     this.#log = log
+    this.#counters = counters
     this.#commands = commands
     this.#clientEvents = clientEvents
     this.#drops = new DropLog(log, droppedSoFar)
@@ -34,8 +45,10 @@ export class EventLog {
     switch (event.event) {
       case 'client-connected':
         this.#clientEvents.note(event, nowMs)
+        this.#counters.add(counterCells.clientsConnected, 1)
         return log.info('client connected', { ...named(event.clientId), address: event.connection.peerAddress })
       case 'client-refused':
+        this.#counters.add(refusalCell(event.reason), 1)
         return log.warn('client refused', {
           ...named(event.clientId),
           address: event.connection.peerAddress,
@@ -49,7 +62,7 @@ export class EventLog {
         return log.info('session taken over', named(event.clientId))
       case 'message-dropped':
         this.ledger.note(event, nowMs)
-        return this.#drops.note(event, nowMs)
+        return this.#drops.note(event)
       case 'session-ended':
       case 'keep-alive-gap':
       case 'subscribed':
@@ -60,6 +73,19 @@ export class EventLog {
       default:
         event satisfies never
     }
+  }
+}
+
+function refusalCell(reason: ReasonCode): CounterCell {
+  switch (reason) {
+    case reasonCodes.badUserNameOrPassword:
+      return counterCells.refusedBadCredentials
+    case reasonCodes.notAuthorized:
+      return counterCells.refusedNotAuthorized
+    case reasonCodes.banned:
+      return counterCells.refusedBanned
+    default:
+      return counterCells.refusedOther
   }
 }
 

@@ -20,6 +20,7 @@ import {
   type TlsProblem,
 } from '../transports/index.ts'
 import type { ShardListener } from './messages.ts'
+import { PassingAlarm } from './passing-alarm.ts'
 import { RefusalLog } from './refusal-log.ts'
 
 export interface ListeningWorld {
@@ -38,8 +39,6 @@ export interface ListeningWorld {
   alarm(name: string, message: string): void
   alarmOver(name: string, message: string): void
 }
-
-const fullAlarmIntervalMs = 60_000
 
 /** A listener of this shard that lets clients in. */
 export interface OpenListener {
@@ -65,12 +64,17 @@ export interface PreparedChange {
 export class Porter {
   readonly #world: ListeningWorld
   readonly #refusals: RefusalLog
-  readonly #full: FullAlarm
+  readonly #full: PassingAlarm
+  readonly #failing: PassingAlarm
 
   constructor(world: ListeningWorld) {
     this.#world = world
     this.#refusals = new RefusalLog(world.log)
-    this.#full = new FullAlarm(world)
+    this.#full = new PassingAlarm(world, {
+      name: 'connections',
+      over: 'nobody is turned away for want of room any more',
+    })
+    this.#failing = new PassingAlarm(world, { name: 'listener', over: 'connections can be accepted again' })
   }
 
   /** Rejects with a sentence for the operator, or with the system's error, where it cannot be opened. */
@@ -126,14 +130,19 @@ export class Porter {
         this.#noteRefused(listener, reason, why)
       },
       onFault: (error) =>
-        world.alarm('listener', `listener ${kind} ${name} could not accept a connection: ${error.message}`),
+        this.#failing.note(`listener ${kind} ${name} could not accept a connection: ${error.message}`),
     }
   }
 
   #noteRefused({ kind, name }: ShardListener, reason: DoorRefusal, why: string | undefined): void {
     this.#world.noteRefused()
     this.#refusals.note({ listener: `${kind}:${name}`, reason, why })
-    if (reason === 'no-room') this.#full.raise()
+    if (reason === 'no-room') this.#full.note(this.#noRoom)
+  }
+
+  get #noRoom(): string {
+    const { limit } = this.#world.budget
+    return `all ${limit} connections are taken and more are turned away; raise limits.max_connections or the open-file limit`
   }
 
   #gateOf(listener: ShardListener): TlsGate {
@@ -172,8 +181,10 @@ export class Porter {
 
   #noteFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
     const files = `${wordsOf(listener)}: what stands in the files`
-    if (problem === undefined) this.#world.alarmOver('certificates', `${files} is in order again and in force`)
-    else this.#world.alarm('certificates', `${files} is not taken: ${problem.message}`)
+    // Each listener its own: what is in order at one says nothing of the others.
+    const alarm = `certificates:${listener.kind}:${listener.name}`
+    if (problem === undefined) this.#world.alarmOver(alarm, `${files} is in order again and in force`)
+    else this.#world.alarm(alarm, `${files} is not taken: ${problem.message}; those from before stay in force`)
   }
 }
 
@@ -240,25 +251,4 @@ function placesOf({ maxConnections, places }: ShardListener, { budget, own }: Li
     within: budget,
     refusal: 'listener-full',
   })
-}
-
-/** At most once in a while: whoever is turned away comes again at once. */
-class FullAlarm {
-  readonly #world: ListeningWorld
-  #toldAtMs = -Infinity
-
-  constructor(world: ListeningWorld) {
-    this.#world = world
-  }
-
-  raise(): void {
-    const nowMs = performance.now()
-    if (nowMs - this.#toldAtMs < fullAlarmIntervalMs) return
-    this.#toldAtMs = nowMs
-    const { budget } = this.#world
-    this.#world.alarm(
-      'connections',
-      `all ${budget.limit} connections are taken and more are turned away; raise limits.max_connections or the open-file limit`,
-    )
-  }
 }

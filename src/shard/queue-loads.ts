@@ -16,6 +16,8 @@ export interface QueueLoadsOwner {
   answer(answer: QueueLoaded, marked: (work: () => void) => void): void
   /** The disk could not be read; it is tried again. */
   noteFailure(text: string): void
+  /** Everything that could not be read has been read since. */
+  noteRecovery(): void
   /** A mistake of ours, or a store that broke its promises: the shard cannot go on. */
   fail(error: unknown): void
 }
@@ -26,6 +28,8 @@ export class QueueLoads {
   readonly #mark: LoadMark | undefined
   #waiting: LoadQueue[] = []
   #underWay = 0
+  /** Readings under way that have failed once. */
+  #failing = 0
   #isEnding = false
   #whenIdle: (() => void) | undefined
 
@@ -77,16 +81,26 @@ export class QueueLoads {
 
   /** Undefined: the shard ends and nobody wants to know any more. */
   async #readUntilRead({ clientId, fromSequence, limit }: LoadQueue): Promise<QueuePart | undefined> {
+    let hasFailed = false
     for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
-        return await readQueue(this.#store, clientId, fromSequence, limit)
+        const part = await readQueue(this.#store, clientId, fromSequence, limit)
+        if (hasFailed) this.#noteRecovery()
+        return part
       } catch (error) {
         if (!(error instanceof StorageFailure)) throw error
+        if (!hasFailed) this.#failing++
+        hasFailed = true
         this.#owner.noteFailure(`the queue of a session could not be read: ${error.message}`)
       }
       await pause(pauseMs)
     }
     return undefined
+  }
+
+  #noteRecovery(): void {
+    this.#failing--
+    if (this.#failing === 0) this.#owner.noteRecovery()
   }
 }
 

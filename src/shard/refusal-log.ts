@@ -1,5 +1,5 @@
-// Clients that were turned away at the door, in the log: the first at once, then one line for all of ten seconds, so that
-// whoever knocks by the thousand does not fill the log. A counter tells every one.
+// Clients that were turned away at the door, in the log: the first at once, then one line for all of ten seconds as long
+// as there are more, so that whoever knocks by the thousand does not fill the log. A counter tells every one.
 
 import type { Log } from '../telemetry/index.ts'
 
@@ -14,8 +14,10 @@ const lineIntervalMs = 10_000
 
 export class RefusalLog {
   readonly #log: Log
-  #toldAtMs = -Infinity
   #untold = 0
+  #last: Refusal | undefined = undefined
+  /** Until it comes nothing is said. */
+  #pause: NodeJS.Timeout | undefined = undefined
 
   constructor(log: Log) {
     this.#log = log
@@ -23,10 +25,16 @@ export class RefusalLog {
 
   note(refusal: Refusal): void {
     this.#untold += 1
-    const nowMs = performance.now()
-    if (nowMs - this.#toldAtMs < lineIntervalMs) return
-    this.#toldAtMs = nowMs
-    this.#log.warn('connections refused', { count: this.#untold, ...refusal })
+    this.#last = refusal
+    if (this.#pause === undefined) this.#say()
+  }
+
+  #say(): void {
+    this.#log.warn('connections refused', { count: this.#untold, ...this.#last })
     this.#untold = 0
+    this.#pause = setTimeout(() => {
+      this.#pause = undefined
+      if (this.#untold > 0) this.#say()
+    }, lineIntervalMs).unref()
   }
 }

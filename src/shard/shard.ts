@@ -121,7 +121,9 @@ export class Shard implements OutletOwner {
       tell: (message) => this.#guarded(() => this.input(publicationOf(message))),
       client: (clientId) => this.core.view.client(clientId),
     })
-    this.eventLog = new EventLog(world.log, () => droppedMessages(this.core.view), clientEvents, this.commands)
+    const { log, counters } = world
+    const droppedSoFar = (): number => droppedMessages(this.core.view)
+    this.eventLog = new EventLog({ log, counters, droppedSoFar, clientEvents, commands: this.commands })
     this.access = new AccessControl(world.start.access, {
       log: world.log,
       nowMs: this.#nowOfTurn,
@@ -149,7 +151,8 @@ export class Shard implements OutletOwner {
       world.store,
       {
         answer: (answer, marked) => this.#guarded(() => marked(() => this.input(answer))),
-        noteFailure: (text) => world.alarm('storage', text),
+        noteFailure: (text) => world.alarm('storage-reading', text),
+        noteRecovery: () => world.alarmOver('storage-reading', 'what could not be read has been read'),
         fail: (error) => world.fail(error),
       },
       loadMark === undefined ? undefined : new LoadMark(loadMark),

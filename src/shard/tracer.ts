@@ -16,22 +16,27 @@ import {
 import { matchesFilter, type Packet } from '../protocol/index.ts'
 import type { TraceLine, TraceTarget } from './messages.ts'
 
-/** Lines in a second; what is beyond is left out, and its number is told. */
+/** Lines of one trace in a second; what is beyond is left out, and its number is told. */
 const mostLinesInSecond = 1_000
 const secondMs = 1_000
 
 /** Where lines go: to the trace of that name. */
 export type PostTrace = (name: string, line: TraceLine) => void
 
+interface RunningTrace {
+  readonly target: TraceTarget
+  secondEndsAtMs: number
+  /** Within that second, those that were left out among them. */
+  lines: number
+}
+
 export class Tracer {
-  readonly #targets: readonly TraceTarget[]
+  readonly #traces: readonly RunningTrace[]
   readonly #post: PostTrace
-  #secondEndsAtMs = 0
-  #lines = 0
 
   /** `targets`: one at least. */
   constructor(targets: readonly TraceTarget[], post: PostTrace) {
-    this.#targets = targets
+    this.#traces = targets.map((target) => ({ target, secondEndsAtMs: 0, lines: 0 }))
     this.#post = post
   }
 
@@ -74,22 +79,21 @@ export class Tracer {
   }
 
   #write(line: TraceLine, nowMs: number): void {
-    for (const target of this.#targets) {
-      if (!isAbout(target, line)) continue
-      if (!this.#mayWrite(target, nowMs)) return
-      this.#post(target.name, { at: new Date(nowMs).toISOString(), ...line })
+    for (const trace of this.#traces) {
+      if (isAbout(trace.target, line) && this.#mayWrite(trace, nowMs))
+        this.#post(trace.target.name, { at: new Date(nowMs).toISOString(), ...line })
     }
   }
 
-  #mayWrite(target: TraceTarget, nowMs: number): boolean {
-    if (nowMs >= this.#secondEndsAtMs) {
-      const leftOut = this.#lines - mostLinesInSecond
-      this.#secondEndsAtMs = nowMs + secondMs
-      this.#lines = 0
-      if (leftOut > 0) this.#post(target.name, { at: new Date(nowMs).toISOString(), what: 'left-out', lines: leftOut })
+  #mayWrite(trace: RunningTrace, nowMs: number): boolean {
+    if (nowMs >= trace.secondEndsAtMs) {
+      const lines = trace.lines - mostLinesInSecond
+      trace.secondEndsAtMs = nowMs + secondMs
+      trace.lines = 0
+      if (lines > 0) this.#post(trace.target.name, { at: new Date(nowMs).toISOString(), what: 'left-out', lines })
     }
-    this.#lines += 1
-    return this.#lines <= mostLinesInSecond
+    trace.lines += 1
+    return trace.lines <= mostLinesInSecond
   }
 }
 

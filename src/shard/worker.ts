@@ -28,6 +28,9 @@ const stopPatienceMs = 3_000
 /** For the other shards to tell a new one what they want of it. */
 const readyPatienceMs = 10_000
 
+/** The longest that a timer can wait, in ms. */
+const longestTimerMs = 2_147_483_647
+
 const identityBytes = 8
 
 inlineFarther()
@@ -168,6 +171,9 @@ function obey(message: NodeToShard, { shard, store, listeners }: Running): void 
 async function letClientsIn(shard: Shard, listeners: ListenerSet): Promise<void> {
   if (!(await shard.isReadyWithin(readyPatienceMs))) {
     alarm('shards', 'not every shard has said what its clients subscribe to: some may miss messages until it has')
+    shard.isReadyWithin(longestTimerMs).then((isReady) => {
+      if (isReady) alarmOver('shards', 'every shard has said what its clients subscribe to')
+    }, fail)
   }
   if (isStopping) return
   shard.letClientsIn()

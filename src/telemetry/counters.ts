@@ -40,6 +40,13 @@ export const counterCells = {
   droppedSessionEnded: 25,
   droppedPeerBehind: 26,
   droppedNotAllowed: 27,
+  /** CONNECTs that were answered with yes. */
+  clientsConnected: 28,
+  // CONNECTs that were answered with no, by reason.
+  refusedBadCredentials: 29,
+  refusedNotAuthorized: 30,
+  refusedBanned: 31,
+  refusedOther: 32,
 } as const
 
 export type CounterName = keyof typeof counterCells

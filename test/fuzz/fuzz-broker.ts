@@ -29,6 +29,8 @@ export interface FuzzOptions {
   readonly ports: FuzzPorts
   readonly seed: number
   readonly seconds: number
+  /** What the broker has to give back what it does not need any more; unsaid: until the sessions of the last clients are over. */
+  readonly restSeconds?: number
   readonly tell: (line: string) => void
 }
 
@@ -37,7 +39,8 @@ export interface FuzzOutcome {
   /** Of the healthy client. */
   readonly roundTrips: number
   readonly longestRoundTripMs: number
-  readonly residentMib: { readonly warm: number; readonly after: number }
+  /** `before` the first client; at the end of the first third; at the end. */
+  readonly residentMib: { readonly before: number; readonly warm: number; readonly after: number }
 }
 
 const clientsAtOnce = 40
@@ -45,7 +48,7 @@ const clientsAtOnce = 40
 const toleratedShare = 1.25
 const toleratedMib = 24
 /** Sessions of the last clients are over after this. */
-const calmMs = 6_000
+const calmSeconds = 6
 const warmShare = 1 / 3
 
 /** Throws an Error that names the seed where one of the promises does not hold. */
@@ -53,14 +56,15 @@ export async function fuzzBroker(options: FuzzOptions): Promise<FuzzOutcome> {
   const { broker, ports, seconds, seed } = options
   const healthy = await HealthyClient.connect(ports.tcp)
   const tally = { sessions: 0 }
+  const before = residentMib(broker)
   try {
     const warmSeconds = seconds * warmShare
     await fuzzFor(warmSeconds, options, tally, healthy)
-    const warm = await memoryAtRest(broker, healthy)
+    const warm = await memoryAtRest(options, healthy)
     options.tell(`warm: ${tally.sessions} sessions, ${warm.toFixed(1)} MiB`)
     await fuzzFor(seconds - warmSeconds, options, tally, healthy)
-    const after = await memoryAtRest(broker, healthy)
-    const outcome = { ...tally, ...healthy.served, residentMib: { warm, after } }
+    const after = await memoryAtRest(options, healthy)
+    const outcome = { ...tally, ...healthy.served, residentMib: { before, warm, after } }
     check(broker, outcome)
     return outcome
   } catch (error) {
@@ -93,8 +97,11 @@ async function fuzzFor(
   await Promise.all(Array.from({ length: clientsAtOnce }, one))
 }
 
-async function memoryAtRest(broker: WatchedProcess, healthy: HealthyClient): Promise<number> {
-  const untilMs = performance.now() + calmMs
+async function memoryAtRest(
+  { broker, restSeconds = calmSeconds }: FuzzOptions,
+  healthy: HealthyClient,
+): Promise<number> {
+  const untilMs = performance.now() + restSeconds * 1_000
   while (performance.now() < untilMs) await healthy.nextRoundTrip()
   return residentMib(broker)
 }

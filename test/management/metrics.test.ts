@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { connectAsync } from 'mqtt'
-import { metricEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { metricEndpoints, metrics, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { Authority } from '../transports/certificates.ts'
+import { readExposition, type ReadFamily } from './exposition.ts'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const named = { set: ['node.name="godwit@plant"', 'sys_topics.interval=0'] }
@@ -132,3 +139,57 @@ test('whether the node serves is told outside the prefix, to anybody, in two lin
   assert.equal((await broker.ask('/api/v4/status')).status, 404)
   assert.equal((await broker.ask('/api/v4/prometheus', { as: null })).status, 401, 'a scrape needs an account')
 })
+
+test('a broker with everything in it has a value for every metric, in the format as it is written down', async (t) => {
+  const folder = await temporaryFolder(t)
+  const { certificate, key } = new Authority('plant').issue('broker', { until: new Date(Date.now() + 86_400_000) })
+  const files = { certfile: join(folder, 'a"b\\c.pem'), keyfile: join(folder, 'key.pem') }
+  await writeFile(files.certfile, certificate)
+  await writeFile(files.keyfile, key)
+  const listener = Object.entries({ bind: '127.0.0.1:0', ...files }).map(
+    ([name, value]) => `listeners.ssl.${name}=${JSON.stringify(value)}`,
+  )
+  const bridge = 'bridges.mqtt.north={server="mqtt-tcp://127.0.0.1:1", enable=true}'
+  const broker = await startBrokerWithApi(t, { set: [...listener, bridge, 'auth.allow_anonymous=false'] })
+  await assert.rejects(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username: 'eve', password: 'x' }))
+  let families = readExposition((await broker.ask('/api/v4/prometheus')).text)
+  // Bridges say once a second how they are.
+  while (lacking(families).length > 0 || !hasAlarm(families, 'bridge:north'))
+    families = readExposition((await broker.ask('/api/v4/prometheus')).text)
+  assert.deepEqual([...families.keys()], Object.keys(metrics))
+  assert.ok(hasAlarm(families, 'certificate-ends'))
+  const refused = families.get('svc_clients_refused')?.samples.map(({ labels, value }) => [labels['reason'], value])
+  assert.equal(
+    refused?.reduce((sum, [, value]) => sum + Number(value), 0),
+    1,
+    JSON.stringify(refused),
+  )
+  const [ends] = families.get('svc_certificate_end_timestamp_seconds')?.samples ?? []
+  assert.ok(Math.abs((ends?.value ?? 0) - Date.now() / 1_000 - 86_400) < 600)
+  assert.equal(ends?.labels['file'], files.certfile.replaceAll('\\', '\\\\').replaceAll('"', '\\"'))
+  for (const file of ['grafana/godwit.json', 'prometheus/alerts.yml']) {
+    const text = readFileSync(fileURLToPath(new URL(`../../deploy/${file}`, import.meta.url)), 'utf8')
+    assert.deepEqual(labelsThatAreNot(text, families), [], file)
+  }
+})
+
+/** Metrics without a value. */
+function lacking(families: ReadonlyMap<string, ReadFamily>): string[] {
+  return Object.keys(metrics).filter((name) => families.get(name)?.samples.length === 0)
+}
+
+function hasAlarm(families: ReadonlyMap<string, ReadFamily>, name: string): boolean {
+  return families.get('svc_alarm_active')?.samples.some(({ labels }) => labels['name'] === name) === true
+}
+
+/** Labels that a query asks for, or a legend or a sentence shows, and that no metric has; Prometheus adds two of its own. */
+function labelsThatAreNot(text: string, families: ReadonlyMap<string, ReadFamily>): string[] {
+  const known = new Set(['instance', 'job'])
+  for (const { samples } of families.values())
+    for (const { labels } of samples) for (const one of Object.keys(labels)) known.add(one)
+  const asked = [
+    ...[...text.matchAll(/\bby \(([\w, ]+)\)/g)].flatMap(([, names = '']) => names.split(/, */)),
+    ...[...text.matchAll(/\{\{ *(?:\$labels\.)?(\w+) *\}\}/g)].map(([, name = '']) => name),
+  ]
+  return asked.filter((name) => name !== '$value' && !known.has(name))
+}

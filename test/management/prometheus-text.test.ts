@@ -9,7 +9,7 @@ const nothing = Object.fromEntries(Object.keys(metrics).map((name) => [name, 0])
 >
 
 test('a label is one line between its quotation marks, whatever it holds', () => {
-  assert.equal(escapeLabel('a"b\\c\nd\re'), 'a\\"b\\\\c\\nd\\re')
+  assert.equal(escapeLabel('a"b\\c\nd\re'), 'a\\"b\\\\c\\nd\\\\re')
   const text = writePrometheus({ ...nothing, svc_alarm_active: [{ labels: { name: 'x"} 1\nforged 2' }, value: 1 }] })
   assert.ok(text.includes('svc_alarm_active{name="x\\"} 1\\nforged 2"} 1\n'))
   assert.ok(!text.split('\n').includes('forged 2"} 1'))

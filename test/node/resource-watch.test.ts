@@ -3,7 +3,6 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Alarms } from '../../src/node/alarms.ts'
-import type { ListenerAddress } from '../../src/node/listener-addresses.ts'
 import { ResourceWatch } from '../../src/node/resource-watch.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
@@ -15,7 +14,12 @@ const holding = (alarms: Alarms): string[] => alarms.active().map(({ name }) => 
 test('a disk that is nearly full raises an alarm, once, which is over when there is room again', async () => {
   const alarms = newAlarms()
   let free = 1e9
-  const watch = new ResourceWatch({ dataDirectory: '/data', listeners: () => [], alarms, freeBytes: async () => free })
+  const watch = new ResourceWatch({
+    dataDirectory: '/data',
+    shownCertificates: () => [],
+    alarms,
+    freeBytes: async () => free,
+  })
   await watch.lookAtDisk()
   assert.deepEqual(holding(alarms), [])
   free = 1e8
@@ -36,10 +40,9 @@ test('a certificate with less than thirty days to go raises an alarm that names 
   const authority = new Authority('plant')
   const renew = (days: number): Promise<void> =>
     writeFile(certFile, authority.issue('broker', { until: new Date(Date.now() + days * dayMs) }).certificate)
-  const tls = { certificate: { certFile, keyFile: '' }, byServerName: [] }
-  const listener = { kind: 'ssl', name: 'outside', tls } as unknown as ListenerAddress
+  const shown = [{ of: 'listener ssl outside', file: certFile }]
   const alarms = newAlarms()
-  const watch = new ResourceWatch({ dataDirectory: folder, listeners: () => [listener], alarms })
+  const watch = new ResourceWatch({ dataDirectory: folder, shownCertificates: () => shown, alarms })
   await renew(29)
   await watch.lookAtCertificates()
   assert.deepEqual(holding(alarms), ['certificate-ends'])
@@ -50,4 +53,12 @@ test('a certificate with less than thirty days to go raises an alarm that names 
   await renew(-1)
   await watch.lookAtCertificates()
   assert.match(alarms.active()[0].message, /has ended/)
+  assert.deepEqual(
+    watch.certificates.map(({ of, file }) => [of, file]),
+    [['listener ssl outside', certFile]],
+  )
+  shown.pop()
+  await watch.lookAtCertificates()
+  assert.deepEqual(holding(alarms), [], 'nobody shows it any more')
+  assert.deepEqual(watch.certificates, [])
 })

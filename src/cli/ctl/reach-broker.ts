@@ -71,8 +71,12 @@ async function overSocket({ data, namespace }: ReachOptions, installation: Insta
   return {
     client: createClient({ at: { socketPath }, namespace }),
     dataDirectory: directory,
-    explain: ({ message }) =>
-      `no broker runs in ${directory} (${message}): start it with "godwit start${way}", or say where it is with --data or --url`,
+    explain: ({ message }) => {
+      // Node's sentence begins with what was tried and the name of the system's error.
+      if (/^connect (EACCES|EPERM) /.test(message))
+        return `this account may not reach the broker in ${directory}: give the command as the account that runs it, or with --url and --username`
+      return `no broker runs in ${directory} (${message}): start it with "godwit start${way}", or say where it is with --data or --url`
+    },
   }
 }
 

@@ -31,6 +31,7 @@ log.to = [console, file]           # a list
 log.to += file                     # one item more
 listeners.tcp.plant { bind = "10.0.0.5:1884" }   # text with a : or another sign of HOCON's needs quotes
 
+node.data_dir = /var/lib/godwit
 log.dir = \${node.data_dir}/log     # what another key holds; \${?node.data_dir} if it may be missing
 auth.password { include "users.conf" }
 \`\`\`

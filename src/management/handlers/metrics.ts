@@ -71,7 +71,13 @@ function countsOf({ counters }: NodeReading): Record<string, number> {
 }
 
 function metricsOf(reading: NodeReading): Record<MetricName, MetricValue> {
-  return { ...requiredOf(reading), ...trafficOf(reading), ...bridgesOf(reading), ...shardsOf(reading) }
+  return {
+    ...requiredOf(reading),
+    ...trafficOf(reading),
+    ...placeOf(reading),
+    ...bridgesOf(reading),
+    ...shardsOf(reading),
+  }
 }
 
 function requiredOf({ counters, highest, memoryBytes, cpuPercent }: NodeReading) {
@@ -99,6 +105,8 @@ function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
     svc_uptime_seconds: Math.floor(uptimeMs / msPerSecond),
     svc_connections_accepted: counters.connectionsAccepted,
     svc_connections_refused: counters.connectionsRefused,
+    svc_clients_connected: counters.clientsConnected,
+    svc_clients_refused: reasonsOf(counters, refused),
     svc_subscriptions_count: counters.subscriptionsStored,
     svc_subscriptions_shared_count: counters.sharedSubscriptionsStored,
     svc_retained_count: counters.retainedStored,
@@ -110,7 +118,7 @@ function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
     svc_messages_received_rate: rates.received,
     svc_messages_sent_rate: rates.sent,
     svc_messages_dropped_rate: rates.dropped,
-    svc_messages_dropped_by_reason: dropsOf(counters),
+    svc_messages_dropped_by_reason: reasonsOf(counters, dropped),
     svc_log_lines_dropped: counters.logLinesDropped,
   }
 }
@@ -144,30 +152,40 @@ function droppedByBridge({ name: bridge, spoolDropped, counters }: BridgeStandin
   return reasons.map(([reason, value]) => ({ labels: { bridge, reason }, value }))
 }
 
+const dropped = /^dropped([A-Z]\w*)$/
+const refused = /^refused([A-Z]\w*)$/
+
 /** Every reason has a counter of its own: `droppedQueueFull` is `queue_full`. */
-function dropsOf(counters: NodeReading['counters']): Sample[] {
+function reasonsOf(counters: NodeReading['counters'], named: RegExp): Sample[] {
   return Object.entries(counters).flatMap(([counter, value]) => {
-    const [, reason] = /^dropped([A-Z]\w*)$/.exec(counter) ?? []
+    const [, reason] = named.exec(counter) ?? []
     if (reason === undefined) return []
     const words = reason.replaceAll(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase()
     return [{ labels: { reason: words }, value }]
   })
 }
 
+function placeOf({ listeners, alarms, diskFreeBytes, certificates }: NodeReading) {
+  const each = (count: 'connections' | 'accepted' | 'refused'): Sample[] =>
+    listeners.map((one) => ({ labels: { listener: one.listener }, value: one[count] }))
+  return {
+    svc_listener_connections_count: each('connections'),
+    svc_listener_connections_accepted: each('accepted'),
+    svc_listener_connections_refused: each('refused'),
+    svc_disk_free_bytes: diskFreeBytes === undefined ? [] : diskFreeBytes,
+    svc_certificate_end_timestamp_seconds: certificates.map(({ of, file, endsAtMs }) => ({
+      labels: { of, file },
+      value: endsAtMs / msPerSecond,
+    })),
+    svc_alarm_active: alarms.map((name) => ({ labels: { name }, value: 1 })),
+  }
+}
+
 function shardsOf(reading: NodeReading) {
-  const { shards, shardsRunning, shardRestarts, alarms, listeners } = reading
+  const { shards, shardsRunning, shardRestarts } = reading
   const histogram = (name: MeterName): Sample[] =>
     shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.read(name) }))
   return {
-    svc_listener_connections_count: listeners.map(({ listener, connections }) => ({
-      labels: { listener },
-      value: connections,
-    })),
-    svc_listener_connections_refused: listeners.map(({ listener, refused }) => ({
-      labels: { listener },
-      value: refused,
-    })),
-    svc_alarm_active: alarms.map((name) => ({ labels: { name }, value: 1 })),
     svc_shards_count: shards.length,
     svc_shards_running: shardsRunning,
     svc_shard_restarts: shardRestarts,

@@ -41,6 +41,18 @@ export interface NodeReading {
   readonly listeners: readonly ListenerReading[]
   /** Names of the alarms that hold. */
   readonly alarms: readonly string[]
+  /** Under the data directory, lately; undefined: nobody knows. */
+  readonly diskFreeBytes: number | undefined
+  readonly certificates: readonly CertificateReading[]
+}
+
+/** A certificate that the broker shows. */
+export interface CertificateReading {
+  /** Who shows it: `listener ssl default`, `bridge north`. */
+  readonly of: string
+  readonly file: string
+  /** Wall clock. */
+  readonly endsAtMs: number
 }
 
 /** One listener of the node, over all shards. */
@@ -48,6 +60,7 @@ export interface ListenerReading {
   /** `kind:name` */
   readonly listener: string
   readonly connections: number
+  readonly accepted: number
   readonly refused: number
 }
 

@@ -4,6 +4,7 @@ import type { Alarms } from '../alarms.ts'
 import type { LiveBridges } from '../live-bridges.ts'
 import type { LiveListeners } from '../live-listeners.ts'
 import type { Gauges } from '../gauges.ts'
+import type { ResourceWatch } from '../resource-watch.ts'
 
 export interface MetricSources {
   readonly nodeName: string
@@ -13,11 +14,12 @@ export interface MetricSources {
   readonly alarms: Alarms
   readonly live: Pick<LiveListeners, 'states'>
   readonly bridges: Pick<LiveBridges, 'latest'>
+  readonly resources: Pick<ResourceWatch, 'diskFreeBytes' | 'certificates'>
   readonly crew: { readonly running: number; readonly restarts: number }
 }
 
 export function metricOperations(sources: MetricSources): MetricOperations {
-  const { nodeName, gauges, alarms, crew, live, bridges } = sources
+  const { nodeName, gauges, alarms, crew, live, bridges, resources } = sources
   const startedAtMs = performance.now()
   const rows = meterRows(sources.meters).map((meters, shard) => ({
     meters,
@@ -29,15 +31,18 @@ export function metricOperations(sources: MetricSources): MetricOperations {
       ...gauges.read(),
       uptimeMs: performance.now() - startedAtMs,
       shards: rows.map(({ meters, counters }) => ({ meters, connections: counters.get(counterCells.connectionsOpen) })),
-      listeners: live.states().map(({ listener, connections, refused }) => ({
+      listeners: live.states().map(({ listener, connections, accepted, refused }) => ({
         listener: `${listener.kind}:${listener.name}`,
         connections,
+        accepted,
         refused,
       })),
       bridges: bridges.latest,
       shardsRunning: crew.running,
       shardRestarts: crew.restarts,
       alarms: alarms.active().map(({ name }) => name),
+      diskFreeBytes: resources.diskFreeBytes,
+      certificates: resources.certificates,
     }),
   }
 }

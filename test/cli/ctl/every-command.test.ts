@@ -65,6 +65,7 @@ async function lookAfterClients({ done, broker }: Operator, client: MqttClient):
   assert.match(await done('topics list'), /^told\/#\t/m)
   assert.match(await done('explain', ['sensor', 'publish', 'told/you']), /^result +allow$/m)
   assert.equal(await done('dropped', ['clientid=sensor']), '')
+  assert.equal(await done('slow', ['--threshold', '60000']), '')
   assert.match(await done('retained list', ['told/#']), /^told\/you\t/m)
   await done('retained delete', ['told/you'])
   assert.equal(await done('retained list', ['told/#']), '')

@@ -15,9 +15,29 @@ test('status is one page about the broker: what it is, what it holds, what troub
   assert.equal(status.connections, 1)
   assert.equal(status.profile, 'hardened')
   assert.ok(status.shards >= 1)
-  assert.equal(status.alarms, 'none')
+  assert.deepEqual([status.alarms, status.bridges], [[], []])
   assert.match(status['messages.received.rate'], /^\d+\/s$/)
-  assert.match(await ctlDone(broker, ['status'], { asPeople: true }), /^uptime +\d+ Hours/m)
+  const page = await ctlDone(broker, ['status'], { asPeople: true })
+  assert.match(page, /^uptime +\d+ Hours/m)
+  assert.match(page, /^memory +\d+ MiB\ncpu +[\d.]+%\nbridges +none\nalarms +none\n$/m)
+})
+
+test('status of a broker in trouble says what is wrong, since when, and what is to be done', async (t) => {
+  const bridge = 'bridges.mqtt.north { server = "mqtt-tcp://127.0.0.1:1", enable = true }'
+  const broker = await startBrokerWithApi(t)
+  await ctlDone(broker, ['api', 'call', 'update_config', '--body', bridge])
+  let page = await ctlDone(broker, ['status'])
+  while (!/^alarms +bridge:north$/m.test(page)) page = await ctlDone(broker, ['status'])
+  assert.match(
+    page,
+    /^alarm bridge:north +since \d{4}-\d\d-\d\d [\d:]+: the bridge north is not connected to .+the connection is refused/m,
+  )
+  assert.match(page, /^bridges +0 of 1 connected: north is \w+$/m)
+  const status = JSON.parse(await ctlDone(broker, ['status', '--json']))
+  assert.equal(status.alarms[0].name, 'bridge:north')
+  assert.equal(status.bridges[0].name, 'north')
+  assert.equal(await ctlDone(broker, ['alarms', '--end', 'bridge:north']), 'bridge:north is over\n')
+  assert.match(await ctlRefused(broker, 1, ['alarms', '--end', 'bridge:south']), /no alarm 'bridge:south' holds/)
 })
 
 test('alarms are a list, which is empty where nothing is wrong', async () => {

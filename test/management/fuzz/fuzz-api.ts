@@ -13,6 +13,7 @@ import { HealthyClient } from '../../fuzz/healthy-client.ts'
 import { Random } from '../../protocol/fuzz/random.ts'
 import { sendBroken } from './broken-http.ts'
 import { makeRequest, type MadeRequest } from './made-request.ts'
+import type { Archive } from './uploads.ts'
 
 /** What requests must not be able to change, or they would lock themselves out. */
 export const fuzzedSettings = ['auth.allow_anonymous=true', 'mqtt.max_packet_size=2MB', 'log.level=error'] as const
@@ -23,6 +24,8 @@ export interface ApiFuzzOptions {
   readonly administrator: string
   readonly seed: number
   readonly requests: number
+  /** What the broker has to give back what it does not need any more; unsaid: next to nothing. */
+  readonly restSeconds?: number
   readonly tell: (line: string) => void
 }
 
@@ -34,7 +37,8 @@ export interface ApiFuzzOutcome {
   readonly faults: readonly string[]
   readonly roundTrips: number
   readonly longestRoundTripMs: number
-  readonly residentMib: { readonly warm: number; readonly after: number }
+  /** `before` the first request; at the end of the first third; at the end. */
+  readonly residentMib: { readonly before: number; readonly warm: number; readonly after: number }
 }
 
 const requestsAtOnce = 16
@@ -47,27 +51,39 @@ const roundTripsOfRest = 40
 
 export async function fuzzApi(options: ApiFuzzOptions): Promise<ApiFuzzOutcome> {
   const healthy = await HealthyClient.connect(options.broker.port, '$healthy/itself')
-  const run = new FuzzRun(options, healthy)
+  const before = residentMib(options.broker.process)
+  const run = new FuzzRun(options, healthy, await archiveOf(options))
   try {
     const warmRequests = Math.floor(options.requests * warmShare)
     await run.until(warmRequests)
-    const warm = await memoryAtRest(options.broker, healthy)
+    const warm = await memoryAtRest(options, healthy)
     await run.until(options.requests)
-    const after = await memoryAtRest(options.broker, healthy)
+    const after = await memoryAtRest(options, healthy)
     if (after > warm * toleratedShare + toleratedMib)
       run.noteFault('memory', `${warm.toFixed(1)} became ${after.toFixed(1)} MiB`)
     noteWhatTheBrokerSaid(options.broker, run)
     const { statuses } = run
-    return { requests: run.made, statuses, faults: run.faults, ...healthy.served, residentMib: { warm, after } }
+    return { requests: run.made, statuses, faults: run.faults, ...healthy.served, residentMib: { before, warm, after } }
   } finally {
     run.end()
     await healthy.end()
   }
 }
 
-async function memoryAtRest({ process: broker }: Broker, healthy: HealthyClient): Promise<number> {
-  for (let trip = 0; trip < roundTripsOfRest; trip++) await healthy.nextRoundTrip()
-  return residentMib(broker)
+async function memoryAtRest({ broker, restSeconds = 0 }: ApiFuzzOptions, healthy: HealthyClient): Promise<number> {
+  const untilMs = performance.now() + restSeconds * 1_000
+  for (let trip = 0; trip < roundTripsOfRest || performance.now() < untilMs; trip++) await healthy.nextRoundTrip()
+  return residentMib(broker.process)
+}
+
+/** Made by the broker of itself: what is uploaded and carried out is mostly that. */
+async function archiveOf({ broker: { url }, administrator }: ApiFuzzOptions): Promise<Archive> {
+  const [name = '', password = ''] = administrator.split(':')
+  const headers = { authorization: basicAuthorization(name, password) }
+  const made = await fetch(`${url}/api/v5/data/export`, { method: 'POST', headers })
+  const { filename } = (await made.json()) as { filename: string }
+  const file = await fetch(`${url}/api/v5/data/files/${filename}`, { headers })
+  return { filename, bytes: Buffer.from(await file.arrayBuffer()) }
 }
 
 function noteWhatTheBrokerSaid({ process: broker }: Broker, run: FuzzRun): void {
@@ -96,12 +112,14 @@ class FuzzRun {
   readonly #agent: Agent
   readonly #faults: Map<string, string>
   readonly #authorization: string
+  readonly #archive: Archive
   made: number
 
-  constructor(options: ApiFuzzOptions, healthy: HealthyClient) {
+  constructor(options: ApiFuzzOptions, healthy: HealthyClient, archive: Archive) {
     const [name = '', password = ''] = options.administrator.split(':')
     this.#options = options
     this.#healthy = healthy
+    this.#archive = archive
     this.#agent = new Agent({ keepAlive: true, maxSockets: requestsAtOnce })
     this.#authorization = basicAuthorization(name, password)
     this.#faults = new Map()
@@ -144,7 +162,7 @@ class FuzzRun {
     if (this.made % 5_000 === 0)
       this.#options.tell(`${this.made} requests, ${residentMib(broker.process).toFixed(0)} MiB`)
     if (random.oneIn(25)) return this.#sendBroken(random)
-    const made = makeRequest(random, this.#authorization)
+    const made = makeRequest(random, { authorization: this.#authorization, archive: this.#archive })
     const answered = await this.#send(made)
     this.statuses.set(answered.status, (this.statuses.get(answered.status) ?? 0) + 1)
     this.#judge(made, answered)

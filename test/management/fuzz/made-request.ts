@@ -3,7 +3,15 @@
 import { type Endpoint, endpoints, urlsOf } from '../../../src/contract/index.ts'
 import type { Random } from '../../protocol/fuzz/random.ts'
 import { anyString, nastyString } from './strings.ts'
+import { type Archive, makeUpload } from './uploads.ts'
 import { junk, mutated, valueFor } from './values.ts'
+
+/** What requests are made with. */
+export interface Surroundings {
+  /** Of the administrator. */
+  readonly authorization: string
+  readonly archive: Archive
+}
 
 export interface MadeRequest {
   readonly method: string
@@ -20,28 +28,32 @@ const all = Object.entries<Endpoint>(endpoints)
 /** Stopping is what the broker is asked for there: nothing would be left to fuzz. */
 const forbidden = /^(stop|restart)$/i
 
-/** `authorization`: of the administrator. */
-export function makeRequest(random: Random, authorization: string): MadeRequest {
+export function makeRequest(random: Random, surroundings: Surroundings): MadeRequest {
+  const { authorization, archive } = surroundings
   const [name, endpoint] = random.pick(all)
   const isStrayed = random.oneIn(12)
-  const path = isStrayed ? strayedPath(random, endpoint) : pathFor(random, endpoint)
+  const path = isStrayed ? strayedPath(random, endpoint, archive) : pathFor(random, endpoint, archive)
   const method = random.oneIn(20) ? random.pick(methods) : endpoint.method
-  const body = bodyFor(random, endpoint)
+  const upload = endpoint.body === 'upload' && !random.oneIn(6) ? makeUpload(random, archive) : undefined
+  const body = upload?.body ?? bodyFor(random, endpoint, archive)
+  const headers = headersFor(random, authorization)
+  if (upload !== undefined) headers['content-type'] = upload.contentType
   // Where the last parameter is empty, the path is that of the list.
   const isOfList = /:\w+$/.test(endpoint.path) && /\/(\?|$)/.test(path)
   const isHers = !isStrayed && method === endpoint.method && !isOfList
-  return { method, path, headers: headersFor(random, authorization), body, name: isHers ? name : undefined }
+  return { method, path, headers, body, name: isHers ? name : undefined }
 }
 
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
 
-function pathFor(random: Random, endpoint: Endpoint): string {
+function pathFor(random: Random, endpoint: Endpoint, archive: Archive): string {
   const url = random.pick(urlsOf(endpoint))
-  const filled = url.replaceAll(/:(\w+)/g, (_whole, key: string) => paramFor(random, endpoint, key))
+  const filled = url.replaceAll(/:(\w+)/g, (_whole, key: string) => paramFor(random, endpoint, key, archive))
   return `${filled}${random.oneIn(10) ? '/' : ''}${queryFor(random, endpoint)}`
 }
 
-function paramFor(random: Random, { params }: Endpoint, key: string): string {
+function paramFor(random: Random, { params }: Endpoint, key: string, { filename }: Archive): string {
+  if (key === 'filename' && random.oneIn(2)) return encoded(filename, random)
   const schema = params?.properties[key]
   const made = schema === undefined || random.oneIn(2) ? anyString(random) : String(valueFor(schema, random))
   return encoded(forbidden.test(made) ? 'neither' : made, random)
@@ -65,8 +77,8 @@ function encoded(text: string, random: Random): string {
   return whole.replaceAll(/[^\u0021-\u007e]/gu, (letter) => encodeURIComponent(letter))
 }
 
-function strayedPath(random: Random, endpoint: Endpoint): string {
-  const path = pathFor(random, endpoint)
+function strayedPath(random: Random, endpoint: Endpoint, archive: Archive): string {
+  const path = pathFor(random, endpoint, archive)
   switch (random.below(7)) {
     case 0:
       return path.replaceAll('/', '//')
@@ -85,13 +97,22 @@ function strayedPath(random: Random, endpoint: Endpoint): string {
   }
 }
 
-function bodyFor(random: Random, { method, body }: Endpoint): string | Buffer | undefined {
+function bodyFor(random: Random, { method, body }: Endpoint, archive: Archive): string | Buffer | undefined {
   if (body === undefined) return method === 'GET' || !random.oneIn(5) ? undefined : wrongBody(random)
   if (random.oneIn(10)) return wrongBody(random)
   if (body === 'upload') return wrongBody(random)
   if (body === 'text') return random.oneIn(2) ? nastyString(random) : `${nastyString(random)} = ${nastyString(random)}`
-  const right = valueFor(body, random)
+  const right = withFile(valueFor(body, random), random, archive)
   return JSON.stringify(random.oneIn(3) ? mutated(right, random) : right)
+}
+
+const keysOfFiles = ['filename', 'first', 'second']
+
+/** Names of files are mostly the one of a file that is there: otherwise nothing would ever be done with one. */
+function withFile(body: unknown, random: Random, { filename }: Archive): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || random.oneIn(4)) return body
+  const pairs = Object.entries(body).map(([key, value]) => [key, keysOfFiles.includes(key) ? filename : value] as const)
+  return Object.fromEntries(pairs)
 }
 
 function wrongBody(random: Random): string | Buffer | undefined {

@@ -1,6 +1,6 @@
 // What the operator must know of.
 
-import { type CtlCommand, shown } from '../ctl-command.ts'
+import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 
 const columns = ['node', 'name', 'message', 'activated_at', 'deactivated_at']
 
@@ -8,11 +8,16 @@ export const alarmCommands: readonly CtlCommand[] = [
   {
     name: 'alarms',
     description: 'alarms that hold',
-    options: [{ flags: '--all', description: 'those that are over too' }],
-    run: ({ client, options }) =>
-      shown(options['all'] === true ? client.list_alarms() : client.list_activated_alarms(), ({ data }) => {
+    options: [
+      { flags: '--all', description: 'those that are over too' },
+      { flags: '--end <name>', description: 'end this one: it has been seen to' },
+    ],
+    run: ({ client, options: { all, end } }) => {
+      if (typeof end === 'string') return doneAs(client.deactivate_alarm({ body: { name: end } }), `${end} is over`)
+      return shown(all === true ? client.list_alarms() : client.list_activated_alarms(), ({ data }) => {
         const rows = data.flatMap(({ node, alarms }) => alarms.map((alarm) => ({ node, ...alarm })))
         return { rows, columns }
-      }),
+      })
+    },
   },
 ]

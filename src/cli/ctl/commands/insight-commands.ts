@@ -1,7 +1,7 @@
 // Where messages went, and what happened to clients.
 
 import type { ApiClient } from '../../../contract/index.ts'
-import { type CtlCommand, type Row, shown } from '../ctl-command.ts'
+import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
 import { queryFrom } from '../filters.ts'
 
 export const insightCommands: readonly CtlCommand[] = [
@@ -9,13 +9,12 @@ export const insightCommands: readonly CtlCommand[] = [
     name: 'explain',
     description: 'why a client may publish or subscribe, or may not, and who would hear it',
     arguments: ['<client>', '<action>', '<topic>'],
-    run: ({ client, words: [clientid = '', action = '', topic = ''] }) => {
-      if (action !== 'publish' && action !== 'subscribe') return { usage: `${action}: there are publish and subscribe` }
-      return shown(client.explain({ query: { clientid, action, topic } }), ({ data }) => ({
-        thing: inShort(data),
-        document: data,
-      }))
-    },
+    options: [
+      { flags: '-q, --qos <level>', description: 'of the publication (default: 2)' },
+      { flags: '--user <name>', description: 'to be assumed of a client that is not in' },
+      { flags: '--address <ip>', description: 'to be assumed of a client that is not in' },
+    ],
+    run: explain,
   },
   {
     name: 'dropped',
@@ -31,6 +30,20 @@ export const insightCommands: readonly CtlCommand[] = [
     },
   },
   {
+    name: 'slow',
+    description: 'clients that are behind, the slowest first, with the oldest message that they have not taken',
+    options: [{ flags: '--threshold <milliseconds>', description: 'behind by so much at least (default: 500)' }],
+    run: ({ client, options: { threshold } }) => {
+      if (threshold !== undefined && !/^\d{1,8}$/.test(String(threshold)))
+        return { usage: '--threshold: give a number' }
+      const query = { _limit: mostSlow, ...(threshold === undefined ? {} : { threshold: Number(threshold) }) }
+      return shown(client.list_slow_subscriptions({ query }), ({ data }) => ({
+        rows: data,
+        columns: ['clientid', 'topic', 'timespan', 'mqueue_len'],
+      }))
+    },
+  },
+  {
     name: 'clients timeline',
     description: 'what has happened to a client lately',
     arguments: ['<client>'],
@@ -41,6 +54,26 @@ export const insightCommands: readonly CtlCommand[] = [
       })),
   },
 ]
+
+const mostSlow = 1_000
+
+function explain({
+  client,
+  words: [clientid = '', action = '', topic = ''],
+  options: { qos, user, address },
+}: CtlCall): Promise<Outcome> | Outcome {
+  if (action !== 'publish' && action !== 'subscribe') return { usage: `${action}: there are publish and subscribe` }
+  if (qos !== undefined && !/^[012]$/.test(String(qos))) return { usage: '--qos: there are 0, 1 and 2' }
+  const assumed = {
+    ...(qos === undefined ? {} : { qos: Number(qos) }),
+    ...(typeof user === 'string' ? { username: user } : {}),
+    ...(typeof address === 'string' ? { ip_address: address } : {}),
+  }
+  return shown(client.explain({ query: { clientid, action, topic, ...assumed } }), ({ data }) => ({
+    thing: inShort(data),
+    document: data,
+  }))
+}
 
 type Explanation = Extract<Awaited<ReturnType<ApiClient['explain']>>, { reply: unknown }>['reply']['data']
 

@@ -1,4 +1,4 @@
-// How the broker does, on one page.
+// How the broker does, on one page: what it is, what it holds, what goes through it, and what is wrong with it.
 
 import { setTimeout } from 'node:timers/promises'
 import type { ApiClient, Result } from '../../../contract/index.ts'
@@ -6,12 +6,44 @@ import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '..
 
 /** Rates are what is counted within this. */
 const measuredMs = 500
+const bytesPerMib = 1_048_576
 
 export const statusCommands: readonly CtlCommand[] = [
-  { name: 'status', description: 'what the broker is and how it does; takes half a second', run: status },
+  {
+    name: 'status',
+    description: 'what the broker is, how it does, and what is wrong; takes half a second',
+    run: status,
+  },
 ]
 
 async function status({ client }: CtlCall): Promise<Outcome> {
+  const known = await knownOf(client)
+  if ('failure' in known) return known
+  const bridges = await client.get_mqtt_bridges()
+  if ('failure' in bridges) return bridges
+  const states = bridges.reply.data.bridge.nodes.map(({ name, enable, status: now }) => ({
+    name,
+    state: enable ? (now?.state ?? 'unknown') : 'off',
+    spool: now?.spool_depth ?? 0,
+  }))
+  return shown(client.list_activated_alarms(), ({ data }) => {
+    const alarms = data.flatMap(({ alarms: holding }) =>
+      holding.map(({ name, message, activated_at: since }) => ({ name, since, message })),
+    )
+    const troubles = alarms.map(({ name, since, message }) => [`alarm ${name}`, `since ${since}: ${message}`])
+    return {
+      thing: {
+        ...known.reply,
+        bridges: inShort(states),
+        alarms: alarms.length === 0 ? 'none' : alarms.map(({ name }) => name).join(', '),
+        ...(Object.fromEntries(troubles) as Row),
+      },
+      document: { ...known.reply, bridges: states, alarms },
+    }
+  })
+}
+
+async function knownOf(client: ApiClient): Promise<Result<Row>> {
   const brokers = await client.list_brokers()
   if ('failure' in brokers) return brokers
   const [broker] = brokers.reply.data
@@ -23,26 +55,25 @@ async function status({ client }: CtlCall): Promise<Outcome> {
   const [{ node, stats: counts } = { node: '', stats: {} }] = stats.reply.data
   const rates = await ratesOf(client, node)
   if ('failure' in rates) return rates
-  return shown(client.list_activated_alarms(), ({ data }) => {
-    const alarms = data.flatMap(({ alarms: holding }) => holding.map(({ name }) => name))
-    const {
-      'connections.count': connections,
-      'sessions.count': sessions,
-      'subscriptions.count': subscriptions,
-    } = counts
-    const held = { connections, sessions, subscriptions, retained: counts['retained.count'] }
-    return {
-      thing: {
-        node,
-        ...broker,
-        profile,
-        shards,
-        ...held,
-        ...rates.reply,
-        alarms: alarms.length === 0 ? 'none' : alarms.join(', '),
-      },
-    }
-  })
+  const metrics = await client.get_metrics()
+  if ('failure' in metrics) return metrics
+  const { cpuinfo: cpu, memory } = metrics.reply
+  const held = {
+    connections: counts['connections.count'],
+    sessions: counts['sessions.count'],
+    subscriptions: counts['subscriptions.count'],
+    retained: counts['retained.count'],
+  }
+  const used = { memory: `${Math.round(Number(memory) / bytesPerMib)} MiB`, cpu }
+  return { reply: { node, ...broker, profile, shards, ...held, ...rates.reply, ...used } }
+}
+
+function inShort(bridges: readonly { readonly name: string; readonly state: string }[]): string {
+  const wanted = bridges.filter(({ state }) => state !== 'off')
+  if (wanted.length === 0) return 'none'
+  const away = wanted.filter(({ state }) => state !== 'connected').map(({ name, state }) => `${name} is ${state}`)
+  const connected = `${wanted.length - away.length} of ${wanted.length} connected`
+  return away.length === 0 ? connected : `${connected}: ${away.join(', ')}`
 }
 
 const rated = ['messages.received', 'messages.sent', 'messages.dropped'] as const

@@ -1,0 +1,188 @@
+// What the pages for people say is tried: their commands exist and do something, their configurations are good, and what
+// they list is all there is.
+
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { connectAsync } from 'mqtt'
+import { configCheck } from '../../src/cli/config-commands.ts'
+import { ctlCommands, ctlGroups } from '../../src/cli/ctl/commands/all.ts'
+import { runProgram } from '../../src/cli/program.ts'
+import { Terminal } from '../../src/cli/terminal.ts'
+import { dropReasonNames } from '../../src/contract/endpoints/insight.ts'
+import { metrics } from '../../src/contract/index.ts'
+import { temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { administrator, startBrokerWithApi } from '../management/api.ts'
+
+const checkout = fileURLToPath(new URL('../../', import.meta.url))
+const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/*.md', { cwd: checkout })]
+const page = (name: string): string => readFileSync(join(checkout, name), 'utf8')
+
+/** What stands in fences with that word behind them. */
+function fencedIn(name: string, language: string): string[] {
+  return [...page(name).matchAll(/^```(\w*)\n(.*?)^```$/gms)]
+    .filter(([, word]) => word === language)
+    .map(([, , text = '']) => text)
+}
+
+/** Without comments. */
+function commandLinesIn(name: string): string[] {
+  const lines = fencedIn(name, 'sh').flatMap((block) => block.split('\n'))
+  return lines.map((line) => line.replace(/\s+#.*$/, '').trim()).filter((line) => line !== '')
+}
+
+interface Said {
+  readonly code: number
+  readonly output: string
+  readonly errors: string
+}
+
+async function godwit(words: readonly string[], lines: readonly string[] = []): Promise<Said> {
+  const said = { output: '', errors: '' }
+  const output = { isTTY: false, write: (text: string) => (said.output += text) }
+  const input = Readable.from([lines.map((line) => `${line}\n`).join('')])
+  const terminal = new Terminal(output, { write: (text) => (said.errors += text) }, input)
+  const code = await runProgram(words, { version: '0', installation: { root: checkout, isCheckout: true } }, terminal)
+  return { code, ...said }
+}
+
+const isRestart = (line: string): boolean => line.startsWith('godwit ctl restart')
+
+const wordsOf = (line: string): string[] => line.split(/\s+/).slice(1)
+
+/** The words of a line that are a command, and not its arguments. */
+function commandIn(words: readonly string[]): readonly string[] {
+  if (words[0] === 'config') return words.slice(0, 2)
+  if (words[0] !== 'ctl') return words.slice(0, 1)
+  const [, first = '', second = ''] = words
+  if (ctlCommands.some(({ name }) => name === `${first} ${second}`)) return words.slice(0, 3)
+  const isOne = first in ctlGroups || ctlCommands.some(({ name }) => name === first)
+  return isOne || first !== '' ? words.slice(0, 2) : words.slice(0, 1)
+}
+
+test('every command that a page names is there, with its options', async () => {
+  let found = 0
+  for (const name of pages) {
+    const inText = [...page(name).matchAll(/`(godwit [^`\n]+)`/g)].map(([, line = '']) => line)
+    const lines = [...commandLinesIn(name), ...inText].filter((line) => line.startsWith('godwit '))
+    for (const line of lines) {
+      const words = wordsOf(line)
+      if (words[0].startsWith('-')) continue
+      const { code, output, errors } = await godwit([...commandIn(words), '--help'])
+      assert.equal(code, 0, `${name}: ${line}: ${errors}`)
+      for (const flag of words.filter((word) => word.startsWith('-')))
+        assert.match(output, new RegExp(`(^|[ ,])${flag}\\b`, 'm'), `${name}: ${line}`)
+      found += 1
+    }
+  }
+  assert.ok(found > 40, `only ${found}`)
+})
+
+test('the commands of the pages, one after the other, do what they say at a broker', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'lamp-7', username: 'anna' })
+  t.after(() => client.endAsync(true))
+  const [name = '', password = ''] = administrator.split(':')
+  const lines = ['README.md', 'docs/OPERATING.md', 'docs/BACKUP.md'].flatMap(commandLinesIn)
+  const asked = lines.filter((line) => line.startsWith('godwit ctl '))
+  let archive = ''
+  const run = async (line: string): Promise<void> => {
+    const words = wordsOf(
+      line.replace(/\bFILE\b|godwit-export-\S+/g, archive).replace('http://broker:8081', broker.url),
+    )
+    const reach = words.includes('--url') ? ['--password-stdin'] : ['--data', broker.dataDirectory]
+    const { code, output, errors } = await godwit([...words, ...reach], [password])
+    assert.deepEqual({ code, errors }, { code: 0, errors: '' }, line)
+    archive = /exported to (\S+)\./.exec(output)?.[1] ?? archive
+  }
+  for (const line of asked.filter((one) => !isRestart(one))) await run(line)
+  const [curl = ''] = lines.filter((line) => line.startsWith('curl '))
+  const [, path = ''] = /http:\/\/127\.0\.0\.1:8081(\S+)/.exec(curl) ?? []
+  assert.equal((await broker.ask(path, { as: `${name}:${password}` })).status, 200, curl)
+  for (const line of asked.filter(isRestart)) await run(line)
+  await broker.process.until(/restarting[^]*listening +mqtt:/)
+})
+
+test('the program of the README connects, subscribes and hears', async (t) => {
+  const [program = ''] = fencedIn('README.md', 'js')
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const text = program.replace('127.0.0.1:1883', `127.0.0.1:${broker.port}`)
+  assert.equal(text.trim().split('\n').length, 3)
+  const started = new WatchedProcess(process.execPath, ['--input-type=module', '--eval', text])
+  t.after(() => started.stop('SIGKILL'))
+  const publisher = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => publisher.endAsync(true))
+  // Retained: it is there for whoever subscribes before or after.
+  await publisher.publishAsync('birds/godwit', 'landed', { qos: 1, retain: true })
+  await started.until(/^birds\/godwit landed$/m)
+})
+
+test('every configuration on a page is a good one', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'godwit.conf')
+  await writeFile(join(folder, 'users.conf'), 'dashboard = "a password"\n')
+  const check = (text: string): Promise<Said> => writeFile(file, text).then(() => checked(file))
+  let found = 0
+  for (const name of pages) {
+    for (const text of fencedIn(name, 'hocon')) {
+      const { code, errors } = await check(text)
+      assert.deepEqual([code, errors], [0, ''], `${name}:\n${text}`)
+      found += 1
+    }
+    for (const text of fencedIn(name, 'erlang')) {
+      await writeFile(join(folder, 'acl.conf'), text)
+      assert.equal((await check('auth.acl.file = acl.conf')).errors, '', `${name}:\n${text}`)
+      found += 1
+    }
+  }
+  assert.ok(found >= 7, `only ${found}`)
+})
+
+function checked(file: string): Said {
+  const said = { output: '', errors: '' }
+  const terminal = new Terminal(
+    { write: (text: string) => (said.output += text) },
+    { write: (text: string) => (said.errors += text) },
+  )
+  return { code: configCheck({ file, environment: {}, asJson: false }, terminal), ...said }
+}
+
+/** First cells of the rows of a table, without backticks. */
+const namesInTables = (text: string): string[] => [...text.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name)
+
+test('docs/OPERATING.md has every alarm that is raised anywhere, and every reason for which messages are dropped', () => {
+  const told = new Set(namesInTables(page('docs/OPERATING.md')))
+  const sources = globSync('src/{node,shard,storage}/**/*.ts', { cwd: checkout }).map(page)
+  const raised = sources.flatMap((text) => [
+    ...text.matchAll(/\b(?:alarm|raise)\(\s*'([a-z-]+)'/g),
+    ...text.matchAll(/new PassingAlarm\(\w+, \{\s*name: '([a-z-]+)'/g),
+    ...text.matchAll(/\balarm: '([a-z-]+)'/g),
+  ])
+  const ofStorage = /export interface StorageAlarm \{.*?\n\}/s.exec(page('src/storage/store.ts'))?.[0] ?? ''
+  const names = new Set([...raised, ...ofStorage.matchAll(/\| '([a-z-]+)'/g)].map(([, name = '']) => name))
+  assert.ok(names.size > 14, [...names].join(', '))
+  assert.deepEqual(
+    [...names].filter((name) => !told.has(name)),
+    [],
+  )
+  assert.deepEqual(
+    dropReasonNames.filter((name) => !told.has(name)),
+    [],
+  )
+})
+
+test('every metric that a page names is one that the broker serves', () => {
+  const served = new Set(Object.keys(metrics))
+  for (const name of pages) {
+    const named = [...page(name).matchAll(/`(svc_\w+)`/g)].map(([, metric = '']) => metric)
+    assert.deepEqual(
+      named.filter((metric) => !served.has(metric)),
+      [],
+      name,
+    )
+  }
+})

@@ -1,0 +1,71 @@
+// What comes in floods: lines of the log that tell all of it, and alarms that end.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { DropLog } from '../../src/shard/drop-log.ts'
+import { PassingAlarm } from '../../src/shard/passing-alarm.ts'
+import { RefusalLog } from '../../src/shard/refusal-log.ts'
+import type { Log, LogFields } from '../../src/telemetry/index.ts'
+
+function writtenLog(): { log: Log; counts: () => unknown[] } {
+  const lines: (LogFields | undefined)[] = []
+  const write = (_event: string, fields?: LogFields): void => void lines.push(fields)
+  const log = { debug: write, info: write, warn: write, error: write }
+  return { log, counts: () => lines.map((fields) => fields?.['count']) }
+}
+
+test('of messages that are dropped the first is told at once, and the others at the end of the second, to the last', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { log, counts } = writtenLog()
+  let dropped = 0
+  const drops = new DropLog(log, () => dropped)
+  const drop = (times: number): void => {
+    for (let time = 0; time < times; time++) {
+      dropped += 1
+      drops.note({
+        event: 'message-dropped',
+        clientId: 'a',
+        message: { topic: { name: 'b' } } as never,
+        reason: 'queue-full',
+      })
+    }
+  }
+  drop(100)
+  assert.deepEqual(counts(), [1])
+  t.mock.timers.tick(1_000)
+  assert.deepEqual(counts(), [1, 99])
+  t.mock.timers.tick(1_000)
+  assert.deepEqual(counts(), [1, 99], 'nothing since')
+  drop(1)
+  assert.deepEqual(counts(), [1, 99, 1], 'the next first one is told at once again')
+})
+
+test('of connections that are refused the first is told at once, and the others after ten seconds, to the last', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { log, counts } = writtenLog()
+  const refusals = new RefusalLog(log)
+  for (let time = 0; time < 50; time++) refusals.note({ listener: 'tcp:default', reason: 'no-room', why: undefined })
+  t.mock.timers.tick(10_000)
+  t.mock.timers.tick(10_000)
+  assert.deepEqual(counts(), [1, 49])
+})
+
+test('an alarm about what happens again and again is said once a minute, and over when it has not happened for a minute', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const said: string[] = []
+  const alarm = new PassingAlarm(
+    {
+      alarm: (name, message) => said.push(`${name}: ${message}`),
+      alarmOver: (name, words) => said.push(`${name}: ${words}`),
+    },
+    { name: 'connections', over: 'over' },
+  )
+  for (let time = 0; time < 3; time++) alarm.note('full')
+  assert.deepEqual(said, ['connections: full'])
+  t.mock.timers.tick(60_000)
+  assert.deepEqual(said, ['connections: full', 'connections: full'])
+  t.mock.timers.tick(60_000)
+  assert.deepEqual(said.slice(2), ['connections: over'])
+  alarm.note('full again')
+  assert.deepEqual(said.slice(3), ['connections: full again'])
+})
