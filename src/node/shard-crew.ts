@@ -12,6 +12,7 @@ import type {
   QuestionOf,
   ShardLink,
   ShardStart,
+  Suspect,
   TraceLine,
 } from '../shard/index.ts'
 import type { StoreKeeper } from '../storage/index.ts'
@@ -32,8 +33,8 @@ export interface ShardCrewOptions {
   /** A shard died too often: the node cannot go on. */
   onGivenUp(message: string): void
   readonly alarms: Alarms
-  /** The session has killed its shard twice: resolves when it is out of the way. */
-  setAside(clientId: string): Promise<void>
+  /** Taking this in has killed its shard twice: resolves when it is out of the way. */
+  setAside(suspect: Suspect): Promise<void>
 }
 
 export class ShardCrew {
@@ -62,7 +63,7 @@ export class ShardCrew {
           restarts,
           maxHeapMb,
           onGivenUp: (message) => options.onGivenUp(message),
-          setAside: (clientId) => options.setAside(clientId),
+          setAside: (suspect) => options.setAside(suspect),
           alarms: options.alarms,
           noteBridges: (reports) => this.onBridges(number, reports),
           noteTrace: (trace, line) => this.onTrace(trace, line),

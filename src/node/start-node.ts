@@ -34,7 +34,7 @@ import { controlDesk, type Wish } from './operations/control.ts'
 import { type NodeStore, openNodeStore } from './node-store.ts'
 import { observeNode } from './observation.ts'
 import { withoutMissingQuic } from './quic-presence.ts'
-import { setAsideInWords } from './set-aside-session.ts'
+import { setAsideInWords } from './set-aside.ts'
 import { ShardCrew } from './shard-crew.ts'
 import { planShards, shardsOf } from './shard-plan.ts'
 import { SysTopics, type SysTopicsOptions } from './sys-topics.ts'
@@ -377,9 +377,9 @@ function crewOf({ options, foundation, store, starts, maxHeapMb, giveUp }: CrewG
     restarts: options.restarts ?? defaultRestartPolicy,
     maxHeapMb,
     onGivenUp: giveUp,
-    setAside: async (clientId) => {
-      const text = await setAsideInWords(store.own, directory, clientId)
-      alarms.raise('session-set-aside', text)
+    setAside: async (suspect) => {
+      const text = await setAsideInWords(store.own, directory, suspect)
+      alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)
     },
     alarms,
   })

@@ -17,6 +17,7 @@ import {
   type ShardQuestion,
   type ShardStart,
   type ShardToNode,
+  type Suspect,
   type TraceLine,
 } from '../shard/index.ts'
 import type { KeptSeat, StoreKeeper } from '../storage/index.ts'
@@ -53,8 +54,8 @@ export interface WatchedShardOptions {
   readonly alarms: Alarms
   noteTrace(name: string, line: TraceLine): void
   noteBridges(reports: readonly BridgeReport[]): void
-  /** The session has killed the shard twice: resolves when it is out of the way. */
-  setAside(clientId: string): Promise<void>
+  /** Taking this in has killed the shard twice: resolves when it is out of the way. */
+  setAside(suspect: Suspect): Promise<void>
   /** Ports to its siblings, for a thread that begins. */
   links(): readonly ShardLink[]
   /** `start`: as its next thread is started. */
@@ -90,7 +91,9 @@ export class WatchedShard {
   #lastWords: string | undefined
   /** It broke, and its last words are a stack. */
   #isOurMistake: boolean
-  /** Sessions that a life of the shard has ended with. */
+  /** Its thread has run out of memory: what it was taking in then was only the last straw. */
+  #isOutOfMemory: boolean
+  /** What a life of the shard has ended with, by kind and name. */
   readonly #suspects: Set<string>
   #timer: NodeJS.Timeout | undefined
   #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
@@ -111,6 +114,7 @@ export class WatchedShard {
     this.#startedAtMs = 0
     this.#lastWords = undefined
     this.#isOurMistake = false
+    this.#isOutOfMemory = false
     this.#timer = undefined
     this.#settleFirstStart = undefined
     this.#settleStop = undefined
@@ -179,6 +183,7 @@ export class WatchedShard {
       await worker.terminate()
     }
     this.#state = 'stopped'
+    this.#settleFirstStart?.({ ready: false, message: 'the node is stopped' })
   }
 
   #askToStop(deadlineMs: number): Promise<void> {
@@ -196,6 +201,7 @@ export class WatchedShard {
     this.#state = 'starting'
     this.#lastWords = undefined
     this.#isOurMistake = false
+    this.#isOutOfMemory = false
     this.#startedAtMs = performance.now()
     this.#counters.clearGauges()
     const links = this.#options.links()
@@ -211,6 +217,7 @@ export class WatchedShard {
     worker.on('error', (error) => {
       this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error)
       this.#isOurMistake = true
+      this.#isOutOfMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
     })
     worker.on('exit', () => this.#threadEnded())
   }
@@ -277,8 +284,10 @@ export class WatchedShard {
     this.#asked.clear()
     this.#settleStop?.()
     const lastWords = this.#lastWords ?? 'its thread ended without a word'
-    if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, lastWords)
-    else if (this.#state !== 'stopping') this.#restartLater(lastWords)
+    const suspect = this.#takeSuspect()
+    const isWorthAnother = this.#settleFirstStart === undefined || suspect !== undefined
+    if (this.#state !== 'stopping' && isWorthAnother) this.#restartLater(lastWords, suspect)
+    else if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, lastWords)
   }
 
   #failFirstStart(settle: (outcome: ShardStartOutcome) => void, lastWords: string): void {
@@ -288,7 +297,7 @@ export class WatchedShard {
     settle({ ready: false, message: this.#isOurMistake ? `a shard cannot start: ${firstLine(lastWords)}` : lastWords })
   }
 
-  #restartLater(lastWords: string): void {
+  #restartLater(lastWords: string, suspect: Suspect | undefined): void {
     const { restarts } = this.#options
     const ranForMs = performance.now() - this.#startedAtMs
     const isForgiven = this.#state === 'running' && ranForMs >= restarts.forgivenAfterMs
@@ -296,6 +305,7 @@ export class WatchedShard {
     if (this.#deathsInARow > restarts.maxDeathsInARow) {
       this.#state = 'stopped'
       this.#say('error', 'a shard died too often and is given up', lastWords)
+      if (this.#settleFirstStart !== undefined) return this.#failFirstStart(this.#settleFirstStart, lastWords)
       this.#options.onGivenUp(
         `a shard died ${this.#deathsInARow} times in a row: ${firstLine(lastWords)}; the log has more`,
       )
@@ -307,7 +317,7 @@ export class WatchedShard {
     this.#say('error', 'a shard died and is started again', lastWords)
     const text = `${this.#source} died and is started again: ${firstLine(lastWords)}`
     this.#options.alarms.raise('shard-restarting', text, this.#source)
-    const isAway = this.#setAsideSuspect()
+    const isAway = this.#setAsideSecond(suspect)
     this.#timer = setTimeout(() => void isAway.then(() => this.#startAgain()), delayMs)
   }
 
@@ -315,17 +325,24 @@ export class WatchedShard {
     if (this.#state === 'waiting') this.#startThread()
   }
 
-  /** The session whose queue was being taken in when the shard died, if that is the second time. */
-  async #setAsideSuspect(): Promise<void> {
+  /** What was being taken in when the thread ended, if that is what it ended of. */
+  #takeSuspect(): Suspect | undefined {
     const { loadMark } = this.#start
-    if (loadMark === undefined) return
+    if (loadMark === undefined) return undefined
     const mark = new LoadMark(loadMark)
-    const { clientId } = mark
+    const { suspect } = mark
     mark.clear()
-    if (clientId === undefined) return
-    if (this.#suspects.delete(clientId)) return this.#options.setAside(clientId)
+    // At its start any record may be the one for which there is no room.
+    return this.#isOutOfMemory && this.#state === 'starting' ? undefined : suspect
+  }
+
+  /** Where it is the second time that the shard died of it. */
+  async #setAsideSecond(suspect: Suspect | undefined): Promise<void> {
+    if (suspect === undefined) return
+    const name = `${suspect.kind} ${suspect.kind === 'session' ? suspect.clientId : suspect.topic}`
+    if (this.#suspects.delete(name)) return this.#options.setAside(suspect)
     if (this.#suspects.size >= mostSuspects) this.#suspects.clear()
-    this.#suspects.add(clientId)
+    this.#suspects.add(name)
   }
 
   #say(level: 'warn' | 'error', event: string, lastWords: string | undefined): void {

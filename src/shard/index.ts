@@ -8,7 +8,7 @@ export type { BridgeLink } from './bridge-dialer.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './clock.ts'
 export { keepHeapTidy } from './idle-tidy.ts'
-export { createLoadMark, LoadMark } from './load-mark.ts'
+export { createLoadMark, LoadMark, type Suspect } from './load-mark.ts'
 export {
   createNamespaceTable,
   NamespaceTable,

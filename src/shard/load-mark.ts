@@ -1,46 +1,59 @@
-// Which session's queue a shard is taking in, where the node can read it when the shard has died of it:
+// What of the store a shard is taking in: a session's queue, or a record at its start. The node can read it when the
+// shard has died of it:
 //
-//   length i32 | client id, UTF-8 ...        0: none
+//   length i32 | kind i32 | text, UTF-8 ...        length 0: nothing
 
 import { Buffer } from 'node:buffer'
 
-/** The longest client id that MQTT allows, and a namespace in front of it. */
-const mostBytes = 65_535 + 256
-const lengthBytes = Int32Array.BYTES_PER_ELEMENT
+/** What is to be taken out of the store where it ends its shard. A session goes with all that is its. */
+export type Suspect =
+  | { readonly kind: 'session'; readonly clientId: string }
+  | { readonly kind: 'retained'; readonly topic: string }
+
+/** The longest client id or topic that MQTT allows, and a namespace or mount point in front of it. */
+const mostBytes = 2 * 65_535
+const headerBytes = 2 * Int32Array.BYTES_PER_ELEMENT
+const kinds = ['session', 'retained'] as const
 
 /** Shared memory for the mark of one shard. */
 export function createLoadMark(): SharedArrayBuffer {
-  return new SharedArrayBuffer(lengthBytes + mostBytes + 1)
+  return new SharedArrayBuffer(headerBytes + mostBytes)
 }
 
 export class LoadMark {
-  readonly #length: Int32Array
+  readonly #header: Int32Array
   readonly #text: Buffer
 
   constructor(memory: SharedArrayBuffer) {
-    this.#length = new Int32Array(memory, 0, 1)
-    this.#text = Buffer.from(memory, lengthBytes, mostBytes)
+    this.#header = new Int32Array(memory, 0, 2)
+    this.#text = Buffer.from(memory, headerBytes, mostBytes)
   }
 
   /** Undefined: none. */
-  get clientId(): string | undefined {
-    const length = Atomics.load(this.#length, 0)
-    return length === 0 ? undefined : this.#text.toString('utf8', 0, length)
+  get suspect(): Suspect | undefined {
+    const length = Atomics.load(this.#header, 0)
+    if (length === 0) return undefined
+    const text = this.#text.toString('utf8', 0, length)
+    return kinds[Atomics.load(this.#header, 1)] === 'retained'
+      ? { kind: 'retained', topic: text }
+      : { kind: 'session', clientId: text }
   }
 
   /** What is there already stays: the shard is dying of it. */
-  during(clientId: string, work: () => void): void {
-    const isMine = this.clientId === undefined
-    if (isMine) this.set(clientId)
+  during(suspect: Suspect, work: () => void): void {
+    const isMine = Atomics.load(this.#header, 0) === 0
+    if (isMine) this.set(suspect)
     work()
     if (isMine) this.clear()
   }
 
-  set(clientId: string): void {
-    Atomics.store(this.#length, 0, this.#text.write(clientId))
+  set(suspect: Suspect): void {
+    const text = suspect.kind === 'session' ? suspect.clientId : suspect.topic
+    Atomics.store(this.#header, 1, kinds.indexOf(suspect.kind))
+    Atomics.store(this.#header, 0, this.#text.write(text))
   }
 
   clear(): void {
-    Atomics.store(this.#length, 0, 0)
+    Atomics.store(this.#header, 0, 0)
   }
 }

@@ -131,7 +131,7 @@ export interface ShardStart extends ShardSettings {
   readonly counters: SharedArrayBuffer
   /** Made by `createMeterTable`; the shard writes its own row. Undefined: nobody looks. */
   readonly meters?: SharedArrayBuffer | undefined
-  /** Made by `createLoadMark`: says of which session's queue the shard died. Undefined: nobody looks. */
+  /** Made by `createLoadMark`: says what of the store the shard died of. Undefined: nobody looks. */
   readonly loadMark?: SharedArrayBuffer | undefined
   /** How clients are told apart; undefined: nobody belongs to a namespace. */
   readonly namespaces?: NamespaceSettings | undefined

@@ -67,7 +67,7 @@ export class QueueLoads {
         if (this.#underWay === 0) this.#whenIdle?.()
       },
       (error: unknown) => {
-        this.#mark?.set(load.clientId)
+        this.#mark?.set({ kind: 'session', clientId: load.clientId })
         this.#owner.fail(error)
       },
     )
@@ -76,7 +76,9 @@ export class QueueLoads {
   /** A mistake of ours in it is caught by the owner, who ends the shard: then the mark stays. */
   #take({ question, clientId }: LoadQueue, part: QueuePart): void {
     const answer = { kind: 'queue-loaded', question, ...part } as const
-    this.#owner.answer(answer, (work) => (this.#mark === undefined ? work() : this.#mark.during(clientId, work)))
+    this.#owner.answer(answer, (work) =>
+      this.#mark === undefined ? work() : this.#mark.during({ kind: 'session', clientId }, work),
+    )
   }
 
   /** Undefined: the shard ends and nobody wants to know any more. */

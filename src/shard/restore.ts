@@ -3,6 +3,7 @@
 import type { AccessControl } from '../access/index.ts'
 import type { AccessRecord, BrokerCore, RecordKind, StoredRecord } from '../core/index.ts'
 import { accessKinds, readAllQueueBounds, type Store } from '../storage/index.ts'
+import type { LoadMark, Suspect } from './load-mark.ts'
 
 /** Sessions come first: everything else belongs to one. */
 const restoredKinds: readonly RecordKind[] = [
@@ -14,26 +15,40 @@ const restoredKinds: readonly RecordKind[] = [
   'retained',
   'forwarded',
 ]
-const sliceRecords = 1_000
 
-export async function restoreBroker(store: Store, core: BrokerCore, nowMs: number): Promise<void> {
-  for (const kind of restoredKinds) await restoreKind(store, core, { kind, nowMs })
-  for await (const bounds of readAllQueueBounds(store)) core.handle({ kind: 'restore-queue', ...bounds }, nowMs)
+/** `mark` says at each moment what is being taken in, should the shard end with it. */
+export async function restoreBroker(
+  store: Store,
+  core: BrokerCore,
+  { nowMs, mark }: { readonly nowMs: number; readonly mark: LoadMark | undefined },
+): Promise<void> {
+  for (const kind of restoredKinds) {
+    for await (const record of store.read({ kind })) {
+      marked(mark, suspectOf(record), () => core.handle({ kind: 'restore', records: [record] }, nowMs))
+    }
+  }
+  for await (const bounds of readAllQueueBounds(store)) {
+    const { clientId } = bounds
+    marked(mark, { kind: 'session', clientId }, () => core.handle({ kind: 'restore-queue', ...bounds }, nowMs))
+  }
   for await (const counts of store.countBodyReferences()) {
     core.handle({ kind: 'bodies-counted', counts, isEnd: false }, nowMs)
   }
   core.handle({ kind: 'bodies-counted', counts: [], isEnd: true }, nowMs)
 }
 
-async function restoreKind(store: Store, core: BrokerCore, what: { kind: RecordKind; nowMs: number }): Promise<void> {
-  let slice: StoredRecord[] = []
-  for await (const record of store.read({ kind: what.kind })) {
-    slice.push(record)
-    if (slice.length < sliceRecords) continue
-    core.handle({ kind: 'restore', records: slice }, what.nowMs)
-    slice = []
-  }
-  core.handle({ kind: 'restore', records: slice }, what.nowMs)
+/** If it throws, the mark stays. */
+function marked(mark: LoadMark | undefined, suspect: Suspect | undefined, work: () => void): void {
+  if (mark === undefined || suspect === undefined) work()
+  else mark.during(suspect, work)
+}
+
+/** What would have to go if this could not be taken in; undefined: nothing that the broker could do without. */
+function suspectOf(record: StoredRecord): Suspect | undefined {
+  if (record.kind === 'retained') return { kind: 'retained', topic: record.message.topic }
+  return 'clientId' in record && record.clientId !== undefined
+    ? { kind: 'session', clientId: record.clientId }
+    : undefined
 }
 
 /** Before anything rests on it: who may come in is known before anybody is let in. */

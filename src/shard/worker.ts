@@ -15,6 +15,7 @@ import { inlineFarther } from './engine-flags.ts'
 import { ListenerSet } from './listener-set.ts'
 import type { NodeToShard, ShardListener, ShardSettings, ShardStart, ShardToNode, TraceTarget } from './messages.ts'
 import { type ListeningWorld, Porter } from './listening.ts'
+import { LoadMark } from './load-mark.ts'
 import { restoreAccess, restoreBroker } from './restore.ts'
 import { answerOf } from './answering.ts'
 import { sendAway } from './send-away.ts'
@@ -89,7 +90,7 @@ async function run(): Promise<void> {
   shard = running
   running.eventLog.tracer = tracerOf(start.traces ?? [])
   await restoreAccess(store, running.access)
-  await restoreBroker(store, running.core, clock.nowMs())
+  await restoreBroker(store, running.core, { nowMs: clock.nowMs(), mark: markOf(start) })
   running.input({ kind: 'tick' })
   seat.onTrouble = () => running.commits.noteTrouble(seat.trouble)
   seat.onTrouble()
@@ -99,6 +100,10 @@ async function run(): Promise<void> {
   await letClientsIn(running, listeners)
   bridgesOf(running, clock)
   keepHeapTidy(messagesSoFar)
+}
+
+function markOf({ loadMark }: ShardStart): LoadMark | undefined {
+  return loadMark === undefined ? undefined : new LoadMark(loadMark)
 }
 
 /** They are clients, too: they come when clients may. */

@@ -7,12 +7,16 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
 import { loadConfig } from '../../src/config/index.ts'
-import { type RunningNode, startNode } from '../../src/node/index.ts'
+import { type NodeOptions, type RunningNode, startNode } from '../../src/node/index.ts'
 import { godwitProgram, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 
-async function nodeThatCanBreak(t: TestContext, entry = './crashing-shard.ts'): Promise<RunningNode> {
-  const dataDir = await temporaryFolder(t)
-  const loaded = loadConfig({ overrides: ['listeners.tcp.bind="127.0.0.1:0"', 'log.to=[file]'] })
+async function nodeThatCanBreak(
+  t: TestContext,
+  entry = './crashing-shard.ts',
+  { dataDirectory, set = [], ...options }: Partial<NodeOptions> & { dataDirectory?: string; set?: string[] } = {},
+): Promise<RunningNode> {
+  const dataDir = dataDirectory ?? (await temporaryFolder(t))
+  const loaded = loadConfig({ overrides: ['listeners.tcp.bind="127.0.0.1:0"', 'log.to=[file]', ...set] })
   assert.ok('config' in loaded)
   const { config, warnings } = loaded
   const started = await startNode({
@@ -20,6 +24,7 @@ async function nodeThatCanBreak(t: TestContext, entry = './crashing-shard.ts'): 
     warnings,
     installation: { root: dataDir, isCheckout: true },
     shardEntry: new URL(entry, import.meta.url),
+    ...options,
   })
   assert.ok('node' in started, JSON.stringify(started))
   t.after(() => started.node.stop())
@@ -111,6 +116,57 @@ test('a session that its shard breaks on twice is set aside, and the others are 
   const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
   assert.match(log, /session-set-aside.*The session of client 'poison' has ended its shard twice/)
 })
+
+test('what a shard cannot take in at its start is singled out and set aside, and the broker starts', async (t) => {
+  const dataDirectory = await temporaryFolder(t)
+  const before = await startBroker(t, { dataDirectory, set: oneShard })
+  for (const clientId of ['poisoned will', 'sleeper']) {
+    const will = { topic: 'wills', payload: Buffer.from('never'), properties: { willDelayInterval: 3_000 } }
+    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${before.port}`, { ...durable, clientId, will })
+    await client.subscribeAsync('kept/#', { qos: 1 })
+    await client.publishAsync(`${clientId.split(' ')[0]}/topic`, clientId, { qos: 1, retain: true })
+    client.stream.destroy()
+    client.end(true)
+  }
+  const publisher = await mqtt.connectAsync(`mqtt://127.0.0.1:${before.port}`)
+  await publisher.publishAsync('kept/1', 'the message', { qos: 1 })
+  await publisher.endAsync()
+  await before.process.stop()
+
+  const node = await nodeThatCanBreak(t, './poisoned-shard.ts', {
+    dataDirectory,
+    set: oneShard,
+    restarts: impatient,
+  })
+  const files = (await readdir(node.dataDirectory)).filter((name) => name.endsWith('.damaged')).map(kindOfFile)
+  assert.deepEqual(files.sort(), ['retained', 'session'])
+  const topics: string[] = []
+  const sleeper = mqtt.connect(`mqtt://127.0.0.1:${node.listeners[0].port}`, { ...durable, clientId: 'sleeper' })
+  t.after(() => sleeper.end(true))
+  sleeper.on('connect', ({ sessionPresent }) => topics.push(sessionPresent ? 'its session' : 'nothing'))
+  await new Promise<void>((resolve) => {
+    sleeper.on('message', (topic) => {
+      topics.push(topic)
+      if (topic === 'sleeper/topic') resolve()
+      else sleeper.subscribe('+/topic', { qos: 1 })
+    })
+  })
+  assert.deepEqual(topics, ['its session', 'kept/1', 'sleeper/topic'])
+  const again = await mqtt.connectAsync(`mqtt://127.0.0.1:${node.listeners[0].port}`, {
+    ...durable,
+    clientId: 'poisoned will',
+  })
+  t.after(() => again.end(true))
+  const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
+  assert.match(log, /session-set-aside.*The session of client 'poisoned will' has ended its shard twice/)
+  assert.match(log, /retained-set-aside.*The retained message of topic 'poisoned\/topic' has ended its shard twice/)
+})
+
+const oneShard = ['node.shards=1']
+
+const impatient = { firstDelayMs: 1, longestDelayMs: 100, forgivenAfterMs: 60_000, maxDeathsInARow: 10 } as const
+
+const kindOfFile = (name: string): string => name.split('-', 1)[0]
 
 const openFileLimit = 200
 

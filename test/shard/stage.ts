@@ -104,7 +104,7 @@ export class ShardStage {
   /** As a shard that starts on what an earlier one has stored. */
   static async restored(context: TestContext, options: StageOptions): Promise<ShardStage> {
     const stage = new ShardStage(context, options)
-    await restoreBroker(stage.store, stage.shard.core, stage.clock.nowMs())
+    await restoreBroker(stage.store, stage.shard.core, { nowMs: stage.clock.nowMs(), mark: undefined })
     stage.shard.input({ kind: 'tick' })
     await stage.turns()
     return stage
