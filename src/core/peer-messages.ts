@@ -35,6 +35,8 @@ export interface Interest {
   readonly storedQoS: QoS
   /** The highest QoS of all. */
   readonly qos: QoS
+  /** One of the stored sessions holds as many messages as it may: QoS 1 and 2 for it are to be refused. Not of shared filters. */
+  readonly isFull: boolean
 }
 
 export interface PeerPublish {

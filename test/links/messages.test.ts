@@ -178,7 +178,7 @@ const rareMessages = fc.constantFrom<PeerMessage[]>(
     version: 3,
     isFirst: true,
     isComplete: false,
-    changes: [{ filter, members: 2, storedMembers: 1, storedQoS: 1, qos: 2 }],
+    changes: [{ filter, members: 2, storedMembers: 1, storedQoS: 1, qos: 2, isFull: true }],
   },
   { kind: 'interest-seen', version: 3, sent: [0, 12, 2 ** 40] },
   { kind: 'committed', upTo: 2 ** 40 + 1, refused: undefined },

@@ -6,7 +6,7 @@ import type { Connection } from '../connection.ts'
 import { answerAgain, answerPublish } from '../delivery/answer-publish.ts'
 import { mayPublish } from '../delivery/may-publish.ts'
 import { everyPeerTakes, passageFor, type Passage } from '../delivery/peers-in-the-way.ts'
-import { meetsFullSession, needsStorage } from '../delivery/publish.ts'
+import { meetsFullSession, meetsFullSessionElsewhere, needsStorage } from '../delivery/publish.ts'
 import { holdReader, holdReasons, type HoldReason } from '../delivery/reader-holds.ts'
 import { sendAck } from '../delivery/send-to-client.ts'
 import { spread } from '../delivery/spread.ts'
@@ -263,7 +263,8 @@ function refusalOf(state: BrokerState, message: Message, isDenied: boolean): Rea
     state.countDrop(undefined, message, 'not-allowed')
     return reasonCodes.notAuthorized
   }
-  return meetsFullSession(state, message) ? reasonCodes.quotaExceeded : undefined
+  const isFull = meetsFullSession(state, message) || meetsFullSessionElsewhere(state, message)
+  return isFull ? reasonCodes.quotaExceeded : undefined
 }
 
 function acceptAtLeastOnce(

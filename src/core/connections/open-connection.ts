@@ -18,6 +18,7 @@ import { dropWill, endSession, publishWillMessage, recordWill, startStoring } fr
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
 import { takeIdentity } from '../delivery/take-identity.ts'
+import { tellRoom } from '../delivery/tell-full.ts'
 import { Message, never, noteRight } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
 import { splitNamespacedName } from '../namespaced-names.ts'
@@ -159,7 +160,9 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
 function takeSpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
   session.spool = spoolLimitsIn(properties?.userProperties)
   state.fullSessions.delete(session)
-  if (session.stored !== undefined && session.stored.count >= maxStoredOf(state, session)) noteFull(state, session)
+  const { stored } = session
+  if (stored?.isToldFull === true) tellRoom(state, session, stored, maxStoredOf(state, session))
+  if (stored !== undefined && stored.count >= maxStoredOf(state, session)) noteFull(state, session)
 }
 
 function sessionExpiry(state: BrokerState, connection: Connection, connect: ConnectPacket): number {

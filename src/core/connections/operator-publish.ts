@@ -5,7 +5,7 @@ import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts
 import type { BrokerState } from '../broker-state.ts'
 import { awaitBatch } from '../delivery/held-answers.ts'
 import { passageFor } from '../delivery/peers-in-the-way.ts'
-import { meetsFullSession, needsStorage, publish } from '../delivery/publish.ts'
+import { meetsFullSession, meetsFullSessionElsewhere, needsStorage, publish } from '../delivery/publish.ts'
 import { isOfBroker } from '../delivery/retained-messages.ts'
 import { spreadFurther } from '../delivery/spread.ts'
 import type { Command, QuestionId } from '../inputs.ts'
@@ -69,7 +69,7 @@ function refusalOf(state: BrokerState, message: Message): CommandFailure | undef
   if (isOfBroker(topic.name)) return undefined
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storageIsHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
-  if (meetsFullSession(state, message)) return 'receiver-full'
+  if (meetsFullSession(state, message) || meetsFullSessionElsewhere(state, message)) return 'receiver-full'
   const { neighbours } = state
   if (neighbours === undefined || passageFor(state, neighbours, { topic, qos, retain }) === 'go') return undefined
   return 'shard-behind'

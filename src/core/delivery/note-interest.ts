@@ -59,11 +59,12 @@ export function noteSubscription(
   if (interest === undefined) return
   const isPresent = session.connection !== undefined
   const isStored = session.stored !== undefined
+  const isFull = session.stored?.isToldFull === true
   const { before, after } = change
   // Who else may hold it is another question: what is published reaches it as any other.
   const bare = splitExclusiveFilter(filter) ?? filter
-  if (after !== undefined) interest.change(bare, { qos: after.qos, isStored, isPresent }, 1)
-  if (before !== undefined) interest.change(bare, { qos: before.qos, isStored, isPresent }, -1)
+  if (after !== undefined) interest.change(bare, { qos: after.qos, isStored, isPresent, isFull }, 1)
+  if (before !== undefined) interest.change(bare, { qos: before.qos, isStored, isPresent, isFull }, -1)
 }
 
 /** The client of a session has come (1) or gone (-1): shared subscriptions are dealt out by that. */

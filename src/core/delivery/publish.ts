@@ -55,6 +55,14 @@ export function meetsFullSession(state: BrokerState, message: Message): boolean 
   )
 }
 
+/** The same of a stored session of another shard, as far as that has told. */
+export function meetsFullSessionElsewhere(state: BrokerState, message: Message): boolean {
+  const { neighbours } = state
+  if (neighbours === undefined || neighbours.fullElsewhere === 0 || message.qos === 0) return false
+  const { peers } = state.routes.planFor(message.topic)
+  return peers.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state, message.qos, storedQoS) > 0)
+}
+
 type IsTrue = (member: { subscriber: Session }) => boolean
 
 /** Some of its members may have the message, and none of them has room for it. */

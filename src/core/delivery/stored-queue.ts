@@ -4,6 +4,7 @@
 import type { BrokerState } from '../broker-state.ts'
 import { toStored, type Message } from '../message.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../records.ts'
+import { tellFull, tellRoom } from './tell-full.ts'
 import { neverExpires, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 
 /** After so many acknowledged messages the record of the session says where its queue begins now. */
@@ -50,7 +51,9 @@ export function maxStoredOf({ settings }: BrokerState, { spool }: Session): numb
 
 /** Publishers are refused what it cannot keep, unless it has chosen to go without. */
 export function noteFull(state: BrokerState, session: Session): void {
-  if (session.spool?.dropsNewest !== true) state.fullSessions.add(session)
+  if (session.spool?.dropsNewest === true) return
+  state.fullSessions.add(session)
+  if (session.stored !== undefined) tellFull(state, session, session.stored)
 }
 
 /** The message of several stored sessions is stored once; each queued record names it. */
@@ -67,6 +70,7 @@ export function forgetDelivery(state: BrokerState, session: Session, delivery: S
   else remove(state, { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence })
   stored.count--
   state.fullSessions.delete(session)
+  if (stored.isToldFull) tellRoom(state, session, stored, maxStoredOf(state, session))
   if (delivery.message !== undefined && delivery.message.bodyId !== 0) releaseBody(state, delivery.message.bodyId)
   if (delivery.sequence - stored.recordedHead >= headRecordInterval) recordSession(state, session, stored)
 }

@@ -52,6 +52,8 @@ export class Neighbours {
   readonly waitingForPeers = new Set<Connection>()
   /** How many messages were dealt out to shared subscriptions: whose turn it is. */
   dealt = 0
+  /** Filters of peers that lead to a stored session without room. */
+  fullElsewhere = 0
   #isReady = false
 
   constructor(place: ShardPlace) {

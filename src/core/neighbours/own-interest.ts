@@ -15,6 +15,8 @@ export interface InterestPart {
   readonly isStored: boolean
   /** Its client is there. */
   readonly isPresent: boolean
+  /** It holds as many messages as it may, as the others are to know. */
+  readonly isFull: boolean
 }
 
 export class InterestCount {
@@ -24,6 +26,8 @@ export class InterestCount {
   readonly #stored = [0, 0, 0]
   /** Members whose client is there, of a shared subscription. */
   present = 0
+  /** Sessions that are full. */
+  full = 0
   /** What peers know; undefined: nothing, which is nobody. */
   told: Interest | undefined = undefined
   toldVersion = 0
@@ -45,6 +49,7 @@ export class InterestCount {
     this.#all[part.qos] += change
     if (part.isStored) this.#stored[part.qos] += change
     if (part.isPresent && this.isShared) this.present += change
+    if (part.isFull) this.full += change
   }
 
   /** Undefined: nobody. */
@@ -56,6 +61,7 @@ export class InterestCount {
       storedMembers: this.storedMembers,
       storedQoS: highest(this.#stored),
       qos: highest(this.#all),
+      isFull: this.full > 0 && !this.isShared,
     }
   }
 
@@ -65,7 +71,7 @@ export class InterestCount {
     if (told === undefined || interest === undefined) return told !== interest
     if (told.qos !== interest.qos || told.storedQoS !== interest.storedQoS) return true
     if (this.isShared) return told.members !== interest.members || told.storedMembers !== interest.storedMembers
-    return told.storedMembers > 0 !== interest.storedMembers > 0
+    return told.storedMembers > 0 !== interest.storedMembers > 0 || told.isFull !== interest.isFull
   }
 }
 
@@ -97,6 +103,14 @@ export class OwnInterest {
     const count = this.#counts.get(filter)
     if (count === undefined) return
     count.present += change
+    this.#look(count)
+  }
+
+  /** A session that holds the filter has become full (1), or has room again (-1). */
+  changeFullness(filter: TopicFilter, change: 1 | -1): void {
+    const count = this.#counts.get(filter)
+    if (count === undefined) return
+    count.full += change
     this.#look(count)
   }
 
@@ -149,7 +163,7 @@ export class OwnInterest {
 }
 
 function nobody(filter: TopicFilter): Interest {
-  return { filter, members: 0, storedMembers: 0, storedQoS: 0, qos: 0 }
+  return { filter, members: 0, storedMembers: 0, storedQoS: 0, qos: 0, isFull: false }
 }
 
 function sum(counts: readonly number[]): number {

@@ -26,11 +26,18 @@ export function handleInterest(
 function learn(state: BrokerState, peer: Peer, interest: Interest): void {
   const { filter } = interest
   if (interest.members === 0 && interest.storedMembers === 0) return forget(state, peer, filter)
+  countFull(state, peer, filter, interest.isFull)
   peer.remember(filter, interest)
   state.routes.setInterest(peer, filter, interest)
 }
 
+function countFull({ neighbours }: BrokerState, peer: Peer, filter: TopicFilter, isFull: boolean): void {
+  const wasFull = peer.known.get(filter)?.interest.isFull === true
+  if (neighbours !== undefined && wasFull !== isFull) neighbours.fullElsewhere += isFull ? 1 : -1
+}
+
 function forget(state: BrokerState, peer: Peer, filter: TopicFilter): void {
+  countFull(state, peer, filter, false)
   if (peer.known.delete(filter)) state.routes.setInterest(peer, filter, undefined)
 }
 

@@ -63,6 +63,8 @@ export interface StoredQueue {
   diskFrom: number
   /** Records that are there now. */
   count: number
+  /** Other shards know that there is no room for more. */
+  isToldFull: boolean
   /** The question under way that brings more of it into memory. */
   loading: QuestionId | undefined
   /** Records below may have been sent before a restart. */
@@ -206,6 +208,7 @@ export function newStoredQueue(): StoredQueue {
     nextSequence: 1,
     diskFrom: 1,
     count: 0,
+    isToldFull: false,
     loading: undefined,
     sentBelow: 1,
     lostItsClientInCrash: false,

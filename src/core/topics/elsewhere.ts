@@ -15,10 +15,13 @@ export class PeerPart<P extends object> {
   readonly peer: P
   /** The highest QoS that a stored session there was granted; 0: nobody there keeps it. */
   storedQoS: QoS
+  /** A stored session there that is to have it holds as many messages as it may. */
+  isFull: boolean
 
-  constructor(peer: P, storedQoS: QoS) {
+  constructor(peer: P, storedQoS: QoS, isFull: boolean) {
     this.peer = peer
     this.storedQoS = storedQoS
+    this.isFull = isFull
   }
 }
 
@@ -36,11 +39,15 @@ export interface SpanningGroup<S extends object, P extends object> {
 export function peerPartsOf<P extends object>(audiences: readonly Audience<P, Interest>[]): PeerPart<P>[] {
   const parts: PeerPart<P>[] = []
   for (const audience of audiences) {
-    audience.forEach((peer, { storedMembers, storedQoS }) => {
+    audience.forEach((peer, { storedMembers, storedQoS, isFull }) => {
       const wanted = storedMembers === 0 ? 0 : storedQoS
       const known = parts.find((part) => part.peer === peer)
-      if (known === undefined) parts.push(new PeerPart(peer, wanted))
-      else if (wanted > known.storedQoS) known.storedQoS = wanted
+      if (known === undefined) {
+        parts.push(new PeerPart(peer, wanted, isFull))
+        return
+      }
+      if (wanted > known.storedQoS) known.storedQoS = wanted
+      known.isFull ||= isFull
     })
   }
   return parts
