@@ -61,6 +61,11 @@ export interface BrokerOptions {
   readonly namespaces?: NamespaceSettings | undefined
   /** What each namespace may have; undefined: as much as it likes. */
   readonly quotas?: NamespaceQuotas | undefined
+  /**
+   * How many retained messages the other shards have, as far as is known: they count for `maxRetainedMessages`. Undefined:
+   * nobody knows, and each shard has its part of the room.
+   */
+  readonly retainedElsewhere?: (() => number) | undefined
 }
 
 /** Who waits for the answer to a question. */
@@ -82,6 +87,9 @@ export class BrokerState {
   readonly sessions = new SessionTable()
   readonly routes: Routes<Session, Peer>
   readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
+  /** Those among them that the broker has said of itself: they take nobody's room. */
+  retainedOfBroker = 0
+  readonly retainedElsewhere: (() => number) | undefined
   readonly deadlines = new Deadlines()
   readonly slabs = new Slabs()
   readonly bodies = new BodyCounts()
@@ -140,6 +148,7 @@ export class BrokerState {
     this.place = options.place ?? { own: 0, count: 1 }
     this.namespaces = options.namespaces
     this.quotas = options.quotas
+    this.retainedElsewhere = options.retainedElsewhere
     this.neighbours = this.place.count > 1 ? new Neighbours(this.place) : undefined
     this.#lastBody = this.place.own
     const { sends, questions, closes, readers, events, peerSends } = this

@@ -1,7 +1,8 @@
 // What others may read of this shard without asking it.
 
 import type { BrokerView, DropReason } from '../core/index.ts'
-import { counterCells, type CounterName, type Counters } from '../telemetry/index.ts'
+import { counterCells, type CounterName, Counters } from '../telemetry/index.ts'
+import type { ShardStart } from './messages.ts'
 
 /** Where the drops of each reason are counted. */
 export const dropCounters = {
@@ -28,9 +29,18 @@ export function publishCounters({ cells }: Counters, view: BrokerView, unsentByt
   cells[counterCells.subscribersStored] = subscribers
   cells[counterCells.topicsStored] = view.filters
   cells[counterCells.retainedStored] = view.retainedMessages
+  cells[counterCells.retainedOfClientsStored] = view.retainedOfClients
   cells[counterCells.messagesReceived] = view.counts.publishesReceived
   cells[counterCells.messagesSent] = view.counts.publishesSent
   publishDrops(cells, view)
+}
+
+/** What the other shards remember, as they last said; undefined: there are none. */
+export function retainedElsewhere({ counters, shardNumber, shards = 1 }: ShardStart): (() => number) | undefined {
+  if (shards === 1) return undefined
+  const rows = Array.from({ length: shards }, (_, shard) => new Counters(counters, shard))
+  const others = rows.filter((_, shard) => shard !== shardNumber)
+  return () => others.reduce((sum, row) => sum + row.get(counterCells.retainedOfClientsStored), 0)
 }
 
 /** Nearly always nothing has been dropped since the last time: then the sum is all there is to do. */

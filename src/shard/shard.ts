@@ -45,8 +45,8 @@ import { PeerLinks } from './peer-links.ts'
 import { LoadMark } from './load-mark.ts'
 import { QueueLoads } from './queue-loads.ts'
 import { Readers } from './readers.ts'
-import { droppedMessages, publishCounters } from './shard-counters.ts'
 import { NamespaceTable } from './namespace-table.ts'
+import { droppedMessages, publishCounters, retainedElsewhere } from './shard-counters.ts'
 import { ShardMeters } from './shard-meters.ts'
 import type { ShardWorld } from './shard-world.ts'
 import { WriteBuffers } from './write-buffers.ts'
@@ -134,7 +134,8 @@ export class Shard implements OutletOwner {
     const place = { own: shardNumber, count }
     const { identity } = world
     const quotas = table && new NamespaceTable(table, { shards: count, own: shardNumber })
-    this.core = new BrokerCore(core, { identity, topics: this.#topics, permissions, place, namespaces, quotas })
+    const shared = { namespaces, quotas, retainedElsewhere: retainedElsewhere(world.start) }
+    this.core = new BrokerCore(core, { identity, topics: this.#topics, permissions, place, ...shared })
     this.#peers = place.count === 1 ? undefined : this.#linkPeers()
     this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
     this.#answers = new AccessAnswers(this.access, {

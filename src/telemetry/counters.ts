@@ -47,6 +47,8 @@ export const counterCells = {
   refusedNotAuthorized: 30,
   refusedBanned: 31,
   refusedOther: 32,
+  /** Those of `retainedStored` that are not the broker's own. */
+  retainedOfClientsStored: 33,
 } as const
 
 export type CounterName = keyof typeof counterCells

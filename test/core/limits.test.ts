@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { reasonCodes } from '../../src/protocol/index.ts'
+import { BrokerCore, defaultCoreSettings } from '../../src/core/index.ts'
+import { reasonCodes, TopicTable } from '../../src/protocol/index.ts'
 import { World, type Client, type Wire } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
@@ -162,6 +163,24 @@ describe('the limits of retained messages', () => {
     world.publish('b', '', { retain: true })
     world.publish('c', 'c!', { retain: true })
     assert.deepEqual(new Set(world.subscriber('#').payloads), new Set(['a!', 'c!']))
+  })
+
+  test('the room is that of all shards together, and what the broker says of itself takes none of it', () => {
+    let elsewhere = 1
+    const topics = new TopicTable(64)
+    const settings = { ...defaultCoreSettings, maxRetainedMessages: 3, retainedExpiryMs: 1_000 }
+    const core = new BrokerCore(settings, { identity: 'x', topics, retainedElsewhere: () => elsewhere })
+    const keep = (topic: string): void => {
+      const content = { payload: Buffer.from('x'), qos: 0, retain: true, properties: undefined, clientId: '' } as const
+      core.handle({ kind: 'command', question: 0, command: { name: 'publish', topic, ...content } }, 1)
+    }
+    for (const topic of ['$SYS/a', '$SYS/b', '$SYS/c', 'a', 'b', 'c']) keep(topic)
+    assert.deepEqual([core.view.retainedMessages, core.view.retainedOfClients], [5, 2])
+    elsewhere = 0
+    keep('c')
+    assert.equal(core.view.retainedOfClients, 3)
+    core.handle({ kind: 'tick' }, 2_000)
+    assert.deepEqual([core.view.retainedMessages, core.view.retainedOfClients], [3, 0])
   })
 
   test('a retained will is held to it as well', () => {

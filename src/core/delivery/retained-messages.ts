@@ -18,19 +18,24 @@ export function retain(state: BrokerState, message: Message, arrival?: Arrival):
     if (forgetRetained(state, name) && !isOfBroker(name)) remove(state, { kind: 'retained', topic: name })
     return undefined
   }
-  const { maxRetainedMessages, maxRetainedPayloadBytes, retainedExpiryMs } = state.settings
+  const { maxRetainedPayloadBytes, retainedExpiryMs } = state.settings
   if (message.payloadBytes > maxRetainedPayloadBytes) return 'too-large'
-  // Each shard keeps its part of the topics, and has its part of the room.
-  const isFull =
-    maxRetainedMessages !== undefined && state.retained.count >= Math.ceil(maxRetainedMessages / state.place.count)
-  if (isFull && !isOfBroker(name) && state.retained.get(name) === undefined) return 'no-room'
+  const isBrokers = isOfBroker(name)
+  if (!isBrokers && isFull(state) && state.retained.get(name) === undefined) return 'no-room'
   if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
-  const kept = ownedApart(message, retainedExpiryMs === 0 ? never : state.nowMs + retainedExpiryMs)
+  const kept = ownedApart(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
   kept.arrival = arrival
   keepRetained(state, kept)
-  if (isOfBroker(name)) return undefined
-  put(state, { kind: 'retained', message: toStored(kept) })
+  if (!isBrokers) put(state, { kind: 'retained', message: toStored(kept) })
   return undefined
+}
+
+/** The room is that of the node, though each shard keeps the messages of its topics. */
+function isFull({ settings, retained, retainedOfBroker, retainedElsewhere, place }: BrokerState): boolean {
+  const { maxRetainedMessages: max } = settings
+  if (max === undefined) return false
+  const here = retained.count - retainedOfBroker
+  return retainedElsewhere === undefined ? here >= Math.ceil(max / place.count) : here + retainedElsewhere() >= max
 }
 
 /** Shards that keep messages of one namespace at the same moment may keep one each beyond it. */
@@ -42,6 +47,7 @@ function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: 
 /** Takes it out of memory; its record is the caller's concern. False: there was none. */
 export function forgetRetained(state: BrokerState, topic: TopicName): boolean {
   if (state.retained.delete(topic) === undefined) return false
+  if (isOfBroker(topic)) state.retainedOfBroker--
   if (state.quotas !== undefined) countRetained(state.quotas, topic, -1)
   return true
 }
@@ -59,6 +65,7 @@ export function isOfBroker(topic: string): boolean {
 /** Puts it in its place in memory; its record is the caller's concern. */
 export function keepRetained(state: BrokerState, message: Message): void {
   const isNew = state.retained.set(message) === undefined
+  if (isNew && isOfBroker(message.topic.name)) state.retainedOfBroker++
   if (isNew && state.quotas !== undefined) countRetained(state.quotas, message.topic.name, 1)
   if (message.expiresAtMs === never) state.deadlines.cancel('retained-expiry', message.topic.name)
   else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)

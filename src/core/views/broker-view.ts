@@ -77,6 +77,11 @@ export class BrokerView {
     return this.#state.retained.count
   }
 
+  /** Without what the broker says of itself: those that `retainer.max_retained_messages` is about. */
+  get retainedOfClients(): number {
+    return this.#state.retained.count - this.#state.retainedOfBroker
+  }
+
   get counts(): Readonly<BrokerCounts> {
     return this.#state.counts
   }
