@@ -8,7 +8,7 @@
 //
 // There is no socket, disk, timer, clock, promise or random number in here.
 
-import { reasonCodes, returnCodeFor, type ProtocolError } from '../protocol/index.ts'
+import { connackReasonFor, reasonCodes, returnCodeFor, type ProtocolError } from '../protocol/index.ts'
 import { BrokerState, type BrokerOptions } from './broker-state.ts'
 import type { Connection } from './connection.ts'
 import { endConnection, handleConnectionClosed, refuseConnect } from './connections/close-connection.ts'
@@ -169,6 +169,11 @@ function handleFault(state: BrokerState, connection: Connection, error: Protocol
   // [MQTT-3.1.2-2] [MQTT5-3.1.2-2] An unknown protocol level is answered in the oldest way, which every client knows.
   if (error.reason === reasonCodes.unsupportedProtocolVersion) {
     const code = returnCodeFor(error.reason)
+    return refuseConnect(state, connection, { code, reason: error.reason, clientId: '', text: error.message })
+  }
+  // [MQTT5-3.1.4-1] A client of 5.0 that has come as far as its version is told what is wrong; others know no word for it.
+  if (connection.version === 5) {
+    const code = connackReasonFor(error.reason)
     return refuseConnect(state, connection, { code, reason: error.reason, clientId: '', text: error.message })
   }
   endConnection(state, connection, { reason: error.reason, text: error.message, publishWill: false })

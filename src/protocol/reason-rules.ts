@@ -132,3 +132,8 @@ export function checkReason(holder: ReasonHolder, code: number, version: Protoco
   }
   return code as ReasonCode
 }
+
+/** A fault in CONNECT as CONNACK may say it: what its table has no word for is a protocol error. */
+export function connackReasonFor(reason: ReasonCode): ReasonCode {
+  return allowed.connack.has(reason) ? reason : reasonCodes.protocolError
+}

@@ -31,6 +31,13 @@ function assertNotAnswered(connect: Buffer, what: string): void {
   assert.equal(end.isOpen, false, `${what}: let pass`)
 }
 
+/** Closed; a client of 5.0 is told before, by CONNACK, that this is no CONNECT. */
+function assertMalformed(version: Version, connect: Buffer, what: string): void {
+  const end = new RawEnd(new World())
+  assert.equal(end.send(connect), version === 5 ? '2003008100' : '', what)
+  assert.equal(end.isOpen, false, `${what}: let pass`)
+}
+
 const letters = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
 for (const version of versions) {
@@ -80,39 +87,41 @@ for (const version of versions) {
     })
 
     test('[MQTT-3.1.2-3] [MQTT5-3.1.2-3] the reserved connect flag is checked', () => {
-      assertNotAnswered(connectBytes(version, { flags: 0x03 }), 'reserved flag')
+      assertMalformed(version, connectBytes(version, { flags: 0x03 }), 'reserved flag')
     })
 
     test('[MQTT-3.1.2-11] [MQTT-3.1.2-13] [MQTT-3.1.2-15] [MQTT5-3.1.2-11] [MQTT5-3.1.2-13] will QoS or will retain without a will is malformed', () => {
-      for (const flags of [0x0a, 0x12, 0x22]) assertNotAnswered(connectBytes(version, { flags }), flags.toString(16))
+      for (const flags of [0x0a, 0x12, 0x22])
+        assertMalformed(version, connectBytes(version, { flags }), flags.toString(16))
     })
 
     test('[MQTT-3.1.2-14] [MQTT5-3.1.2-12] a will of QoS 3 is malformed', () => {
       const payload = [text('raw'), section(version), text('wills'), text('x')]
-      assertNotAnswered(connectBytes(version, { flags: 0x1e, payload }), 'QoS 3')
+      assertMalformed(version, connectBytes(version, { flags: 0x1e, payload }), 'QoS 3')
     })
 
     test('[MQTT-3.1.2-9] [MQTT5-3.1.2-9] a will flag without a whole will is malformed', () => {
-      assertNotAnswered(connectBytes(version, { flags: 0x06 }), 'nothing')
+      assertMalformed(version, connectBytes(version, { flags: 0x06 }), 'nothing')
       const payload = [text('raw'), section(version), text('wills')]
-      assertNotAnswered(connectBytes(version, { flags: 0x06, payload }), 'a topic alone')
+      assertMalformed(version, connectBytes(version, { flags: 0x06, payload }), 'a topic alone')
     })
 
     test('[MQTT-3.1.2-18] [MQTT-3.1.2-20] [MQTT5-3.1.2-16] [MQTT5-3.1.2-18] a field without its flag is malformed', () => {
-      assertNotAnswered(connectBytes(version, { payload: [text('raw'), text('user')] }), 'user name')
-      assertNotAnswered(
+      assertMalformed(version, connectBytes(version, { payload: [text('raw'), text('user')] }), 'user name')
+      assertMalformed(
+        version,
         connectBytes(version, { flags: 0x82, payload: [text('raw'), text('u'), text('p')] }),
         'password',
       )
     })
 
     test('[MQTT-3.1.2-19] [MQTT-3.1.2-21] [MQTT5-3.1.2-17] [MQTT5-3.1.2-19] a flag without its field is malformed', () => {
-      assertNotAnswered(connectBytes(version, { flags: 0x82 }), 'user name')
-      assertNotAnswered(connectBytes(version, { flags: 0xc2, payload: [text('raw'), text('user')] }), 'password')
+      assertMalformed(version, connectBytes(version, { flags: 0x82 }), 'user name')
+      assertMalformed(version, connectBytes(version, { flags: 0xc2, payload: [text('raw'), text('user')] }), 'password')
     })
 
     test('[MQTT-3.1.3-3] [MQTT5-3.1.3-3] a CONNECT without a client id field is malformed', () => {
-      assertNotAnswered(connectBytes(version, { payload: [] }), 'no payload')
+      assertMalformed(version, connectBytes(version, { payload: [] }), 'no payload')
     })
 
     test('[MQTT-3.1.3-1] [MQTT5-3.1.3-1] the fields of the payload are taken in their order', () => {
@@ -134,12 +143,12 @@ for (const version of versions) {
       assert.deepEqual(mourner.payloads, ['gone'])
     })
 
-    test('[MQTT-3.1.4-1] [MQTT-3.2.2-6] [MQTT5-3.1.4-1] [MQTT5-3.14.0-1] [MQTT5-4.13.1-1] a CONNECT that is not as it should be is closed without a word', () => {
+    test('[MQTT-3.1.4-1] [MQTT-3.2.2-6] [MQTT5-3.1.4-1] [MQTT5-3.14.0-1] [MQTT5-4.13.1-1] a CONNECT that is not as it should be is closed; with the reason in CONNACK where the version knows it', () => {
       const right = connectBytes(version)
       const body = right.subarray(2)
-      assertNotAnswered(frame(0x10, Buffer.concat([body, bytes`00`])), 'one byte too many')
+      assertMalformed(version, frame(0x10, Buffer.concat([body, bytes`00`])), 'one byte too many')
       for (let length = 7; length < body.length; length++) {
-        assertNotAnswered(frame(0x10, body.subarray(0, length)), `${length} of ${body.length} bytes`)
+        assertMalformed(version, frame(0x10, body.subarray(0, length)), `${length} of ${body.length} bytes`)
       }
     })
   })

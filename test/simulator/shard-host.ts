@@ -203,6 +203,8 @@ export class ShardHost {
     for (let packet = stream.next(); packet !== undefined; packet = stream.next()) {
       if (packet instanceof ProtocolError) {
         const error = packet
+        const { connection, decoder } = stream
+        if (connection.now.state === 'awaiting-connect') connection.version = decoder.version
         stage.tell(this.name, () => `does not understand ${stream.name}: ${error.message}`)
         this.handle({ kind: 'protocol-fault', connection: stream.connection, error })
         return
