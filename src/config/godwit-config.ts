@@ -45,6 +45,8 @@ export interface CoreConfig {
   readonly validatesPayloadFormat: boolean
   readonly maxTopicLevels: number
   readonly maxClientIdBytes: number
+  /** MQTT 3.1: 23 characters. */
+  readonly limitsClientIdsOf31: boolean
   readonly maxTopicAlias: number
   readonly sessionExpirySeconds: number
   readonly maxSessionExpirySeconds: number | undefined
@@ -272,6 +274,7 @@ function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
     validatesPayloadFormat: mqtt.validate_payload_format,
     maxTopicLevels: mqtt.max_topic_levels,
     maxClientIdBytes: mqtt.max_clientid_len,
+    limitsClientIdsOf31: mqtt.strict_clientid_31,
     maxTopicAlias: mqtt.max_topic_alias,
     sessionExpirySeconds: mqtt.session_expiry_interval / msPerSecond,
     maxSessionExpirySeconds: maxExpiryMs === undefined ? undefined : maxExpiryMs / msPerSecond,

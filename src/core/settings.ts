@@ -46,6 +46,8 @@ export interface CoreSettings {
   maxTopicLevels: number
   /** mqtt.max_clientid_len, in bytes of UTF-8. */
   maxClientIdBytes: number
+  /** mqtt.strict_clientid_31: client ids of MQTT 3.1 have at most 23 characters. */
+  limitsClientIdsOf31: boolean
   /** mqtt.max_topic_alias: aliases that a client may use towards us, and at most we towards it. */
   maxTopicAlias: number
   /** mqtt.session_expiry_interval: of 3.1 and 3.1.1 sessions that are not clean. */
@@ -93,6 +95,7 @@ export const defaultCoreSettings: CoreSettings = {
   validatesPayloadFormat: false,
   maxTopicLevels: 128,
   maxClientIdBytes: 65_535,
+  limitsClientIdsOf31: true,
   maxTopicAlias: 1_024,
   sessionExpirySeconds: 7_200,
   maxSessionExpirySeconds: undefined,

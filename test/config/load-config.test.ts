@@ -56,7 +56,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
         max_stored_messages = 6, max_inflight_window = 7, receive_maximum = 8, max_awaiting_rel = 9
         await_rel_timeout = 10s, retry_interval = 11s, keepalive_multiplier = 1.25, server_keepalive = 12
         idle_timeout = 130ms, max_qos_allowed = 1, retain_available = false, wildcard_subscription = off
-        shared_subscription = no, max_topic_levels = 14, max_clientid_len = 24, max_topic_alias = 15
+        shared_subscription = no, max_topic_levels = 14, max_clientid_len = 24, strict_clientid_31 = no, max_topic_alias = 15
         session_expiry_interval = 16m, max_session_expiry_interval = 1h1s, upgrade_qos = yes
         exclusive_subscription = on, validate_payload_format = yes
         max_subscriptions = 17, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB
@@ -93,6 +93,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     sharedSubscriptionAvailable: false,
     maxTopicLevels: 14,
     maxClientIdBytes: 24,
+    limitsClientIdsOf31: false,
     maxTopicAlias: 15,
     sessionExpirySeconds: 960,
     maxSessionExpirySeconds: 3_601,

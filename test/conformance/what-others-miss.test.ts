@@ -107,6 +107,11 @@ describe('client ids of MQTT 3.1', () => {
   }
 })
 
+test('[MQTT-3.1.3-5] a client of MQTT 3.1 with a longer id comes in where mqtt.strict_clientid_31 is off', () => {
+  const end = new RawEnd(new World({ settings: { limitsClientIdsOf31: false } }))
+  assert.equal(end.send(connect31('a'.repeat(100))), '20020000')
+})
+
 describe('reason codes of what is refused', () => {
   test('[MQTT5-3.9.3-2] SUBSCRIBE: each filter has its own, and the others hold', () => {
     const world = new World({

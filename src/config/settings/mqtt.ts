@@ -126,6 +126,11 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     description: 'Bytes that a client id may have. MQTT promises clients at least 23.',
     takes: 'on-next-connect',
   }),
+  strict_clientid_31: setting(boolean, true, {
+    description:
+      'Whether MQTT 3.1 clients are held to client ids of at most 23 characters, as that version says. false: mqtt.max_clientid_len alone holds, for clients that break it.',
+    takes: 'on-next-connect',
+  }),
   max_topic_alias: setting(integer({ min: 0, max: max16Bits }), 1_024, {
     description: 'Topic aliases in each direction of one connection. 0 turns them off.',
     takes: 'on-next-connect',

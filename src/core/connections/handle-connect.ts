@@ -127,9 +127,9 @@ function refuseClientId(state: BrokerState, connection: Connection, connect: Con
     const mayBeAssigned = version === 5 || (version === 4 && connect.cleanStart)
     return mayBeAssigned ? undefined : { reason, text: 'an empty client id needs a clean session' }
   }
-  if (version === 3 && connect.clientId.length > maxClientIdCharacters31) {
+  const isTooLongFor31 = version === 3 && connect.clientId.length > maxClientIdCharacters31
+  if (isTooLongFor31 && state.settings.limitsClientIdsOf31)
     return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
-  }
   // Whoever had one would be given everything that waits for the bridge.
   if (connection.listener.isBridge !== true && isBridgeClient(clientId))
     return { reason, text: 'client ids that begin like this one are for the bridges of the broker' }
