@@ -1,0 +1,106 @@
+// Section 7 of MQTT 3.1.1: towards another server this one is a client, and keeps the rules of clients there.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PacketDecoder, TopicTable, type Packet } from '../../src/protocol/index.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
+import { Bridged } from '../bridges/bridged.ts'
+import { bytes, publishBytes } from './raw.ts'
+
+const bridge = `proto_ver = 4, clean_start = false, clientid = c, keepalive = 20s,
+  forwards = [{local_topic = "out/#", remote_topic = ""}],
+  subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]`
+
+/** A server as bytes: what it has heard on each connection, read strictly, and a way to answer. */
+class BareServer {
+  readonly heard: Packet[][] = []
+  #stream: ByteStream | undefined
+
+  readonly accept = (stream: ByteStream): void => {
+    this.#stream = stream
+    const heard: Packet[] = []
+    this.heard.push(heard)
+    const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128 }
+    const decoder = new PacketDecoder({ role: 'server', topics: new TopicTable(64), ...limits })
+    stream.onData = (chunk) => {
+      decoder.push(Buffer.from(chunk))
+      for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) heard.push(packet)
+    }
+    stream.onClose = () => undefined
+  }
+
+  /** What came on the last connection since the last call. */
+  take(): Packet[] {
+    return this.heard.at(-1)?.splice(0) ?? []
+  }
+
+  say(world: Bridged, packet: Buffer): Packet[] {
+    this.#stream?.write(packet, () => undefined)
+    world.settle()
+    return this.take()
+  }
+
+  /** A bridge without a session there asks twice: to begin anew, and to go on. What comes behind the last answer. */
+  letIn(world: Bridged, sessionPresent = false): Packet[] {
+    let heard = this.take()
+    for (let round = 0; round < 3 && heard.at(-1)?.type === 'connect'; round++)
+      heard = this.say(world, sessionPresent ? bytes`20 02 01 00` : bytes`20 02 00 00`)
+    return heard
+  }
+
+  /** The bridge comes again. */
+  breakOff(world: Bridged): void {
+    this.#stream?.end()
+    world.passSeconds(30)
+  }
+}
+
+const idOf = (packet: Packet | undefined): number =>
+  packet !== undefined && 'packetId' in packet ? packet.packetId : 0
+const idBytes = (id: number): number[] => [id >> 8, id & 0xff]
+const typesOf = (packets: readonly Packet[]): string[] => packets.map(({ type }) => type)
+
+test('[MQTT-7.0.0-1] a bridge says CONNECT first and nothing more before CONNACK', () => {
+  const server = new BareServer()
+  const world = new Bridged({ bridge, crafted: server.accept })
+  world.here.publish('out/a', 'x', { qos: 1 })
+  const [connect, ...more] = server.take()
+  assert.ok(connect?.type === 'connect')
+  assert.deepEqual([connect.version, connect.clientId], [4, 'c'])
+  assert.deepEqual(more, [])
+  assert.deepEqual(typesOf(server.say(world, bytes`20 02 00 00`)), ['connect'], 'once more, to go on from here')
+  assert.deepEqual(typesOf(server.say(world, bytes`20 02 00 00`)).sort(), ['publish', 'subscribe'])
+})
+
+test('[MQTT-7.0.0-1] it sends again with DUP and the same packet id what was not acknowledged, and says PINGREQ in time', () => {
+  const server = new BareServer()
+  const world = new Bridged({ bridge, crafted: server.accept })
+  server.letIn(world)
+  world.here.publish('out/a', 'x', { qos: 1 })
+  const [first] = server.take()
+  assert.ok(first?.type === 'publish' && !first.dup)
+  server.breakOff(world)
+  const again = server.letIn(world, true).filter(({ type }) => type === 'publish')
+  assert.deepEqual(
+    again.map((packet) => [packet.type === 'publish' && packet.dup, idOf(packet)]),
+    [[true, first.packetId]],
+  )
+  server.say(world, Buffer.from([0x40, 2, ...idBytes(first.packetId)]))
+  world.passSeconds(20)
+  assert.ok(typesOf(server.take()).includes('pingreq'))
+})
+
+test('[MQTT-7.0.0-1] it answers QoS 2 step by step, and delivers once what the server sends again', () => {
+  const server = new BareServer()
+  const world = new Bridged({ bridge, crafted: server.accept })
+  const listener = world.here.subscriber('in/#', { qos: 2 })
+  const subscribe = server.letIn(world).find(({ type }) => type === 'subscribe')
+  server.say(world, Buffer.from([0x90, 3, ...idBytes(idOf(subscribe)), 2]))
+  for (const flags of [0x04, 0x0c]) {
+    const answers = server.say(world, publishBytes(4, 'in/a', { flags, packetId: 7, payload: 'x' }))
+    assert.deepEqual([typesOf(answers), answers.map(idOf)], [['pubrec'], [7]])
+  }
+  const released = server.say(world, bytes`62 02 0007`)
+  assert.deepEqual([typesOf(released), released.map(idOf)], [['pubcomp'], [7]])
+  assert.deepEqual(listener.payloads, ['x'])
+})
