@@ -253,7 +253,7 @@ test('[MQTT5-3.2.2-12] a will of a QoS that is not supported is refused', () => 
 })
 
 for (const version of versions) {
-  test(`[bad-input 14] a will below $SYS/ is as little allowed as a message there is (version ${version})`, () => {
+  test(`[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [bad-input 14] a will below $SYS/ is as little allowed as a message there is (version ${version})`, () => {
     const world = new World()
     const listener = world.subscriber('$SYS/#')
     const forger = world.client('forger', { version, will: { topic: '$SYS/brokers', payload: 'forged', retain: true } })
