@@ -47,6 +47,7 @@ function ours(remotePort: number): BrokerKind {
         'mqtt { receive_maximum = 65535, max_inflight_window = 65535 }',
         `http_server { port = ${httpPort}, password = "${password}" }`,
         'bridges.mqtt.up {',
+        'enable = true',
         `  server = "mqtt-tcp://127.0.0.1:${remotePort}"`,
         '  proto_ver = 5, clean_start = false, backoff_max = 1s',
         '  forwards = [{ local_topic = "load/#", remote_topic = "", qos = 1 }]',

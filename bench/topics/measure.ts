@@ -15,6 +15,7 @@ const options: SubscriptionOptions = {
   retainAsPublished: false,
   retainHandling: 0,
   identifier: undefined,
+  raisesTo: 0,
 }
 
 /** The time that one message may take at 3,000,000 messages a second. */

@@ -11,35 +11,31 @@
 // draining     no message is begun any more, and those under way come to their end
 
 import { spoolProperties } from '../core/index.ts'
-import type { Packet, PacketId, ProtocolError, TopicFilter } from '../protocol/index.ts'
-import { reasonCodes, TopicTable, type ConnackPacket } from '../protocol/index.ts'
+import {
+  type ConnackPacket,
+  type Packet,
+  type PacketId,
+  type ProtocolError,
+  reasonCodes,
+  type SubackPacket,
+  TopicTable,
+  type UnsubackPacket,
+} from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
+import { Agreements } from './agreements.ts'
 import { connectHere, connectThere, goodbye, isUnknownVersion, limitsOf, wordsOfReason } from './connecting.ts'
 import { Crossing, topicsRemembered } from './crossing.ts'
+import { KeepAlive } from './keep-alive.ts'
 import { PacketLink, type LinkOwner } from './packet-link.ts'
 import { Reconnection, steadyAfterMs } from './reconnection.ts'
 import { hasTheSameRules, isTheSameConnection, saysBridge, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
-import {
-  changesHere,
-  changeThere,
-  joinedMark,
-  requestsThere,
-  sayHere,
-  SubscribeIds,
-  subscribeThere,
-} from './subscriptions.ts'
+import { areNone, type Marks } from './subscriptions.ts'
 import type { BridgeWorld, Dialing } from './world.ts'
 
 /** Our own broker answers in this time, or something is wrong. */
 const patienceHereMs = 30_000
 const drainMs = 5_000
-/** Messages under way at most; what the core or the remote broker allows may be less. */
-const mostInFlight = 1_024
-/** Parts of the keep alive: a sign of life is asked for, and missed. */
-const askAfter = 0.75
-const deadAfter = 1.5
-const msPerSecond = 1_000
 /** What is sent to our own broker before messages go: then what follows it is done. */
 interface Preparation {
   answersOwed: number
@@ -65,21 +61,20 @@ export class Bridge implements LinkOwner {
   #next: BridgeSettings | undefined
   /** When the present state has lasted too long, or is over. */
   #dueAtMs = Infinity
-  #heardAtMs = 0
-  #askDueAtMs = Infinity
+  #keepAlive: KeepAlive | undefined
   #preferredDueAtMs = Infinity
-  #keepAliveMs = 0
   #saysBridge: boolean
   /** Before 5.0 a clean session ends with its connection: one is made for that alone, and then the one that is kept. */
   #clearing: 'not yet' | 'clears' | 'cleared' = 'not yet'
   #isRetired = false
-  readonly #ids = new SubscribeIds()
+  readonly #agreements: Agreements
   #lastError: string | undefined
   #lastErrorAtMs: number | undefined
 
   constructor(settings: BridgeSettings, world: BridgeWorld) {
     this.#settings = settings
     this.#world = world
+    this.#agreements = new Agreements(world.broker)
     this.#sinceMs = world.nowMs()
     this.#reconnection = this.#newReconnection()
     this.#saysBridge = saysBridge(settings)
@@ -124,14 +119,14 @@ export class Bridge implements LinkOwner {
     const nowMs = this.#world.nowMs()
     if (nowMs >= this.#dueAtMs) this.#endOfPatience()
     if (this.#state === 'connected' || this.#state === 'draining') {
-      if (nowMs >= this.#askDueAtMs) this.#askForLife(nowMs)
+      if (nowMs >= (this.#keepAlive?.dueAtMs ?? Infinity)) this.#askForLife(nowMs)
       if (nowMs >= this.#preferredDueAtMs) this.#tryPreferred()
     }
     this.#plan()
   }
 
   status(): BridgeStatus {
-    const { spooled, oldestAtMs, dropped } = this.#world.broker.standing()
+    const { spooled, oldestAtMs, dropped, drops } = this.#world.broker.standing()
     return {
       name: this.#settings.name,
       state: this.#state,
@@ -144,12 +139,13 @@ export class Bridge implements LinkOwner {
       spooled,
       oldestAtMs,
       spoolDropped: dropped,
+      spoolDrops: Object.fromEntries(drops),
       counters: this.#counters,
     }
   }
 
   noteHeard(link: PacketLink): void {
-    if (link === this.#remote) this.#heardAtMs = this.#world.nowMs()
+    if (link === this.#remote) this.#keepAlive?.noteHeard(this.#world.nowMs())
   }
 
   notePacket(link: PacketLink, packet: Packet): void {
@@ -178,12 +174,12 @@ export class Bridge implements LinkOwner {
   // Preparing
 
   /** The session here is made right, and only then the rest follows. */
-  #prepare(mark: TopicFilter | undefined, then: () => void): void {
-    const changes = changesHere(this.#world.broker.standing(), this.#settings, mark)
+  #prepare(marks: Marks | undefined, then: () => void): void {
+    const changes = this.#agreements.changesHere(this.#settings, marks)
     // Its limits are said with CONNECT, and are to hold before the remote broker is there.
-    const saysLimits = mark === undefined && spoolProperties(this.#settings.spool).length > 0
-    if (changes.wanted.length + changes.unwanted.length === 0 && !saysLimits) return then()
-    if (mark === undefined) this.#moveTo('preparing', this.#world.nowMs() + patienceHereMs)
+    const saysLimits = marks === undefined && spoolProperties(this.#settings.spool).length > 0
+    if (areNone(changes) && !saysLimits) return then()
+    if (marks === undefined) this.#moveTo('preparing', this.#world.nowMs() + patienceHereMs)
     const link = this.#linkTo(this.#world.broker.open())
     this.#local = link
     this.#preparation = {
@@ -197,7 +193,7 @@ export class Bridge implements LinkOwner {
     }
     // What comes meanwhile is left without an answer, and comes again.
     link.send(connectHere(this.#settings, { receiveMaximum: 1 }))
-    this.#preparation.answersOwed = sayHere(link, changes, this.#ids)
+    this.#preparation.answersOwed = this.#agreements.sayHere(link, changes)
   }
 
   // Connecting
@@ -218,10 +214,10 @@ export class Bridge implements LinkOwner {
   }
 
   #greet(stream: ByteStream): void {
-    const { version, connectTimeoutMs, cleanStart, clientId } = this.#settings
+    const { version, connectTimeoutMs, cleanStart } = this.#settings
     const { broker } = this.#world
     const { limits } = broker
-    const isJoined = broker.standing().subscriptions.has(joinedMark(this.#reconnection.server, clientId))
+    const isJoined = this.#agreements.isJoinedWith(this.#reconnection.server, this.#settings)
     this.#connack = undefined
     this.#moveTo('connecting', this.#world.nowMs() + connectTimeoutMs)
     const link = this.#linkTo(stream, { version, limits, ownsChunks: true })
@@ -233,7 +229,8 @@ export class Bridge implements LinkOwner {
   }
 
   #takeConnack(link: PacketLink, connack: ConnackPacket): void {
-    const { version, clientId } = this.#settings
+    const { version } = this.#settings
+    const { server } = this.#reconnection
     if (this.#saysBridge && isUnknownVersion(connack, version)) {
       this.#saysBridge = false
       const text =
@@ -252,21 +249,19 @@ export class Bridge implements LinkOwner {
       this.#clearing = 'cleared'
       return this.#dial()
     }
-    const mark = joinedMark(this.#reconnection.server, clientId)
-    const isJoined = this.#world.broker.standing().subscriptions.has(mark)
-    if (!isJoined && connack.sessionPresent)
+    if (connack.sessionPresent && !this.#agreements.isJoinedWith(server, this.#settings))
       return this.#breach('a session that was to be forgotten is there', reasonCodes.protocolError)
     this.#connack = connack
     link.hold()
     this.#moveTo('connecting', this.#world.nowMs() + patienceHereMs)
-    this.#prepare(mark, () => this.#join(connack))
+    const marks = this.#agreements.begin(server, this.#settings, connack.sessionPresent)
+    this.#prepare(marks, () => this.#join(connack))
   }
 
   #join(connack: ConnackPacket): void {
-    const { broker } = this.#world
-    const { receiveMaximum } = limitsOf(connack)
-    this.#local = this.#linkTo(broker.open())
-    this.#local.send(connectHere(this.#settings, { receiveMaximum: Math.min(receiveMaximum, mostInFlight) }))
+    const { receiveMaximum } = limitsOf(connack, this.#settings)
+    this.#local = this.#linkTo(this.#world.broker.open())
+    this.#local.send(connectHere(this.#settings, { receiveMaximum, isForgotten: !connack.sessionPresent }))
   }
 
   /** Both sides are there. */
@@ -285,12 +280,10 @@ export class Bridge implements LinkOwner {
     })
     this.#counters.connects++
     const { sessionPresent } = connack
-    this.#keepAliveMs = (connack.properties?.serverKeepAliveSeconds ?? settings.keepAliveSeconds) * msPerSecond
     const nowMs = this.#world.nowMs()
-    this.#heardAtMs = nowMs
-    this.#askDueAtMs = this.#keepAliveMs === 0 ? Infinity : nowMs + this.#keepAliveMs * askAfter
+    this.#keepAlive = new KeepAlive(connack.properties?.serverKeepAliveSeconds ?? settings.keepAliveSeconds, nowMs)
     this.#preferredDueAtMs = nowMs + (this.#reconnection.preferredAfterMs() ?? Infinity)
-    subscribeThere(remote, settings, { requests: requestsThere(settings, sessionPresent), ids: this.#ids })
+    this.#agreements.askThere(remote, settings, sessionPresent)
     this.#moveTo('connected', Infinity)
     this.#world.tell({ event: 'connected', server: this.#reconnection.server, sessionPresent })
     this.#crossing.letGoOn()
@@ -344,25 +337,26 @@ export class Bridge implements LinkOwner {
       const words = wordsOfReason(packet.reasonCode, 5, packet.properties?.reasonString)
       return this.#fail(`the remote broker ended the connection: ${words}`)
     }
-    if (packet.type === 'suback') this.#lookAtAnswer(packet.reasonCodes)
+    if (packet.type === 'suback' || packet.type === 'unsuback') this.#takeAnswerThere(packet)
     this.#crossing?.takeFromThere(packet)
   }
 
-  #lookAtAnswer(codes: readonly number[]): void {
-    const refused = codes.find((code) => code >= reasonCodes.unspecifiedError)
+  #takeAnswerThere(packet: SubackPacket | UnsubackPacket): void {
+    const refused = packet.reasonCodes.find((code) => code >= reasonCodes.unspecifiedError)
     if (refused !== undefined) this.#warn(`the remote broker refused a subscription: ${wordsOfReason(refused, 5)}`)
+    const { server } = this.#reconnection
+    if (this.#local !== undefined)
+      this.#agreements.takeAnswer(packet, { local: this.#local, server, settings: this.#settings })
   }
 
   #askForLife(nowMs: number): void {
-    const { remote } = { remote: this.#remote }
-    if (remote === undefined) return
     // Whoever is not read cannot be heard.
-    if (remote.isHeld) this.#heardAtMs = nowMs
-    const deadAtMs = this.#heardAtMs + this.#keepAliveMs * deadAfter
-    if (nowMs >= deadAtMs) return this.#fail('the remote broker is silent for longer than the keep alive')
-    remote.send({ type: 'pingreq' })
+    if (this.#remote?.isHeld === true) this.#keepAlive?.noteHeard(nowMs)
+    if (this.#keepAlive?.look(nowMs) === 'give-up') {
+      return this.#fail('the remote broker is silent for longer than the keep alive')
+    }
+    this.#remote?.send({ type: 'pingreq' })
     this.#crossing?.forgiveUnasked()
-    this.#askDueAtMs = Math.min(nowMs + this.#keepAliveMs * askAfter, deadAtMs)
   }
 
   /** The preferred server is looked for beside the present one, which goes on until the other answers. */
@@ -392,9 +386,7 @@ export class Bridge implements LinkOwner {
     this.#next = undefined
     if (remote === undefined || local === undefined) return this.#beginAnew()
     this.#crossing?.use(settings)
-    const mark = joinedMark(this.#reconnection.server, settings.clientId)
-    sayHere(local, changesHere(this.#world.broker.standing(), settings, mark), this.#ids)
-    changeThere(remote, before, settings, this.#ids)
+    this.#agreements.changeRules({ local, remote }, before, settings)
   }
 
   #endDrainIfQuiet(): void {
@@ -473,7 +465,7 @@ export class Bridge implements LinkOwner {
     this.#connack = undefined
     this.#crossing = undefined
     this.#preparation = undefined
-    this.#askDueAtMs = Infinity
+    this.#keepAlive = undefined
     this.#preferredDueAtMs = Infinity
   }
 
@@ -485,7 +477,7 @@ export class Bridge implements LinkOwner {
   }
 
   #plan(): void {
-    this.#world.wakeAt(Math.min(this.#dueAtMs, this.#askDueAtMs, this.#preferredDueAtMs))
+    this.#world.wakeAt(Math.min(this.#dueAtMs, this.#keepAlive?.dueAtMs ?? Infinity, this.#preferredDueAtMs))
   }
 
   #linkTo(

@@ -1,6 +1,6 @@
 // CONNECT on both sides, and what CONNACK says.
 
-import { bridgeClientId, spoolProperties } from '../core/index.ts'
+import { bridgeClientId, hopMarkName, isForgottenThere, spoolProperties } from '../core/index.ts'
 import {
   reasonCodes,
   returnCodes,
@@ -15,17 +15,19 @@ import type { LocalBroker } from './world.ts'
 
 const neverExpires = 0xffffffff
 const largestReceiveMaximum = 65_535
+/** Messages under way at most, of those that a setting or the remote broker allows. */
+const mostInFlight = 1_024
 /** Before 5.0 nobody says how much is taken at a time. mosquitto answers more than this of QoS 2 and forgets them. */
 const usualInflight = 20
 const mostReasonCharacters = 200
 
-/** To our own broker. */
+/** To our own broker. `isForgotten`: the remote broker has no session of the bridge. */
 export function connectHere(
   { name, spool }: Pick<BridgeSettings, 'name' | 'spool'>,
-  how: { receiveMaximum: number; ends?: boolean },
+  how: { receiveMaximum: number; ends?: boolean; isForgotten?: boolean },
 ): ConnectPacket {
   const ends = how.ends === true
-  const userProperties = spoolProperties(spool)
+  const userProperties = [...spoolProperties(spool), ...(how.isForgotten === true ? isForgottenThere : [])]
   return {
     type: 'connect',
     version: 5,
@@ -66,21 +68,31 @@ export function connectThere(
 }
 
 function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: LocalBroker): ConnectPacket['properties'] {
-  const { maximumPacketBytes = Infinity, topicAliasMaximum, sessionExpirySeconds } = settings
+  const { maximumPacketBytes = Infinity, topicAliasMaximum, sessionExpirySeconds, mostUnanswered } = settings
   return {
     sessionExpiryIntervalSeconds: sessionExpirySeconds,
-    receiveMaximum: Math.min(settings.receiveMaximum, receiveMaximum),
+    receiveMaximum: Math.min(settings.receiveMaximum, receiveMaximum, mostUnanswered ?? Infinity),
     maximumPacketSizeBytes: Math.min(maximumPacketBytes, limits.maxPacketBytes),
     ...(topicAliasMaximum > 0 ? { topicAliasMaximum } : {}),
     ...(settings.requestProblemInformation ? {} : { requestProblemInformation: false }),
     ...(settings.requestResponseInformation ? { requestResponseInformation: true } : {}),
-    ...(settings.connectUserProperties.length > 0 ? { userProperties: settings.connectUserProperties } : {}),
+    // Asks for the name of the remote broker, if it has one.
+    userProperties: [...settings.connectUserProperties, [hopMarkName, settings.brokerId]],
   }
 }
 
-export function limitsOf({ properties }: ConnackPacket): RemoteLimits {
+/** Messages on their way to the remote broker, where no setting says how many. */
+export function usuallyInFlight(version: ProtocolVersion): number {
+  return version === 5 ? mostInFlight : usualInflight
+}
+
+export function limitsOf(
+  { properties }: ConnackPacket,
+  { version, mostUnacknowledged }: Pick<BridgeSettings, 'version' | 'mostUnacknowledged'>,
+): RemoteLimits {
+  const wanted = mostUnacknowledged ?? usuallyInFlight(version)
   return {
-    receiveMaximum: properties === undefined ? usualInflight : (properties.receiveMaximum ?? largestReceiveMaximum),
+    receiveMaximum: Math.min(properties?.receiveMaximum ?? largestReceiveMaximum, wanted),
     maximumPacketBytes: properties?.maximumPacketSizeBytes ?? Infinity,
     maximumQoS: properties?.maximumQoS ?? 2,
     retainAvailable: properties?.retainAvailable ?? true,

@@ -3,7 +3,7 @@
 import { TopicTable, type ConnackPacket, type Packet, type PacketId } from '../protocol/index.ts'
 import { limitsOf } from './connecting.ts'
 import { Forwarding } from './forwarding.ts'
-import { HopMark } from './hop-mark.ts'
+import { HopMark, nameIn } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
 import { Receiving } from './receiving.ts'
 import { forwardBook, subscriptionBook } from './rule-book.ts'
@@ -45,13 +45,13 @@ export class Crossing {
     this.#parts = parts
     const { local, remote, connack, settings, broker, counters, refusals } = parts
     const { brokerId, forwards, subscriptions, topicAliasMaximum } = settings
-    const shared = { local, remote, counters, mark: new HopMark(brokerId) }
+    const shared = { local, remote, counters, mark: new HopMark(brokerId, nameIn(connack)) }
     const where = whereOf(broker)
     const owner = {
       startOver: (why: string) => parts.startOver(`the remote broker: ${why}`),
       noteUnasked: (what: string) => this.#noteUnasked(what),
     }
-    const limits = limitsOf(connack)
+    const limits = limitsOf(connack, settings)
     const forwarding = { ...shared, limits, refusals, owner }
     this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where), forwards.length)
     const noteBreach = (text: string): void => parts.breach(text)
@@ -124,14 +124,19 @@ export class Crossing {
   holdWhoeverIsAhead(): void {
     const { remote, local } = this.#parts
     if (remote.unsentBytes > maxUnsentBytes) local.hold()
-    if (local.unsentBytes > maxUnsentBytes) remote.hold()
+    if (local.unsentBytes > maxUnsentBytes || !this.#hasRoom) remote.hold()
     else if (remote.isHeld) this.letGoOn()
   }
 
   letGoOn(): void {
     const { remote, local } = this.#parts
     if (local.isHeld && !this.#isDraining && remote.unsentBytes <= roomFromBytes) local.release()
-    if (remote.isHeld && local.unsentBytes <= roomFromBytes) remote.release()
+    if (remote.isHeld && this.#hasRoom && local.unsentBytes <= roomFromBytes) remote.release()
+  }
+
+  /** One more message may be taken in. */
+  get #hasRoom(): boolean {
+    return this.#receiving.unanswered < (this.#parts.settings.mostUnanswered ?? Infinity)
   }
 
   /** Asked for or not, nobody needs a thousand of them between two questions. */

@@ -21,6 +21,7 @@ import {
   type PublishPacket,
   type QoS,
 } from '../protocol/index.ts'
+import { publishedQoSOf } from '../core/index.ts'
 import type { HopMark } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { Part, RuleBook } from './rule-book.ts'
@@ -121,7 +122,8 @@ export class Forwarding {
       const properties = remote.version === 5 ? mark.marked(packet.properties) : undefined
       // QoS 2 is released when all parts are there. Where the remote broker does not take so many at once they never were.
       const mostQoS = parts.length > limits.receiveMaximum ? 1 : limits.maximumQoS
-      for (const [place, part] of parts.entries()) this.#send(packet, part, { place, properties, mostQoS })
+      const published = publishedQoSOf(packet.properties?.subscriptionIdentifiers) ?? qos
+      for (const [place, part] of parts.entries()) this.#send(packet, part, { place, properties, published, mostQoS })
     }
     if (qos > 0) this.#partIsOver(packetId)
   }
@@ -159,13 +161,15 @@ export class Forwarding {
   #send(
     packet: PublishPacket,
     part: Part,
-    { place, properties, mostQoS }: { place: number; properties: PublishFields['properties']; mostQoS: QoS },
+    how: { place: number; properties: PublishFields['properties']; published: QoS; mostQoS: QoS },
   ): void {
+    const { place, properties, published, mostQoS } = how
     const { counters, limits } = this.#parts
     if (part.topic === undefined) return void counters.dropped.unmappable++
     const fields = this.#fields
     fields.topic = part.topic
-    fields.qos = Math.min(packet.qos, part.qos, mostQoS) as QoS
+    // The core gives no less than the highest of what the rules want, but for what was spooled under other rules.
+    fields.qos = Math.min(packet.qos, part.qos ?? published, mostQoS) as QoS
     fields.retain = limits.retainAvailable && (part.retain ?? packet.retain)
     fields.dup = packet.dup && fields.qos > 0
     fields.packetId = packet.packetId + place * idStep

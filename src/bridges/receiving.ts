@@ -37,6 +37,7 @@ export class Receiving {
   readonly #old: Set<PacketId>
   readonly #aliases: (Topic | undefined)[] = []
   #owed = 0
+  #unanswered = 0
 
   constructor(parts: ReceivingParts, book: RuleBook, old: Iterable<PacketId>) {
     this.#parts = parts
@@ -44,9 +45,14 @@ export class Receiving {
     this.#old = new Set(old)
   }
 
-  /** Messages that the core has not answered. */
+  /** Messages that are not through. */
   get owed(): number {
     return this.#owed
+  }
+
+  /** Those that the core has not answered with PUBACK or PUBREC. */
+  get unanswered(): number {
+    return this.#unanswered
   }
 
   /** The remote broker has forgotten the bridge: nothing that it began goes on. */
@@ -71,7 +77,7 @@ export class Receiving {
       return this.#passOver(packet)
     }
     this.#expectAnswer(packet)
-    local.publish(fieldsOf(packet, part.topic, mark), Infinity)
+    local.publish(fieldsOf(packet, { topic: part.topic, retain: part.retain ?? packet.retain }, mark), Infinity)
   }
 
   /** PUBREL of the remote broker. */
@@ -97,11 +103,13 @@ export class Receiving {
     if (type === 'pubcomp') return this.#takeLast(packetId)
     const isRefused = reasonCode >= firstError
     if (isRefused) counters.dropped['refused-here']++
+    const awaited = this.#awaited[packetId]
+    if (awaited === awaits.puback || awaited === awaits.pubrec) this.#unanswered--
     if (type === 'puback') {
-      if (this.#awaited[packetId] === awaits.puback) this.#leave(packetId, awaits.nothing)
+      if (awaited === awaits.puback) this.#leave(packetId, awaits.nothing)
       return remote.acknowledge('puback', packetId)
     }
-    if (this.#awaited[packetId] === awaits.pubrec) {
+    if (awaited === awaits.pubrec) {
       if (isRefused) this.#leave(packetId, awaits.releaseOfDropped)
       else this.#awaited[packetId] = awaits.release
     }
@@ -127,9 +135,10 @@ export class Receiving {
   #expectAnswer({ qos, packetId, dup }: PublishPacket): void {
     if (qos === 0) return
     if (qos === 2 && this.#old.delete(packetId) && !dup) this.#releaseHere(packetId)
-    if (this.#awaited[packetId] === awaits.nothing) this.#owed++
-    if (this.#awaited[packetId] === awaits.nothing || qos === 1)
-      this.#awaited[packetId] = qos === 1 ? awaits.puback : awaits.pubrec
+    const isNew = this.#awaited[packetId] === awaits.nothing
+    if (isNew) this.#owed++
+    if (isNew) this.#unanswered++
+    if (isNew || qos === 1) this.#awaited[packetId] = qos === 1 ? awaits.puback : awaits.pubrec
   }
 
   #releaseHere(packetId: PacketId): void {
@@ -160,8 +169,12 @@ export class Receiving {
   }
 }
 
-function fieldsOf(packet: PublishPacket, topic: Topic, mark: HopMark): PublishFields {
-  const { qos, retain, dup, packetId, properties, chunk, payloadStart, frameEnd } = packet
+function fieldsOf(
+  packet: PublishPacket,
+  { topic, retain }: { readonly topic: Topic; readonly retain: boolean },
+  mark: HopMark,
+): PublishFields {
+  const { qos, dup, packetId, properties, chunk, payloadStart, frameEnd } = packet
   return {
     topic,
     topicIsOmitted: false,
@@ -170,7 +183,7 @@ function fieldsOf(packet: PublishPacket, topic: Topic, mark: HopMark): PublishFi
     retain,
     dup,
     packetId,
-    properties: mark.marked(properties),
+    properties: mark.brought(properties),
     messageExpiryIntervalSeconds: undefined,
     subscriptionIdentifiers: undefined,
     chunk,

@@ -8,8 +8,8 @@ import { TopicMapping } from './topic-mapping.ts'
 export interface Part {
   /** Undefined: what the rule makes of it is no topic. */
   readonly topic: Topic | undefined
-  /** At most so much. */
-  readonly qos: QoS
+  /** Undefined: as it was published. */
+  readonly qos: QoS | undefined
   /** Undefined: as it came. */
   readonly retain: boolean | undefined
 }
@@ -27,7 +27,7 @@ class KnownParts implements TopicRoute {
 
 interface Rule {
   readonly mapping: TopicMapping
-  readonly qos: QoS
+  readonly qos: QoS | undefined
   readonly retain: boolean | undefined
   /** The rule itself says that it brings something below `$`. */
   readonly isForOwnTopics: boolean
@@ -75,7 +75,7 @@ export function forwardBook(rules: readonly ForwardRule[], where: Where): RuleBo
     const mapping = mappingOfForward(rule)
     return {
       mapping: new TopicMapping(mapping),
-      qos: rule.qos ?? 2,
+      qos: rule.qos,
       retain: rule.retain,
       isForOwnTopics: isForOwnTopics(mapping),
     }
@@ -89,8 +89,8 @@ export function subscriptionBook(rules: readonly SubscriptionRule[], where: Wher
     const mapping = mappingOfSubscription(rule)
     return {
       mapping: new TopicMapping(mapping),
-      qos: 2 as const,
-      retain: undefined,
+      qos: undefined,
+      retain: rule.retain,
       isForOwnTopics: isForOwnTopics(mapping),
     }
   })
@@ -101,13 +101,24 @@ function isForOwnTopics({ filter, target, prefix }: ReturnType<typeof mappingOfF
   return `${prefix}${target === '' ? filter : target}`.startsWith('$')
 }
 
-/** What the session here is to be subscribed to, with the QoS of each. */
-export function wantedHere(rules: readonly ForwardRule[]): Map<TopicFilter, QoS> {
-  const wanted = new Map<TopicFilter, QoS>()
-  for (const { localFilter, qos = 2 } of rules) {
+export interface WantedHere {
+  readonly qos: QoS
+  /** What is published with less is to be raised to so much, so that it waits on disk like the rest. */
+  readonly raisesTo: QoS
+}
+
+/** What the session here is to be subscribed to. `retriesQoS0`: QoS 0 waits for the remote broker, too. */
+export function wantedHere(rules: readonly ForwardRule[], retriesQoS0: boolean): Map<TopicFilter, WantedHere> {
+  const wanted = new Map<TopicFilter, WantedHere>()
+  for (const { localFilter, qos } of rules) {
     const filter = localFilter as TopicFilter
-    const before = wanted.get(filter) ?? 0
-    wanted.set(filter, qos > before ? qos : before)
+    const before = wanted.get(filter) ?? { qos: 0, raisesTo: 0 }
+    const raisesTo = higher(before.raisesTo, higher(qos ?? 0, retriesQoS0 ? 1 : 0))
+    wanted.set(filter, { qos: higher(before.qos, higher(qos ?? 2, raisesTo)), raisesTo })
   }
   return wanted
+}
+
+function higher(one: QoS, other: QoS): QoS {
+  return one > other ? one : other
 }

@@ -10,7 +10,7 @@ export interface ForwardRule {
   readonly remoteTopic: string
   readonly prefix: string
   readonly suffix: string
-  /** At most so much; undefined: as published. */
+  /** With so much it goes, whatever it was published with; undefined: as published. */
   readonly qos: QoS | undefined
   /** Undefined: as published. */
   readonly retain: boolean | undefined
@@ -24,6 +24,8 @@ export interface SubscriptionRule {
   readonly prefix: string
   readonly suffix: string
   readonly qos: QoS
+  /** Undefined: as it comes. */
+  readonly retain: boolean | undefined
   readonly retainAsPublished: boolean
   readonly retainHandling: RetainHandling
 }

@@ -1,6 +1,6 @@
 // What a bridge is told to do, checked: made of the configuration before anything of it is in force.
 
-import type { MqttBridgeConfig } from '../config/index.ts'
+import { type MqttBridgeConfig, tlsOfBridge } from '../config/index.ts'
 import type { SpoolLimits } from '../core/index.ts'
 import {
   parseTopicName,
@@ -37,6 +37,12 @@ export interface BridgeSettings {
   readonly subscribeUserProperties: UserProperties
   readonly forwards: readonly ForwardRule[]
   readonly subscriptions: readonly SubscriptionRule[]
+  /** QoS 0 messages wait for the remote broker like others. */
+  readonly retriesQoS0: boolean
+  /** Messages on their way to the remote broker at most; undefined: see `usuallyInFlight`. */
+  readonly mostUnacknowledged: number | undefined
+  /** Messages of the remote broker at most that this one has not taken yet; undefined: as many as of any client. */
+  readonly mostUnanswered: number | undefined
   readonly spool: SpoolLimits
   readonly backoffMaxMs: number
   /** Of the connection, and again of CONNACK. */
@@ -59,6 +65,7 @@ export interface BridgeFacts {
 export const maxForwards = 32
 const maxSubscriptions = 1_024
 const defaultTcpPort = 1_883
+const defaultTlsPort = 8_883
 const msPerSecond = 1_000
 const neverExpires = 0xffffffff
 
@@ -100,7 +107,14 @@ export function bridgeSettings(
       subscribeUserProperties: [...subscribing.user_property],
       forwards,
       subscriptions,
-      spool: { maxMessages: config.spool_max_messages, dropsNewest: config.spool_full_policy === 'drop_newest' },
+      retriesQoS0: config.retry_qos_0,
+      mostUnacknowledged: config.max_send_queue_len,
+      mostUnanswered: config.max_recv_queue_len,
+      spool: {
+        maxMessages: config.spool_max_messages,
+        dropsNewest: config.spool_full_policy === 'drop_newest',
+        dropsOldest: config.spool_full_policy === 'drop_oldest',
+      },
       backoffMaxMs: config.backoff_max,
       connectTimeoutMs: config.cancel_timeout,
       noLocalBefore5: config.no_local_v4,
@@ -137,13 +151,16 @@ function problemOf(
 }
 
 /** Where a bridge may go to several, QUIC has the same machine over TCP behind it. */
-function serversOf({ server, hybrid_bridging: isHybrid, hybrid_servers: others }: MqttBridgeConfig): readonly string[] {
+function serversOf(config: MqttBridgeConfig): readonly string[] {
+  const { server, hybrid_bridging: isHybrid, hybrid_servers: others } = config
   const first = server ?? ''
   if (!isHybrid) return [first]
   const known = [...new Set([first, ...others])]
   if (known.length > 1) return known
   const host = /^mqtt-quic:\/\/(\[[^\]]*\]|[^:/]*)/.exec(first)?.[1]
-  return host === undefined ? known : [first, `mqtt-tcp://${host}:${defaultTcpPort}`]
+  if (host === undefined) return known
+  const usesTls = tlsOfBridge(config).enable
+  return [first, usesTls ? `tls+mqtt-tcp://${host}:${defaultTlsPort}` : `mqtt-tcp://${host}:${defaultTcpPort}`]
 }
 
 function forwardOf(rule: Rule): ForwardRule {
@@ -165,6 +182,7 @@ function subscriptionOf(rule: Rule): SubscriptionRule {
     prefix: textOf(rule, 'prefix'),
     suffix: textOf(rule, 'suffix'),
     qos: Number(rule.get('qos') ?? 0) as QoS,
+    retain: rule.has('retain') ? rule.get('retain') === true : undefined,
     retainAsPublished: asPublished === undefined || asPublished === 'true' || asPublished === '1',
     retainHandling: Number(rule.get('retain_handling') ?? 0) as RetainHandling,
   }
@@ -222,7 +240,7 @@ export function hasTheSameRules(before: BridgeSettings, after: BridgeSettings): 
 
 /**
  * Before 5.0 only who says that it is a bridge is spared what it sent itself. It is said where something could come back,
- * and only there: mosquitto forgets the sessions of such clients when it is started again.
+ * and only there: a broker that does not know it refuses the connection, and has to be asked once more.
  */
 export function saysBridge({ version, noLocalBefore5, forwards, subscriptions }: BridgeSettings): boolean {
   return version !== 5 && noLocalBefore5 && forwards.length > 0 && subscriptions.length > 0

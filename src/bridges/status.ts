@@ -57,7 +57,10 @@ export interface BridgeStatus {
   readonly inFlight: number
   readonly spooled: number
   readonly oldestAtMs: number | undefined
+  /** Messages that waited here and did not go, or had no room to wait. */
   readonly spoolDropped: number
+  /** The same by reason. */
+  readonly spoolDrops: Readonly<Record<string, number>>
   readonly counters: Readonly<BridgeCounters>
 }
 

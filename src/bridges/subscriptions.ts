@@ -2,7 +2,8 @@
 //
 // Here the session also keeps, as a subscription that nothing ever matches, with which remote broker it is joined. While
 // that mark is there the two hold the two ends of the same messages. Where it is not, the remote broker may know the bridge
-// from other times, with packet ids that mean something else: then it is told to forget them first.
+// from other times, with packet ids that mean something else: then it is told to forget them first. Another mark of this
+// kind says what the remote broker has granted: see `granted-there.ts`.
 
 import type {
   QoS,
@@ -12,45 +13,70 @@ import type {
   TopicFilter,
   UnsubscribePacket,
 } from '../protocol/index.ts'
+import { type ChangesThere, grantedPrefix } from './granted-there.ts'
 import type { PacketLink } from './packet-link.ts'
-import { wantedHere } from './rule-book.ts'
+import { wantedHere, type WantedHere } from './rule-book.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { LocalStanding, LocalSubscription } from './world.ts'
 
-const markPrefix = '$bridge/joined/'
+const joinedPrefix = '$bridge/joined/'
 const idStep = 2_048
 const countOfIds = 31
-/** Of a packet, so that it stays small. */
-const mostFilters = 16
+/** Of a packet: all that a bridge may subscribe to go with different packet ids. */
+const mostFilters = 64
 
 /** Two URLs of one host are one broker: over QUIC it is the same as over TCP. */
 export function joinedMark(server: string, clientId: string): TopicFilter {
   const host = /^[^:]+:\/\/(\[[^\]]*\]|[^:/?]*)/.exec(server)?.[1] ?? server
-  return `${markPrefix}${Buffer.from(`${host} ${clientId}`).toString('base64url')}` as TopicFilter
+  return `${joinedPrefix}${Buffer.from(`${host} ${clientId}`).toString('base64url')}` as TopicFilter
 }
 
-interface Changes {
-  readonly wanted: readonly SubscriptionRequest[]
+/** What is to be said to our own broker. Subscriptions by the QoS to which they raise messages. */
+export interface Changes {
+  readonly wanted: ReadonlyMap<QoS, readonly SubscriptionRequest[]>
   readonly unwanted: readonly TopicFilter[]
 }
 
-/** `mark`: the one that is to be there; undefined: those that are stay. */
-export function changesHere(
-  { subscriptions }: LocalStanding,
-  { forwards, isEnabled }: Pick<BridgeSettings, 'forwards' | 'isEnabled'>,
-  mark: TopicFilter | undefined,
-): Changes {
-  const wanted = isEnabled ? wantedHere(forwards) : new Map<TopicFilter, QoS>()
-  if (mark !== undefined) wanted.set(mark, 0)
-  const missing = [...wanted].filter(([filter, qos]) => !isRight(subscriptions.get(filter), qos))
-  const unwanted = [...subscriptions.keys()].filter(
-    (filter) => !wanted.has(filter) && (mark !== undefined || !filter.startsWith(markPrefix)),
-  )
-  return { wanted: missing.map(([filter, qos]) => requestOf(filter, qos)), unwanted }
+/** The marks that are to be there, and no others; undefined: those that are stay. */
+export interface Marks {
+  readonly joined: TopicFilter
+  /** Undefined: the remote broker has granted nothing. */
+  readonly granted: TopicFilter | undefined
 }
 
-function isRight(there: LocalSubscription | undefined, qos: QoS): boolean {
-  return there !== undefined && there.qos === qos && there.noLocal && there.retainAsPublished
+const noMark: WantedHere = { qos: 0, raisesTo: 0 }
+
+export function changesHere(
+  { subscriptions }: LocalStanding,
+  { forwards, isEnabled, retriesQoS0 }: Pick<BridgeSettings, 'forwards' | 'isEnabled' | 'retriesQoS0'>,
+  marks: Marks | undefined,
+): Changes {
+  const wanted = isEnabled ? wantedHere(forwards, retriesQoS0) : new Map<TopicFilter, WantedHere>()
+  if (marks !== undefined) wanted.set(marks.joined, noMark)
+  if (marks?.granted !== undefined) wanted.set(marks.granted, noMark)
+  const missing = new Map<QoS, SubscriptionRequest[]>()
+  for (const [filter, how] of wanted) {
+    if (isRight(subscriptions.get(filter), how)) continue
+    missing.set(how.raisesTo, [...(missing.get(how.raisesTo) ?? []), requestOf(filter, how.qos)])
+  }
+  const unwanted = [...subscriptions.keys()].filter(
+    (filter) => !wanted.has(filter) && (marks !== undefined || !isMark(filter)),
+  )
+  return { wanted: missing, unwanted }
+}
+
+export function areNone({ wanted, unwanted }: Changes): boolean {
+  return wanted.size + unwanted.length === 0
+}
+
+function isMark(filter: TopicFilter): boolean {
+  return filter.startsWith(joinedPrefix) || filter.startsWith(grantedPrefix)
+}
+
+function isRight(there: LocalSubscription | undefined, { qos, raisesTo }: WantedHere): boolean {
+  return (
+    there !== undefined && there.qos === qos && there.raisesTo === raisesTo && there.noLocal && there.retainAsPublished
+  )
 }
 
 function requestOf(filter: TopicFilter, qos: QoS): SubscriptionRequest {
@@ -85,33 +111,40 @@ export class SubscribeIds {
 
 /** Gives the number of answers. What is unwanted goes first: of two marks one would be wrong. */
 export function sayHere(link: PacketLink, { wanted, unwanted }: Changes, ids: SubscribeIds): number {
-  const packets = [...unsubscribePackets(unwanted, ids.next), ...subscribePackets(wanted, undefined, ids.next)]
+  const packets: (SubscribePacket | UnsubscribePacket)[] = unsubscribePackets(unwanted, ids.next)
+  for (const [raisesTo, requests] of wanted) {
+    // What the identifier says to our own core: see `core/bridge-client.ts`.
+    const properties = raisesTo === 0 ? undefined : { subscriptionIdentifier: raisesTo }
+    packets.push(...subscribePackets(requests, properties, ids.next))
+  }
   for (const packet of packets) link.send(packet)
   return packets.length
 }
 
-export function subscribeThere(
-  link: PacketLink,
+/** The packets that say so, for the remote broker. */
+export function packetsThere(
   { version, subscriptionIdentifier, subscribeUserProperties }: BridgeSettings,
-  what: { requests: readonly SubscriptionRequest[]; ids: SubscribeIds },
-): void {
+  { gone, requests }: ChangesThere,
+  ids: SubscribeIds,
+): (SubscribePacket | UnsubscribePacket)[] {
   const properties = {
     ...(subscriptionIdentifier === undefined ? {} : { subscriptionIdentifier }),
     ...(subscribeUserProperties.length === 0 ? {} : { userProperties: subscribeUserProperties }),
   }
   const isSaid = version === 5 && Object.keys(properties).length > 0
-  for (const packet of subscribePackets(what.requests, isSaid ? properties : undefined, what.ids.next))
-    link.send(packet)
+  return [
+    ...unsubscribePackets(gone, ids.next),
+    ...subscribePackets(requests, isSaid ? properties : undefined, ids.next),
+  ]
 }
 
 /** Rules that are gone, and those that are new or other than they were. */
-export function changeThere(link: PacketLink, before: BridgeSettings, after: BridgeSettings, ids: SubscribeIds): void {
+export function changesThere(before: BridgeSettings, after: BridgeSettings): ChangesThere {
   const old = byFilter(before)
   const present = byFilter(after)
   const gone = [...old.keys()].filter((filter) => !present.has(filter))
-  for (const packet of unsubscribePackets(gone, ids.next)) link.send(packet)
   const requests = requestsThere(after, false).filter(({ filter }) => old.get(filter) !== present.get(filter))
-  subscribeThere(link, after, { requests, ids })
+  return { gone, requests }
 }
 
 function byFilter({ subscriptions }: BridgeSettings): Map<TopicFilter, string> {

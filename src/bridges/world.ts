@@ -32,16 +32,20 @@ export interface LocalStanding {
   readonly unreleased: readonly number[]
   /** Messages in the spool, those under way included; 0 where there is no session. */
   readonly spooled: number
-  /** When the oldest of them was published, as far as is known; undefined: there is none. */
+  /** When the oldest of them was published; undefined: there is none, or it is still being looked for. */
   readonly oldestAtMs: number | undefined
   /** Messages that the spool had no room for, or that were too old, since this broker was started. */
   readonly dropped: number
+  /** The same by reason. */
+  readonly drops: ReadonlyMap<string, number>
 }
 
 export interface LocalSubscription {
   readonly qos: number
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
+  /** What is published with less comes with so much. */
+  readonly raisesTo: number
 }
 
 /** The broker that the bridge belongs to. */

@@ -20,6 +20,8 @@ export interface NodeConfig {
   readonly securityProfile: SecurityProfile
   /** Address of listeners that are given as a port only; undefined: it depends on the profile. */
   readonly defaultListenerAddress: string | undefined
+  /** Where nothing is asked: `loopback`, `private`, or networks. */
+  readonly deniedAddresses: readonly string[]
 }
 
 /** What the core is set up with. The core describes the same shape itself and knows nothing of this room. */
@@ -225,6 +227,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
       shards: node.shards,
       securityProfile: node.security_profile,
       defaultListenerAddress: node.default_listener_address,
+      deniedAddresses: node.denied_addresses,
     },
     core: toCoreConfig(values),
     storage: { sync: storage.sync, syncIntervalMs: storage.sync_interval },

@@ -5,7 +5,7 @@ import type { AclRule } from './acl/acl-rule.ts'
 import { readAclFile } from './acl/read-acl-file.ts'
 import { checkAuth } from './auth-config.ts'
 import { checkListeners, warnOfProxies } from './check/check-together.ts'
-import { checkSettings } from './check/check-settings.ts'
+import { checkSettings, type HeldSetting } from './check/check-settings.ts'
 import { faultAt, type Fault, type Warning } from './faults.ts'
 import { toGodwitConfig, type GodwitConfig } from './godwit-config.ts'
 import { emptyObject, mergeObjects, putValue } from './hocon/merge.ts'
@@ -80,7 +80,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   if (faults.length > 0) return { faults: inOrderOfWriting(faults, file) }
   const ofTokens = needsApiTokens ? [] : apiTokenKey.faults.map(tokensAreNotTaken)
   const ofListeners = [...warnOfNoListener(config), ...warnOfProxies(config, checked.places)]
-  const warnings = inOrderOfWriting([...checked.warnings, ...ofTokens, ...ofListeners], file)
+  const others = [...ofTokens, ...warnOfIdleBridges(config, checked), ...ofListeners]
+  const warnings = inOrderOfWriting([...checked.warnings, ...others], file)
   return { config, warnings, written: values }
 }
 
@@ -159,8 +160,22 @@ function inOrderOfWriting(faults: readonly Fault[], mainFile: string): readonly 
   return faults.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
 }
 
+/** Files of other brokers may count on a bridge that runs because it is there. */
+function warnOfIdleBridges(
+  { bridges }: GodwitConfig,
+  { held, places }: { held: ReadonlyMap<string, HeldSetting>; places: ReadonlyMap<string, Position> },
+): readonly Warning[] {
+  return [...bridges.mqtt.named.keys()].flatMap((name) => {
+    const key = `bridges.mqtt.${name}.enable`
+    if (held.get(key)?.isDefault !== true) return []
+    const place = places.get(`bridges.mqtt.${name}.server`) ?? nowhere
+    return [faultAt(place, key, 'the bridge does not say whether it is on, so it is off', `set ${key} = true`)]
+  })
+}
+
+const nowhere = { file: 'configuration', line: 0, column: 0 }
+
 function warnOfNoListener(config: GodwitConfig): readonly Warning[] {
   if (config.listeners.length > 0) return []
-  const nowhere = { file: 'configuration', line: 0, column: 0 }
   return [faultAt(nowhere, 'listeners', 'no listener is open: no client can connect', 'set listeners.tcp.bind')]
 }

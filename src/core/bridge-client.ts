@@ -1,9 +1,15 @@
 // Bridges are clients of this broker, and their sessions are what they keep their messages in. Their client ids are theirs
 // alone: nobody who comes through a listener may have one, for with it would come everything that waits for the bridge.
 
-import type { UserProperties } from '../protocol/index.ts'
+import type { QoS, UserProperties } from '../protocol/index.ts'
 
 const prefix = '$bridge/'
+
+/**
+ * The user property by which messages that go round are found out: see `bridges/hop-mark.ts`. A bridge says it in CONNECT,
+ * and is told in CONNACK which broker it has come to.
+ */
+export const hopMarkName = 'godwit-via'
 
 /** Packet ids towards a bridge are no larger, so that it can make several of each: see `bridges/forwarding.ts`. */
 export const largestBridgePacketId = 2_047
@@ -20,27 +26,61 @@ export function isBridgeClient(clientId: string): boolean {
 export interface SpoolLimits {
   /** Undefined: as much as for any session. */
   readonly maxMessages: number | undefined
-  /** One message more is dropped and counted. Else its publisher is refused, where it can be told. */
+  /** One message more is dropped and counted. */
   readonly dropsNewest: boolean
+  /** For one message more the oldest that is not under way is dropped and counted. */
+  readonly dropsOldest: boolean
+  // With neither the publisher of one message more is refused, where it can be told.
 }
 
 const maxMessagesName = 'spool-max-messages'
 const dropsNewestName = 'spool-drops-newest'
+const dropsOldestName = 'spool-drops-oldest'
+const forgottenName = 'forgotten-there'
 
 /** A bridge says its limits in CONNECT. */
-export function spoolProperties({ maxMessages, dropsNewest }: SpoolLimits): UserProperties {
+export function spoolProperties({ maxMessages, dropsNewest, dropsOldest }: SpoolLimits): UserProperties {
   return [
     ...(maxMessages === undefined ? [] : ([[maxMessagesName, String(maxMessages)]] as const)),
     ...(dropsNewest ? ([[dropsNewestName, '']] as const) : []),
+    ...(dropsOldest ? ([[dropsOldestName, '']] as const) : []),
   ]
 }
 
-export function spoolLimitsIn(properties: UserProperties | undefined): SpoolLimits | undefined {
-  if (properties === undefined) return undefined
+export function spoolLimitsIn(properties: UserProperties | undefined): SpoolLimits {
   const said = new Map(properties)
   const maxMessages = said.get(maxMessagesName)
   return {
     maxMessages: maxMessages === undefined ? undefined : Number(maxMessages),
     dropsNewest: said.has(dropsNewestName),
+    dropsOldest: said.has(dropsOldestName),
   }
+}
+
+const raisedFromQoS: readonly (readonly number[])[] = [[1], [2], [3]]
+
+/**
+ * A bridge says with the identifier of a subscription to which QoS messages are raised that were published with less. What
+ * is raised comes to it with the identifier `publishedQoS + 1`. It has no other use for identifiers.
+ */
+export function raisedFrom(published: QoS): readonly number[] {
+  return raisedFromQoS[published] ?? []
+}
+
+/** What the identifier of a bridge's subscription says. */
+export function raiseIn(identifier: number | undefined): QoS {
+  return identifier === 1 || identifier === 2 ? identifier : 0
+}
+
+/** Undefined: it was not raised. */
+export function publishedQoSOf(subscriptionIdentifiers: readonly number[] | undefined): QoS | undefined {
+  const identifier = subscriptionIdentifiers?.[0]
+  return identifier === undefined ? undefined : (Math.min(2, identifier - 1) as QoS)
+}
+
+/** Said in CONNECT when the broker behind the bridge has no session of it any more. */
+export const isForgottenThere: UserProperties = [[forgottenName, '']]
+
+export function saysForgotten(properties: UserProperties | undefined): boolean {
+  return properties?.some(([name]) => name === forgottenName) === true
 }

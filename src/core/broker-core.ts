@@ -20,6 +20,7 @@ import { failUnsettledCommands } from './connections/operator-answers.ts'
 import { handleConnectVerdict } from './connections/handle-connect.ts'
 import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
 import { handleCommitted } from './delivery/committed.ts'
+import { handleOldestLoaded } from './delivery/drop-oldest.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
 import { tellPeers } from './delivery/tell-peers.ts'
 import { releaseBody, remove } from './delivery/stored-queue.ts'
@@ -151,6 +152,8 @@ function handleAnswer(
     handlePermissionReady(state, asked.connection, input.question)
   } else if (input.kind === 'queue-loaded' && asked.for === 'queue') {
     handleQueueLoaded(state, asked.session, { ...input, upTo: asked.upTo })
+  } else if (input.kind === 'queue-loaded' && asked.for === 'oldest') {
+    handleOldestLoaded(state, asked.session, input)
   }
 }
 

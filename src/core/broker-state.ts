@@ -4,6 +4,7 @@
 import type { TopicFilter, TopicTable } from '../protocol/index.ts'
 import { everythingAllowed, type Permissions } from './access.ts'
 import { BodyCounts } from './body-counts.ts'
+import { isBridgeClient } from './bridge-client.ts'
 import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
@@ -66,16 +67,20 @@ export interface BrokerOptions {
    * nobody knows, and each shard has its part of the room.
    */
   readonly retainedElsewhere?: (() => number) | undefined
+  /** What the bridges of this broker mark their messages with; undefined: nobody is told. */
+  readonly nameAmongBridges?: string | undefined
 }
 
 /** Who waits for the answer to a question. */
 export type Asked =
   | { readonly for: 'connect' | 'reauthentication' | 'permission'; readonly connection: Connection }
   | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
+  | { readonly for: 'oldest'; readonly session: Session }
 
 export class BrokerState {
   settings: CoreSettings
   readonly identity: string
+  readonly nameAmongBridges: string | undefined
   readonly topics: TopicTable
   readonly permissions: Permissions
   readonly place: ShardPlace
@@ -142,6 +147,7 @@ export class BrokerState {
   constructor(settings: CoreSettings, options: BrokerOptions) {
     this.settings = settings
     this.identity = options.identity
+    this.nameAmongBridges = options.nameAmongBridges
     this.topics = options.topics
     this.permissions = options.permissions ?? everythingAllowed
     this.routes = new Routes((session, topic) => mayReceive(this, session, topic))
@@ -233,7 +239,7 @@ export class BrokerState {
 
   countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
     this.counts.dropped[reason]++
-    if (session !== undefined) session.droppedMessages++
+    if (session !== undefined) countDropOf(session, reason)
     if (this.nowMs - this.#dropEventsSinceMs >= dropEventWindowMs) {
       this.#dropEvents = 0
       this.#dropEventsSinceMs = this.nowMs
@@ -246,6 +252,13 @@ export class BrokerState {
       reason,
     })
   }
+}
+
+function countDropOf(session: Session, reason: DropReason): void {
+  session.droppedMessages++
+  if (!isBridgeClient(session.clientId)) return
+  session.drops ??= new Map()
+  session.drops.set(reason, (session.drops.get(reason) ?? 0) + 1)
 }
 
 /** Most are empty most of the time, and cutting an array costs whether it is or not. */

@@ -13,7 +13,15 @@ export * from './message.ts'
 export * from './inputs.ts'
 export * from './outputs.ts'
 export * from './send-list.ts'
-export { bridgeClientId, isBridgeClient, spoolProperties, type SpoolLimits } from './bridge-client.ts'
+export {
+  bridgeClientId,
+  hopMarkName,
+  isBridgeClient,
+  isForgottenThere,
+  publishedQoSOf,
+  type SpoolLimits,
+  spoolProperties,
+} from './bridge-client.ts'
 export { BrokerCore } from './broker-core.ts'
 export type { BrokerCounts, BrokerOptions } from './broker-state.ts'
 export type { BridgeSessionView } from './views/bridge-session.ts'

@@ -11,6 +11,9 @@ type Rule = MqttBridgeConfig['forwards'][number]
 type ReadPem = (file: string) => Promise<string | undefined>
 
 const msPerSecond = 1_000
+/** Messages on their way where no setting says how many: see `usuallyInFlight` of bridges. */
+const usualQueue = 1_024
+const usualQueueBefore5 = 20
 
 export async function bridgeNodeOf(
   name: string,
@@ -40,10 +43,23 @@ export async function bridgeNodeOf(
     quic_multi_stream: bridge.multi_stream ?? bridge.quic_multi_stream,
     multi_stream: bridge.multi_stream ?? bridge.quic_multi_stream,
     hybrid_bridging: bridge.hybrid_bridging,
+    hybrid_servers: [...bridge.hybrid_servers],
     quic_qos_priority: bridge.quic_qos_priority,
     quic_0rtt: bridge.quic_0rtt,
-    max_send_queue_len: bridge.max_send_queue_len,
-    max_recv_queue_len: bridge.max_recv_queue_len,
+    // What holds where nothing is set.
+    max_send_queue_len: bridge.max_send_queue_len ?? (bridge.proto_ver === '5' ? usualQueue : usualQueueBefore5),
+    max_recv_queue_len: bridge.max_recv_queue_len ?? bridge.conn_properties.receive_maximum,
+    backoff_max: durationText(bridge.backoff_max),
+    cancel_timeout: durationText(bridge.cancel_timeout),
+    resend_interval: durationText(bridge.resend_interval),
+    resend_wait: durationText(bridge.resend_wait),
+    retry_qos_0: bridge.retry_qos_0,
+    no_local_v4: bridge.no_local_v4,
+    transparent: bridge.transparent,
+    spool_max_messages: bridge.spool_max_messages ?? null,
+    spool_full_policy: bridge.spool_full_policy,
+    will: willOf(bridge),
+    tcp: tcpOf(bridge),
     status: standing === undefined ? null : statusOf(standing),
   }
 }
@@ -101,11 +117,30 @@ function willPropertiesOf({ will: { properties } }: MqttBridgeConfig): BridgeNod
   }
 }
 
+function willOf({ will: { topic = '', payload, qos, retain } }: MqttBridgeConfig): BridgeNode['will'] {
+  return topic === '' ? null : { topic, payload, qos: Number(qos), retain }
+}
+
+function tcpOf({ tcp }: MqttBridgeConfig): BridgeNode['tcp'] {
+  return {
+    bind_interface: tcp.bind_interface ?? null,
+    nodelay: tcp.nodelay,
+    keepalive: tcp.keepalive,
+    quickack: tcp.quickack,
+    keepidle: durationText(tcp.keepidle),
+    keepintvl: durationText(tcp.keepintvl),
+    keepcnt: tcp.keepcnt,
+    sendtimeo: durationText(tcp.sendtimeo),
+    recvtimeo: durationText(tcp.recvtimeo),
+  }
+}
+
 function subscriptionOf(rule: Rule): BridgeNode['subscription'][number] {
   const asPublished = rule.get('retain_as_published')
   return {
     ...placesOf(rule),
     qos: Number(rule.get('qos') ?? 0),
+    ...(rule.has('retain') ? { retain: rule.get('retain') === true } : {}),
     ...(asPublished === undefined
       ? {}
       : { retain_as_published: asPublished === 'true' || asPublished === '1' ? 1 : 0 }),
@@ -174,7 +209,9 @@ function statusOf(standing: BridgeStanding): BridgeNode['status'] {
     in_flight: standing.inFlight,
     spool_depth: standing.spooled,
     oldest_age: oldestAtMs === undefined ? null : ageSeconds(oldestAtMs),
+    lag: oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs),
     spool_dropped: standing.spoolDropped,
+    spool_drops: { ...standing.spoolDrops },
     sent_rate: standing.sentRate,
     received_rate: standing.receivedRate,
     counters: {

@@ -12,7 +12,7 @@ export interface ReadBridge {
   readonly pems: readonly { readonly file: BridgeFile; readonly pem: string }[]
 }
 
-/** Absent: the default. `enable`, `max_parallel_processes` and what the API does not show stay as they are. */
+/** Absent: the default. `enable` and `max_parallel_processes` stay as they are. */
 const replaced = [
   'server',
   'proto_ver',
@@ -35,8 +35,18 @@ const replaced = [
   'quic_qos_priority',
   'quic_0rtt',
   'hybrid_bridging',
+  'hybrid_servers',
   'max_send_queue_len',
   'max_recv_queue_len',
+  'backoff_max',
+  'cancel_timeout',
+  'resend_interval',
+  'resend_wait',
+  'retry_qos_0',
+  'no_local_v4',
+  'transparent',
+  'spool_max_messages',
+  'spool_full_policy',
 ] as const
 
 /** By the other name of a setting. */
@@ -55,6 +65,7 @@ export function readBridgeNode(node: Sent, bridge: MqttBridgeConfig): ReadBridge
   if (connector !== undefined && !isSentObject(connector)) return { problem: 'connector is not an object' }
   const settings: Record<string, unknown> = Object.create(null) as Record<string, unknown>
   for (const key of replaced) settings[key] = null
+  for (const [key, defaults] of Object.entries(groups)) settings[key] = defaults
   const pems: { file: BridgeFile; pem: string }[] = []
   for (const [key, value] of [...Object.entries(connector ?? {}), ...Object.entries(outer)]) {
     // What is shown of it and is no setting may be sent back.
@@ -63,13 +74,35 @@ export function readBridgeNode(node: Sent, bridge: MqttBridgeConfig): ReadBridge
       if (value === null) continue
       if (!isSentObject(value)) return { problem: `${key} is not an object` }
       settings['tls'] = readTls(value, bridge, pems)
-    } else if (key === 'conn_properties') settings[key] = withUserProperty(value, connectDefaults)
-    else if (key === 'sub_properties') settings[key] = withUserProperty(value, { identifier: null })
-    else if (key === 'will_properties') settings['will'] = { properties: withUserProperty(value, {}) }
+    } else if (key === 'will_properties') settings['will'] = withWill(settings['will'], { properties: value })
+    else if (key === 'will') settings['will'] = withWill(settings['will'], value ?? {})
+    else if (isGroup(key)) settings[key] = withUserProperty(value ?? {}, groups[key])
     else settings[otherNames[key] ?? key] = value
   }
   settings['tls'] ??= readTls({}, bridge, pems)
   return { settings, pems }
+}
+
+const noTcp = {
+  bind_interface: null,
+  nodelay: null,
+  keepalive: null,
+  quickack: null,
+  keepidle: null,
+  keepintvl: null,
+  keepcnt: null,
+  sendtimeo: null,
+  recvtimeo: null,
+}
+
+const noWillProperties = {
+  payload_format_indicator: null,
+  message_expiry_interval: null,
+  will_delay_interval: null,
+  content_type: null,
+  response_topic: null,
+  correlation_data: null,
+  user_property: null,
 }
 
 const connectDefaults = {
@@ -83,6 +116,27 @@ const connectDefaults = {
   request_response_information: null,
   request_problem_infomation: null,
   request_response_infomation: null,
+  user_property: null,
+}
+
+/** What a group has where it is not named, or what in it is not. */
+const groups = {
+  conn_properties: connectDefaults,
+  sub_properties: { identifier: null, user_property: null },
+  tcp: noTcp,
+  will: { topic: null, payload: null, qos: null, retain: null, properties: noWillProperties },
+}
+
+function isGroup(key: string): key is keyof typeof groups {
+  return Object.hasOwn(groups, key)
+}
+
+/** The will comes whole, its properties with it or with what belongs to the connection. */
+function withWill(before: unknown, sent: unknown): unknown {
+  if (!isSentObject(before) || !isSentObject(sent)) return sent
+  const { properties, ...others } = sent
+  if (properties === undefined) return { ...before, ...others }
+  return { ...before, ...others, properties: withUserProperty(properties, noWillProperties) }
 }
 
 const files = { cert: 'certfile', key: 'keyfile', cacert: 'cacertfile' } as const

@@ -97,16 +97,17 @@ export function planBridges(
 const brokerIdCharacters = 16
 
 /** Nobody learns the secret by it, and it is the same as long as that is. */
-function brokerIdOf(secret: Uint8Array): string {
+export function brokerIdOf(secret: Uint8Array): string {
   return createHash('sha256').update('bridges').update(secret).digest('hex').slice(0, brokerIdCharacters)
 }
 
-/** So many streams carry messages where topics have streams of their own. */
-const dataStreams = 8
+/** So many streams carry messages at most where topics have streams of their own. */
+const mostDataStreams = 64
 
 function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
   const { tcp } = bridge
   const tls = tlsOfBridge(bridge)
+  const hasStreams = bridge.multi_stream ?? bridge.quic_multi_stream
   return {
     connectTimeoutMs: bridge.cancel_timeout,
     quicHandshakeTimeoutMs: bridge.quic_handshake_timeout,
@@ -125,7 +126,7 @@ function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
     quic: {
       keepAliveMs: bridge.quic_keepalive,
       idleTimeoutMs: bridge.quic_idle_timeout,
-      dataStreams: (bridge.multi_stream ?? bridge.quic_multi_stream) ? dataStreams : 0,
+      dataStreams: hasStreams ? Math.min(mostDataStreams, bridge.max_parallel_processes) : 0,
     },
   }
 }

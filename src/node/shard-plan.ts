@@ -33,6 +33,7 @@ export interface Surroundings {
   readonly directory: string
   readonly listeners: readonly ShardListener[]
   readonly bridges: readonly BridgePlan[]
+  readonly nameAmongBridges: string
   readonly access: AccessSettings
   readonly nodeName: string
   readonly clockBaseMs: number
@@ -51,7 +52,7 @@ export function shardsOf(config: GodwitConfig): number {
 }
 
 export async function planShards(surroundings: Surroundings): Promise<ShardPlan> {
-  const { config, directory, listeners, bridges, access, clockBaseMs } = surroundings
+  const { config, directory, listeners, bridges, nameAmongBridges, access, clockBaseMs } = surroundings
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
   const meters = createMeterTable(shards)
@@ -65,7 +66,9 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     shards,
     dataDirectory: directory,
     listeners,
+    deniedAddresses: config.node.deniedAddresses,
     bridges,
+    nameAmongBridges,
     maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
     core: config.core,
     namespaces: config.namespaces,

@@ -9,6 +9,7 @@ import type { BackupOperations } from '../management/index.ts'
 import { type BridgePlan, clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
+import { denyAddresses } from '../transports/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from './data-directory.ts'
 import { settleAccessSecret } from './access-secret.ts'
 import { Alarms } from './alarms.ts'
@@ -20,7 +21,7 @@ import { type ListenerAddress, resolveListeners } from './listener-addresses.ts'
 import type { ConfigOwner } from './configuration/config-owners.ts'
 import type { ConfigOutcome, LiveConfig } from './configuration/live-config.ts'
 import type { ConfigurationSources } from './configuration/read-configuration.ts'
-import { LiveBridges, planBridges } from './live-bridges.ts'
+import { brokerIdOf, LiveBridges, planBridges } from './live-bridges.ts'
 import { listenersOwner, LiveListeners } from './live-listeners.ts'
 import { HiddenPresets } from './hidden-presets.ts'
 import { createLiveConfig } from './live-config.ts'
@@ -96,6 +97,7 @@ const defaultShardStopMs = 8_000
 export async function startNode(options: NodeOptions): Promise<NodeStart> {
   // Whatever is written from here on is for this account alone.
   process.umask(0o077)
+  denyAddresses(options.config.node.deniedAddresses)
   const directory = await prepareDataDirectory(dataDirectoryOf(options))
   if ('problem' in directory) return directory
   const locked = await lockDirectory(directory.path)
@@ -192,7 +194,8 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const { log, alarms, directory, name, access } = foundation
   const clock = clockBaseMs(await readClock(store.own))
   const live = liveListeners(config, foundation, () => crew)
-  const dealt = { listeners: live.dealt, bridges: foundation.bridges, nodeName: name, clockBaseMs: clock }
+  const ofBridges = { bridges: foundation.bridges, nameAmongBridges: brokerIdOf(foundation.accessSecret) }
+  const dealt = { ...ofBridges, listeners: live.dealt, nodeName: name, clockBaseMs: clock }
   const plan = await planShards({ ...dealt, config, directory, access })
   const { starts, counters, meters, maxHeapMb } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)

@@ -25,6 +25,7 @@ import { bridgesWithSession, goneBridge } from './gone-bridge.ts'
 import { DeadlineTimer } from './deadline-timer.ts'
 import type { BridgePlan, BridgeReport } from './bridge-plan.ts'
 import type { ShardListener } from './messages.ts'
+import { OldestWaiting, type ReadOldest } from './oldest-waiting.ts'
 
 /** The shard. */
 interface BridgeHome {
@@ -43,6 +44,7 @@ export interface BridgeCrewGround {
   alarm(name: string, message: string): void
   alarmOver(name: string, message: string): void
   fail(error: unknown): void
+  readonly readOldest: ReadOldest
   /** Once a second, while there are bridges. */
   report(reports: readonly BridgeReport[]): void
 }
@@ -174,6 +176,7 @@ export class BridgeCrew {
   #localBroker(name: string): LocalBroker {
     const { shard } = this.#ground
     const clientId = bridgeClientId(name)
+    const oldest = new OldestWaiting(clientId, this.#ground.readOldest, (error) => this.#ground.fail(error))
     return {
       open: () => {
         const [ours, theirs] = joinedStreams((work) => void setImmediate(() => this.#guarded(work)))
@@ -181,7 +184,10 @@ export class BridgeCrew {
         return ours
       },
       standing: () => {
-        return shard.core.view.bridgeSession(clientId) ?? nothing
+        const session = shard.core.view.bridgeSession(clientId)
+        if (session === undefined) return nothing
+        const isOnDisk = session.oldestAtMs === undefined && session.spooled > 0 && session.onDiskFrom !== undefined
+        return isOnDisk ? { ...session, oldestAtMs: oldest.from(session.onDiskFrom) } : session
       },
       ...this.#ground.limits(),
     }
@@ -233,7 +239,14 @@ export class BridgeCrew {
   }
 }
 
-const nothing = { subscriptions: new Map(), unreleased: [], spooled: 0, oldestAtMs: undefined, dropped: 0 }
+const nothing = {
+  subscriptions: new Map(),
+  unreleased: [],
+  spooled: 0,
+  oldestAtMs: undefined,
+  dropped: 0,
+  drops: new Map(),
+}
 
 function alarmOf(name: string): string {
   return `bridge:${name}`

@@ -114,8 +114,12 @@ export interface ShardStart extends ShardSettings {
   /** Absolute; the main thread holds its lock. */
   readonly dataDirectory: string
   readonly listeners: readonly ShardListener[]
+  /** Where nothing is asked: see `denyAddresses`. Undefined: everywhere. */
+  readonly deniedAddresses?: readonly string[]
   /** Undefined: none. */
   readonly bridges?: readonly BridgePlan[]
+  /** What bridges of this node mark their messages with. */
+  readonly nameAmongBridges?: string
   /** What is to be added to the monotonic time of the system, the same in all threads: made by `clockBaseMs`. */
   readonly clockBaseMs: number
   readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }

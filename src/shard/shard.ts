@@ -130,11 +130,11 @@ export class Shard implements OutletOwner {
       permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
     })
     const { permissions } = this.access
-    const { shards: count = 1, namespaces, namespaceTable: table } = world.start
+    const { shards: count = 1, namespaces, namespaceTable: table, nameAmongBridges } = world.start
     const place = { own: shardNumber, count }
     const { identity } = world
     const quotas = table && new NamespaceTable(table, { shards: count, own: shardNumber })
-    const shared = { namespaces, quotas, retainedElsewhere: retainedElsewhere(world.start) }
+    const shared = { namespaces, quotas, retainedElsewhere: retainedElsewhere(world.start), nameAmongBridges }
     this.core = new BrokerCore(core, { identity, topics: this.#topics, permissions, place, ...shared })
     this.#peers = place.count === 1 ? undefined : this.#linkPeers()
     this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { namespaceOf } from '../core/index.ts'
 import { linkPortOver } from '../links/index.ts'
-import { openLevelStore, type Store, StoreSeat } from '../storage/index.ts'
+import { openLevelStore, readOldest, type Store, StoreSeat } from '../storage/index.ts'
 import { counterCells, Counters, ForwardingLog, Meters, watchLoop } from '../telemetry/index.ts'
-import { ConnectionBudget, ConnectionRate } from '../transports/index.ts'
+import { ConnectionBudget, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeCrew } from './bridge-crew.ts'
 import { publicationOf } from './client-events.ts'
 import { Clock } from './clock.ts'
@@ -59,6 +59,7 @@ await run().catch((error: unknown) => {
 async function run(): Promise<void> {
   let shard: Shard | undefined
   counters.clearGauges()
+  denyAddresses(start.deniedAddresses ?? [])
   const seat = new StoreSeat((request) => post({ kind: 'store', request }))
   const early: NodeToShard[] = []
   let hear = (message: NodeToShard): void => void early.push(message)
@@ -98,7 +99,7 @@ async function run(): Promise<void> {
   hear = (message) => obey(message, { shard: running, store, listeners })
   for (const message of early) hear(message)
   await letClientsIn(running, listeners)
-  bridgesOf(running, clock)
+  bridgesOf(running, store, clock)
   keepHeapTidy(messagesSoFar)
 }
 
@@ -107,7 +108,7 @@ function markOf({ loadMark }: ShardStart): LoadMark | undefined {
 }
 
 /** They are clients, too: they come when clients may. */
-function bridgesOf(shard: Shard, clock: Clock): void {
+function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
   if (isStopping) return
   shard.bridges = new BridgeCrew({
     shard,
@@ -119,6 +120,7 @@ function bridgesOf(shard: Shard, clock: Clock): void {
     alarm,
     alarmOver,
     fail,
+    readOldest: (clientId, fromSequence) => readOldest(store, clientId, fromSequence),
     report: (reports) => post({ kind: 'bridges', reports }),
   })
   shard.bridges.take(plans)

@@ -15,6 +15,13 @@ export { accessKinds } from './access-record-bytes.ts'
 export { operatorKinds } from './operator-record-bytes.ts'
 export { openMemoryStore } from './memory-store.ts'
 export { type LevelStoreOptions, openLevelStore, type SyncMode } from './level-store.ts'
-export { type QueueBounds, type QueuePart, readAllQueueBounds, readQueue, readQueueBounds } from './queue-reading.ts'
+export {
+  type QueueBounds,
+  type QueuePart,
+  readAllQueueBounds,
+  readOldest,
+  readQueue,
+  readQueueBounds,
+} from './queue-reading.ts'
 export { type KeptSeat, openStoreKeeper, type StoreKeeper, type StoreKeeperOptions } from './store-keeper.ts'
 export { type SeatNotice, type SeatRequest, StoreSeat } from './store-seat.ts'

@@ -1,7 +1,7 @@
 // What a driver asks of a store about queues, over whichever store.
 
 import type { StoredRecord } from '../core/index.ts'
-import { type QueueEntry, ReadingInterrupted, type Store } from './store.ts'
+import { type QueueEntry, ReadingInterrupted, StorageFailure, type Store } from './store.ts'
 
 /** The queue of a session as it lies on disk. */
 export interface QueueBounds {
@@ -66,6 +66,21 @@ async function readPart(store: Store, clientId: string, fromSequence: number, li
 
 function payloadBytes(record: StoredRecord): number {
   return record.kind === 'queued' && typeof record.message !== 'number' ? record.message.payload.byteLength : 0
+}
+
+/**
+ * When the first message of a queue from `fromSequence` on was published, in milliseconds; undefined: there is none, or
+ * it cannot be read now.
+ */
+export async function readOldest(store: Store, clientId: string, fromSequence: number): Promise<number | undefined> {
+  try {
+    for await (const record of store.read({ kind: 'queued', clientId, fromSequence, limit: 1, withBodies: true })) {
+      if (record.kind === 'queued' && typeof record.message !== 'number') return record.message.publishedAtMs
+    }
+  } catch (error) {
+    if (!(error instanceof StorageFailure)) throw error
+  }
+  return undefined
 }
 
 /** The first and the last queued record of a session and how many there are; undefined: none. */

@@ -15,12 +15,32 @@ forbidden.addSubnet('ff00::', 8, 'ipv6')
 forbidden.addAddress('fd00:ec2::254', 'ipv6')
 forbidden.addAddress('::', 'ipv6')
 
+/** Loopback, and networks that are of one house. */
+const words: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1'],
+  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+}
+
+let denied = new BlockList()
+
+/** The operator's own, for this thread: addresses, networks, `loopback`, `private`. In place of those that were said before. */
+export function denyAddresses(ranges: readonly string[]): void {
+  denied = new BlockList()
+  for (const range of ranges.flatMap((word) => words[word] ?? [word])) {
+    const [address = '', prefix] = range.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (prefix === undefined) denied.addAddress(address, family)
+    else denied.addSubnet(address, Number(prefix), family)
+  }
+}
+
 /** An address, with brackets or without, that is not asked. A name is none. */
 export function isForbiddenAddress(host: string): boolean {
   const address = host.startsWith('[') ? host.slice(1, -1) : host
   const family = isIP(address)
   // IPv4 addresses that are written as IPv6 (::ffff:169.254.0.1) are found by the list itself.
-  return family !== 0 && forbidden.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  const kind = family === 6 ? 'ipv6' : 'ipv4'
+  return family !== 0 && (forbidden.check(address, kind) || denied.check(address, kind))
 }
 
 /** As `dns.lookup`, without what is forbidden. */

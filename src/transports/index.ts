@@ -16,7 +16,7 @@ export {
   takenPlaces,
 } from './connection-budget.ts'
 export { ConnectionRate } from './connection-rate.ts'
-export { guardedLookup, isForbiddenAddress } from './address-guard.ts'
+export { denyAddresses, guardedLookup, isForbiddenAddress } from './address-guard.ts'
 export { dial, type DialSettings } from './dial.ts'
 export { problemOfDialFiles } from './dial-files.ts'
 export type { Dial, DialFailure, DialHandlers, DialProblem, DialTarget } from './dial-attempt.ts'

@@ -12,7 +12,8 @@ describe('a bridge', () => {
   for (const version of [3, 4, 5] as const) {
     for (const qos of [0, 1, 2] as const) {
       test(`with MQTT ${version} brings QoS ${qos} over in both directions`, () => {
-        const world = new Bridged({ bridge: `${outward}, ${inward}, proto_ver = ${version}, clientid = c` })
+        const asPublished = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
+        const world = new Bridged({ bridge: `${asPublished}, ${inward}, proto_ver = ${version}, clientid = c` })
         assert.equal(world.status.state, 'connected', world.status.lastError)
         const there = world.there.subscriber('out/#', { qos: 2 })
         const here = world.here.subscriber('in/#', { qos: 2 })
@@ -60,8 +61,13 @@ describe('while the remote broker is away', () => {
     assert.ok(attempts >= 30 && attempts <= 70, `${attempts} attempts in 600 s`)
   })
 
-  for (const policy of ['refuse', 'drop_newest'] as const) {
-    test(`a full spool ${policy === 'refuse' ? 'refuses publishers' : 'goes without, and nobody else does'} (${policy})`, () => {
+  for (const policy of ['refuse', 'drop_newest', 'drop_oldest'] as const) {
+    const what = {
+      refuse: 'refuses publishers',
+      drop_newest: 'goes without the newest, and nobody else does',
+      drop_oldest: 'goes without the oldest, and nobody else does',
+    }[policy]
+    test(`a full spool ${what} (${policy})`, () => {
       const bridge = `${outward}, spool_max_messages = 3, spool_full_policy = ${policy}`
       const world = new Bridged({ bridge, remote: { starts: false } })
       const local = world.here.subscriber('#')
@@ -71,14 +77,37 @@ describe('while the remote broker is away', () => {
       assert.deepEqual(isRefused, [false, false, false, policy === 'refuse', policy === 'refuse'])
       assert.equal(local.payloads.length, policy === 'refuse' ? 3 : 5)
       assert.equal(world.status.spoolDropped, policy === 'refuse' ? 0 : 2)
+      assert.deepEqual(world.status.spoolDrops, policy === 'refuse' ? {} : { 'storage-full': 2 })
+      assert.equal(world.status.spooled, 3)
       world.there.start()
       const listener = world.there.subscriber('#')
       world.passSeconds(30)
-      assert.deepEqual(listener.payloads, payloads(3))
+      const kept = policy === 'drop_oldest' ? payloads(5).slice(2) : payloads(3)
+      assert.deepEqual(listener.payloads, kept)
       assert.equal(author.publish('out/a', 'more', { qos: 1 }).reasonCode, 0)
-      assert.deepEqual(listener.payloads, [...payloads(3), 'more'])
+      assert.deepEqual(listener.payloads, [...kept, 'more'])
     })
   }
+
+  test('of a full spool that goes without the oldest stays what is under way, also behind a restart', () => {
+    const bridge = `${outward}, keepalive = 10s, spool_max_messages = 5, spool_full_policy = drop_oldest`
+    const world = new Bridged({ bridge, remote: { settings: { receiveMaximum: 2 } } })
+    const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+    listener.subscribe('out/#')
+    world.stream?.fallIntoBlackHole()
+    publishAll(world.here, 'out/a', payloads(4), 2)
+    assert.equal(world.status.inFlight, 2)
+    world.there.crash('kill')
+    world.restartHere('kill')
+    publishAll(world.here, 'out/a', payloads(6, 'n'), 2)
+    world.passSeconds(20)
+    assert.equal(world.status.spooled, 5)
+    world.there.start()
+    listener.connect()
+    world.passSeconds(60)
+    assert.deepEqual(listener.payloads, ['m0', 'm1', 'n3', 'n4', 'n5'])
+    assert.equal(world.status.spooled, 0)
+  })
 
   test('the limit of a spool holds after a restart, with nobody there', () => {
     const bridge = `${outward}, spool_max_messages = 3, spool_full_policy = drop_newest`
@@ -178,34 +207,44 @@ describe('a bridge that is cut in the middle of an exchange', () => {
 })
 
 describe('a remote broker that has lost its session', () => {
-  test('is given everything again that it had not finished, and what comes later under used ids is new', () => {
-    for (let step = 0; step < 30; step++) {
-      const world = new Bridged({ bridge: `${outward}, ${inward}`, network: slow })
-      const here = world.here.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
-      here.subscribe('in/#')
-      world.passSeconds(2)
-      world.here.publish('out/a', 'one', { qos: 2 })
-      world.there.publish('in/a', 'first', { qos: 2 })
-      world.here.passMs(step * 5)
-      const hadIt = world.there.view.counts.publishesReceived > 1
-      world.replaceThere()
-      const listener = world.there.subscriber('out/#')
-      world.passSeconds(60)
-      assert.ok(hadIt || listener.payloads.includes('one'), `lost after ${step * 5} ms`)
-      publishAll(world.here, 'out/a', payloads(5), 2)
-      publishAll(world.there, 'in/a', payloads(5), 2)
-      world.passSeconds(60)
-      assert.deepEqual(
-        listener.payloads.filter((payload) => payload !== 'one'),
-        payloads(5),
-      )
-      assert.deepEqual(
-        here.payloads.filter((payload) => payload !== 'first'),
-        payloads(5),
-        `replaced after ${step * 5} ms`,
-      )
-    }
-  })
+  for (const who of ['it alone', 'both'] as const) {
+    test(`is given everything again that it had not finished, and what comes later under used ids is new (${who} died)`, () => {
+      let again = 0
+      for (let step = 0; step < 30; step++) {
+        const world = new Bridged({ bridge: `${outward}, ${inward}`, network: slow })
+        const here = world.here.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        here.subscribe('in/#')
+        world.passSeconds(2)
+        world.here.publish('out/a', 'one', { qos: 2 })
+        world.there.publish('in/a', 'first', { qos: 2 })
+        world.here.passMs(step * 5)
+        const isFinished = world.status.counters.acknowledged === 1 && world.status.spooled === 0
+        if (who === 'both') world.killHere('power-loss')
+        world.replaceThere()
+        if (who === 'both') world.startHere()
+        if (who === 'both') here.connect()
+        const listener = world.there.subscriber('out/#')
+        world.passSeconds(60)
+        assert.ok(isFinished || listener.payloads.length === 1, `lost after ${step * 5} ms`)
+        assert.ok(listener.payloads.length <= 1, `twice after ${step * 5} ms`)
+        again += world.status.counters.sentAgain
+        assert.equal(world.status.spooled, 0)
+        publishAll(world.here, 'out/a', payloads(5), 2)
+        publishAll(world.there, 'in/a', payloads(5), 2)
+        world.passSeconds(60)
+        assert.deepEqual(
+          listener.payloads.filter((payload) => payload !== 'one'),
+          payloads(5),
+        )
+        assert.deepEqual(
+          here.payloads.filter((payload) => payload !== 'first'),
+          payloads(5),
+          `replaced after ${step * 5} ms`,
+        )
+      }
+      assert.ok(again > 0, 'what comes again is flagged')
+    })
+  }
 
   test('has nothing of it left here: what it had begun is released', () => {
     let begun = 0

@@ -174,7 +174,16 @@ export class Bridged {
       },
       standing: () => {
         const found = host.isRunning ? host.coreOf().view.bridgeSession(bridgeClientId(this.settings.name)) : undefined
-        return found ?? { subscriptions: new Map(), unreleased: [], spooled: 0, oldestAtMs: undefined, dropped: 0 }
+        return (
+          found ?? {
+            subscriptions: new Map(),
+            unreleased: [],
+            spooled: 0,
+            oldestAtMs: undefined,
+            dropped: 0,
+            drops: new Map(),
+          }
+        )
       },
       limits: { maxPacketBytes: host.settings.maxPacketBytes, maxPropertyBytes: 32_768, maxTopicLevels: 128 },
       receiveMaximum: host.settings.receiveMaximum,
@@ -184,7 +193,7 @@ export class Bridged {
 
 export function settingsOf(text: string, of: { brokerId?: string; name?: string } = {}): BridgeSettings {
   const { brokerId = 'here', name = 'b' } = of
-  const named = `bridges.mqtt.${name} { server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
+  const named = `bridges.mqtt.${name} { enable = true, server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
   const loaded = loadConfig({ text: named, file: 'test.conf', overrides: [] })
   if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
   const config = loaded.config.bridges.mqtt.named.get(name)

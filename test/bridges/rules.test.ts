@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { Stage } from '../simulator/stage.ts'
+import { World } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged.ts'
 
 describe('rules of a bridge', () => {
@@ -21,6 +23,79 @@ describe('rules of a bridge', () => {
       ],
     )
     assert.equal(world.status.spooled, 0)
+  })
+
+  test('the QoS of a forward holds for what is published with less, which waits on disk like the rest', () => {
+    const forwards = `forwards = [
+      {local_topic = "a/#", remote_topic = "two", qos = 2}, {local_topic = "#", remote_topic = ""},
+      {local_topic = "+/+", remote_topic = "one", qos = 1}]`
+    const world = new Bridged({ bridge: forwards, remote: { starts: false } })
+    for (const qos of [0, 1, 2] as const) world.here.publish('a/b', `q${qos}`, { qos })
+    world.here.publish('c', 'plain', { qos: 0 })
+    assert.equal(world.status.spooled, 3)
+    world.restartHere('power-loss')
+    world.there.start()
+    const listener = world.there.subscriber('#')
+    world.passSeconds(30)
+    const heard = listener.messages.map(({ topic, payload, qos }) => `${payload} ${topic} ${qos}`)
+    const expected = [0, 1, 2].flatMap((qos) => [`q${qos} two 2`, `q${qos} a/b ${qos}`, `q${qos} one 1`])
+    assert.deepEqual(heard, expected)
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('what a topic remembers goes with the QoS of a new forward', () => {
+    const world = new Bridged({ bridge: 'forwards = []' })
+    world.here.publish('a', 'kept', { qos: 0, retain: true })
+    const listener = world.there.subscriber('#')
+    world.change('forwards = [{local_topic = "a", remote_topic = "", qos = 2}]')
+    world.passSeconds(1)
+    assert.deepEqual(
+      listener.messages.map(({ payload, qos }) => `${payload} ${qos}`),
+      ['kept 2'],
+    )
+  })
+
+  test('retry_qos_0: QoS 0 waits for the remote broker, and goes at QoS 0', () => {
+    for (const retries of [false, true]) {
+      const bridge = `retry_qos_0 = ${retries}, forwards = [{local_topic = "#", remote_topic = ""}]`
+      const world = new Bridged({ bridge, remote: { starts: false } })
+      world.here.publish('a', 'one', { qos: 0 })
+      world.here.publish('a', 'two', { qos: 1 })
+      world.there.start()
+      const listener = world.there.subscriber('#')
+      world.passSeconds(30)
+      const heard = listener.messages.map(({ payload, qos }) => `${payload} ${qos}`)
+      assert.deepEqual(heard, retries ? ['one 0', 'two 1'] : ['two 1'])
+      assert.equal(world.status.spooled, 0)
+    }
+  })
+
+  test('max_send_queue_len and max_recv_queue_len: so many are under way, in either direction and version', () => {
+    for (const version of [4, 5]) {
+      const bridge = `proto_ver = ${version}, max_send_queue_len = 3, max_recv_queue_len = 2,
+        forwards = [{local_topic = "out", remote_topic = ""}], subscription = [{remote_topic = "in", local_topic = "", qos = 2}]`
+      const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
+      const world = new Bridged({ bridge, network })
+      const [here, there] = [world.here.subscriber('in'), world.there.subscriber('out')]
+      world.passSeconds(2)
+      publishAll(world.there, 'in', payloads(20), 2)
+      for (const payload of payloads(20)) world.here.publish('out', payload, { qos: 1 })
+      let most = 0
+      for (let ms = 0; ms < 1_000; ms += 2) {
+        most = Math.max(most, world.status.inFlight)
+        world.here.passMs(2)
+      }
+      assert.equal(most, 3)
+      assert.deepEqual(there.payloads, payloads(20))
+      assert.deepEqual(here.payloads, payloads(20))
+    }
+  })
+
+  test('the retain flag of a subscription holds for what comes by it', () => {
+    const subscription = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 1, retain = true}]'
+    const world = new Bridged({ bridge: subscription })
+    world.there.publish('in/a', 'one', { qos: 1 })
+    assert.deepEqual(world.here.subscriber('in/#').payloads, ['one'], 'the topic remembers it')
   })
 
   test('several messages of one are each brought over once, whenever the bridge dies', () => {
@@ -89,6 +164,11 @@ describe('rules of a bridge', () => {
   })
 })
 
+function subscriptionTo(filters: readonly string[]): string {
+  const rules = filters.map((filter) => `{remote_topic = "${filter}", local_topic = "", qos = 1}`)
+  return `subscription = [${rules.join(', ')}]`
+}
+
 describe('other settings', () => {
   const first = 'forwards = [{local_topic = "a/#", remote_topic = ""}], subscription = []'
 
@@ -109,6 +189,36 @@ describe('other settings', () => {
     assert.deepEqual(here.payloads, ['back'])
     assert.equal(world.dialed.length, 1)
   })
+
+  for (const version of [4, 5] as const) {
+    test(`what the remote broker has granted is asked for once, and taken back when it is there again, MQTT ${version}`, () => {
+      const connection = `proto_ver = ${version}, clientid = c`
+      const world = new Bridged({ bridge: `${connection}, ${subscriptionTo(['one/#', 'two/#'])}` })
+      const here = world.here.subscriber('#')
+      world.there.publish('one/a', 'kept', { qos: 1, retain: true })
+      for (const death of ['kill', 'power-loss'] as const) {
+        world.restartHere(death)
+        world.there.restart(death)
+        world.passSeconds(30)
+      }
+      here.connect()
+      assert.equal(world.status.state, 'connected')
+      assert.deepEqual(here.payloads, ['kept'], 'what topics remember does not come with every connection')
+      world.there.crash('kill')
+      world.change(`${connection}, ${subscriptionTo(['one/#', 'three/#'])}`)
+      world.there.start()
+      world.passSeconds(30)
+      const listener = world.here.subscriber('#')
+      for (const topic of ['one/b', 'two/b', 'three/b']) world.there.publish(topic, topic, { qos: 1 })
+      const heard = (): string[] => listener.payloads.filter((payload) => payload !== 'kept')
+      assert.deepEqual(heard(), ['one/b', 'three/b'])
+      assert.equal(world.status.counters.dropped['no-rule'], 0)
+      world.replaceThere()
+      world.passSeconds(30)
+      for (const topic of ['one/c', 'three/c']) world.there.publish(topic, topic, { qos: 1 })
+      assert.deepEqual(heard(), ['one/b', 'three/b', 'one/c', 'three/c'])
+    })
+  }
 
   test('anything else drains what is under way and connects anew; nothing is lost or comes twice', () => {
     const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
@@ -191,6 +301,35 @@ describe('messages that go round', () => {
     )
     assert.ok(world.status.counters.dropped.loop + back.status.counters.dropped.loop > 0)
   })
+
+  for (const count of [2, 3]) {
+    test(`round ${count} brokers are cut before they come back to where they were published`, () => {
+      const oneWay = 'forwards = [{local_topic = "#", remote_topic = "", qos = 2}]'
+      for (const bridge of [oneWay, both]) {
+        const stage = new Stage(1, false)
+        const names = ['A', 'B', 'C'].slice(0, count)
+        const worlds = names.map((name) => new World({ shards: 1, stage, host: { nameAmongBridges: name } }))
+        const bridges = names.map((brokerId, at) => {
+          return new Bridged({ bridge, brokerId, name: brokerId, world: worlds[at], there: worlds[(at + 1) % count] })
+        })
+        const listeners = worlds.map((world) => world.subscriber('#'))
+        for (const [at, world] of worlds.entries()) {
+          world.publish('a', `from ${names[at]}`, { qos: 2 })
+          world.passSeconds(5)
+        }
+        const most = bridge === both ? 2 : 1
+        for (const [at, { payloads: heard }] of listeners.entries()) {
+          for (const name of names) {
+            const times = heard.filter((payload) => payload === `from ${name}`).length
+            const ways = name === names[at] ? 1 : most
+            assert.ok(times >= 1 && times <= ways, `${names[at]} hears ${name} ${times} times`)
+          }
+        }
+        assert.ok(bridges.some(({ status }) => status.counters.dropped.loop > 0))
+      }
+    })
+  }
+
   test('through a broker on their way to another one go on', () => {
     const outward = 'forwards = [{local_topic = "#", remote_topic = ""}]'
     const first = new Bridged({ bridge: 'subscription = [{remote_topic = "#", local_topic = "", qos = 2}]' })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bridgeSettings, type BridgeSettings } from '../../src/bridges/index.ts'
-import { formatFault, loadConfig } from '../../src/config/index.ts'
+import { formatFault, type GodwitConfig, loadConfig } from '../../src/config/index.ts'
 
 function read(text: string): ReturnType<typeof bridgeSettings> {
   const loaded = loadConfig({ text: `bridges.mqtt.b ${text}`, file: 'test.conf', overrides: [] })
@@ -9,6 +9,12 @@ function read(text: string): ReturnType<typeof bridgeSettings> {
   const config = loaded.config.bridges.mqtt.named.get('b')
   assert.ok(config !== undefined)
   return bridgeSettings('b', config, { brokerId: 'here', link: {} })
+}
+
+function loaded(text: string): { config: GodwitConfig; warnings: readonly string[] } {
+  const found = loadConfig({ text, file: 'test.conf', overrides: [] })
+  if ('faults' in found) assert.fail(found.faults.map(formatFault).join('\n'))
+  return { config: found.config, warnings: found.warnings.map(formatFault) }
 }
 
 function settingsOf(text: string): BridgeSettings {
@@ -50,3 +56,16 @@ for (const [text, problem] of refused) {
     assert.match('problem' in made ? made.problem : '', problem)
   })
 }
+
+test('a bridge is off until it says that it is on, and its silence is told', () => {
+  const text = 'bridges.mqtt.up { server = "mqtt-tcp://h:1883" }'
+  assert.equal(loaded(text).config.bridges.mqtt.named.get('up')?.enable, false)
+  const [warning, ...others] = loaded(text).warnings
+  assert.match(
+    warning ?? '',
+    /^test\.conf:1:\d+: bridges\.mqtt\.up\.enable: .*off; set bridges\.mqtt\.up\.enable = true$/,
+  )
+  assert.deepEqual(others, [])
+  for (const enable of [true, false])
+    assert.deepEqual(loaded(`${text}, bridges.mqtt.up.enable = ${enable}`).warnings, [])
+})

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmod, rm, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import {
@@ -20,6 +20,8 @@ import {
   Wire,
 } from '../e2e/bridge-stage.ts'
 import { temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi } from '../management/api.ts'
+import { encode } from '../simulator/world.ts'
 import { Authority } from '../transports/certificates.ts'
 
 interface Mosquitto {
@@ -206,3 +208,76 @@ test('a bridge to mosquitto over TLS shows its certificate, and believes no othe
   assert.equal((await put({ cacertfile: path('ca.pem'), cacert: undefined })).status, 200)
   await there.until(waiting)
 })
+
+/** A client of 3.1.1 comes, to be remembered, and goes. Gives whether it was known. */
+async function comes(t: TestContext, port: number, who: { clientId: string; isBridge: boolean }): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  const nothing = { username: undefined, password: undefined, will: undefined, properties: undefined }
+  socket.write(encode({ type: 'connect', version: 4, cleanStart: false, keepAliveSeconds: 60, ...who, ...nothing }, 4))
+  const [connack] = await once(socket, 'data')
+  assert.deepEqual([connack[0], connack[3]], [0x20, 0])
+  socket.end(encode({ type: 'disconnect', reasonCode: 0, properties: undefined }, 4))
+  await once(socket, 'close')
+  return connack[2] === 1
+}
+
+test('mosquitto knows after a restart also who says before 5.0 that it is a bridge', async (t) => {
+  const clients = [
+    { clientId: 'bridge', isBridge: true },
+    { clientId: 'plain', isBridge: false },
+  ]
+  const mosquitto = await startMosquitto(t)
+  for (const known of [false, true]) {
+    for (const who of clients) assert.equal(await comes(t, mosquitto.port, who), known)
+  }
+  await mosquitto.process.stop('SIGTERM')
+  const again = await startMosquitto(t, [], mosquitto.folder)
+  const known = []
+  for (const who of clients) known.push(await comes(t, again.port, who))
+  assert.deepEqual(known, [true, true])
+})
+
+function textsOf({ texts }: Listener, topic: string): readonly string[] {
+  return texts.filter((text) => text.startsWith(topic))
+}
+
+for (const version of ['mqttv311', 'mqttv50'] as const) {
+  test(`the bridge of mosquitto to this broker (${version}): both ways, once, over a restart of this broker`, async (t) => {
+    const here = await startBrokerWithApi(t, { set: oneShard })
+    const wire = await Wire.to(t, here.port)
+    const mosquitto = await startMosquitto(t, [
+      'connection up',
+      `address 127.0.0.1:${wire.port}`,
+      `bridge_protocol_version ${version}`,
+      'cleansession false',
+      'restart_timeout 1',
+      'topic both/# both 2',
+    ])
+    const [there, ours] = await Promise.all([
+      Listener.at(t, mosquitto.port, 'both/#'),
+      Listener.at(t, here.port, 'both/#'),
+    ])
+    const author = await client(t, mosquitto.port)
+    const probe = async (number: number): Promise<void> => {
+      if (ours.heard.length > 0) return
+      await publishNumbered(author, 'both/probe', { qos: 1, from: number, count: 1 })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return probe(number + 1)
+    }
+    await probe(0)
+    const up = await publishNumbered(author, 'both/up', { qos: 2, from: 0, count: 15 })
+    const down = await publishNumbered(await client(t, here.port), 'both/down', { qos: 2, from: 0, count: 15 })
+    await Promise.all([ours.until(up), there.until(down)])
+    await here.process.stop('SIGKILL')
+    const later = await publishNumbered(author, 'both/later', { qos: 2, from: 0, count: 15 })
+    const again = await startBrokerWithApi(t, { dataDirectory: here.dataDirectory, set: oneShard })
+    const archive = await Listener.at(t, again.port, 'both/#')
+    wire.target = again.port
+    await archive.until(later)
+    assert.deepEqual(textsOf(ours, 'both/up'), up)
+    assert.deepEqual(textsOf(there, 'both/down'), down)
+    assert.deepEqual(textsOf(archive, 'both/later'), later)
+    assert.deepEqual(textsOf(ours, 'both/down'), down, 'what went there does not come back')
+  })
+}

@@ -55,6 +55,11 @@ const mqttBridge = [
   'quic_handshake_timeout = 60s',
   'quic_multi_stream = false',
   'multi_stream = false',
+  'max_parallel_processes = 2',
+  'max_send_queue_len = 32',
+  'max_recv_queue_len = 128',
+  'retry_qos_0 = true',
+  'spool_max_messages = 1000, spool_full_policy = drop_oldest',
 ]
 
 /** Lines that must be accepted without a word: something works on them. */
@@ -71,6 +76,7 @@ export const keysThatWork: readonly string[] = [
   'node.security_profile = legacy',
   'node.default_listener_address = 0.0.0.0',
   'node.default_listener_address = "::"',
+  'node.denied_addresses = [loopback, private, "192.0.2.0/24", "2001:db8::7"]',
   'storage.sync = commit',
   'storage.sync = interval',
   'storage.sync = never',
@@ -165,16 +171,12 @@ export const keysThatWork: readonly string[] = [
   'retainer.max_payload_size = 1MB',
   'retainer.msg_expiry_interval = 0',
   'retainer.msg_expiry_interval = 1d',
-  ...mqttBridge.map((line) => `bridges.mqtt.plant { ${line} }`),
+  ...mqttBridge.map((line) => `bridges.mqtt.plant { enable = true, ${line} }`),
 ]
 
 /** Parts of a bridge on which nothing works: what QUIC's library cannot do, what the system does itself, what no timer is needed for. */
 const mqttBridgeIdle = [
   'transparent = false',
-  'retry_qos_0 = true',
-  'max_parallel_processes = 2',
-  'max_send_queue_len = 32',
-  'max_recv_queue_len = 128',
   'resend_interval = 5000',
   'resend_wait = 3000',
   'quic_discon_timeout = 20s',
@@ -222,7 +224,7 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
 
   ...mqttBridgeIdle.map((line) => {
     const [key] = line.split(' ', 1)
-    return [`bridges.mqtt.plant { ${line} }`, `bridges.mqtt.plant.${key}`] as const
+    return [`bridges.mqtt.plant { enable = true, ${line} }`, `bridges.mqtt.plant.${key}`] as const
   }),
   [
     'bridges.mqtt.cache { enable = true, disk_cache_size = 102400, mounted_file_path = "/tmp/", flush_mem_threshold = 100, resend_interval = 5000 }',

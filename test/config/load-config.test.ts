@@ -50,7 +50,7 @@ describe('a configuration of nothing', () => {
 test('each setting arrives under its name, in the unit of the name', () => {
   const config = load({
     text: `
-      node { name = "a@b", data_dir = /d, shards = 3, security_profile = legacy, default_listener_address = "::" }
+      node { name = "a@b", data_dir = /d, shards = 3, security_profile = legacy, default_listener_address = "::", denied_addresses = [loopback, "10.0.0.0/8"] }
       mqtt {
         max_packet_size = 2MB, property_size = 4, max_mqueue_len = 5, mqueue_full_policy = drop-oldest
         max_stored_messages = 6, max_inflight_window = 7, receive_maximum = 8, max_awaiting_rel = 9
@@ -73,6 +73,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     shards: 3,
     securityProfile: 'legacy',
     defaultListenerAddress: '::',
+    deniedAddresses: ['loopback', '10.0.0.0/8'],
   })
   assert.deepEqual(config.core, {
     maxPacketBytes: 2_097_152,

@@ -131,12 +131,7 @@ describe('a file of NanoMQ', () => {
   test('is told what of it has no effect, by name and in the order of the file', () => {
     assert.deepEqual(
       warnings.map((warning) => warning.key),
-      [
-        'system',
-        'mqtt.max_awaiting_rel',
-        'http_server.jwt.public.keyfile',
-        'bridges.mqtt.cloud.max_parallel_processes',
-      ],
+      ['system', 'mqtt.max_awaiting_rel', 'http_server.jwt.public.keyfile', 'bridges.mqtt.cloud.enable'],
     )
   })
 })

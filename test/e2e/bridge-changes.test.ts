@@ -1,12 +1,15 @@
 // Bridges that are changed while they run, and a shard that dies under them.
 
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { loadConfig } from '../../src/config/index.ts'
+import { startNode } from '../../src/node/index.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import {
   bridgeOf,
+  bridgeOver,
   client,
   Listener,
   oneShard,
@@ -15,7 +18,9 @@ import {
   startAgain,
   untilBridge,
   untilConnected,
+  Wire,
 } from './bridge-stage.ts'
+import { temporaryFolder } from './godwit-process.ts'
 
 const put = (broker: Awaited<ReturnType<typeof startBrokerWithApi>>, node: object) =>
   broker.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
@@ -78,4 +83,42 @@ test('a bridge that is off has no connection, and one that is not configured any
     if (!answer.text.includes('$bridge/')) break
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
+})
+
+test('a shard that dies under its bridge takes it up again, with all that waited', async (t) => {
+  const remote = await startBrokerWithApi(t, { set: oneShard })
+  const wire = await Wire.to(t, remote.port)
+  const dataDir = await temporaryFolder(t)
+  const text = `bridges.mqtt.up {\nenable = true\n${bridgeOver(wire)}\n}\n`
+  const overrides = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', 'log.to=[file]', 'node.shards=1']
+  const loaded = loadConfig({ text, file: 'test.conf', overrides })
+  assert.ok('config' in loaded)
+  const { config, warnings } = loaded
+  const started = await startNode({
+    config: { ...config, node: { ...config.node, dataDir } },
+    warnings,
+    installation: { root: dataDir, isCheckout: true },
+    shardEntry: new URL('./crashing-shard.ts', import.meta.url),
+  })
+  assert.ok('node' in started, JSON.stringify(started))
+  const { node } = started
+  t.after(() => node.stop())
+  const there = await Listener.at(t, remote.port, 'up/#')
+  const publisher = await client(t, node.listeners[0].port, { reconnectPeriod: 20, reconnectOnConnackError: true })
+  await there.until(await publishNumbered(publisher, 'up/before', { qos: 1, from: 0, count: 3 }))
+  wire.target = undefined
+  wire.cut()
+  const texts = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 40 })
+  const isBack = new Promise<void>((resolve) => publisher.once('connect', () => resolve()))
+  await writeFile(join(dataDir, 'break-now'), '')
+  await isBack
+  await rm(join(dataDir, 'break-now'))
+  wire.target = remote.port
+  await there.until(texts)
+  const more = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 40, count: 5 })
+  await there.until(more)
+  assert.deepEqual(
+    there.texts.filter((each) => each.startsWith('up/exactly')),
+    [...texts, ...more],
+  )
 })

@@ -80,7 +80,7 @@ const ignore = (): void => {}
 /** A broker whose file has the bridge `up`. */
 export async function startBridged(t: Scope, bridge: string, options: BrokerOptions = {}): Promise<BrokerWithApi> {
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
-  await writeFile(join(dataDirectory, 'godwit.conf'), `bridges.mqtt.up {\n${bridge}\n}\n`)
+  await writeFile(join(dataDirectory, 'godwit.conf'), `bridges.mqtt.up {\nenable = true\n${bridge}\n}\n`)
   return startBrokerWithApi(t, { ...options, dataDirectory })
 }
 

@@ -13,6 +13,7 @@ import {
   oneShard,
   pair,
   publishNumbered,
+  startAgain,
   startBridged,
   untilBridge,
   untilConnected,
@@ -45,6 +46,73 @@ test('messages go both ways, with the topics, levels and flags that the rules sa
   assert.equal(late.heard[0]?.retain, true)
   const topics = there.heard.filter(({ text }) => text === 'up').map(({ topic, qos }) => `${topic} ${qos}`)
   assert.deepEqual(topics.toSorted(), ['eu/all/7/a/b/x 1', 'seven 2'])
+})
+
+test('bridge traffic passes a rule of its own in the ACL, and none of those for everybody', async (t) => {
+  const remote = await startBrokerWithApi(t, { set: oneShard })
+  const wire = await Wire.to(t, remote.port)
+  const rules = [
+    '{ permit = deny, clientid = "$bridge/up", action = pubsub, topics = ["up/secret/#", "down/secret/#"] }',
+    '{ permit = allow, clientid = "tester" }',
+    '{ permit = deny }',
+  ]
+  const own = await startBridged(t, bridgeOver(wire), { set: [...oneShard, `auth.acl.rules=[${rules.join(', ')}]`] })
+  await untilConnected(own)
+  const there = await Listener.at(t, remote.port, 'up/#')
+  const here = await Listener.at(t, own.port, 'down/#', { clientId: 'tester' })
+  const commander = await client(t, remote.port)
+  for (const topic of ['down/secret/a', 'down/open']) await commander.publishAsync(topic, topic, { qos: 2 })
+  await here.until(['down/open'])
+  const { json } = await own.ask('/api/v4/mqtt/publish_batch', {
+    method: 'POST',
+    body: ['up/secret/a', 'up/open'].map((topic) => ({ topic, payload: topic, qos: 1 })),
+  })
+  assert.equal(json.code, 0)
+  await there.until(['up/open'])
+  assert.deepEqual([there.texts, here.texts], [['up/open'], ['down/open']])
+  const { counters } = await untilBridge(own, ({ spool_depth: depth }) => depth === 0)
+  assert.equal(counters.dropped['refused-here'], 1)
+})
+
+test('a bridge to an address that the operator denies does not connect, says why, and can be led elsewhere', async (t) => {
+  const remote = await startBrokerWithApi(t, { set: oneShard })
+  const bridge = `server = "mqtt-tcp://10.255.255.1:1883"\nproto_ver = 5\nbackoff_max = 1s`
+  const own = await startBridged(t, bridge, { set: [...oneShard, 'node.denied_addresses=[private]'] })
+  await untilBridge(own, ({ last_error: why }) => /10\.255\.255\.1 is an address that is not asked/.test(why ?? ''))
+  const turned = await own.ask('/api/v4/bridges/switch/up', {
+    method: 'POST',
+    body: { data: { bridge_switch: false } },
+  })
+  assert.equal(turned.status, 200)
+  const body = { up: { server: `mqtt-tcp://127.0.0.1:${remote.port}`, proto_ver: 5, enable: true } }
+  assert.equal((await own.ask('/api/v4/bridges/up', { method: 'PUT', body })).status, 200)
+  await untilConnected(own)
+})
+
+const isAgeKnown = ({ oldest_age: age }: { oldest_age: number | null }): boolean => age !== null
+
+test('how old the oldest message of a spool is shows also after a restart, with nobody there', async (t) => {
+  const wire = await Wire.to(t, undefined)
+  const own = await startBridged(t, bridgeOver(wire), { set: oneShard })
+  const publisher = await client(t, own.port)
+  await publishNumbered(publisher, 'up/waits', { qos: 1, from: 0, count: 5 })
+  const before = await untilBridge(own, isAgeKnown)
+  assert.ok(before.lag > 0 && before.oldest_age > 0)
+  await own.process.stop('SIGKILL')
+  const again = await startAgain(t, own, oneShard)
+  const after = await untilBridge(again, isAgeKnown)
+  assert.ok(after.oldest_age > before.oldest_age, `${after.oldest_age} s after ${before.oldest_age} s`)
+  assert.equal(after.spool_depth, 5)
+  for (;;) {
+    const { text } = await again.ask('/api/v4/prometheus')
+    const [, lag = '0'] = /^svc_bridge_lag_seconds\{bridge="up"\} (\S+)$/m.exec(text) ?? []
+    if (Number(lag) >= after.lag) {
+      assert.match(text, /^svc_bridge_state\{bridge="up",state="(waiting|connecting)"\} 1$/m)
+      assert.match(text, /^svc_bridge_last_error_timestamp_seconds\{bridge="up"\} \d{10}/m)
+      break
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
 })
 
 test('the remote broker comes back without anything that it knew: nothing is lost', async (t) => {

@@ -22,7 +22,7 @@ bridges.mqtt.office {
   forwards = [{ remote_topic = "up/#", local_topic = "out/#", qos = 1 }]
   subscription = [{ remote_topic = "down/#", local_topic = "in/#", qos = 2 }]
 }
-bridges.mqtt.plain { server = "mqtt-tcp://127.0.0.1:9" }
+bridges.mqtt.plain { enable = true, server = "mqtt-tcp://127.0.0.1:9" }
 `
 
 /** The API changes what the file says, so it stands where the API may write: in the data directory. */
@@ -240,7 +240,10 @@ test('what is wrong with a request about bridges is told by its code, and nothin
     ['office', 'PUT', { office: { ...node, tls: 'yes' } }, 400, 108],
     ['office', 'PUT', { office: { ...node, connector: [] } }, 400, 108],
     ['office', 'PUT', { office: { ...node, forwards: [{ local_topic: 'a', qos: 3 }] } }, 400, 108],
-    ['office', 'PUT', '{"office": {"__proto__": {"server": "x"}}}', 400, 108],
+    ['office', 'PUT', '{"office": {"server": "mqtt-tcp://a.example:1883", "__proto__": {"server": "x"}}}', 400, 108],
+    ['office', 'PUT', { office: {} }, 400, 107],
+    ['office', 'PUT', { office: { ...node, server: null } }, 400, 107],
+    ['office', 'PUT', { office: { connector: { keepalive: 5 } } }, 400, 107],
     ['switch/office', 'POST', [], 400, 109],
     ['switch/office', 'POST', {}, 400, 108],
     ['switch/office', 'POST', { data: { bridge_switch: 'on' } }, 400, 108],

@@ -47,6 +47,8 @@ export interface HostTraits {
   namespaces?: NamespaceSettings
   /** What namespaces may have, as shard `own` sees it; as much as they like if not said. */
   quotas?: (own: number) => NamespaceQuotas
+  /** What its bridges mark their messages with; unsaid: it tells nobody. */
+  nameAmongBridges?: string
   /** Called with each `may-do`, before it is answered: time for `permissions` to find out. How long the answer takes. */
   mayDo?: (question: MayDoQuestion) => number
   /** What clients that come from now on find. */

@@ -2,6 +2,7 @@
 // what may come first, what must be answered and in which order, which packet ids are taken, how many may be under
 // way, when a PUBLISH carries DUP. It knows nothing of why the broker does something, only whether it may.
 
+import { isForgottenThere } from '../../src/core/index.ts'
 import {
   reasonCodes,
   type ConnackPacket,
@@ -54,6 +55,16 @@ class SessionWatch {
       } else if (entry.stage === 'received') entry.stage = 'unsure'
     }
   }
+
+  takeBack(): void {
+    for (const entry of this.window.values()) if (entry.qos === 2) entry.stage = 'published'
+  }
+}
+
+/** A bridge says that the broker behind it has forgotten what it had answered: that is to come again. */
+function saysForgotten(connect: ConnectPacket): boolean {
+  const [[name]] = isForgottenThere
+  return connect.properties?.userProperties?.some(([said]) => said === name) === true
 }
 
 export class StreamWatch {
@@ -218,6 +229,7 @@ export class EdgeWatch {
     const session = isResumed && known !== undefined ? known : new SessionWatch()
     this.sessions.set(clientId, session)
     stream.session = session
+    if (saysForgotten(connect)) session.takeBack()
     if (stream.isGone) this.wills.perhapsReturned(clientId, stream.connectAtMs)
     else {
       const { connectAtMs: sinceMs, isEnding } = stream

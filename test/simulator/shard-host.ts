@@ -128,6 +128,7 @@ export class ShardHost {
       permissions: around.traits.permissions ?? everythingAllowed,
       namespaces: around.traits.namespaces,
       quotas: around.traits.quotas?.(place.own),
+      nameAmongBridges: around.traits.nameAmongBridges,
     })
     this.disk.attach({
       committed: (batch) => this.committed(batch),

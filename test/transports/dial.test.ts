@@ -7,7 +7,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { type ServerResponse, createServer as createHttpServer } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
-import { type ByteStream, dial, listenTcp, listenWebSocket } from '../../src/transports/index.ts'
+import { type ByteStream, denyAddresses, dial, listenTcp, listenWebSocket } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { dialled, dialSettings, problemOf, target, textOf, writtenTo } from './dial-stage.ts'
 import { Happenings } from './happenings.ts'
@@ -74,6 +74,30 @@ test('neighbours on the link, where clouds keep credentials, are never asked', a
       assert.equal((await problemOf(target(scheme, 1883, host))).reason, 'address', `${scheme} ${host}`)
     }
   }
+})
+
+test('what the operator denies is not asked either, whatever name leads to it, until it is said otherwise', async (t) => {
+  t.after(() => denyAddresses([]))
+  denyAddresses(['loopback', 'private', '192.0.2.0/24', '2001:db8::7'])
+  const hosts = [
+    '127.8.0.1',
+    '::1',
+    '::ffff:127.0.0.1',
+    '10.1.2.3',
+    '172.31.0.1',
+    '192.168.1.1',
+    'fd12::1',
+    '192.0.2.9',
+  ]
+  for (const host of [...hosts, '2001:db8::7', 'localhost']) {
+    for (const scheme of ['tcp', 'wss', 'quic'] as const) {
+      const { reason, message } = await problemOf(target(scheme, 1883, host))
+      const isNamed = scheme === 'quic' && host === 'localhost' && reason === 'unreachable'
+      assert.ok(reason === 'address' || isNamed, `${scheme} ${host}: ${message}`)
+    }
+  }
+  denyAddresses(['10.0.0.0/8'])
+  assert.equal((await problemOf(target('tcp', 9, '127.0.0.1'))).reason, 'unreachable')
 })
 
 test('who takes the connection and says nothing is given up after the time', async (t) => {

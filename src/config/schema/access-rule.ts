@@ -19,6 +19,18 @@ export const addressRange: SettingType<string> = {
   show: showText,
 }
 
+/** A range, or a word for those that lead to this machine or into the network of its house. */
+export const deniedAddresses: SettingType<string> = {
+  name: 'loopback, private, or a network such as 10.0.0.0/8',
+  jsonSchema: { type: 'string' },
+  read(value) {
+    const text = scalarText(value) ?? ''
+    const isKnown = text === 'loopback' || text === 'private' || isAddressRange(text)
+    return isKnown ? { value: text } : notA(this.name, value)
+  },
+  show: showText,
+}
+
 /** `allow` or `deny`, and an address, a network or `all` behind it. */
 export const accessRule: SettingType<AccessRule> = {
   name: 'a rule such as "allow 10.0.0.0/8" or "deny all"',

@@ -32,6 +32,7 @@ const subscription = record('a subscription', {
   remote_topic: anyText,
   local_topic: anyText,
   qos,
+  retain: flag,
   prefix: anyText,
   suffix: anyText,
   retain_as_published: text(),
@@ -80,10 +81,6 @@ const connection = {
   password: setting(maybeText, undefined, { description: 'Password of the bridge.', isSecret: true }),
   ssl: clientCertificates,
   tls: clientCertificates,
-  max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, {
-    description: 'Messages under way at one time.',
-    engine: 'none yet',
-  }),
 }
 
 const tcpOptions = section('Options of the socket, by the names of the operating system.', {
@@ -187,7 +184,7 @@ const mqttServer = setting(optional(serverUrl, 'none'), undefined, {
 })
 
 const mqttBridge = section('A bridge to one broker.', {
-  enable: setting(flag, true, { description: 'Whether the bridge runs.' }),
+  enable: setting(flag, false, { description: 'Whether the bridge runs.' }),
   ...connection,
   server: mqttServer,
   backoff_max: setting(seconds, 5_000, { description: 'The longest pause between two attempts to connect.' }),
@@ -195,9 +192,13 @@ const mqttBridge = section('A bridge to one broker.', {
     description: 'Messages that wait on disk for the remote broker.',
     defaultWords: 'as `mqtt.max_stored_messages`',
   }),
-  spool_full_policy: setting(choice(['refuse', 'drop_newest']), 'refuse', {
+  spool_full_policy: setting(choice(['refuse', 'drop_newest', 'drop_oldest']), 'refuse', {
     description:
-      'What becomes of one message more: its publisher is refused it (MQTT 5.0; else it is dropped), or it is dropped for the bridge alone.',
+      'What becomes of one message more: its publisher is refused it (MQTT 5.0; else it is dropped), or for the bridge alone it, or the oldest, is dropped.',
+  }),
+  max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, {
+    description:
+      'Streams over which topics are dealt with multi_stream, 64 at most. Without it a bridge is one stream.',
   }),
   transparent: setting(flag, false, {
     description: 'Whether subscriptions of clients here are made there as well.',
@@ -207,8 +208,7 @@ const mqttBridge = section('A bridge to one broker.', {
     description: 'Whether what the bridge sent does not come back, with MQTT 3.1.1.',
   }),
   retry_qos_0: setting(flag, false, {
-    description: 'Whether QoS 0 messages are kept while the remote broker is away.',
-    engine: 'none yet',
+    description: 'Whether QoS 0 messages wait on disk for the remote broker like others. They still go at QoS 0.',
   }),
   will,
   tcp: tcpOptions,
@@ -224,20 +224,22 @@ const mqttBridge = section('A bridge to one broker.', {
     description: 'Whether the bridge goes from server to server, and from QUIC to TCP, when one fails.',
   }),
   hybrid_servers: setting(listOf(serverUrl, 64), [], { description: 'The servers that it goes through.' }),
-  max_send_queue_len: setting(integer({ min: 1, max: 1_000_000 }), 32, {
-    description: 'Messages that wait to be sent.',
-    engine: 'none yet',
+  max_send_queue_len: setting(optional(integer({ min: 1, max: 1_000_000 }), 'unset'), undefined, {
+    description:
+      'Messages on their way to the remote broker, sent and not acknowledged. What it says itself may be less.',
+    defaultWords: '1024, before MQTT 5.0 20',
   }),
-  max_recv_queue_len: setting(integer({ min: 1, max: 1_000_000 }), 128, {
-    description: 'Messages that wait to be taken in.',
-    engine: 'none yet',
+  max_recv_queue_len: setting(optional(integer({ min: 1, max: 1_000_000 }), 'unset'), undefined, {
+    description:
+      'Messages of the remote broker that this one has not stored yet: it is told so, or not read meanwhile.',
+    defaultWords: 'as `mqtt.receive_maximum`',
   }),
   resend_interval: setting(milliseconds, 5_000, {
-    description: 'Time between two rounds of sending again.',
+    description: 'Read and kept: what waits is sent at the pace of the remote broker, and by no clock.',
     engine: 'none yet',
   }),
   resend_wait: setting(milliseconds, 3_000, {
-    description: 'Pause before a message is sent again.',
+    description: 'Read and kept: what was under way is sent again as soon as the remote broker is there.',
     engine: 'none yet',
   }),
   cancel_timeout: setting(milliseconds, 10_000, {
@@ -280,6 +282,7 @@ export const bridges = section('Connections to other brokers.', {
     named: section('A bridge to one endpoint.', {
       enable: setting(flag, true, { description: 'Whether the bridge runs.' }),
       ...connection,
+      max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, { description: 'Connections.' }),
       ...rules,
     }),
     engine: 'none yet',

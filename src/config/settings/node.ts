@@ -1,6 +1,8 @@
 // node, storage, limits, sys_topics, system: the process and its keeping.
 
+import { deniedAddresses } from '../schema/access-rule.ts'
 import { address } from '../schema/bind.ts'
+import { listOf } from '../schema/collections.ts'
 import { choice, boolean, integer, optional, text } from '../schema/setting-type.ts'
 import { duration } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
@@ -34,6 +36,11 @@ export const node = section('This machine: who it is, where it keeps what it kno
   default_listener_address: setting(optional(address, 'none'), undefined, {
     description: 'Address of listeners that are given as a port only. Set it to 0.0.0.0 to open them to the network.',
     defaultWords: 'the loopback address when hardened, all addresses when legacy',
+  }),
+  denied_addresses: setting(listOf(deniedAddresses, 256), [], {
+    description:
+      'Where bridges and the services that are asked over HTTP may not be, whatever their names lead to: loopback, private ' +
+      '(10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7), or networks. Addresses of the link are never asked.',
   }),
 })
 

@@ -30,6 +30,20 @@ const willProperties = Type.Object({
   user_properties: userProperties,
 })
 
+const will = Type.Object({ topic: text, payload: text, qos: count, retain: flag })
+
+const tcp = Type.Object({
+  bind_interface: orNull(text),
+  nodelay: flag,
+  keepalive: flag,
+  quickack: flag,
+  keepidle: duration,
+  keepintvl: duration,
+  keepcnt: count,
+  sendtimeo: duration,
+  recvtimeo: duration,
+})
+
 const rule = {
   prefix: Type.Optional(text),
   suffix: Type.Optional(text),
@@ -49,7 +63,9 @@ const status = Type.Object({
   oldest_age: orNull(
     Type.Number({ minimum: 0, description: 'Seconds since the oldest of them was published; null: none.' }),
   ),
+  lag: Type.Number({ minimum: 0, description: 'Seconds that the remote broker is behind; 0: nothing waits for it.' }),
   spool_dropped: Type.Integer({ minimum: 0, description: 'For which there was no room, or that were too old.' }),
+  spool_drops: Type.Record(text, count, { description: 'The same by reason.' }),
   sent_rate: Type.Number({ minimum: 0, description: 'Messages in a second, over the last ten.' }),
   received_rate: Type.Number({ minimum: 0 }),
   counters: Type.Object({
@@ -86,6 +102,7 @@ const node = Type.Object({
     Type.Object({
       ...rule,
       qos: count,
+      retain: Type.Optional(flag),
       retain_as_published: Type.Optional(count),
       retain_handling: Type.Optional(count),
     }),
@@ -111,10 +128,22 @@ const node = Type.Object({
   quic_multi_stream: flag,
   multi_stream: flag,
   hybrid_bridging: flag,
+  hybrid_servers: Type.Array(text),
   quic_qos_priority: flag,
   quic_0rtt: flag,
   max_send_queue_len: count,
   max_recv_queue_len: count,
+  backoff_max: duration,
+  cancel_timeout: duration,
+  resend_interval: duration,
+  resend_wait: duration,
+  retry_qos_0: flag,
+  no_local_v4: flag,
+  transparent: flag,
+  spool_max_messages: orNull(count),
+  spool_full_policy: Type.String({ description: 'refuse, drop_newest or drop_oldest.' }),
+  will: orNull(will),
+  tcp,
   status: Type.Optional(orNull(status)),
 })
 

@@ -8,6 +8,7 @@ import { releaseElsewhere } from '../delivery/exactly-once.ts'
 import { answerWhenKept } from '../delivery/held-answers.ts'
 import { sendAck } from '../delivery/send-to-client.ts'
 import { forgetDelivery, put, remove } from '../delivery/stored-queue.ts'
+import { forgetReceived } from '../delivery/kept-for-bridge.ts'
 import type { Ack } from '../held-answer.ts'
 import { Vow } from '../vow.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
@@ -53,10 +54,11 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
   sendAck(state, connection, { type: 'pubrel', packetId, waits: session.stored !== undefined })
 }
 
-/** [MQTT-4.3.3-1] From here on the message is the client's: only its packet id is kept. */
+/** [MQTT-4.3.3-1] From here on the message is the client's: only its packet id is kept, but for a bridge. */
 function markReceived(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+  const staysWhole = session.spool !== undefined
   if (delivery.sequence !== 0) {
-    forgetDelivery(state, session, delivery)
+    if (!staysWhole) forgetDelivery(state, session, delivery)
     const { clientId } = session
     put(state, {
       kind: 'outgoing',
@@ -67,7 +69,7 @@ function markReceived(state: BrokerState, session: Session, delivery: SessionDel
     })
   }
   delivery.stage = 'received'
-  delivery.message = undefined
+  if (!staysWhole) delivery.message = undefined
   delivery.sentAtMs = state.nowMs
 }
 
@@ -83,6 +85,7 @@ function finish(state: BrokerState, session: Session, delivery: SessionDelivery)
   session.outgoing?.remove(delivery)
   if (delivery.sequence !== 0) {
     if (delivery.stage !== 'received') forgetDelivery(state, session, delivery)
+    else if (session.spool !== undefined) forgetReceived(state, session, delivery)
     if (delivery.qos === 2) remove(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
   }
   // Looked at here because most often nothing waits, and this is the way of every acknowledgement.

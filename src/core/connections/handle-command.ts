@@ -60,7 +60,7 @@ function subscribeFor(
   }
   const granted = qos < state.settings.maximumQoS ? qos : state.settings.maximumQoS
   const options = { qos: granted, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
-  const added = subscribe(state, session, mounted, { ...options, identifier: undefined })
+  const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
   const seen = state.neighbours === undefined ? undefined : seenEverywhere(state.neighbours, [mounted])
   answerWithDisk(state, question, { session, result: { done: true, matched: 1 }, seen })
   startRetained(state, session, mounted, added)

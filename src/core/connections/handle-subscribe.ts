@@ -12,6 +12,7 @@ import {
   type TopicFilter,
   type UnsubscribePacket,
 } from '../../protocol/index.ts'
+import { raiseIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { Open } from './connection-state.ts'
@@ -24,6 +25,7 @@ import { dropScans, startRetained } from '../delivery/retained-scans.ts'
 import { answerSubscribe, noteSubscription } from '../delivery/note-interest.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { put, remove } from '../delivery/stored-queue.ts'
+import type { SubscriptionRecord } from '../records.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
@@ -104,7 +106,7 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
 
 function optionsOf(
   state: BrokerState,
-  { wantsNoEcho }: Connection,
+  { wantsNoEcho, listener }: Connection,
   request: SubscriptionRequest,
   identifier: number | undefined,
 ): SubscriptionOptions {
@@ -112,7 +114,10 @@ function optionsOf(
   const { retainHandling } = request
   const noLocal = request.noLocal || wantsNoEcho
   const retainAsPublished = request.retainAsPublished || wantsNoEcho
-  return { qos, noLocal, retainAsPublished, retainHandling, identifier }
+  const options = { qos, noLocal, retainAsPublished, retainHandling }
+  // What a bridge says with an identifier: see bridge-client.ts.
+  if (listener.isBridge === true) return { ...options, identifier: undefined, raisesTo: raiseIn(identifier) }
+  return { ...options, identifier, raisesTo: 0 }
 }
 
 /** [MQTT-3.8.4-3] [MQTT5-3.8.4-3] The same filter again replaces what it was. */
@@ -130,9 +135,15 @@ export function subscribe(
   if (isNew) state.countSubscription(session, filter, 1)
   state.routes.subscribe(filter, session, options)
   if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: options })
-  if (session.stored !== undefined) put(state, { kind: 'subscription', clientId: session.clientId, filter, ...options })
+  if (session.stored !== undefined) put(state, recordOf(session, filter, options))
   state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
   return { filter, options, isNew }
+}
+
+function recordOf(session: Session, filter: TopicFilter, options: SubscriptionOptions): SubscriptionRecord {
+  const { raisesTo, identifier: own, ...kept } = options
+  const identifier = raisesTo > 0 ? raisesTo : own
+  return { kind: 'subscription', clientId: session.clientId, filter, ...kept, identifier }
 }
 
 /** It has to do with an exclusive subscription, or may. */

@@ -9,10 +9,11 @@ import {
   type ConnackProperties,
   type ConnectPacket,
 } from '../../protocol/index.ts'
-import { spoolLimitsIn } from '../bridge-client.ts'
+import { hopMarkName, saysForgotten, spoolLimitsIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { notePresence } from '../delivery/note-interest.ts'
+import { takeBack } from '../delivery/kept-for-bridge.ts'
 import { resumeDelivery } from '../delivery/pump.ts'
 import { dropWill, endSession, publishWillMessage, recordWill, startStoring } from '../delivery/session-end.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
@@ -163,6 +164,7 @@ function takeSpoolLimits(state: BrokerState, session: Session, { properties }: C
   const { stored } = session
   if (stored?.isToldFull === true) tellRoom(state, session, stored, maxStoredOf(state, session))
   if (stored !== undefined && stored.count >= maxStoredOf(state, session)) noteFull(state, session)
+  if (saysForgotten(properties?.userProperties)) takeBack(state, session)
 }
 
 function sessionExpiry(state: BrokerState, connection: Connection, connect: ConnectPacket): number {
@@ -249,6 +251,9 @@ function connackProperties(
     properties.authenticationMethod = asked.authenticationMethod
     if (granted.authenticationData !== undefined) properties.authenticationData = granted.authenticationData
   }
+  const asksForName = asked?.userProperties?.some(([word]) => word === hopMarkName) === true
+  if (asksForName && state.nameAmongBridges !== undefined)
+    properties.userProperties = [[hopMarkName, state.nameAmongBridges]]
   // [MQTT5-3.1.2-28] Only to those who asked: a part of the topic tree of their own for responses.
   if (asked?.requestResponseInformation === true) properties.responseInformation = `response/${name}`
   return properties

@@ -7,6 +7,7 @@ import { own, type Message } from '../message.ts'
 import type { DropReason } from '../outputs.ts'
 import { publishHead } from '../send-list.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
+import { makeRoom } from './drop-oldest.ts'
 import { fits, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
 import { forgetDelivery, keepDelivery, maxStoredOf, put, remove } from './stored-queue.ts'
 
@@ -41,7 +42,8 @@ export function offerAtMostOnce(
 export function offer(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored !== undefined) {
-    if (stored.count >= maxStoredOf(state, session)) return state.countDrop(session, message, 'storage-full')
+    const isFull = stored.count >= maxStoredOf(state, session)
+    if (isFull && !makeRoom(state, session, stored)) return state.countDrop(session, message, 'storage-full')
     keepDelivery(state, session, stored, delivery, message)
   }
   const connection = session.connection

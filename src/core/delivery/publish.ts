@@ -1,6 +1,7 @@
 // From one message to everybody who is to have it.
 
 import type { QoS } from '../../protocol/index.ts'
+import { raisedFrom } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import { Delivery } from '../sessions/delivery.ts'
@@ -98,8 +99,20 @@ function deliver(
   if (recipient.hasNoLocal && session === publisher) return deliverToSelf(state, recipient, message)
   const qos = effectiveQoS(state, message.qos, recipient.qos)
   const retain = recipient.retainAsPublished && message.retain
+  if (qos < recipient.raisesTo) {
+    hand(state, session, message, raised(message, { raisesTo: recipient.raisesTo, retain }))
+    return true
+  }
   hand(state, session, message, { qos, retain, subscriptionIdentifiers: recipient.identifiers, group: undefined })
   return true
+}
+
+/** With a word of what it was published with, which a bridge may want to know. */
+export function raised(
+  message: Message,
+  { raisesTo, retain }: { readonly raisesTo: QoS; readonly retain: boolean },
+): Parameters<typeof hand>[3] {
+  return { qos: raisesTo, retain, subscriptionIdentifiers: raisedFrom(message.qos), group: undefined }
 }
 
 /** [MQTT5-3.8.3-3] Only through those of its subscriptions that do not exclude its own messages. */

@@ -12,6 +12,7 @@ import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import { parseTopicName, type PacketId } from '../../protocol/index.ts'
 import { abandon, endQuietly, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
+import { takeReceived } from './kept-for-bridge.ts'
 import { moveElsewhere, moveToAnother } from './move-shared.ts'
 import { fits, sendAck } from './send-to-client.ts'
 import { forgetDelivery } from './stored-queue.ts'
@@ -153,6 +154,7 @@ export function handleQueueLoaded(
     if (record.kind === 'queued' && record.sequence >= stored.diskFrom) restoreDelivery(state, session, stored, record)
   }
   if (answer.isEnd) stored.diskFrom = Math.max(stored.diskFrom, answer.upTo)
+  if (answer.isEnd) stored.settled = undefined
   pump(state, session)
 }
 
@@ -163,6 +165,7 @@ function restoreDelivery(state: BrokerState, session: Session, stored: StoredQue
   if (name === undefined) return
   const message = fromStored(record.message, state.topics.named(name))
   if (record.bodyId !== undefined) message.bodyId = record.bodyId
+  if (takeReceived(state, session, stored, { record, message })) return
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence
   const packetId = stored.packetIds?.get(record.sequence)

@@ -9,7 +9,7 @@ import { topicBelow } from '../mountpoint.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import type { RetainedScan, RetainedSource, Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-import { hand } from './publish.ts'
+import { hand, raised } from './publish.ts'
 import { effectiveQoS } from './offer.ts'
 import { askForMore, cancelAsked, comesByItself, endWatch, hasMarks, sourcesOf } from './retained-elsewhere.ts'
 
@@ -115,8 +115,11 @@ function give(state: BrokerState, session: Session, scan: RetainedScan, message:
   if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return
   if (state.neighbours !== undefined && comesByItself(state.neighbours, session, { scan, message })) return
   if (!mayBeGiven(state, session, message)) return
+  const qos = effectiveQoS(state, message.qos, scan.options.qos)
+  const { raisesTo } = scan.options
+  if (qos < raisesTo) return hand(state, session, message, raised(message, { raisesTo, retain: true }))
   hand(state, session, message, {
-    qos: effectiveQoS(state, message.qos, scan.options.qos),
+    qos,
     retain: true, // [MQTT-3.3.1-8] [MQTT5-3.3.1-9]
     subscriptionIdentifiers: scan.options.identifier === undefined ? undefined : [scan.options.identifier],
     group: undefined,

@@ -51,7 +51,7 @@ export function maxStoredOf({ settings }: BrokerState, { spool }: Session): numb
 
 /** Publishers are refused what it cannot keep, unless it has chosen to go without. */
 export function noteFull(state: BrokerState, session: Session): void {
-  if (session.spool?.dropsNewest === true) return
+  if (session.spool?.dropsNewest === true || session.spool?.dropsOldest === true) return
   state.fullSessions.add(session)
   if (session.stored !== undefined) tellFull(state, session, session.stored)
 }
@@ -105,7 +105,8 @@ function lowestSequence(session: Session, stored: StoredQueue): number {
   if (waiting !== undefined) lowest = Math.min(lowest, waiting.sequence)
   // A delivery past PUBREC has no queued record any more; its sequence is no reason to look that far back.
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
-    if (delivery.sequence !== 0 && delivery.stage !== 'received') lowest = Math.min(lowest, delivery.sequence)
+    const isPastRecord = delivery.stage === 'received' && delivery.message === undefined
+    if (delivery.sequence !== 0 && !isPastRecord) lowest = Math.min(lowest, delivery.sequence)
   }
   return lowest
 }

@@ -13,6 +13,7 @@ import type { Connection } from '../connection.ts'
 import type { PeerNumber } from '../peer-messages.ts'
 import type { QuestionId } from '../inputs.ts'
 import type { Message } from '../message.ts'
+import type { DropReason } from '../outputs.ts'
 import type { RetainedCursor, SharedGroup, SubscriptionOptions } from '../topics/index.ts'
 import type { Delivery } from './delivery.ts'
 import type { ForwardedIds } from './forwarded-ids.ts'
@@ -76,6 +77,14 @@ export interface StoredQueue {
   readonly lostItsClientInCrash: boolean
   /** After a restart: packet ids of QoS 2 deliveries by the sequence of their queued record. */
   packetIds: Map<number, PacketId> | undefined
+  /** The same, of a bridge: those with PUBREC, whose records stay until PUBCOMP. */
+  receivedIds: Map<number, PacketId> | undefined
+  /** Of a bridge: what had PUBCOMP before its record was read. The reading may be under way. */
+  settled: Set<number> | undefined
+  /** Of a bridge: the question under way for its oldest messages, of which some are to go. */
+  trimming: QuestionId | undefined
+  /** Nothing that is on disk only and not under way has a lower sequence. */
+  trimmedTo: number
 }
 
 export class Session {
@@ -123,7 +132,10 @@ export class Session {
   rest: object | undefined
   /** It has come back from the disk in this life of the broker. */
   isRestored: boolean
-  /** Of a bridge that says so: its own limit in place of `maxStoredMessages`, and what becomes of one message more. */
+  /**
+   * Of a bridge, from its first connection on: its own limit in place of `maxStoredMessages`, and what becomes of one
+   * message more. Its QoS 2 messages are kept whole until PUBCOMP: the broker behind it may forget what it has taken.
+   */
   spool: SpoolLimits | undefined
   isRetryScheduled: boolean
   isReleaseScheduled: boolean
@@ -134,6 +146,8 @@ export class Session {
   sentMessages: number
   /** Messages that were for the client and did not go to it. */
   droppedMessages: number
+  /** The same by reason, of bridges. */
+  drops: Map<DropReason, number> | undefined
 
   constructor(clientId: string, createdAtMs: number, identity: Identity) {
     this.clientId = clientId
@@ -170,6 +184,7 @@ export class Session {
     this.receivedMessages = 0
     this.sentMessages = 0
     this.droppedMessages = 0
+    this.drops = undefined
   }
 
   get inflightCount(): number {
@@ -213,5 +228,9 @@ export function newStoredQueue(): StoredQueue {
     sentBelow: 1,
     lostItsClientInCrash: false,
     packetIds: undefined,
+    receivedIds: undefined,
+    settled: undefined,
+    trimming: undefined,
+    trimmedTo: 0,
   }
 }

@@ -2,6 +2,7 @@
 
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import { plainIdentity, type Identity } from '../access.ts'
+import { isBridgeClient, raiseIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { noteHeld } from '../delivery/exclusive.ts'
 import { noteSubscription } from '../delivery/note-interest.ts'
@@ -121,7 +122,10 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   const filter = parseTopicFilter(record.filter)
   if (session === undefined || filter === undefined) return
   const { qos, noLocal, retainAsPublished, retainHandling, identifier } = record
-  const options = { qos, noLocal, retainAsPublished, retainHandling, identifier }
+  const kept = { qos, noLocal, retainAsPublished, retainHandling }
+  const options = isBridgeClient(record.clientId)
+    ? { ...kept, identifier: undefined, raisesTo: raiseIn(identifier) }
+    : ({ ...kept, identifier, raisesTo: 0 } as const)
   session.subscriptions ??= new Map()
   const isNew = !session.subscriptions.has(filter)
   session.subscriptions.set(filter, options)
@@ -163,6 +167,10 @@ function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
     delivery.stage = 'received'
     session.stored.nextSequence = Math.max(session.stored.nextSequence, record.sequence + 1)
     if (session.stored.count === 0) session.stored.diskFrom = session.stored.nextSequence
+    if (isBridgeClient(session.clientId)) {
+      session.stored.receivedIds ??= new Map()
+      session.stored.receivedIds.set(record.sequence, record.packetId)
+    }
   } else {
     session.stored.packetIds ??= new Map()
     session.stored.packetIds.set(record.sequence, record.packetId)

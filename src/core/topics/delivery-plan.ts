@@ -23,6 +23,8 @@ export interface EffectiveOptions {
   readonly retainAsPublished: boolean
   /** Those of every subscription that has one, equal ones as often as they were given [MQTT5-3.3.4-3, -4]. */
   readonly identifiers: readonly number[] | undefined
+  /** The highest of all. */
+  readonly raisesTo: QoS
 }
 
 /**
@@ -33,16 +35,19 @@ class GatheredOptions implements EffectiveOptions {
   qos: QoS
   retainAsPublished: boolean
   identifiers: number[] | undefined
+  raisesTo: QoS
 
   constructor(first: EffectiveOptions) {
     this.qos = first.qos
     this.retainAsPublished = first.retainAsPublished
     this.identifiers = first.identifiers?.slice()
+    this.raisesTo = first.raisesTo
   }
 
   gather(options: SubscriptionOptions): void {
     if (options.qos > this.qos) this.qos = options.qos
     if (options.retainAsPublished) this.retainAsPublished = true
+    if (options.raisesTo > this.raisesTo) this.raisesTo = options.raisesTo
     if (options.identifier === undefined) return
     if (this.identifiers === undefined) this.identifiers = [options.identifier]
     else this.identifiers.push(options.identifier)
@@ -87,8 +92,8 @@ export class Recipient<S extends object> extends GatheredOptions {
   }
 }
 
-function effective({ qos, retainAsPublished, identifier }: SubscriptionOptions): EffectiveOptions {
-  return { qos, retainAsPublished, identifiers: identifier === undefined ? undefined : [identifier] }
+function effective({ qos, retainAsPublished, identifier, raisesTo }: SubscriptionOptions): EffectiveOptions {
+  return { qos, retainAsPublished, identifiers: identifier === undefined ? undefined : [identifier], raisesTo }
 }
 
 /**

@@ -13,10 +13,16 @@ export interface BridgeSessionView {
   readonly spooled: number
   /** When the oldest of them was published, as far as is known here; undefined: there is none, or it is on disk alone. */
   readonly oldestAtMs: number | undefined
+  /** Messages that were for it and did not go to it. */
   readonly dropped: number
+  /** The same by reason. */
+  readonly drops: ReadonlyMap<string, number>
+  /** Where its oldest message may be on disk alone: from which sequence on it is to be looked for. */
+  readonly onDiskFrom: number | undefined
 }
 
 const nothing: ReadonlyMap<TopicFilter, SubscriptionOptions> = new Map()
+const none: ReadonlyMap<string, number> = new Map()
 
 export function bridgeSessionOf(state: BrokerState, clientId: string): BridgeSessionView | undefined {
   const session = state.sessions.get(clientId)
@@ -27,6 +33,8 @@ export function bridgeSessionOf(state: BrokerState, clientId: string): BridgeSes
     spooled: session.stored?.count ?? session.inflightCount + session.pendingCount,
     oldestAtMs: oldestOf(session),
     dropped: session.droppedMessages,
+    drops: session.drops ?? none,
+    onDiskFrom: session.onDiskCount > 0 ? session.stored?.diskFrom : undefined,
   }
 }
 

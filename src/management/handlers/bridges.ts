@@ -64,9 +64,15 @@ async function putBridge(bridges: BridgeOperations, { params, body, caller }: As
     return refuse('invalidParameter', `the body has no key ${JSON.stringify(name)}, which is the name in the path`)
   }
   if (!isSentObject(node)) return notAnObject(JSON.stringify(name))
+  if (!hasServer(node))
+    return refuse('missingParameter', `${JSON.stringify(name)} has no server: give it the URL of a broker`)
   const read = readBridgeNode(node, bridge)
   if ('problem' in read) return refuse('invalidParameter', read.problem)
   return change(bridges, { name, settings: await withFiles(bridges, name, read), caller })
+}
+
+function hasServer({ server, connector }: Sent): boolean {
+  return (server ?? (isSentObject(connector) ? connector['server'] : undefined) ?? null) !== null
 }
 
 /** What came as text is written to files, which the configuration then names. */

@@ -130,9 +130,12 @@ function bridgesOf({ bridges }: NodeReading) {
     each(({ counters }) => counters[counter])
   return {
     svc_bridge_connected: each(({ state }) => (state === 'connected' ? 1 : 0)),
+    svc_bridge_state: bridges.flatMap(statesOf),
+    svc_bridge_last_error_timestamp_seconds: each(({ lastErrorAtMs = 0 }) => lastErrorAtMs / msPerSecond),
     svc_bridge_spool_depth: each(({ spooled }) => spooled),
     svc_bridge_in_flight: each(({ inFlight }) => inFlight),
     svc_bridge_oldest_seconds: each(({ oldestAtMs }) => (oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs))),
+    svc_bridge_lag_seconds: each(({ oldestAtMs }) => (oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs))),
     svc_bridge_messages_sent: counted('sent'),
     svc_bridge_messages_sent_again: counted('sentAgain'),
     svc_bridge_messages_acknowledged: counted('acknowledged'),
@@ -147,8 +150,16 @@ function bridgesOf({ bridges }: NodeReading) {
   }
 }
 
-function droppedByBridge({ name: bridge, spoolDropped, counters }: BridgeStanding): Sample[] {
-  const reasons = Object.entries({ ...counters.dropped, spool: spoolDropped })
+const bridgeStates = ['off', 'preparing', 'connecting', 'connected', 'draining', 'waiting'] as const
+
+function statesOf({ name: bridge, state: present }: BridgeStanding): Sample[] {
+  return bridgeStates.map((state) => ({ labels: { bridge, state }, value: state === present ? 1 : 0 }))
+}
+
+function droppedByBridge({ name: bridge, spoolDrops, counters }: BridgeStanding): Sample[] {
+  // What has not been dropped yet is counted from the beginning on, so that its rate is seen.
+  const spool = { 'storage-full': 0, expired: 0, ...spoolDrops }
+  const reasons = Object.entries({ ...counters.dropped, ...spool })
   return reasons.map(([reason, value]) => ({ labels: { bridge, reason }, value }))
 }
 

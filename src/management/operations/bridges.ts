@@ -22,6 +22,8 @@ export interface BridgeStanding {
   readonly oldestAtMs: number | undefined
   /** Messages that the spool had no room for, or that were too old. */
   readonly spoolDropped: number
+  /** The same by reason. */
+  readonly spoolDrops: Readonly<Record<string, number>>
   readonly counters: {
     readonly sent: number
     readonly sentAgain: number

@@ -58,7 +58,15 @@ export const sharedFilters: fc.Arbitrary<TopicFilter> = fc
   .map(([group, filter]) => topicFilter(`$share/${group}/${filter}`))
 
 export function optionsOf(some: Partial<SubscriptionOptions>): SubscriptionOptions {
-  return { qos: 0, noLocal: false, retainAsPublished: false, retainHandling: 0, identifier: undefined, ...some }
+  return {
+    qos: 0,
+    noLocal: false,
+    retainAsPublished: false,
+    retainHandling: 0,
+    identifier: undefined,
+    raisesTo: 0,
+    ...some,
+  }
 }
 
 export const options: fc.Arbitrary<SubscriptionOptions> = fc.record({
@@ -67,4 +75,5 @@ export const options: fc.Arbitrary<SubscriptionOptions> = fc.record({
   retainAsPublished: fc.boolean(),
   retainHandling: fc.constant(0 as const),
   identifier: fc.option(fc.integer({ min: 1, max: 268_435_455 }), { nil: undefined }),
+  raisesTo: fc.constant(0 as const),
 })

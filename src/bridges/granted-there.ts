@@ -1,0 +1,91 @@
+// What the remote broker has granted, as far as it has said so. It is kept with the session here, as a subscription that
+// nothing ever matches, so that after any restart the bridge knows
+//
+//   what it need not ask for once more: before 5.0 every SUBSCRIBE brings all that topics remember
+//   what it has to take back: rules that went while the remote broker was away
+//
+// It is written when the remote broker has answered, and gone before anything is asked of one that remembers nothing.
+
+import type { QoS, SubscribePacket, SubscriptionRequest, TopicFilter, UnsubscribePacket } from '../protocol/index.ts'
+
+export const grantedPrefix = '$bridge/granted/'
+/** Of a filter that is kept: longer than topics may be it is not, and everything is asked for at every connection. */
+const mostCharacters = 60_000
+const firstFailure = 0x80
+
+/** Filters that go, and those that are to be there. */
+export interface ChangesThere {
+  readonly gone: readonly TopicFilter[]
+  readonly requests: readonly SubscriptionRequest[]
+}
+
+/** What was asked for of each: QoS, no-local, retain-as-published. */
+type Granted = Map<TopicFilter, string>
+
+export class GrantedThere {
+  readonly #granted: Granted
+  readonly #asked = new Map<number, SubscribePacket | UnsubscribePacket>()
+
+  /** `mark`: as it was kept; undefined: nothing was. */
+  constructor(mark: TopicFilter | undefined) {
+    this.#granted = mark === undefined ? new Map() : readMark(mark)
+  }
+
+  /** Those that are kept among the subscriptions of the session here. */
+  static markAmong(filters: Iterable<TopicFilter>): TopicFilter | undefined {
+    for (const filter of filters) if (filter.startsWith(grantedPrefix)) return filter
+    return undefined
+  }
+
+  /** What differs from what is to be. */
+  missing(requests: readonly SubscriptionRequest[]): ChangesThere {
+    const wanted = new Set(requests.map(({ filter }) => filter))
+    return {
+      gone: [...this.#granted.keys()].filter((filter) => !wanted.has(filter)),
+      requests: requests.filter((request) => this.#granted.get(request.filter) !== textOf(request)),
+    }
+  }
+
+  noteAsked(packet: SubscribePacket | UnsubscribePacket): void {
+    this.#asked.set(packet.packetId, packet)
+  }
+
+  /** True: all that was asked has been answered, so that the mark is to be what `mark` says. */
+  take(answer: { readonly packetId: number; readonly reasonCodes: readonly number[] }): boolean {
+    const asked = this.#asked.get(answer.packetId)
+    if (asked === undefined) return false
+    this.#asked.delete(answer.packetId)
+    if (asked.type === 'unsubscribe') for (const filter of asked.filters) this.#granted.delete(filter)
+    else {
+      for (const [index, request] of asked.subscriptions.entries()) {
+        if ((answer.reasonCodes[index] ?? firstFailure) >= firstFailure) this.#granted.delete(request.filter)
+        else this.#granted.set(request.filter, textOf(request))
+      }
+    }
+    return this.#asked.size === 0
+  }
+
+  get mark(): TopicFilter | undefined {
+    if (this.#granted.size === 0) return undefined
+    const text = Buffer.from(JSON.stringify([...this.#granted])).toString('base64url')
+    return text.length > mostCharacters ? undefined : (`${grantedPrefix}${text}` as TopicFilter)
+  }
+}
+
+function textOf({
+  qos,
+  noLocal,
+  retainAsPublished,
+}: {
+  qos: QoS
+  noLocal: boolean
+  retainAsPublished: boolean
+}): string {
+  return `${qos}${noLocal ? 'n' : ''}${retainAsPublished ? 'r' : ''}`
+}
+
+function readMark(mark: TopicFilter): Granted {
+  const text = Buffer.from(mark.slice(grantedPrefix.length), 'base64url').toString()
+  const entries = JSON.parse(text) as [TopicFilter, string][]
+  return new Map(entries)
+}

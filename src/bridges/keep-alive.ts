@@ -1,0 +1,37 @@
+// Whether the remote broker is still there: asked for a sign of life when three quarters of the keep alive have passed, and
+// given up when nothing has come for one and a half.
+
+/** Parts of the keep alive. */
+const askAfter = 0.75
+const deadAfter = 1.5
+const msPerSecond = 1_000
+
+export class KeepAlive {
+  readonly #intervalMs: number
+  #heardAtMs: number
+  #askAtMs: number
+
+  /** `seconds`: 0 for none. */
+  constructor(seconds: number, nowMs: number) {
+    this.#intervalMs = seconds * msPerSecond
+    this.#heardAtMs = nowMs
+    this.#askAtMs = seconds === 0 ? Infinity : nowMs + this.#intervalMs * askAfter
+  }
+
+  /** When `look` is to be asked next. */
+  get dueAtMs(): number {
+    return this.#askAtMs
+  }
+
+  noteHeard(nowMs: number): void {
+    this.#heardAtMs = nowMs
+  }
+
+  /** When it is due: what is to be done. */
+  look(nowMs: number): 'ask' | 'give-up' {
+    const deadAtMs = this.#heardAtMs + this.#intervalMs * deadAfter
+    if (nowMs >= deadAtMs) return 'give-up'
+    this.#askAtMs = Math.min(nowMs + this.#intervalMs * askAfter, deadAtMs)
+    return 'ask'
+  }
+}
