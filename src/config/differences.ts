@@ -16,6 +16,8 @@ export interface Difference {
   readonly takes: Takes
   /** Whether something works on it yet. */
   readonly engine: Engine
+  /** False: the default of something that is new, or gone. */
+  readonly isSaid: boolean
 }
 
 /** The settings that `after` has otherwise than `before`, in the order of the reference. */
@@ -27,9 +29,34 @@ export function differences(before: GodwitConfig, after: GodwitConfig): readonly
     const now = after.held.get(key)
     if (old?.text === now?.text) continue
     const { takes, engine } = now ?? old ?? { takes: 'at-restart', engine: 'present' }
-    found.push({ key, old: show(old), new: show(now), takes, engine })
+    const isSaid = old === undefined ? now?.isDefault === false : now !== undefined || !old.isDefault
+    found.push({ key, old: show(old), new: show(now), takes, engine, isSaid })
   }
   return found
+}
+
+/** Of a listener or a bridge as a whole. */
+const whetherOn = /^(?:listeners|bridges)\.\w+\.[^.]+\.enable$/
+
+/** What becomes of differences, as an operator is told. */
+export interface ToldDifferences {
+  readonly changed: readonly Difference[]
+  readonly needsRestart: readonly Difference[]
+  readonly withoutEngine: readonly Difference[]
+}
+
+/**
+ * `live`: those of `found` that hold now. Of a listener or a bridge that is new or gone is told whether it was on, and what
+ * was said of it, and none of its many defaults.
+ */
+export function toldOf(found: readonly Difference[], live: readonly Difference[]): ToldDifferences {
+  const told = found.filter(({ isSaid, engine, key }) => isSaid || (engine === 'present' && whetherOn.test(key)))
+  const others = told.filter((difference) => !live.includes(difference))
+  return {
+    changed: told.filter((difference) => live.includes(difference)),
+    needsRestart: others.filter(({ engine }) => engine === 'present'),
+    withoutEngine: others.filter(({ engine }) => engine === 'none yet'),
+  }
 }
 
 /** Every setting of a configuration with its value, secrets masked. */

@@ -5,6 +5,7 @@ export { isInRange, parseAddress, parseAddressRange, type Address, type AddressR
 export { readAclFile, type AclFile } from './acl/read-acl-file.ts'
 export {
   differences,
+  toldOf,
   describeAsObject,
   describeConfig,
   mask,

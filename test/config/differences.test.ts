@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { describeConfig, differences, loadConfig, mask, type GodwitConfig } from '../../src/config/index.ts'
+import { describeConfig, differences, loadConfig, mask, toldOf, type GodwitConfig } from '../../src/config/index.ts'
 
 function load(text: string): GodwitConfig {
   const loaded = loadConfig({ text, overrides: [] })
@@ -19,9 +19,9 @@ test('each changed setting is told with both values and when the new one holds',
   const before = load('mqtt.retry_interval = 20s\nlog.level = info')
   const after = load('mqtt.retry_interval = 10s\nlog.level = debug\nnode.shards = 2')
   assert.deepEqual(differences(before, after), [
-    { key: 'node.shards', old: 'auto', new: '2', takes: 'at-restart', engine: 'present' },
-    { key: 'mqtt.retry_interval', old: '20s', new: '10s', takes: 'on-next-connect', engine: 'present' },
-    { key: 'log.level', old: 'info', new: 'debug', takes: 'at-once', engine: 'present' },
+    { key: 'node.shards', old: 'auto', new: '2', takes: 'at-restart', engine: 'present', isSaid: true },
+    { key: 'mqtt.retry_interval', old: '20s', new: '10s', takes: 'on-next-connect', engine: 'present', isSaid: true },
+    { key: 'log.level', old: 'info', new: 'debug', takes: 'at-once', engine: 'present', isSaid: true },
   ])
 })
 
@@ -29,9 +29,24 @@ test('what is new or gone under a name is told', () => {
   const found = differences(load('listeners.tcp.a.bind = 1'), load('listeners.tcp.b.bind = 2'))
   const binds = found.filter(({ key }) => key.endsWith('.bind'))
   assert.deepEqual(binds, [
-    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-once', engine: 'present' },
-    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-once', engine: 'present' },
+    { key: 'listeners.tcp.a.bind', old: '1', new: undefined, takes: 'at-once', engine: 'present', isSaid: true },
+    { key: 'listeners.tcp.b.bind', old: undefined, new: '2', takes: 'at-once', engine: 'present', isSaid: true },
   ])
+})
+
+test('of a bridge that is new only what was said of it is told, and whether it is on; of one that is there all', () => {
+  const plain = 'bridges.mqtt.a { server = "mqtt-tcp://127.0.0.1:1884" }'
+  const isNew = toldOf(differences(load(''), load(plain)), [])
+  assert.deepEqual(
+    isNew.needsRestart.map(({ key }) => key),
+    ['bridges.mqtt.a.enable', 'bridges.mqtt.a.server'],
+  )
+  assert.deepEqual(isNew.withoutEngine, [])
+  const found = differences(load(`${plain}\nbridges.mqtt.a.proto_ver = 5`), load(plain))
+  assert.deepEqual(
+    toldOf(found, found).changed.map(({ key, new: now }) => [key, now]),
+    [['bridges.mqtt.a.proto_ver', '4']],
+  )
 })
 
 function secretsBeing(word: string): string {
@@ -61,6 +76,7 @@ test('a secret that is set for the first time shows that there was none', () => 
     new: mask,
     takes: 'at-once',
     engine: 'present',
+    isSaid: true,
   })
 })
 

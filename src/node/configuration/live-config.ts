@@ -24,6 +24,7 @@ import {
   parseHocon,
   type PlainValue,
   putValue,
+  toldOf,
   toPlain,
   valueAt,
   type Warning,
@@ -372,12 +373,10 @@ export class LiveConfig {
     this.#layers = layers
     this.#wanted = config
     this.#running = { ...config, held: this.#heldNow(config) }
-    const others = found.filter((difference) => !live.includes(difference))
-    const withoutEngine = others.filter(({ engine }) => engine === 'none yet')
-    const needsRestart = others.filter(({ engine }) => engine === 'present')
+    const { changed, needsRestart, withoutEngine } = toldOf(found, live)
     await this.#remember(act)
-    this.#tell(act, { live, needsRestart })
-    return { isDone: true, changed: live, needsRestart, withoutEngine, pinned, warnings }
+    this.#tell(act, { live: changed, needsRestart })
+    return { isDone: true, changed, needsRestart, withoutEngine, pinned, warnings }
   }
 
   #isLive({ key, takes, engine }: Pick<Difference, 'key' | 'takes' | 'engine'>): boolean {
