@@ -189,7 +189,7 @@ export interface KeptMessages {
   readonly updatedTopics: string[]
 }
 
-/** What became of a publication among the sessions of the shard that it was published on. */
+/** What became of a publication among the sessions of the shard that it was published on, but for the last part. */
 export interface Deliveries {
   matched: number
   /** On its way to its client. */
@@ -198,4 +198,7 @@ export interface Deliveries {
   queued: number
   /** Given up; where the oldest goes when a queue is full, that one counts. The rest of `matched` had QoS 0 and no client. */
   dropped: number
+  /** Given to members of shared subscriptions on other shards: the client is there; it is not, and it waits. */
+  dealtToPresent: number
+  dealtToAbsent: number
 }

@@ -171,6 +171,21 @@ describe('POST /mqtt/publish', () => {
     }
   })
 
+  test('with a receipt counts one member of each shared subscription, whichever shard it is on', async (t) => {
+    const broker = await startBrokerWithApi(t, { set: ['node.shards=3'] })
+    for (const clientId of ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'])
+      await listen(t, broker, { clientId, filters: ['$share/g/a'] })
+    for (const clientId of ['s1', 's2', 's3', 's4']) {
+      const { client } = await listen(t, broker, { clientId, clean: false, filters: ['$share/h/a'] })
+      await client.endAsync()
+    }
+    for (let times = 0; times < 12; times++) {
+      const answer = await post(broker, 'publish', { topic: 'a', payload: 'x', qos: 1, receipt: true })
+      const { elsewhere: _, ...receipt } = answer.json.data.receipt
+      assert.deepEqual(receipt, { matched: 2, sent: 1, queued: 1, dropped: 0, missed: 0 })
+    }
+  })
+
   test('with anything wrong in it is refused by name, and publishes nothing', async () => {
     const broker = await sharedBroker()
     const good = { topic: 'a', payload: 'x' }

@@ -60,7 +60,7 @@ const receipt = Type.Object({
   missed: count('Those that get QoS 0 and are away.'),
   elsewhere: Type.Object(
     { matched: count('Part of `matched`.'), sent: count('Part of `sent`.'), queued: count('Part of `queued`.') },
-    { description: 'Of these, what was foreseen for the sessions of other threads of the node just before.' },
+    { description: 'Of these, what was foreseen for the sessions of other threads of the node.' },
   ),
 })
 

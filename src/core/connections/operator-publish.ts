@@ -26,7 +26,7 @@ export function publishFromOperator(state: BrokerState, question: QuestionId, co
     if (typeof message !== 'string') messages.push(message)
   }
   const vow = new Vow()
-  const deliveries: Deliveries = { matched: 0, sent: 0, queued: 0, dropped: 0 }
+  const deliveries: Deliveries = { matched: 0, sent: 0, queued: 0, dropped: 0, dealtToPresent: 0, dealtToAbsent: 0 }
   let matched = 0
   for (const message of messages) matched += giveOut(state, message, { command, vow, deliveries })
   const counted = command.wantsDeliveries === true ? { deliveries } : undefined
@@ -93,6 +93,8 @@ function giveOut(
   deliveries.sent += now.sent - before.sent
   deliveries.queued += now.queued - before.queued
   deliveries.dropped += now.dropped - before.dropped
+  deliveries.dealtToPresent += now.dealtToPresent - before.dealtToPresent
+  deliveries.dealtToAbsent += now.dealtToAbsent - before.dealtToAbsent
   if (state.gathering.changes.length > changesBefore) awaitBatch(state, vow)
   awaitOthers(state, vow)
   return matched
@@ -107,11 +109,18 @@ function awaitOthers(state: BrokerState, vow: Vow): void {
 }
 
 /** Of deliveries to sessions, so far. */
-function countsOf({ counts }: BrokerState): Omit<Deliveries, 'matched'> {
+function countsOf({ counts, neighbours }: BrokerState): Omit<Deliveries, 'matched'> {
   const { dropped } = counts
   const toSessions =
     dropped['queue-full'] + dropped['storage-full'] + dropped['too-large'] + dropped['not-reading'] + dropped.expired
-  return { sent: counts.publishesSent, queued: counts.publishesLeftWaiting, dropped: toSessions }
+  const { dealtToPresent = 0, dealtToAbsent = 0 } = neighbours ?? {}
+  return {
+    sent: counts.publishesSent,
+    queued: counts.publishesLeftWaiting,
+    dropped: toSessions,
+    dealtToPresent,
+    dealtToAbsent,
+  }
 }
 
 function takenOf(state: BrokerState): number {

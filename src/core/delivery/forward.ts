@@ -131,7 +131,10 @@ function deal(
   const part = wantedBy(wanted, chosen)
   part.groups ??= []
   part.groups.push(filter)
-  part.isKept ||= message.qos > 0 && (interestOf(elsewhere, chosen)?.storedMembers ?? 0) > 0
+  const interest = interestOf(elsewhere, chosen)
+  part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
+  if ((interest?.members ?? 0) > 0) neighbours.dealtToPresent++
+  else neighbours.dealtToAbsent++
   return true
 }
 

@@ -52,6 +52,10 @@ export class Neighbours {
   readonly waitingForPeers = new Set<Connection>()
   /** How many messages were dealt out to shared subscriptions: whose turn it is. */
   dealt = 0
+  /** Of those to members on other shards: to a client that is there. */
+  dealtToPresent = 0
+  /** And to one that will find it when it comes. */
+  dealtToAbsent = 0
   /** Filters of peers that lead to a stored session without room. */
   fullElsewhere = 0
   #isReady = false

@@ -6,7 +6,7 @@ import { effectiveQoS, hasRoom } from '../delivery/offer.ts'
 import type { Session } from '../sessions/session.ts'
 
 export interface Outlook {
-  /** Plain subscribers; members of shared subscriptions are not among them. */
+  /** Plain subscribers; whom a shared subscription chooses is known when it has. */
   readonly matched: number
   /** To whose clients it would leave at once. */
   readonly sent: number

@@ -29,7 +29,7 @@ async function publish(
 ): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure> {
   const { topics, payload, qos, retain, clientId, wantsReceipt } = publication
   const own = shardFor(crew, clientId)
-  const elsewhere = wantsReceipt ? await foreseen(crew, own, publication) : undefined
+  const plain = wantsReceipt ? await foreseen(crew, own, publication) : undefined
   const result = await patiently(
     crew.ask(own, {
       question: 'publish',
@@ -44,8 +44,13 @@ async function publish(
     }),
   )
   if (result === undefined || !result.done) return { why: result?.why ?? 'no-answer' }
-  if (elsewhere === undefined || result.deliveries === undefined) return noReceipt
-  const { matched, sent, queued, dropped } = result.deliveries
+  if (plain === undefined || result.deliveries === undefined) return noReceipt
+  const { matched, sent, queued, dropped, dealtToPresent, dealtToAbsent } = result.deliveries
+  const elsewhere = {
+    matched: plain.matched + dealtToPresent + dealtToAbsent,
+    sent: plain.sent + dealtToPresent,
+    queued: plain.queued + dealtToAbsent,
+  }
   const missedHere = Math.max(0, matched - sent - queued - dropped)
   return {
     receipt: {
