@@ -40,6 +40,7 @@ export class Gauges {
   readonly #counters: SharedArrayBuffer
   readonly #highest: Record<HighestName, number>
   readonly #moments: Moment[] = []
+  #memoryBytes = 0
   #cpu = { atMs: performance.now(), usage: process.cpuUsage() }
   #cpuPercent = 0
   #loopDelay: LoopDelay = { meanSeconds: 0, p99Seconds: 0, maxSeconds: 0 }
@@ -78,7 +79,7 @@ export class Gauges {
 
   read(): GaugeReading {
     const counters = readCounters(this.#counters)
-    const memoryBytes = process.memoryUsage.rss()
+    const memoryBytes = this.#measureMemory()
     const cpuPercent = this.#measureCpu()
     for (const [name, counter] of highestCounters) this.#raise(name, counters[counter])
     this.#raise('memoryBytes', memoryBytes)
@@ -89,6 +90,16 @@ export class Gauges {
 
   #raise(name: HighestName, value: number): void {
     if (value > this.#highest[name]) this.#highest[name] = value
+  }
+
+  /** The system tells it in a file: where there are no descriptors left it is what it was. */
+  #measureMemory(): number {
+    try {
+      this.#memoryBytes = process.memoryUsage.rss()
+    } catch {
+      // Nobody is served worse for a number that is some seconds old.
+    }
+    return this.#memoryBytes
   }
 
   /** Over a second at least: over less the figure would be mostly of the question itself. */

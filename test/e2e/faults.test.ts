@@ -208,6 +208,41 @@ test('more half-open connections than descriptors: the surplus is let in and out
   assert.equal(await godwit.stop(), 0)
 })
 
+/** How many files a process may have open, from now on. */
+async function limitFiles(process: WatchedProcess, limit: number): Promise<void> {
+  const prlimit = new WatchedProcess('prlimit', ['--pid', String(process.child.pid), `--nofile=${limit}:`])
+  assert.equal(await prlimit.ended, 0, prlimit.errors)
+}
+
+test('[bad-input 21] SIGHUP while there is no descriptor left changes nothing, and the broker goes on', async (t) => {
+  const folder = await temporaryFolder(t)
+  const config = join(folder, 'godwit.conf')
+  await writeFile(config, 'auth { allow_anonymous = false, password { include "users.conf" } }')
+  await writeFile(join(folder, 'users.conf'), 'alice = "a password"')
+  const broker = await startBroker(t, { config, set: ['sys_topics.interval=1s'] })
+  const address = `mqtt://127.0.0.1:${broker.port}`
+  const known = { username: 'alice', password: 'a password', reconnectPeriod: 0 }
+  const alice = await mqtt.connectAsync(address, known)
+  t.after(() => alice.end(true))
+  await limitFiles(broker.process, 3)
+  broker.process.child.kill('SIGHUP')
+  await broker.process.until(/the configuration cannot be loaded.*EMFILE/)
+  // What is done each second has been done meanwhile, with no descriptor for it.
+  let uptimes = 0
+  const isAlive = new Promise<void>((resolve) => {
+    alice.on('message', () => {
+      uptimes += 1
+      if (uptimes === 3) resolve()
+    })
+  })
+  await alice.subscribeAsync('$SYS/brokers/+/uptime')
+  await isAlive
+  await limitFiles(broker.process, openFileLimit)
+  await assert.rejects(mqtt.connectAsync(address, { reconnectPeriod: 0 }), { code: 5 })
+  const again = await mqtt.connectAsync(address, known)
+  t.after(() => again.end(true))
+})
+
 for (const setting of ['limits.max_connections=1', 'listeners.tcp.max_connections=1']) {
   test(`${setting}: the second client is turned away, and let in when the first has left`, async (t) => {
     const broker = await startBroker(t, { set: [setting] })
