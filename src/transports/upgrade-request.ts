@@ -23,6 +23,8 @@ export interface UpgradeRules {
 export interface UpgradeRequest {
   /** As it stands in the request line. */
   readonly url: string
+  /** `1.1`, as it stands there. */
+  readonly httpVersion: string
   readonly headers: IncomingHttpHeaders
 }
 
@@ -41,7 +43,9 @@ export const webSocketVersion = '13'
 const subprotocols = ['mqtt', 'mqttv3.1']
 
 /** Looks at everything that can be wrong but for the WebSocket headers themselves. */
-export function judgeUpgrade({ url, headers }: UpgradeRequest, rules: UpgradeRules): UpgradeAnswer {
+export function judgeUpgrade({ url, httpVersion, headers }: UpgradeRequest, rules: UpgradeRules): UpgradeAnswer {
+  // RFC 6455 4.2.1. What would be a body to one reader and frames to another has no place in between.
+  if (httpVersion !== '1.1' || hasBody(headers)) return refuse(400, 'an upgrade is a GET of HTTP/1.1 without a body')
   if (pathOf(url) !== rules.path) return refuse(404, `nothing is here; MQTT is served under ${rules.path}`)
   if (!mayCome(headers.origin, rules)) {
     return refuse(403, 'pages of this origin may not connect; listeners.ws and listeners.wss: allow_origins')
@@ -66,10 +70,18 @@ export function preferredSubprotocol(offered: ReadonlySet<string>): string | und
   return subprotocols.find((name) => offered.has(name))
 }
 
-/** Without what stands behind a question mark: tokens and the like are nothing that we look at. */
+/**
+ * Without what stands behind a question mark: tokens and the like are nothing that we look at. RFC 6455 4.2.1: a whole address
+ * may stand there as well.
+ */
 export function pathOf(url: string): string {
-  const end = url.search(/[?#]/)
-  return end === -1 ? url : url.slice(0, end)
+  const path = url.replace(/^https?:\/\/[^/?#]*/i, '')
+  const end = path.search(/[?#]/)
+  return end === -1 ? path : path.slice(0, end)
+}
+
+function hasBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
 function refuse(status: number, why: string): UpgradeAnswer {

@@ -147,7 +147,8 @@ export class WebSocketGate {
       socket.resume()
       return
     }
-    const answer = judgeUpgrade({ url: request.url ?? '', headers: request.headers }, this.#options)
+    const { url = '', httpVersion, headers } = request
+    const answer = judgeUpgrade({ url, httpVersion, headers }, this.#options)
     if (!answer.allowed) return this.#refuse(socket, answer.status, answer.why)
     const { arrived } = waiting
     const address = answer.clientAddress ?? arrived.address

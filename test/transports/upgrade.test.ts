@@ -25,14 +25,16 @@ interface Request {
 function statusOf(request: Request, changed: Partial<UpgradeRules> = {}): number {
   const { url = path, origin, offers = 'mqtt', headers } = request
   const all = { 'sec-websocket-protocol': offers === '' ? undefined : offers, origin, ...headers }
-  const answer = judgeUpgrade({ url, headers: all }, { ...rules, ...changed })
+  const answer = judgeUpgrade({ url, httpVersion: '1.1', headers: all }, { ...rules, ...changed })
   return answer.allowed ? 101 : answer.status
 }
 
 test('connections are taken under one path and no other; what follows a question mark does not count', () => {
   assert.equal(statusOf({ url: '/mqtt' }), 101)
   assert.equal(statusOf({ url: '/mqtt?token=abc' }), 101)
-  for (const url of ['/', '/mqtt/', '/MQTT', '/mqtt/../mqtt', '/%6dqtt', '//mqtt', '*', '', 'http://x/mqtt']) {
+  assert.equal(statusOf({ url: 'http://broker.example/mqtt?token=abc' }), 101)
+  const others = ['/', '/mqtt/', '/MQTT', '/mqtt/../mqtt', '/%6dqtt', '//mqtt', '*', '', 'http://mqtt', 'ftp://x/mqtt']
+  for (const url of others) {
     assert.equal(statusOf({ url }), 404, url)
   }
 })
@@ -104,7 +106,7 @@ test('a list of origins lets in these and no others, whole and not in part', () 
 
 test('a proxy is believed only where a header of it is named, and then its own entry, which is the last', () => {
   const headers = { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' }
-  const request = { url: path, headers: { ...headers, 'sec-websocket-protocol': 'mqtt' } }
+  const request = { url: path, httpVersion: '1.1', headers: { ...headers, 'sec-websocket-protocol': 'mqtt' } }
   assert.deepEqual(judgeUpgrade(request, rules), { allowed: true, clientAddress: undefined })
   const believing = { ...rules, addressHeader: 'x-forwarded-for' }
   assert.deepEqual(judgeUpgrade(request, believing), { allowed: true, clientAddress: '203.0.113.9' })
@@ -131,6 +133,9 @@ const requests: [what: string, text: string, status: number][] = [
   ['an upgrade elsewhere', upgradeRequest('/chat'), 404],
   ['a page from elsewhere', upgradeRequest(path, { Origin: 'https://evil.example' }), 403],
   ['an upgrade to something else', upgradeRequest(path, { Upgrade: 'h2c' }), 400],
+  ['an upgrade by HTTP/1.0', upgradeRequest(path).replace('HTTP/1.1', 'HTTP/1.0'), 400],
+  ['an upgrade with a body', `${upgradeRequest(path, { 'Content-Length': '5' })}hello`, 400],
+  ['an upgrade with a body in parts', `${upgradeRequest(path, { 'Transfer-Encoding': 'chunked' })}0\r\n\r\n`, 400],
   ['an upgrade by POST', upgradeRequest(path).replace('GET', 'POST'), 400],
   ['an upgrade without a key', upgradeRequest(path, { 'Sec-WebSocket-Key': undefined }), 400],
   ['an upgrade with a short key', upgradeRequest(path, { 'Sec-WebSocket-Key': 'c2hvcnQ=' }), 400],
