@@ -32,6 +32,8 @@ export class ResourceWatch {
   readonly #options: ResourceWatchOptions
   #timers: NodeJS.Timeout[] = []
   #diskFreeBytes: number | undefined = undefined
+  /** When the alarm was raised last: it is told again when half of that is left. */
+  #saidFreeBytes = 0
   #certificates: readonly CertificateReading[] = []
   /** What was said last of certificates with little time left, by who shows them. */
   readonly #raised = new Map<string, string>()
@@ -75,7 +77,9 @@ export class ResourceWatch {
     }
     alarms.over('disk-unreadable', 'it can be looked at again')
     if (this.#diskFreeBytes >= leastFreeBytes) return alarms.over('disk-full', 'there is room on the disk again')
-    if (alarms.active().some(({ name }) => name === 'disk-full')) return
+    const isSaid = alarms.active().some(({ name }) => name === 'disk-full')
+    if (isSaid && this.#diskFreeBytes > this.#saidFreeBytes / 2) return
+    this.#saidFreeBytes = this.#diskFreeBytes
     const text = `${Math.floor(this.#diskFreeBytes / bytesPerMib)} MiB are left on the disk under ${dataDirectory}: make room on it`
     alarms.raise('disk-full', text)
   }

@@ -111,6 +111,12 @@ export class Traces implements TraceOperations {
     trace.stream.write(text)
   }
 
+  async stop(name: string): Promise<boolean> {
+    if (!this.#traces.has(name)) return false
+    await this.#end(name)
+    return true
+  }
+
   async remove(name: string): Promise<boolean> {
     if (!this.#traces.has(name)) return false
     await this.#end(name)

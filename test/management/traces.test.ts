@@ -104,6 +104,24 @@ test('a trace ends by itself, and its file stays', async () => {
   assert.equal((await broker.ask(`${path}/short/download`)).status, 200)
 })
 
+test('a trace is ended by hand, and its file stays; when it ends may be said as a time', async () => {
+  const broker = await sharedBroker()
+  const endsAt = new Date(Date.now() + 3_600_000).toISOString()
+  assert.deepEqual(await post(broker, { name: 'timed', type: 'topic', topic: 'a', end_at: endsAt }), [200, 0])
+  const stop = async (name: string): Promise<[number, number]> => {
+    const { status, json } = await broker.ask(`${path}/${name}/stop`, { method: 'PUT' })
+    return [status, json.code]
+  }
+  assert.deepEqual(await stop('timed'), [200, 0])
+  const { json } = await broker.ask(path)
+  assert.equal(json.data.find((trace: Line) => trace['name'] === 'timed').status, 'stopped')
+  assert.equal((await broker.ask(`${path}/timed/download`)).status, 200)
+  assert.deepEqual(await stop('nothing'), [404, 108])
+  const past = new Date(Date.now() - 1_000).toISOString()
+  for (const when of [{ end_at: past }, { end_at: 'soon' }, { end_at: endsAt, duration: 5 }])
+    assert.deepEqual(await post(broker, { name: 'never', type: 'topic', topic: 'a', ...when }), [400, 108])
+})
+
 test('what is no trace is refused: names that could be paths, missing values, filters that are none, a name twice', async () => {
   const broker = await sharedBroker()
   for (const name of ['', '../secrets', 'a/b', 'a.b', '%2e%2e', 'a\u0000', 'x'.repeat(65)])

@@ -29,6 +29,9 @@ test('a disk that is nearly full raises an alarm, once, which is over when there
     alarms.active().map(({ name, occurrences }) => [name, occurrences]),
     [['disk-full', 1]],
   )
+  free = 1e6
+  await watch.lookAtDisk()
+  assert.match(alarms.active()[0].message, /^0 MiB are left/, 'it has become worse')
   free = 1e9
   await watch.lookAtDisk()
   assert.deepEqual(holding(alarms), [])

@@ -19,6 +19,9 @@ const trace = Type.Object({
   log_size: Type.Integer({ minimum: 0, description: 'Bytes.' }),
 })
 
+/** A day. */
+const mostSeconds = 86_400
+
 const named = Type.Object({ name })
 
 export const traceEndpoints = {
@@ -41,7 +44,10 @@ export const traceEndpoints = {
       topic: Type.Optional(text),
       ip_address: Type.Optional(text),
       duration: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 86_400, description: 'Seconds until it ends; unsaid: 600.' }),
+        Type.Integer({ minimum: 1, maximum: mostSeconds, description: 'Seconds until it ends; unsaid: 600.' }),
+      ),
+      end_at: Type.Optional(
+        Type.String({ description: 'In place of `duration`: when it ends, RFC 3339, within a day from now.' }),
       ),
     }),
     reply: done,
@@ -61,6 +67,16 @@ export const traceEndpoints = {
     method: 'DELETE',
     path: '/trace/:name',
     summary: 'Ends a trace and deletes its file.',
+    params: named,
+    reply: done,
+    failures: ['invalidParameter'],
+    access: 'change',
+    isForNamespaces: true,
+  }),
+  stop_trace: endpoint({
+    method: 'PUT',
+    path: '/trace/:name/stop',
+    summary: 'Ends a trace; its file stays.',
     params: named,
     reply: done,
     failures: ['invalidParameter'],

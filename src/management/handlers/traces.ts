@@ -7,6 +7,7 @@ import { localTime } from '../words.ts'
 
 const defaultDurationSeconds = 600
 const msPerSecond = 1_000
+const dayMs = 86_400_000
 
 export function traceHandlers(operations: TraceOperations): Handlers<typeof traceEndpoints> {
   return {
@@ -23,12 +24,18 @@ export function traceHandlers(operations: TraceOperations): Handlers<typeof trac
       })),
     }),
     create_trace: async ({ body }) => {
-      const { name, type, duration = defaultDurationSeconds } = body
+      const { name, type } = body
       const value = body[type]
       if (value === undefined) return refuse('missingParameter', `${type} is missing: a trace by ${type} needs it`)
       if (type === 'topic' && parseTopicFilter(value) === undefined)
         return refuse('invalidTopic', `'${value}' is no topic filter`)
-      const problem = await operations.create({ name, type, value, durationMs: duration * msPerSecond })
+      const durationMs = durationOf(body)
+      if (durationMs === undefined)
+        return refuse(
+          'invalidParameter',
+          'end_at is no time within a day from now, as RFC 3339 writes it, or beside duration',
+        )
+      const problem = await operations.create({ name, type, value, durationMs })
       if (problem === 'taken') return refuse('invalidParameter', `there is a trace '${name}' already: delete it first`)
       if (problem === 'too-many') return refuse('invalidParameter', 'there are as many traces as may be: delete one')
       return { code: 0 }
@@ -38,8 +45,16 @@ export function traceHandlers(operations: TraceOperations): Handlers<typeof trac
       return { code: 0 }
     },
     delete_trace: async ({ params }) => ((await operations.remove(params.name)) ? { code: 0 } : unknown(params.name)),
+    stop_trace: async ({ params }) => ((await operations.stop(params.name)) ? { code: 0 } : unknown(params.name)),
     download_trace: async ({ params }) => (await operations.read(params.name)) ?? unknown(params.name),
   }
+}
+
+/** In ms; undefined: what is said of it is not right. */
+function durationOf({ duration, end_at: endAt }: { duration?: number; end_at?: string }): number | undefined {
+  if (endAt === undefined) return (duration ?? defaultDurationSeconds) * msPerSecond
+  const leftMs = /^\d{4}-\d\d-\d\dT/.test(endAt) ? Date.parse(endAt) - Date.now() : Number.NaN
+  return duration === undefined && leftMs > 0 && leftMs <= dayMs ? leftMs : undefined
 }
 
 function unknown(name: string): Refusal {

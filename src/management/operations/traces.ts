@@ -4,6 +4,8 @@ export interface TraceOperations {
   list(): readonly TraceRecord[]
   /** Resolves when every shard writes to it, or with why there is none. */
   create(trace: NewTrace): Promise<'taken' | 'too-many' | undefined>
+  /** Its file stays. False: there is none of that name. */
+  stop(name: string): Promise<boolean>
   /** False: there is none of that name. */
   remove(name: string): Promise<boolean>
   removeAll(): Promise<void>

@@ -211,6 +211,7 @@ function tracesWithin(traces: TraceOperations, names: Names): TraceOperations {
       if (!isOwn(trace.name) && own().length >= mostTracesOfNamespace) return 'too-many'
       return traces.create({ ...trace, namespace, name: `${prefix}${trace.name}` })
     },
+    stop: async (name) => isOwn(name) && traces.stop(`${prefix}${name}`),
     remove: async (name) => isOwn(name) && traces.remove(`${prefix}${name}`),
     removeAll: async () => {
       for (const { name } of own()) await traces.remove(name)

@@ -73,6 +73,7 @@ async function lookAfterClients({ done, broker }: Operator, client: MqttClient):
   assert.equal(await done('subscriptions list', ['clientid=sensor']), '')
   assert.match(await done('trace list'), /^one\t/m)
   assert.match(await done('trace show', ['one']), /sensor/)
+  assert.equal(await done('trace stop', ['one']), 'one has ended\n')
   await done('trace del', ['one'])
   const kicked = new Promise((resolve) => client.once('close', () => resolve(undefined)))
   await done('clients kick', ['sensor'])

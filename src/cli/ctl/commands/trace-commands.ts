@@ -16,6 +16,12 @@ export const traceCommands: readonly CtlCommand[] = [
     run: startTrace,
   },
   {
+    name: 'trace stop',
+    description: 'end a trace; its file stays',
+    arguments: ['<name>'],
+    run: ({ client, words: [name = ''] }) => doneAs(client.stop_trace({ params: { name } }), `${name} has ended`),
+  },
+  {
     name: 'trace show',
     description: 'what a trace has written so far',
     arguments: ['<name>'],
