@@ -167,6 +167,16 @@ export const meaningCases: readonly MeaningCase[] = [
     text: 'a { x = 1 }\na = ${a} { y = ${a.x} }',
     value: { a: { x: 1, y: 1 } },
   },
+  {
+    name: 'a setting that is a part of what it was, whatever comes below',
+    text: 'a { b { c = 1 } }\na = ${a.b}\na { b = 2 }',
+    value: { a: { b: 2, c: 1 } },
+  },
+  {
+    name: 'a part of an object that is looked up through another name',
+    text: 'a = ${b}\na { e = 1 }\nb { c = ${a.d}, d = 2, f = ${a.e} }',
+    value: { a: { c: 2, d: 2, e: 1, f: 1 }, b: { c: 2, d: 2, f: 1 } },
+  },
   { name: 'a list that grows by joining', text: 'a = [1]\na = ${a} [2]', value: { a: [1, 2] } },
   { name: 'an optional one that is missing', text: 'a = ${?none}\nb = x${?none}y', value: { b: 'xy' } },
   { name: 'an optional one that would hide', text: 'a = 1\na = ${?none}', value: { a: 1 } },

@@ -59,6 +59,8 @@ class Resolver {
   readonly #evaluating = new Set<DefinitionNode>()
   /** Definitions through which a path is being followed. */
   readonly #following = new Set<DefinitionNode>()
+  /** Whose path is being followed. */
+  #asking: ReferenceNode | undefined = undefined
   #steps = 0
   #chain = 0
   #joinedCharacters = 0
@@ -135,7 +137,9 @@ class Resolver {
     this.lastReference = node.at
     let hasLookedBack = false
     for (const path of node.paths) {
+      this.#asking = node
       const found = this.#find(path)
+      this.#asking = undefined
       hasLookedBack ||= found.hasLookedBack
       const value = this.#fold(found.definitions)
       if (value !== undefined) return { ...value, at: node.at }
@@ -244,7 +248,10 @@ class Resolver {
    */
   #collect(definitions: readonly DefinitionNode[], path: Path, depth: number, found: Found): boolean {
     const start = found.definitions.length
-    for (let index = definitions.length - 1; index >= 0; index--) {
+    // `a = ${a.b}` means what `a.b` was before it, whatever is written below.
+    const own = this.#asking === undefined || depth === path.length ? -1 : definitions.lastIndexOf(this.#asking)
+    if (own !== -1) found.hasLookedBack = true
+    for (let index = (own === -1 ? definitions.length : own) - 1; index >= 0; index--) {
       const definition = definitions[index]
       if (definition === undefined) continue
       this.#count(1)
