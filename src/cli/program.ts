@@ -1,7 +1,7 @@
 // The one place that knows commander: which commands there are, and their options. What only some commands need, as the
 // broker itself, is loaded by them: `ctl` answers in half the time without.
 
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
@@ -43,7 +43,7 @@ function addStart(godwit: Command, start: (options: StartOptions) => Promise<voi
     .command('start')
     .description('run the broker in the foreground; SIGTERM and SIGINT stop it, SIGHUP reads the configuration again')
     .option('--config <file>', 'configuration file (default: etc/godwit.conf beside the installation, if there)')
-    .option('--data <directory>', 'data directory: what must survive a restart')
+    .option('--data <directory>', 'data directory: what must survive a restart', named)
     .option('--set <key=value>', 'override a setting by its dotted key; may be repeated', gather, [])
     .action((options: { config?: string; data?: string; set: string[] }) =>
       start({ config: options.config, data: options.data, set: options.set }),
@@ -106,7 +106,7 @@ function addCtlCommand(added: Command, command: CtlCommand, program: Program, te
   added.option('--json', 'print one JSON document')
   if (command.isLocal !== true) {
     added
-      .option('--data <directory>', 'data directory of the broker, which is asked over the socket in it')
+      .option('--data <directory>', 'data directory of the broker, which is asked over the socket in it', named)
       .option('--url <url>', 'ask a broker over HTTP: http://host:port')
       .option('--username <name>', 'of an account there, or the id of an application')
       .option('--password-stdin', 'read the password from stdin; without it a terminal is asked')
@@ -120,6 +120,12 @@ function addCtlCommand(added: Command, command: CtlCommand, program: Program, te
     const { installation } = program
     return run(() => runCtl(command, said, { installation, terminal }))
   })
+}
+
+/** `--data "$UNSET"` means no directory, and not the one where somebody happens to be. */
+function named(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('It names nothing.')
+  return value
 }
 
 const gather = (value: string, before: string[]): string[] => [...before, value]

@@ -9,6 +9,7 @@ import { chmod } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { type Caller, type Endpoint, endpoints, type ReasonName, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
+import { whyNotListening } from '../transports/index.ts'
 import { allowedMethods, refuseAbsent } from './absent-path.ts'
 import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
 import { answerBrokenRequest, answerExpectation, maxHeaderBytes } from './broken-requests.ts'
@@ -362,8 +363,9 @@ async function listenAt(server: FastifyInstance, at: ListenAt): ReturnType<Manag
     await server.listen(at)
     if ('path' in at) await chmod(at.path, 0o600)
   } catch (error) {
-    const where = 'path' in at ? at.path : `${at.host}:${at.port}`
-    return { problem: `http_server: cannot listen on ${where}: ${(error as Error).message}` }
+    const why = error as NodeJS.ErrnoException
+    if ('path' in at) return { problem: `http_server: cannot listen on ${at.path}: ${why.message}` }
+    return { problem: `http_server.port: ${whyNotListening(why, at.host, at.port)}` }
   }
   const address = server.server.address()
   return { port: typeof address === 'object' && address !== null ? address.port : 0 }

@@ -8,7 +8,7 @@ import { lookup } from 'node:dns/promises'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig, ListenerConfig, TlsConfig } from '../config/index.ts'
-import { problemOfQuicFiles, problemOfTlsFiles, type TlsProblem } from '../transports/index.ts'
+import { problemOfQuicFiles, problemOfTlsFiles, type TlsProblem, whyNotListening } from '../transports/index.ts'
 
 /** A listener as it is configured, with what only this machine knows. Its files are named absolutely. */
 export type ListenerAddress = ListenerConfig & {
@@ -148,10 +148,11 @@ async function bindFirst(listener: ListenerConfig, hosts: readonly string[]): Pr
   try {
     return { server: await (listener.kind === 'quic' ? bindUdp : bind)(host, listener.port) }
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
+    const { code } = error as NodeJS.ErrnoException
     const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
     if (isMissing && others.length > 0) return bindFirst(listener, others)
-    return { code, host, problem: `${keyOf(listener, 'bind')}: ${reasonOf(code, message, host, listener.port)}` }
+    const why = whyNotListening(error as NodeJS.ErrnoException, host, listener.port)
+    return { code, host, problem: `${keyOf(listener, 'bind')}: ${why}` }
   }
 }
 
@@ -180,20 +181,4 @@ function keyOfFile(listener: ListenerConfig, { setting, certificateName }: TlsPr
 /** The dotted key that the operator wrote, or would write. */
 function keyOf({ kind, name }: ListenerConfig, setting: string): string {
   return name === 'default' ? `listeners.${kind}.${setting}` : `listeners.${kind}.${name}.${setting}`
-}
-
-function reasonOf(code: string | undefined, message: string, host: string, port: number): string {
-  switch (code) {
-    case 'EADDRINUSE':
-      return `port ${port} on ${host} is in use by another program; stop that one or choose another port`
-    case 'EACCES':
-      return `this account may not listen on port ${port}; choose a port above 1023 or give the account the right`
-    case 'EADDRNOTAVAIL':
-      return `this machine has no address ${host}; choose one of its own, 127.0.0.1 or 0.0.0.0`
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `the name ${host} leads to no address; write an address of this machine`
-    default:
-      return `cannot listen on ${host} port ${port}: ${message}`
-  }
 }

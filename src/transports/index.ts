@@ -35,3 +35,4 @@ export {
   type WebSocketListenOptions,
   type WebSocketOptions,
 } from './websocket.ts'
+export { whyNotListening } from './why-not-listening.ts'

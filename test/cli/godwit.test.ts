@@ -57,6 +57,7 @@ test('an unknown option suggests the nearest one', async (t) => {
 
 test('an option without its value, a word too many, and a --set that is none are wrong usage', async (t) => {
   assert.match(await refusal(t, 2, ['start', '--data']), /--data/)
+  assert.match(await refusal(t, 2, ['start', '--data', '']), /--data.*names nothing/)
   assert.match(await refusal(t, 2, ['start', 'now']), /too many arguments/)
   assert.match(await refusal(t, 2, ['start', '--set', 'node.shards']), /KEY=VALUE/)
 })
@@ -109,11 +110,12 @@ test('a port in use is told in one line', async (t) => {
   t.after(() => other.close())
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
-  const words = ['start', '--data', folder, '--set', `listeners.tcp.bind="127.0.0.1:${port}"`]
-  assert.match(
-    await refusal(t, 1, words),
-    new RegExp(`listeners\\.tcp\\.bind: port ${port} on 127\\.0\\.0\\.1 is in use`),
-  )
+  const start = ['start', '--data', folder, '--set']
+  const inUse = `port ${port} on 127\\.0\\.0\\.1 is in use by another program; stop that one or choose another`
+  const words = [...start, `listeners.tcp.bind="127.0.0.1:${port}"`]
+  assert.match(await refusal(t, 1, words), new RegExp(`listeners\\.tcp\\.bind: ${inUse}`))
+  const api = [...start, 'listeners.tcp.bind=127.0.0.1:0', '--set', `http_server.port=${port}`]
+  assert.match(await refusal(t, 1, api), new RegExp(`http_server\\.port: ${inUse}`))
 })
 
 test('a data directory that cannot be is told in one line', async (t) => {
