@@ -150,8 +150,12 @@ export class BrokerState {
     this.nameAmongBridges = options.nameAmongBridges
     this.topics = options.topics
     this.permissions = options.permissions ?? everythingAllowed
-    this.routes = new Routes((session, topic) => mayReceive(this, session, topic))
     this.place = options.place ?? { own: 0, count: 1 }
+    const { own } = this.place
+    this.routes = new Routes(
+      (session, topic) => mayReceive(this, session, topic),
+      ({ number }) => number < own,
+    )
     this.namespaces = options.namespaces
     this.quotas = options.quotas
     this.retainedElsewhere = options.retainedElsewhere

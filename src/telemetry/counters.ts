@@ -28,7 +28,7 @@ export const counterCells = {
   sharedSubscriptionsStored: 16,
   /** Sessions with one subscription or more. */
   subscribersStored: 17,
-  /** Different filters; one that sessions of two shards hold counts for each. */
+  /** Different filters; one that sessions of several shards hold counts for the first of them. */
   topicsStored: 18,
   // Those of `messagesDropped`, by reason.
   droppedQueueFull: 19,

@@ -27,6 +27,7 @@ import type { SubscriptionOptions } from './subscription-options.ts'
 import { SubscriptionTrie, type Audience } from './subscription-trie.ts'
 
 const nowhere: readonly never[] = []
+const anybody = (): boolean => true
 
 /** A watch itself, and not with one beside it: the message on its way touches one object less. */
 class CachedRoute<S extends object, P extends object> extends CellWatch implements TopicRoute {
@@ -51,16 +52,26 @@ export class Routes<S extends object, P extends object = object> {
   readonly #elsewhere: SubscriptionTrie<P, Interest> = new SubscriptionTrie()
   readonly #cells: ChangeCells = new ChangeCells()
   readonly #admits: (subscriber: S, topic: Topic) => boolean
+  readonly #countsBefore: (peer: P) => boolean
   readonly #emptyPlan: DeliveryPlan<S, P> = new DeliveryPlan<S, P>([], [])
+  /** Filters held here and by a peer that counts before. */
+  #countedElsewhere = 0
 
-  /** `admits`: who may not have a topic is left out of its plans. Asked when a plan is made. */
-  constructor(admits: (subscriber: S, topic: Topic) => boolean = () => true) {
+  /**
+   * `admits`: who may not have a topic is left out of its plans. Asked when a plan is made. `countsBefore`: a filter that
+   * this peer holds too is counted there.
+   */
+  constructor(
+    admits: (subscriber: S, topic: Topic) => boolean = () => true,
+    countsBefore: (peer: P) => boolean = () => false,
+  ) {
     this.#admits = admits
+    this.#countsBefore = countsBefore
   }
 
-  /** Different filters that subscribers here hold. */
+  /** Different filters that subscribers here hold, and none of the peers that count before: over all shards each is one. */
   get filters(): number {
-    return this.#trie.filters
+    return this.#trie.filters - this.#countedElsewhere
   }
 
   /** Every plan is made anew when its topic is next used: `admits` has changed its mind. */
@@ -75,23 +86,35 @@ export class Routes<S extends object, P extends object = object> {
 
   /** True if the subscription is new; false if it was there and has other options now. */
   subscribe(filter: TopicFilter, subscriber: S, options: SubscriptionOptions): boolean {
-    this.#cells.touch(bareFilter(filter))
-    return this.#trie.add(splitExclusiveFilter(filter) ?? filter, subscriber, options)
+    const bare = bareFilter(filter)
+    this.#cells.touch(bare)
+    const filters = this.#trie.filters
+    const isNew = this.#trie.add(splitExclusiveFilter(filter) ?? filter, subscriber, options)
+    if (this.#trie.filters !== filters && this.#isCountedElsewhere(bare)) this.#countedElsewhere++
+    return isNew
   }
 
   /** True if there was such a subscription. */
   unsubscribe(filter: TopicFilter, subscriber: S): boolean {
-    this.#cells.touch(bareFilter(filter))
-    return this.#trie.remove(splitExclusiveFilter(filter) ?? filter, subscriber)
+    const bare = bareFilter(filter)
+    this.#cells.touch(bare)
+    const filters = this.#trie.filters
+    const wasThere = this.#trie.remove(splitExclusiveFilter(filter) ?? filter, subscriber)
+    if (this.#trie.filters !== filters && this.#isCountedElsewhere(bare)) this.#countedElsewhere--
+    return wasThere
   }
 
   /** What a peer wants of a filter, in place of what it wanted before; undefined: nothing any more. */
   setInterest(peer: P, filter: TopicFilter, interest: Interest | undefined): void {
     const shared = splitSharedFilter(filter)
+    const bare = shared?.filter ?? filter
+    const isHeldHere = this.#countsBefore(peer) && this.#trie.isHeldBy(bare, anybody)
+    if (isHeldHere && this.#isCountedElsewhere(bare)) this.#countedElsewhere--
     const isNew =
       interest === undefined ? this.#elsewhere.remove(filter, peer) : this.#elsewhere.add(filter, peer, interest)
     // The numbers of a shared subscription are looked up when it is used: a plan stands while its members come and go.
-    if (shared === undefined || isNew) this.#cells.touch(shared?.filter ?? filter)
+    if (shared === undefined || isNew) this.#cells.touch(bare)
+    if (isHeldHere && this.#isCountedElsewhere(bare)) this.#countedElsewhere++
   }
 
   /** The members on other shards of `$share/name/filter`. */
@@ -120,6 +143,10 @@ export class Routes<S extends object, P extends object = object> {
     const route = topic.route as CachedRoute<S, P> | undefined
     if (route !== undefined && this.#cells.isCurrent(route)) return route.plan
     return this.#makeRoute(topic, route)
+  }
+
+  #isCountedElsewhere(bare: TopicFilter): boolean {
+    return !this.#elsewhere.isEmpty && this.#elsewhere.isHeldBy(bare, this.#countsBefore)
   }
 
   #makeRoute(topic: Topic, stale: CachedRoute<S, P> | undefined): DeliveryPlan<S, P> {

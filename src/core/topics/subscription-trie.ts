@@ -244,6 +244,18 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return this.#audienceOf(filter)?.group(name)
   }
 
+  /** Whether somebody of whom `isMeant` says so subscribes to this very filter (without `$share/name/`), alone or in a group. */
+  isHeldBy(filter: TopicFilter, isMeant: (subscriber: S) => boolean): boolean {
+    const audience = this.#audienceOf(filter)
+    if (audience === undefined) return false
+    for (const [subscriber] of audience.entries()) if (isMeant(subscriber)) return true
+    let isHeld = false
+    audience.forEachGroup((group) => {
+      for (const { subscriber } of group.members()) isHeld ||= isMeant(subscriber)
+    })
+    return isHeld
+  }
+
   #audienceOf(filter: TopicFilter): Audience<S, O> | undefined {
     if (!hasWildcard(filter)) return this.#exact.get(filter)
     let node: TrieNode<S, O> | undefined = this.#root

@@ -68,7 +68,7 @@ export class BrokerView {
     return this.#state.held
   }
 
-  /** Different filters that sessions here hold. */
+  /** Different filters that sessions here hold; those that sessions of a shard with a lower number hold too count there. */
   get filters(): number {
     return this.#state.routes.filters
   }
