@@ -26,7 +26,7 @@ import { tellPeers } from './delivery/tell-peers.ts'
 import { releaseBody, remove } from './delivery/stored-queue.ts'
 import type { Input } from './inputs.ts'
 import type { Batch, Outputs } from './outputs.ts'
-import { handlePeer } from './peers/handle-peer.ts'
+import { handlePassed, handlePeer } from './peers/handle-peer.ts'
 import type { CoreSettings } from './settings.ts'
 import { meterFor } from './rate-meter.ts'
 import { handleTick } from './time/handle-tick.ts'
@@ -48,6 +48,7 @@ export class BrokerCore {
     if (nowMs > state.nowMs) state.nowMs = nowMs
     // The ways of nearly every input, looked at before the others.
     if (input.kind === 'packet') handlePacket(state, input.connection, input.packet)
+    else if (input.kind === 'peer-passes') handlePassed(state, input.peer, input.message)
     else if (input.kind === 'peer-message') handlePeer(state, input)
     else handleRare(state, input)
   }
@@ -76,7 +77,10 @@ export class BrokerCore {
   }
 }
 
-function handleRare(state: BrokerState, input: Exclude<Input, { kind: 'packet' | 'peer-message' }>): void {
+function handleRare(
+  state: BrokerState,
+  input: Exclude<Input, { kind: 'packet' | 'peer-message' | 'peer-passes' }>,
+): void {
   switch (input.kind) {
     case 'connection-opened':
       input.connection.meter = meterFor(input.connection.listener, state.nowMs)

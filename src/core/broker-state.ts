@@ -15,7 +15,8 @@ import type { NamespaceSettings } from './namespaces.ts'
 import { Neighbours } from './neighbours/neighbours.ts'
 import type { Peer } from './neighbours/peer.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
-import { shardOf, type PeerSend, type ShardPlace } from './peer-messages.ts'
+import { shardOf, type ShardPlace } from './peer-messages.ts'
+import { PeerSendList } from './peer-send-list.ts'
 import { SendList } from './send-list.ts'
 import { mayReceive } from './sessions/may-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
@@ -134,7 +135,7 @@ export class BrokerState {
   readonly closes: Close[] = []
   readonly readers: ReaderChange[] = []
   readonly events: BrokerEvent[] = []
-  readonly peerSends: PeerSend[] = []
+  readonly peerSends = new PeerSendList()
   readonly outputs: Outputs
   #dropEvents = 0
   #dropEventsSinceMs = 0
@@ -180,7 +181,7 @@ export class BrokerState {
     empty(this.closes)
     empty(this.readers)
     empty(this.events)
-    empty(this.peerSends)
+    this.peerSends.clear()
   }
 
   ask(asked: Asked): QuestionId {

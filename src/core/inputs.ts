@@ -5,6 +5,7 @@ import type { Packet, ProtocolError, QoS, ReasonCode, TopicFilter } from '../pro
 import type { Identity } from './access.ts'
 import type { Connection } from './connection.ts'
 import type { MessageProperties } from '../protocol/index.ts'
+import type { Message } from './message.ts'
 import type { PeerMessage, PeerNumber } from './peer-messages.ts'
 import type { CoreSettings } from './settings.ts'
 import type { StoredMessage, StoredRecord } from './records.ts'
@@ -64,6 +65,8 @@ export type Input =
   /** The link has broken: the shard at its other end has died. It comes back as `peer-joined`. */
   | { readonly kind: 'peer-left'; readonly peer: PeerNumber }
   | { readonly kind: 'peer-message'; readonly peer: PeerNumber; readonly message: PeerMessage }
+  /** A plain message (`PeerLine.pass`). Its bytes may lie in a chunk. */
+  | { readonly kind: 'peer-passes'; readonly peer: PeerNumber; readonly message: Message }
   /** Too much waits in the driver for this peer to take it, or no longer. */
   | { readonly kind: 'peer-congested'; readonly peer: PeerNumber; readonly isCongested: boolean }
   /** Time has passed `nextDeadlineMs`, or there is work left (`view.hasMoreWork`). */

@@ -11,7 +11,7 @@ import type { Identity } from './access.ts'
 import type { Connection } from './connection.ts'
 import type { Message } from './message.ts'
 import type { QuestionId } from './inputs.ts'
-import type { PeerSend } from './peer-messages.ts'
+import type { PeerSendList } from './peer-send-list.ts'
 import type { StoredChange } from './records.ts'
 import type { SendList } from './send-list.ts'
 
@@ -23,7 +23,7 @@ export interface Outputs {
   readonly readers: ReaderChange[]
   readonly events: BrokerEvent[]
   /** For the links to other shards, in order. */
-  readonly peerSends: PeerSend[]
+  readonly peerSends: PeerSendList
 }
 
 /** What is to be stored together. Taken with `takeBatch` when the disk is free; turns that happen meanwhile gather into the next. */

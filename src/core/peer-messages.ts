@@ -144,6 +144,21 @@ export type PeerMessage =
   | PeerExclusive
   | PeerExclusiveVerdict
 
+/** As little as can be wanted of a message: it goes to the plain subscribers there, and nobody waits for it. */
+export function plainPublish(message: Message): PeerPublish {
+  return {
+    kind: 'publish',
+    message,
+    isForSubscribers: true,
+    isToBeRetained: false,
+    groups: undefined,
+    tried: undefined,
+    isAwaited: false,
+    exactlyOnce: undefined,
+    isRepeat: undefined,
+  }
+}
+
 /** To be handed to the link in this order, within the turn: messages in it may lie in chunks that are used again. */
 export interface PeerSend {
   readonly to: PeerNumber

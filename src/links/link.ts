@@ -7,7 +7,7 @@
 // Nothing is refused and nothing is lost while both ends live. Beyond `congestedFromBytes` that the other end has not
 // taken in the link is congested: who feeds it stops reading, until half of it is gone.
 
-import type { PeerMessage, PeerNumber } from '../core/index.ts'
+import type { Message, PeerLine, PeerMessage, PeerNumber } from '../core/index.ts'
 import { assert, type TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import type { LinkPort } from './link-port.ts'
@@ -32,6 +32,8 @@ const idBytes = 4
 export interface LinkOwner {
   readonly topics: TopicTable
   notePeerMessage(link: Link, message: PeerMessage): void
+  /** A plain message (`PeerLine.pass`), however it was said. */
+  notePassed(link: Link, message: Message): void
   /** A client whose socket the peer has. What it has said so far comes with the next `takeNext`. */
   noteRelayed(link: Link, stream: RelayedStream, origin: RelayOrigin): void
   noteCongested(link: Link, isCongested: boolean): void
@@ -45,7 +47,7 @@ export interface LinkOwner {
   noteClosed(link: Link): void
 }
 
-export class Link implements RelayHome, RelaySocketSide {
+export class Link implements PeerLine, RelayHome, RelaySocketSide {
   readonly peer: PeerNumber
   isCongested = false
   readonly #port: LinkPort
@@ -101,6 +103,12 @@ export class Link implements RelayHome, RelaySocketSide {
     if (message.kind === 'publish') return this.#publishWriter.publish(message)
     this.#publishWriter.endRun()
     writeRare(this.#writer, this.#publishWriter, message)
+  }
+
+  /** As `send` of what `plainPublish` makes of it. */
+  pass(message: Message): void {
+    this.#markDirty()
+    this.#publishWriter.pass(message)
   }
 
   /** What was said so far has been copied: its chunks may be used again. Does not hand it over. */
@@ -250,9 +258,11 @@ export class Link implements RelayHome, RelaySocketSide {
   }
 
   #takeFromRun(): boolean {
-    const publish = this.#publishReader.next()
+    const reader = this.#publishReader
+    const message = reader.next()
     if (this.#reader.at === this.#reader.recordEnd) this.#isInRun = false
-    this.#owner.notePeerMessage(this, publish)
+    if (reader.isPlain) this.#owner.notePassed(this, message)
+    else this.#owner.notePeerMessage(this, reader.asPublish(message))
     return true
   }
 

@@ -13,10 +13,12 @@ import {
   type TopicTable,
 } from '../protocol/index.ts'
 import type { PostReader } from './post-reader.ts'
-import { aloneFlags, publishFlags, type MoreOfMessage } from './publish-writer.ts'
+import { aloneFlags, plainFlags, publishFlags, type MoreOfMessage } from './publish-writer.ts'
 
 /** What the publisher's shard has let pass is not measured a second time. */
 const noLimits = { maxPacketBytes: Infinity, maxPropertyBytes: Infinity, maxTopicLevels: Infinity }
+
+const flagsOfSend = publishFlags.isForSubscribers | publishFlags.isToBeRetained | publishFlags.isAwaited
 
 export interface LoneMessage {
   readonly flags: number
@@ -55,11 +57,21 @@ export class PublishReader implements PublishContext {
   }
 
   /** The next message of a run. */
-  next(): PeerPublish {
+  next(): Message {
+    return this.#readPlain()
+  }
+
+  /** Those of the run are plain ones, see `PeerLine`. */
+  get isPlain(): boolean {
+    return (this.#flags & flagsOfSend) === plainFlags
+  }
+
+  /** With what was said of the run. */
+  asPublish(message: Message): PeerPublish {
     const flags = this.#flags
     return {
       kind: 'publish',
-      message: this.#readPlain(),
+      message,
       isForSubscribers: (flags & publishFlags.isForSubscribers) !== 0,
       isToBeRetained: (flags & publishFlags.isToBeRetained) !== 0,
       groups: undefined,

@@ -21,6 +21,9 @@ export const publishFlags = {
   sameSource: 16,
 } as const
 
+/** What is said of a plain message, see `PeerLine`; and whether it has properties. */
+export const plainFlags = publishFlags.isForSubscribers
+
 /** Of a message that travels alone. `more`: see `MoreOfMessage`. */
 export const aloneFlags = { hasExpiry: 1, hasMore: 2 } as const
 
@@ -59,18 +62,16 @@ export class PublishWriter {
   /** The bytes of the message may be used again once `endRun` was said, and not before. */
   publish(publish: PeerPublish): void {
     const { message } = publish
-    const isPlain =
-      message.frameShape !== 0 &&
-      message.expiresAtMs === never &&
-      message.publisherUsername === undefined &&
-      !message.isByOwnRight &&
-      publish.groups === undefined &&
-      publish.isRepeat !== true &&
-      publish.exactlyOnce === undefined
-    if (!isPlain) return this.#publishAlone(publish)
-    const flags = flagsOf(publish) | (message.frameShape === 5 ? publishFlags.hasProperties : 0)
-    if (this.#continuesRun(message, flags)) this.#end = message.frameEnd
-    else this.#startRun(message, flags)
+    const isCommon = publish.groups === undefined && publish.isRepeat !== true && publish.exactlyOnce === undefined
+    if (isCommon && isAllFrame(message)) this.#addToRun(message, flagsOf(publish))
+    else this.#publishAlone(publish)
+  }
+
+  /** As `publish` of what `plainPublish` makes of it. */
+  pass(message: Message): void {
+    if (isAllFrame(message)) return this.#addToRun(message, plainFlags)
+    this.endRun()
+    this.message(recordKinds.publishAlone, message, { flags: plainFlags, more: undefined })
   }
 
   /** To be said before anything else is written, and at the end. */
@@ -93,6 +94,12 @@ export class PublishWriter {
 
   get publishedAtMs(): number {
     return this.#publishedAtMs
+  }
+
+  #addToRun(message: Message, flagsOfSend: number): void {
+    const flags = message.frameShape === 5 ? flagsOfSend | publishFlags.hasProperties : flagsOfSend
+    if (this.#continuesRun(message, flags)) this.#end = message.frameEnd
+    else this.#startRun(message, flags)
   }
 
   #continuesRun(message: Message, flags: number): boolean {
@@ -164,6 +171,16 @@ export class PublishWriter {
     writer.at = target.writeDoubleLE(publishedAtMs, writer.at)
     return target
   }
+}
+
+/** There is nothing to say of it that is not in its frame. */
+function isAllFrame(message: Message): boolean {
+  return (
+    message.frameShape !== 0 &&
+    message.expiresAtMs === never &&
+    message.publisherUsername === undefined &&
+    !message.isByOwnRight
+  )
 }
 
 function moreText(message: Message, more: MoreOfPublish | undefined): string | undefined {

@@ -4,7 +4,7 @@
 //   peer-joined --> messages, relays ... --> peer-left          a link that breaks is followed by a new one, when the
 //                                                                shard at its other end has been started again
 
-import type { BrokerCore, Input, PeerMessage, PeerNumber, PeerSend } from '../core/index.ts'
+import type { BrokerCore, Input, Message, PeerMessage, PeerNumber, PeerSendList } from '../core/index.ts'
 import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrigin } from '../links/index.ts'
 import type { TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
@@ -43,13 +43,16 @@ export class PeerLinks implements LinkOwner {
   /** Clients that came before this shard may let anybody in; undefined: it may. */
   #early: { stream: RelayedStream; origin: RelayOrigin }[] | undefined = []
   #isClosed = false
-  /** One object for the input that comes by the million. */
+  /** One object for each input that comes by the million. */
   readonly #messageInput: { kind: 'peer-message'; peer: PeerNumber; message: PeerMessage }
+  readonly #passesInput: { kind: 'peer-passes'; peer: PeerNumber; message: Message }
+  readonly #lineTo = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
 
   constructor(owner: PeerLinksOwner) {
     this.#owner = owner
     this.topics = owner.topics
     this.#messageInput = { kind: 'peer-message', peer: 0, message: undefined as never }
+    this.#passesInput = { kind: 'peer-passes', peer: 0, message: undefined as never }
   }
 
   /** Sockets of this shard whose sessions others have. */
@@ -92,8 +95,8 @@ export class PeerLinks implements LinkOwner {
   }
 
   /** What the core says to a shard that is gone it will say again, if it matters, to the one that follows. */
-  send(sends: readonly PeerSend[]): void {
-    for (const { to, message } of sends) this.#links.get(to)?.send(message)
+  send(sends: PeerSendList): void {
+    sends.tell(this.#lineTo)
     for (const link of this.#dirty) link.settle()
   }
 
@@ -130,6 +133,13 @@ export class PeerLinks implements LinkOwner {
     input.peer = link.peer
     input.message = message
     this.#input(input)
+  }
+
+  notePassed(link: Link, message: Message): void {
+    const input = this.#passesInput
+    input.peer = link.peer
+    input.message = message
+    this.#owner.core.handle(input, this.#owner.turnMs())
   }
 
   noteRelayed(_: Link, stream: RelayedStream, origin: RelayOrigin): void {

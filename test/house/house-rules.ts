@@ -36,6 +36,7 @@ export const houseRules: HouseRules = {
         'bridge-client',
         'operator-records',
         'peer-messages',
+        'peer-send-list',
         'connection',
         'held-answer',
         'vow',

@@ -2,7 +2,7 @@
 // away as a transfer takes it.
 
 import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrigin } from '../../src/links/index.ts'
-import type { PeerMessage } from '../../src/core/index.ts'
+import { plainPublish, type Message, type PeerMessage } from '../../src/core/index.ts'
 import { TopicTable } from '../../src/protocol/index.ts'
 
 const ignore = (): void => {}
@@ -47,6 +47,10 @@ export class Recorder implements LinkOwner {
 
   notePeerMessage(_: Link, message: PeerMessage): void {
     this.messages.push(message)
+  }
+
+  notePassed(_: Link, message: Message): void {
+    this.messages.push(plainPublish(message))
   }
 
   noteRelayed(_: Link, stream: RelayedStream, origin: RelayOrigin): void {

@@ -13,6 +13,7 @@ import {
   type Close,
   type CoreSettings,
   type Input,
+  type Message,
   type PeerMessage,
   type Question,
   type ReaderChange,
@@ -156,6 +157,7 @@ export class ShardHost {
     const owner: LinkOwner = {
       topics: this.topics,
       notePeerMessage: (_, message) => this.hear(peer, message),
+      notePassed: (_, message) => this.hearPlain(peer, message),
       noteRelayed: () => {
         throw new Error('connections are relayed by the world, not by its links')
       },
@@ -273,6 +275,11 @@ export class ShardHost {
     this.streams.clear()
   }
 
+  private hearPlain(peer: number, message: Message): void {
+    this.around.stage.tell(this.name, () => `hears publish from shard ${peer}`)
+    this.handle({ kind: 'peer-passes', peer, message })
+  }
+
   private hear(peer: number, message: PeerMessage): void {
     this.around.stage.tell(this.name, () => `hears ${message.kind} from shard ${peer}`)
     this.handle({ kind: 'peer-message', peer, message })
@@ -298,7 +305,7 @@ export class ShardHost {
     const { core, wanted } = this
     const outputs = core.takeOutputs()
     for (const stream of this.writeSends(outputs.sends, false)) wanted.touched.add(stream)
-    for (const { to, message } of outputs.peerSends) this.links.get(to)?.send(message)
+    outputs.peerSends.tell((to) => this.links.get(to))
     if (outputs.peerSends.length > 0) for (const link of this.links.values()) link.settle()
     this.around.events.push(...outputs.events)
     wanted.questions.push(...outputs.questions)

@@ -80,7 +80,8 @@ export function answerAgain(
   if (known?.vow !== undefined && !known.vow.isKept) {
     answerWhenKept(state, connection, { what: ack, vow: known.vow, waits: false })
   } else if (state.neighbours !== undefined && known?.isOfEarlierLife === true) {
-    forward(state, state.neighbours, message, { publisher: session, packetId, isAgain: true })
+    const plan = state.routes.planFor(message.topic)
+    forward(state, state.neighbours, { message, plan }, { publisher: session, packetId, isAgain: true })
     answerPublish(state, connection, session, ack)
   } else {
     sendAck(state, connection, { ...ack, reason: reasonCodes.success })

@@ -20,7 +20,7 @@ import { chooseShard } from './deal.ts'
 import { effectiveQoS } from './offer.ts'
 import { nameOf, noteForwarded } from './exactly-once.ts'
 import { deliverToGroup } from './publish.ts'
-import { keepAndSend, sendNumbered } from './send-to-peer.ts'
+import { keepAndSend, passNumbered, sendNumbered } from './send-to-peer.ts'
 
 export interface Origin {
   /** Undefined: not a client, or one whose session is over. */
@@ -41,9 +41,16 @@ interface Wanted {
   isKept: boolean
 }
 
-/** Sends the message on its ways; how many there were, shared subscriptions that were served here among them. */
-export function forward(state: BrokerState, neighbours: Neighbours, message: Message, origin: Origin): number {
-  const plan = state.routes.planFor(message.topic)
+/**
+ * Sends the message on its ways; how many there were, shared subscriptions that were served here among them. `plan`: the
+ * present one of its topic.
+ */
+export function forward(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { message, plan }: { message: Message; plan: DeliveryPlan<Session, Peer> },
+  origin: Origin,
+): number {
   const owner = message.retain ? ownerOf(message.topic.name, neighbours.place.count) : neighbours.place.own
   if (owner === neighbours.place.own) {
     if (!plan.leadsElsewhere) return 0
@@ -74,18 +81,9 @@ function isKeptByNobody(
   return true
 }
 
-/** As it is, with one object for all that want it. */
+/** As it is. */
 function forwardUnkept(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): number {
-  const send: PeerPublish = {
-    kind: 'publish',
-    message,
-    isForSubscribers: true,
-    isToBeRetained: false,
-    groups: undefined,
-    isAwaited: false,
-    exactlyOnce: undefined,
-  }
-  for (const { peer } of plan.peers) if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+  for (const { peer } of plan.peers) if (peer.link !== undefined) passNumbered(state, peer, peer.link, message)
   return plan.peers.length
 }
 

@@ -1,7 +1,7 @@
 // The last step towards another shard: numbered, at once where that may be, else behind what waits in its outbox.
 
 import type { BrokerState } from '../broker-state.ts'
-import { own } from '../message.ts'
+import { own, type Message } from '../message.ts'
 import type { LinkState, Peer } from '../neighbours/peer.ts'
 import type { PeerPublish, PeerRelease } from '../peer-messages.ts'
 import type { Vow } from '../vow.ts'
@@ -15,6 +15,12 @@ export function sendNumbered(
 ): void {
   link.sent++
   state.peerSends.push({ to: peer.number, message })
+}
+
+/** The same of a plain message (`PeerLine`): it needs nothing said beside it. */
+export function passNumbered(state: BrokerState, peer: Peer, link: LinkState, message: Message): void {
+  link.sent++
+  state.peerSends.pass(peer.number, message)
 }
 
 /**

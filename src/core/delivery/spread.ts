@@ -33,8 +33,10 @@ export function spreadFurther(
 ): number {
   let matched = 0
   const { neighbours } = state
-  if (neighbours !== undefined && (message.retain || state.routes.planFor(message.topic).leadsElsewhere)) {
-    matched += forward(state, neighbours, message, { publisher, packetId, isAgain: false })
+  if (neighbours !== undefined) {
+    const plan = state.routes.planFor(message.topic)
+    if (message.retain || plan.leadsElsewhere)
+      matched += forward(state, neighbours, { message, plan }, { publisher, packetId, isAgain: false })
   }
   if (message.retain && isOwn(state, message))
     keepForTopic(state, message, neighbours === undefined ? undefined : arrivalHere(neighbours))

@@ -28,12 +28,16 @@ export class Confirmations {
   /** Message `number` has had its effect, which is on disk with `batch`; 0: needs no disk. */
   note(number: number, how: { batch: number; isAwaited: boolean; vow?: Vow | undefined }): void {
     if (how.isAwaited) this.#awaited = number
-    const last = this.#marks.at(-1)
     if (how.vow !== undefined) this.#hold(number, { batch: how.batch, vow: how.vow })
-    else if (last !== undefined && last.vow === undefined && (how.batch === 0 || how.batch <= last.batch))
-      last.upTo = number
-    else if (last === undefined && how.batch === 0) this.#confirmed = number
-    else this.#marks.push({ upTo: number, batch: how.batch, vow: undefined })
+    else this.noteUnawaited(number, how.batch)
+  }
+
+  /** The same of a message that nobody waits for. */
+  noteUnawaited(number: number, batch: number): void {
+    const last = this.#marks.length === 0 ? undefined : this.#marks[this.#marks.length - 1]
+    if (last !== undefined && last.vow === undefined && (batch === 0 || batch <= last.batch)) last.upTo = number
+    else if (last === undefined && batch === 0) this.#confirmed = number
+    else this.#marks.push({ upTo: number, batch, vow: undefined })
   }
 
   /** It was not taken; to be said with its confirmation. */

@@ -8,6 +8,7 @@ import { deliverToGroup, meetsFullSession, publishFromPeer } from '../delivery/p
 import { scheduleForgetting } from '../time/forget-received.ts'
 import { keepForTopic } from '../delivery/spread.ts'
 import { put, remove } from '../delivery/stored-queue.ts'
+import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { LinkState } from '../neighbours/peer.ts'
 import type { PeerNumber, PeerPublish, PeerRelease } from '../peer-messages.ts'
@@ -38,6 +39,19 @@ export function handleForwarded(
   if (exactlyOnce !== undefined) remember(state, neighbours, exactlyOnce, isStored)
   link.confirmations.note(number, { batch: isStored ? state.gathering.number : 0, isAwaited, vow })
   vow?.mark()
+}
+
+/** What nobody there waits for, and is for plain subscribers alone. One of them may be stored all the same, since a moment. */
+export function handlePlain(state: BrokerState, link: LinkState, message: Message): void {
+  const number = ++link.received
+  if (message.qos === 0) {
+    publishFromPeer(state, message)
+    return link.confirmations.noteUnawaited(number, 0)
+  }
+  const changesBefore = state.gathering.changes.length
+  publishFromPeer(state, message)
+  const isStored = state.gathering.changes.length > changesBefore
+  link.confirmations.noteUnawaited(number, isStored ? state.gathering.number : 0)
 }
 
 /** To a member here, or on; what that has to wait for is added to the vow. */

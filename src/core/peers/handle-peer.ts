@@ -6,9 +6,10 @@ import { resumeWaiting } from '../connections/handle-packet.ts'
 import { askAnew } from '../delivery/retained-elsewhere.ts'
 import { tellOn } from '../delivery/tell-peers.ts'
 import type { Input } from '../inputs.ts'
+import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { LinkState, type Peer } from '../neighbours/peer.ts'
-import type { PeerMessage } from '../peer-messages.ts'
+import type { PeerMessage, PeerNumber } from '../peer-messages.ts'
 import { handleCommittedElsewhere } from './handle-committed-elsewhere.ts'
 import {
   announceHeld,
@@ -17,7 +18,7 @@ import {
   handleExclusive,
   handleExclusiveVerdict,
 } from './handle-exclusive.ts'
-import { handleForwarded, handleReleased } from './handle-forwarded.ts'
+import { handleForwarded, handlePlain, handleReleased } from './handle-forwarded.ts'
 import { forgetQuestions, handleRetainedFound, handleRetainedWanted, questionKey } from './handle-retained.ts'
 import { forgetClean, handleInterest, handleInterestSeen } from './handle-interest.ts'
 
@@ -41,6 +42,15 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
     default:
       input satisfies never
   }
+}
+
+/** What nearly every message is that comes from another shard. */
+export function handlePassed(state: BrokerState, from: PeerNumber, message: Message): void {
+  const { neighbours } = state
+  assert(neighbours !== undefined, 'the only shard of a node has no peers')
+  const { link } = neighbours.peer(from)
+  assert(link !== undefined, `shard ${from} speaks, and has not joined`)
+  handlePlain(state, link, message)
 }
 
 /** Everything begins anew: what it is told, what both count, and what it has not confirmed. */

@@ -6,8 +6,10 @@ import {
   BrokerCore,
   Connection,
   type Batch,
+  type CommandResult,
   type CoreSettings,
   type Input,
+  type Message,
   type PeerMessage,
   type PeerNumber,
   type SendList,
@@ -19,7 +21,8 @@ import { frozenChanges, type MemoryKeeper } from '../../simulator/keeper.ts'
 export interface CoreSurroundings {
   /** What leaves for clients, in order. */
   readonly sent: (sends: SendList) => void
-  readonly toPeer: (to: PeerNumber, message: PeerMessage) => void
+  /** A `Message`: a plain one. */
+  readonly toPeer: (to: PeerNumber, message: PeerMessage | Message) => void
   readonly closed: (connection: Connection) => void
   readonly nowMs: () => number
 }
@@ -35,6 +38,8 @@ export class DrivenCore {
   readonly number: PeerNumber
   readonly core: BrokerCore
   readonly topics = new TopicTable(1_024)
+  /** Of commands of the operator, by question. */
+  readonly results = new Map<number, CommandResult>()
   readonly #keeper: MemoryKeeper
   readonly #around: CoreSurroundings
   readonly #loads: { question: number; clientId: string; fromSequence: number; limit: number; afterBatch: number }[] =
@@ -91,7 +96,12 @@ export class DrivenCore {
   #drain(): void {
     const outputs = this.core.takeOutputs()
     this.#around.sent(outputs.sends)
-    for (const { to, message } of outputs.peerSends) this.#around.toPeer(to, message)
+    outputs.peerSends.tell((to) => ({
+      send: (message) => this.#around.toPeer(to, message),
+      pass: (message) => this.#around.toPeer(to, message),
+    }))
+    for (const event of outputs.events)
+      if (event.event === 'command-done') this.results.set(event.question, event.result)
     const { questions, closes } = outputs
     const asked = [...questions]
     const closing = [...closes]

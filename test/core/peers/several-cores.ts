@@ -8,8 +8,11 @@
 import {
   defaultCoreSettings,
   fromStored,
+  Message,
   shardOf,
   toStored,
+  type Command,
+  type CommandResult,
   type Connection,
   type CoreSettings,
   type Input,
@@ -26,7 +29,7 @@ import { PacketClient, type ClientTraits } from './packet-client.ts'
 interface Link {
   readonly from: PeerNumber
   readonly to: PeerNumber
-  queue: PeerMessage[]
+  queue: (PeerMessage | Message)[]
   /** Nothing arrives until it is let go. */
   isHeld: boolean
 }
@@ -51,6 +54,7 @@ export class SeveralCores {
   readonly cores: (DrivenCore | undefined)[]
   readonly #links: Link[] = []
   #lives = 0
+  #commands = 0
 
   constructor(options: SeveralCoresOptions = {}) {
     this.random = new Random(options.seed ?? 1)
@@ -158,6 +162,14 @@ export class SeveralCores {
     this.cores[shard]?.handle(input)
   }
 
+  /** What the operator asks of a shard; the result is there when everything has settled. */
+  command(shard: PeerNumber, command: Command): () => CommandResult | undefined {
+    const question = ++this.#commands
+    const core = this.cores[shard]
+    core?.handle({ kind: 'command', question, command })
+    return () => core?.results.get(question)
+  }
+
   /** Lets one thing happen, of all that may; false where there is none. */
   step(): boolean {
     const choices: (() => void)[] = []
@@ -197,7 +209,9 @@ export class SeveralCores {
     const message = link.queue.shift()
     const core = this.cores[link.to]
     if (message === undefined || core === undefined) return
-    core.handle({ kind: 'peer-message', peer: link.from, message: carried(message, core.topics) })
+    const peer = link.from
+    if (message instanceof Message) core.handle({ kind: 'peer-passes', peer, message: copied(message, core.topics) })
+    else core.handle({ kind: 'peer-message', peer, message: carried(message, core.topics) })
   }
 
   #say(client: PacketClient): void {
