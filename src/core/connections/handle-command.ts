@@ -1,20 +1,14 @@
 // What the operator asks for, through the same doors as what clients do.
 
-import { reasonCodes, splitExclusiveFilter } from '../../protocol/index.ts'
+import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import { awaitBatch } from '../delivery/held-answers.ts'
-import { seenEverywhere } from '../delivery/note-interest.ts'
-import { startRetained } from '../delivery/retained-scans.ts'
 import type { Command, QuestionId } from '../inputs.ts'
-import { mountedFilter } from '../mountpoint.ts'
-import type { CommandFailure, CommandResult } from '../outputs.ts'
-import type { Session } from '../sessions/session.ts'
-import { Vow } from '../vow.ts'
+import type { CommandResult } from '../outputs.ts'
 import { endConnection } from './close-connection.ts'
-import { refusalOf, subscribe, unsubscribe } from './handle-subscribe.ts'
-import { answerCommand, answerCommandWhenKept } from './operator-answers.ts'
 import { keepFromBackup } from './keep-from-backup.ts'
+import { answerCommand } from './operator-answers.ts'
 import { publishFromOperator } from './operator-publish.ts'
+import { subscribeFor, unsubscribeFor } from './operator-subscribe.ts'
 import { endSessions, forgetTopics } from './take-away.ts'
 
 export function handleCommand(state: BrokerState, question: QuestionId, command: Command): void {
@@ -40,59 +34,6 @@ export function handleCommand(state: BrokerState, question: QuestionId, command:
     default:
       command satisfies never
   }
-}
-
-/** As a SUBSCRIBE of the client would be, but that permissions are not asked. */
-function subscribeFor(
-  state: BrokerState,
-  question: QuestionId,
-  { clientId, filter, qos }: Extract<Command, { name: 'subscribe' }>,
-): void {
-  const session = state.sessions.get(clientId)
-  if (session === undefined) return answerCommand(state, question, { done: false, why: 'no-such-client' })
-  const mounted = mountedFilter(session.mountpoint, filter)
-  if (mounted === undefined) return answerCommand(state, question, { done: false, why: 'invalid-topic' })
-  const refusal = refusalOf(state, session, mounted)
-  // Who holds a filter on another shard would have to be asked first: that the client does for itself.
-  const isUnknown = state.neighbours !== undefined && splitExclusiveFilter(mounted) !== undefined
-  if (refusal !== undefined || isUnknown) {
-    return answerCommand(state, question, { done: false, why: isUnknown ? 'not-available' : whyOf(state, refusal) })
-  }
-  const granted = qos < state.settings.maximumQoS ? qos : state.settings.maximumQoS
-  const options = { qos: granted, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
-  const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
-  const seen = state.neighbours === undefined ? undefined : seenEverywhere(state.neighbours, [mounted])
-  answerWithDisk(state, question, { session, result: { done: true, matched: 1 }, seen })
-  startRetained(state, session, mounted, added)
-}
-
-function whyOf(state: BrokerState, reason: number | undefined): CommandFailure {
-  if (reason === reasonCodes.quotaExceeded) return 'quota-exceeded'
-  return reason === reasonCodes.unspecifiedError && !state.storageIsHealthy ? 'storage-failing' : 'not-available'
-}
-
-function unsubscribeFor(
-  state: BrokerState,
-  question: QuestionId,
-  { clientId, filter }: Extract<Command, { name: 'unsubscribe' }>,
-): void {
-  const session = state.sessions.get(clientId)
-  if (session === undefined) return answerCommand(state, question, { done: false, why: 'no-such-client' })
-  const mounted = mountedFilter(session.mountpoint, filter)
-  const wasThere = mounted !== undefined && unsubscribe(state, session, mounted)
-  answerWithDisk(state, question, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
-}
-
-/** When a crash can not take it back, and where it is a matter of other shards when they know. */
-function answerWithDisk(
-  state: BrokerState,
-  question: QuestionId,
-  { session, result, seen }: { session: Session; result: CommandResult; seen: Vow | undefined },
-): void {
-  const vow = seen ?? new Vow()
-  if (session.stored !== undefined) awaitBatch(state, vow)
-  vow.mark()
-  answerCommandWhenKept(state, question, { result, vow })
 }
 
 function kick(state: BrokerState, clientId: string): CommandResult {

@@ -1,9 +1,10 @@
 // The other shards of the node, all that this one knows of them and has promised to them. There is none of this where
 // the node has one shard.
 
-import { assert, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
+import { assert, type QoS, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
 import type { RetainedScan, Session } from '../sessions/session.ts'
 import type { Connection } from '../connection.ts'
+import type { QuestionId } from '../inputs.ts'
 import type { Arrival } from '../message.ts'
 import type { PeerExclusive, PeerNumber, ShardPlace } from '../peer-messages.ts'
 import type { Vow } from '../vow.ts'
@@ -21,6 +22,16 @@ export interface ExclusiveWait {
   readonly missing: Map<number, TopicFilter>
   readonly given: Set<TopicFilter>
   readonly refused: Set<TopicFilter>
+}
+
+/** The operator's `subscribe` that waits for what another shard says of its exclusive filter. */
+export interface ExclusiveCommand {
+  readonly question: QuestionId
+  readonly clientId: string
+  readonly mounted: TopicFilter
+  /** Without `$exclusive/`: as it stands in the book. */
+  readonly exclusive: TopicFilter
+  readonly qos: QoS
 }
 
 export class Neighbours {
@@ -46,6 +57,8 @@ export class Neighbours {
   /** Who waits for other parts of it, and who for which question. */
   readonly exclusiveWaits = new Map<Connection, ExclusiveWait>()
   readonly exclusiveAsked = new Map<number, Connection>()
+  /** The same of what the operator asked. */
+  readonly exclusiveCommands = new Map<number, ExclusiveCommand>()
   /** What was asked of it before it was known here. */
   exclusiveDeferred: { readonly peer: PeerNumber; readonly message: PeerExclusive }[] = []
   /** Connections that stand still until a peer takes what they publish. */

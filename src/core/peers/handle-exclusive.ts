@@ -2,6 +2,7 @@
 
 import type { BrokerState } from '../broker-state.ts'
 import { resumeWaiting } from '../connections/handle-packet.ts'
+import { handleExclusiveOutcome } from '../connections/operator-subscribe.ts'
 import { announcement } from '../delivery/exclusive.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Peer } from '../neighbours/peer.ts'
@@ -33,6 +34,11 @@ export function handleExclusiveVerdict(
   neighbours: Neighbours,
   { question, isGiven }: PeerExclusiveVerdict,
 ): void {
+  const command = neighbours.exclusiveCommands.get(question)
+  if (command !== undefined) {
+    neighbours.exclusiveCommands.delete(question)
+    return handleExclusiveOutcome(state, neighbours, command, isGiven ? 'given' : 'quota-exceeded')
+  }
   const connection = neighbours.exclusiveAsked.get(question)
   const wait = connection === undefined ? undefined : neighbours.exclusiveWaits.get(connection)
   const filter = wait?.missing.get(question)
@@ -57,11 +63,17 @@ export function announceHeld(state: BrokerState, neighbours: Neighbours, peer: P
 
 /** What it was asked nobody answers any more. */
 export function forgetExclusive(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+  const { count } = neighbours.place
   neighbours.exclusive.doubt(peer.number)
   neighbours.exclusiveDeferred = neighbours.exclusiveDeferred.filter((one) => one.peer !== peer.number)
   for (const [question, connection] of neighbours.exclusiveAsked) {
     const filter = neighbours.exclusiveWaits.get(connection)?.missing.get(question)
-    if (filter === undefined || ownerOf(filter, neighbours.place.count) !== peer.number) continue
+    if (filter === undefined || ownerOf(filter, count) !== peer.number) continue
     handleExclusiveVerdict(state, neighbours, { kind: 'exclusive-verdict', question, isGiven: false })
+  }
+  for (const [question, command] of neighbours.exclusiveCommands) {
+    if (ownerOf(command.exclusive, count) !== peer.number) continue
+    neighbours.exclusiveCommands.delete(question)
+    handleExclusiveOutcome(state, neighbours, command, 'shard-behind')
   }
 }

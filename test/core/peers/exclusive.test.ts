@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { reasonCodes } from '../../../src/protocol/index.ts'
+import { ownerOf } from '../../../src/core/index.ts'
+import { reasonCodes, type TopicFilter } from '../../../src/protocol/index.ts'
+import type { PacketClient } from './packet-client.ts'
 import { SeveralCores, type SeveralCoresOptions } from './several-cores.ts'
 
 const stored = { expirySeconds: 3_600 } as const
-const filter = '$exclusive/door'
+const filter = '$exclusive/door' as TopicFilter
 const taken = reasonCodes.quotaExceeded
 
 function several(options: SeveralCoresOptions = {}): SeveralCores {
@@ -95,6 +97,63 @@ describe('an exclusive subscription', () => {
       second.subscribe(filter)
       cores.settle()
       assert.equal(second.subscribed.get(filter), 2)
+    }
+  })
+
+  test('that the operator makes for a client is held as if the client had asked, whichever shard has the book', () => {
+    for (const place of [0, 1, 2]) {
+      const cores = several()
+      const first = cores.client(place, 'first')
+      const second = cores.client((place + 1) % 3, 'second')
+      cores.settle()
+      const ask = (client: PacketClient) =>
+        cores.command(cores.shardOf(client), { name: 'subscribe', clientId: client.id, filter, qos: 1 })
+      const answer = ask(first)
+      cores.settle()
+      assert.deepEqual(answer(), { done: true, matched: 1 })
+      const refused = ask(second)
+      second.subscribe(filter)
+      cores.settle()
+      assert.deepEqual(refused(), { done: false, why: 'quota-exceeded' })
+      assert.equal(second.subscribed.get(filter), taken)
+      second.publish('door', 'open', { qos: 1 })
+      cores.settle()
+      assert.deepEqual(first.payloads, ['open'])
+      first.unsubscribe(filter)
+      cores.settle()
+      second.subscribe(filter)
+      cores.settle()
+      assert.equal(second.subscribed.get(filter), 2)
+    }
+  })
+
+  test('that the operator asks for is free again where the client goes before the answer, and refused where the shard with the book dies', () => {
+    const books = ['$exclusive/door', '$exclusive/gate', '$exclusive/roof', '$exclusive/wall'] as TopicFilter[]
+    for (const wanted of books) {
+      const keeper = ownerOf(wanted.slice('$exclusive/'.length), 3)
+      const place = (keeper + 1) % 3
+      const cores = several()
+      const first = cores.client(place, 'first')
+      const second = cores.client(keeper, 'second')
+      cores.settle()
+      cores.hold(place, keeper)
+      const command = { name: 'subscribe', clientId: first.id, filter: wanted, qos: 1 } as const
+      const gone = cores.command(place, command)
+      cores.cut(first)
+      cores.letGo(place, keeper)
+      cores.settle()
+      assert.deepEqual(gone(), { done: false, why: 'no-such-client' })
+      second.subscribe(wanted)
+      cores.settle()
+      assert.equal(second.subscribed.get(wanted), 2)
+      second.unsubscribe(wanted)
+      cores.connect(first)
+      cores.settle()
+      cores.hold(place, keeper)
+      const unanswered = cores.command(place, command)
+      cores.kill(keeper)
+      cores.settle()
+      assert.deepEqual(unanswered(), { done: false, why: 'shard-behind' })
     }
   })
 
