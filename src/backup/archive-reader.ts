@@ -6,7 +6,8 @@ import { createGunzip } from 'node:zlib'
 import { BadArchive, quoted } from './bad-archive.ts'
 import { ByteSource } from './byte-source.ts'
 import { archiveLimits } from './limits.ts'
-import { blockBytes, isEmpty, paddingOf, readHeader } from './tar-header.ts'
+import { nameInExtendedHeader } from './extended-header.ts'
+import { blockBytes, isEmpty, paddingOf, readHeader, type TarEntry } from './tar-header.ts'
 
 export interface ArchiveMember {
   /** Below the folder of the archive: `tables/rules.jsonl`. */
@@ -69,8 +70,9 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
   for (;;) {
     const block = await unpacked.exactly(blockBytes)
     if (block === undefined) throw new BadArchive('it ends before its end: it is cut off')
-    const entry = readHeader(block)
-    if (entry === undefined) break
+    const read = readHeader(block)
+    if (read === undefined) break
+    const entry = read.kind === 'extended' ? await extendedEntry(unpacked, read) : read
     if (++count > archiveLimits.members) {
       throw new BadArchive(`it has more than ${archiveLimits.members} members`)
     }
@@ -87,6 +89,16 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
     await content.passOver()
   }
   await onlyZerosFollow(unpacked)
+}
+
+/** The member that an extended header is about. */
+async function extendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Promise<TarEntry> {
+  const content = await unpacked.exactly(bytes + paddingOf(bytes))
+  const block = content && (await unpacked.exactly(blockBytes))
+  const entry = block && readHeader(block)
+  if (content === undefined || entry === undefined) throw new BadArchive('it is cut off behind an extended header')
+  if (entry.kind === 'extended') throw new BadArchive('an extended header is about another one')
+  return { ...entry, name: nameInExtendedHeader(content.subarray(0, bytes)) ?? entry.name }
 }
 
 /** Where a member stands in the folder of the archive; '': it is that folder. */

@@ -1,11 +1,12 @@
-// The blocks of a tar archive that say what comes next. Only plain files and folders are known, with names that fit
-// into the header: no links, no devices, no headers that alter other headers. A reader of its own, as those of
-// libraries gather such headers in memory however long they say that they are.
+// The blocks of a tar archive that say what comes next. Only plain files and folders are known, and headers of pax that
+// alter nothing but a name: no links, no devices. A reader of its own, as those of libraries gather such headers in memory
+// however long they say that they are.
 //
 //   0 name 100 | mode 8 | uid 8 | gid 8 | 124 size 12 | mtime 12 | 148 sum 8 | 156 kind | 157 link 100 |
 //   257 magic 8 | user 32 | group 32 | device 16 | 345 prefix 155 | 500
 
 import { BadArchive, quoted } from './bad-archive.ts'
+import { mostExtendedBytes } from './extended-header.ts'
 
 export const blockBytes = 512
 
@@ -18,7 +19,8 @@ const kindAt = 156
 const magicAt = 257
 
 export interface TarEntry {
-  readonly kind: 'file' | 'folder'
+  /** `extended`: its content is about the next one. */
+  readonly kind: 'file' | 'folder' | 'extended'
   readonly name: string
   readonly bytes: number
 }
@@ -37,7 +39,6 @@ const kindNames: Readonly<Record<string, string>> = {
   M: 'a part of a file',
   S: 'a file with holes',
   V: 'a label',
-  x: 'an extended header',
 }
 
 /** What the block says. undefined: it is empty, as at the end. Throws BadArchive. */
@@ -50,12 +51,16 @@ export function readHeader(block: Buffer): TarEntry | undefined {
   const isPosix = block.toString('latin1', magicAt, magicAt + 6) === 'ustar\0'
   const prefix = isPosix ? readText(block, prefixAt, prefixBytes) : ''
   const name = prefix === '' ? own : `${prefix}/${own}`
+  const bytes = readNumber(block, sizeAt, 12)
+  if (bytes === undefined) throw new BadArchive(`the size of ${quoted(name)} is no number`)
+  if (kind === 'x') {
+    if (bytes <= mostExtendedBytes) return { kind: 'extended', name, bytes }
+    throw new BadArchive(`an extended header has ${bytes} bytes, and ${mostExtendedBytes} are enough`)
+  }
   if (kind !== '0' && kind !== '5') {
     const what = kindNames[kind] ?? 'something that nobody knows'
     throw new BadArchive(`${quoted(name)} is ${what}: there may be plain files and folders only`)
   }
-  const bytes = readNumber(block, sizeAt, 12)
-  if (bytes === undefined) throw new BadArchive(`the size of ${quoted(name)} is no number`)
   if (kind === '5' && bytes > 0) throw new BadArchive(`the folder ${quoted(name)} has content`)
   return { kind: kind === '5' ? 'folder' : 'file', name, bytes }
 }

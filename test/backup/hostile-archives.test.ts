@@ -45,7 +45,6 @@ test('links, devices, pipes, holes and headers that alter others are refused', a
     ['4', /a device/],
     ['6', /a pipe/],
     ['S', /holes/],
-    ['x', /extended header/],
     ['g', /a header for all/],
     ['L', /a long name/],
     ['K', /a long link name/],
@@ -55,8 +54,35 @@ test('links, devices, pipes, holes and headers that alter others are refused', a
   }
 })
 
+/** Each record with its length in front. */
+function pax(...records: string[]): Crafted {
+  const written = records.map((record) => {
+    const plain = ` ${record}\n`
+    const length = [1, 2, 3, 4]
+      .map((digits) => plain.length + digits)
+      .find((all) => `${all}`.length + plain.length === all)
+    return `${length}${plain}`
+  })
+  return { name: 'PaxHeaders/x', kind: 'x', content: written.join('') }
+}
+
+test('an extended header gives a name and nothing else', async () => {
+  const file = { name: inFolder('short'), content: '{}' }
+  const checked = await check(packed(pax('mtime=1767000000.5', `path=${folder}/cluster.hocon`, 'SCHILY.dev=1'), file))
+  assert.equal(checked.configuration, '{}')
+  await refused(packed(pax(`path=${folder}/../../evil`), file), /no safe name/)
+  await refused(packed(pax('path=elsewhere/x'), file), /not all in a folder/)
+  for (const record of ['size=5', 'linkpath=/etc/passwd', 'GNU.sparse.map=1', 'hdrcharset=x', ''])
+    await refused(packed(pax(record), file), /alters what follows/)
+  for (const content of ['99 path=x\n', '9 path=x', 'path=x\n', '0 path=x\n', '-8 path=x\n'])
+    await refused(packed({ name: 'x', kind: 'x', content }, file), /extended header is broken/)
+  await refused(packed(pax('mtime=1'), pax('mtime=1'), file), /about another one/)
+  await refused(packed(pax('mtime=1')), /cut off behind an extended header/)
+  await refused(packed(pax(`path=${folder}/a`), file, pax(`path=${folder}/a`), file), /is in it twice/)
+})
+
 test('an extended header that says to be ten gigabytes is refused before a byte of it is read', () =>
-  refused(packed({ name: inFolder('x'), kind: 'x', bytes: 10_000_000_000 }), /extended header/))
+  refused(packed({ name: inFolder('x'), kind: 'x', bytes: 10_000_000_000 }), /extended header has 10000000000 bytes/))
 
 test('members that come twice are refused', () =>
   refused(

@@ -170,6 +170,9 @@ describe('what lies in a namespace', () => {
       for (const qos of [1, 2] as const)
         assert.equal(nobody.publish('$ns/plant/lamp', 'x', { qos, retain: true }).reasonCode, denied)
       nobody.publish('$ns/plant/lamp', 'x', { qos: 0, retain: true })
+      const dying = world.client('d', { will: { topic: '$ns/plant/lamp', payload: 'x', retain: true } })
+      dying.connect()
+      assert.equal(dying.isConnected, false)
       assert.equal(world.view.retainedMessages, 0)
       assert.equal(nobody.isConnected, true)
     }

@@ -7,6 +7,7 @@ import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { mayPublish } from '../delivery/may-publish.ts'
 import { isOfBroker } from '../delivery/retained-messages.ts'
+import { isOfOthers } from '../delivery/topics-of-others.ts'
 import type { ConnectVerdict } from '../inputs.ts'
 import { mountedTopic, mountpointFor } from '../mountpoint.ts'
 import { namespaceTopics, splitNamespacedName } from '../namespaced-names.ts'
@@ -132,7 +133,8 @@ function willPermission(
 ): Permission {
   if (will === undefined) return 'allow'
   // What nobody may publish, nobody may leave behind.
-  if (isOfBroker(connection.mountpoint + will.topic)) return 'deny'
+  const whole = connection.mountpoint + will.topic
+  if (isOfBroker(whole) || (!identity.isSuperuser && isOfOthers(state, whole, identity.clientId))) return 'deny'
   if (state.permissions.allowsEverything) return 'allow'
   return mayPublish(state, connection, identity, state.topics.named(will.topic), will)
 }

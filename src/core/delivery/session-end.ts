@@ -11,6 +11,7 @@ import { moveElsewhere, moveToAnother } from './move-shared.ts'
 import { isOfBroker } from './retained-messages.ts'
 import { dropScans } from './retained-scans.ts'
 import { spread } from './spread.ts'
+import { isOfOthers } from './topics-of-others.ts'
 import { expiryMs, forgetDelivery, put, recordSession, remove } from './stored-queue.ts'
 
 /** The session has no client any more: it is kept for its expiry, or ends at once. */
@@ -194,7 +195,9 @@ export function publishWillMessage(state: BrokerState, message: Message, session
  */
 function mayStillBePublished(state: BrokerState, message: Message, session: Session | undefined): boolean {
   const { permissions } = state
-  if (isOfBroker(message.topic.name)) return false
+  const { name } = message.topic
+  if (isOfBroker(name)) return false
+  if (session?.identity.isSuperuser !== true && isOfOthers(state, name, message.publisher)) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
   const topic = topicBelow(state.topics, session?.mountpoint ?? '', message.topic)
   if (session === undefined || session.identityIsFromDisk) {

@@ -38,6 +38,12 @@ export interface BackupContent {
 }
 
 /** What goes into an archive. undefined: all. */
+/** An archive that was made just now. */
+export interface MadeBackup extends BackupFile {
+  /** Names of the tables that are in it. */
+  readonly tables: readonly string[]
+}
+
 export interface ExportWish {
   /** Such as `builtin_authn`; an unknown one is a BAD_REQUEST. */
   readonly tableSets: readonly string[] | undefined
@@ -127,7 +133,7 @@ export interface BackupOperations {
   receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal>
   remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined>
   /** Resolves when the archive is on disk, whole. */
-  export(scope: BackupScope, wish: ExportWish): Promise<BackupFile | BackupRefusal>
+  export(scope: BackupScope, wish: ExportWish): Promise<MadeBackup | BackupRefusal>
   /** Resolves when all of it is in force. */
   import(scope: BackupScope, wish: ImportWish): Promise<ImportOutcome | BackupRefusal>
   verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal>

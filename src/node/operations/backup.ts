@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import {
   accountTables,
   archiveLimits,
+  problemOfMeta,
   type TableName,
   tableNames,
   type TableRecord,
@@ -23,6 +24,7 @@ import type {
   ExportWish,
   ImportOutcome,
   ImportWish,
+  MadeBackup,
 } from '../../management/index.ts'
 import { type Store, StorageFailure } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
@@ -165,13 +167,14 @@ class BackupDesk {
     for (const { filename } of own.slice(keep)) await this.remove(itself, filename)
   }
 
-  export(scope: BackupScope, wish: ExportWish, prefix = askedPrefix): Promise<BackupFile | BackupRefusal> {
+  export(scope: BackupScope, wish: ExportWish, prefix = askedPrefix): Promise<MadeBackup | BackupRefusal> {
     const plan = this.#planOf(scope, wish, prefix)
     if ('symbol' in plan) return Promise.resolve(plan)
     return this.#alone('export', async () => {
       const file = await exportArchive(this.#exportGround(), plan)
-      if (!('symbol' in file)) this.#ground.log.info('a backup was made', { ...file, ...authorOf(scope) })
-      return file
+      if ('symbol' in file) return file
+      this.#ground.log.info('a backup was made', { ...file, ...authorOf(scope) })
+      return { ...file, tables: plan.tables }
     })
   }
 
@@ -240,6 +243,8 @@ class BackupDesk {
       const checked = await checkFile(opened, { ...limitsOf(this.#ground), onProgress })
       if ('symbol' in checked) return checked
       const { meta, counts, members } = checked
+      const foreign = problemOfMeta(meta, this.#ground.version)
+      if (foreign !== undefined) return refusal('BAD_REQUEST', foreign)
       return {
         file: opened.file,
         product: meta.product ?? '',

@@ -79,8 +79,11 @@ async function exportData(call: CtlCall): Promise<Outcome> {
   const body = { table_sets: namesIn(options['tableSets']), root_keys: namesIn(options['rootKeys']) }
   const made = await lines.follow(client.export_backup({ body: withoutUnsaid(body) }))
   if ('failure' in made) return made
-  if (body.table_sets === undefined && body.root_keys === undefined) lines.sayRest(['configuration', ...tableNames])
-  const { code: _, ...file } = made.reply
+  const { code: _, tables, ...file } = made.reply
+  lines.sayRest([
+    ...(body.table_sets === undefined || body.root_keys !== undefined ? ['configuration'] : []),
+    ...tables,
+  ])
   const path = place.backupFolder === undefined ? file.filename : join(place.backupFolder, file.filename)
   return { text: `Data has been successfully exported to ${path}.`, document: file }
 }

@@ -155,7 +155,11 @@ export const backupEndpoints = {
     summary: 'Makes an archive in the backup directory, of this moment.',
     body: Type.Object({ table_sets: names, root_keys: names }),
     bodyMayBeAbsent: true,
-    reply: Type.Object({ code: Type.Literal(0), ...file }),
+    reply: Type.Object({
+      code: Type.Literal(0),
+      ...file,
+      tables: Type.Array(Type.String(), { description: 'That are in it.' }),
+    }),
     reasons: ['CONFLICT'],
     access: 'change',
     isLong: true,

@@ -73,7 +73,7 @@ function jobHandlers(backup: BackupOperations): Handlers<Pick<Known, OfJobs>> {
     },
     export_backup: async ({ body: { table_sets: tableSets, root_keys: rootKeys }, namespace, caller }) => {
       const made = await backup.export(scopeOf(caller, namespace), { tableSets, rootKeys })
-      return 'symbol' in made ? refusalFor(made) : { code: 0, ...written(made) }
+      return 'symbol' in made ? refusalFor(made) : { code: 0, ...written(made), tables: [...made.tables] }
     },
     verify_backup: async ({ body: { filename }, namespace, caller }) => {
       const found = await backup.verify(scopeOf(caller, namespace), filename)

@@ -1,0 +1,37 @@
+// The extended header of pax, which tools put in front of a member when its time has fractions or its name is long. What
+// it says of times and owners is nothing here; a name is taken; whatever would make the member something else is refused.
+//
+//   "30 mtime=1767000000.123456789\n" "25 path=a/long/name.json\n" ...     each with its length in front
+
+import { BadArchive, quoted } from './bad-archive.ts'
+
+/** Of one such header: names of the system end at a few thousand bytes. */
+export const mostExtendedBytes = 16_384
+
+const harmless =
+  /^(?:[acm]time|uid|gid|uname|gname|comment|LIBARCHIVE\..*|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..*|acl\..*))$/
+
+/** The name that the next member has; undefined: it says none. Throws BadArchive. */
+export function nameInExtendedHeader(content: Buffer): string | undefined {
+  let name: string | undefined
+  for (let start = 0; start < content.length;) {
+    const space = content.indexOf(0x20, start)
+    const length = space === -1 ? Number.NaN : lengthIn(content.toString('latin1', start, space))
+    const end = start + length
+    if (!(end <= content.length) || space >= end || content[end - 1] !== 0x0a) {
+      throw new BadArchive('an extended header is broken')
+    }
+    const record = content.toString('utf8', space + 1, end - 1)
+    const equals = record.indexOf('=')
+    const key = record.slice(0, Math.max(0, equals))
+    if (key === 'path') name = record.slice(equals + 1)
+    else if (!harmless.test(key))
+      throw new BadArchive(`an extended header says ${quoted(key)}, which alters what follows`)
+    start = end
+  }
+  return name
+}
+
+function lengthIn(digits: string): number {
+  return /^[1-9]\d{0,5}$/.test(digits) ? Number(digits) : Number.NaN
+}
