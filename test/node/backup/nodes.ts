@@ -141,6 +141,13 @@ export async function fillBook({ accessRecords }: RunningNode): Promise<void> {
         createdAtMs: createdAtMs(),
       }),
       { kind: 'namespace', name: 'plant', createdAtMs: createdAtMs() },
+      {
+        kind: 'namespace',
+        name: 'shop',
+        createdAtMs: createdAtMs(),
+        limits: { clients: 5, retainedMessages: 'infinity', messagesPerSecond: undefined },
+      },
+      { kind: 'psk', namespace: 'plant', identity: 'gateway', key: Buffer.from('fedcba9876543210', 'hex') },
       { kind: 'psk', identity: 'gateway', key: Buffer.from('0123456789abcdef', 'hex') },
       {
         kind: 'rule',
