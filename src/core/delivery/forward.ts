@@ -115,7 +115,7 @@ function deal(
   const { filter, own, elsewhere } = group
   // QoS 2 that may come again after a restart goes to the same shard then, which knows whether it has had it.
   const isLasting = origin.packetId !== 0 && origin.publisher?.stored !== undefined
-  const turn = isLasting ? origin.packetId : neighbours.dealt++
+  const turn = isLasting ? origin.packetId : elsewhere.nextTurn()
   const hand = { filter, elsewhere, turn, except: undefined, mayBeStored: message.qos > 0, isLasting }
   let chosen = chooseShard(neighbours, { ...hand, mayBeHere: own !== undefined })
   if (chosen === 'here') {

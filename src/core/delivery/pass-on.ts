@@ -31,7 +31,7 @@ export function passOn(
   const elsewhere = state.routes.groupElsewhere(group.name, group.filter)
   if (elsewhere === undefined) return false
   const filter = filterOf(group)
-  const turn = neighbours.dealt++
+  const turn = elsewhere.nextTurn()
   const chosen = chooseShard(neighbours, {
     filter,
     elsewhere,

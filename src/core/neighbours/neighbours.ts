@@ -63,9 +63,7 @@ export class Neighbours {
   exclusiveDeferred: { readonly peer: PeerNumber; readonly message: PeerExclusive }[] = []
   /** Connections that stand still until a peer takes what they publish. */
   readonly waitingForPeers = new Set<Connection>()
-  /** How many messages were dealt out to shared subscriptions: whose turn it is. */
-  dealt = 0
-  /** Of those to members on other shards: to a client that is there. */
+  /** Messages that were dealt out to members of shared subscriptions on other shards: to a client that is there. */
   dealtToPresent = 0
   /** And to one that will find it when it comes. */
   dealtToAbsent = 0

@@ -37,10 +37,16 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
   readonly filter: TopicFilter
   readonly #seats: Map<S, Seat<S, O>> = new Map()
   #turn: Seat<S, O> | undefined = undefined
+  #dealt = 0
 
   constructor(name: string, filter: TopicFilter) {
     this.name = name
     this.filter = filter
+  }
+
+  /** 0, 1, 2, ...: for who deals by numbers. Of this group alone, or groups that are served in turn would fall into step. */
+  nextTurn(): number {
+    return this.#dealt++
   }
 
   get size(): number {

@@ -51,6 +51,36 @@ describe('a shared subscription with members on several shards', () => {
     })
   }
 
+  const companions = [
+    ['each message is for another group as well', '$share/h/a'],
+    ['every other message is for another group', '$share/h/b'],
+  ] as const
+  for (const [when, companion] of companions) {
+    test(`gives every member its part also where ${when}`, () => {
+      const cores = new SeveralCores()
+      const members = [group, companion].flatMap((filter) =>
+        [1, 2].map((shard) => {
+          const client = cores.client(shard, `${shard}-${filter.at(7)}`)
+          cores.settle()
+          client.subscribe(filter)
+          cores.settle()
+          return client
+        }),
+      )
+      const author = cores.client(0, 'author')
+      cores.settle()
+      for (let number = 0; number < 20; number++) {
+        author.publish('a', `${number}`, { qos: 1 })
+        if (companion.endsWith('b')) author.publish('b', `${number}`, { qos: 1 })
+      }
+      cores.settle()
+      assert.deepEqual(
+        members.map(({ payloads }) => payloads.length),
+        [10, 10, 10, 10],
+      )
+    })
+  }
+
   test('prefers members whose client is there, and keeps messages for stored ones where none is', () => {
     const cores = new SeveralCores()
     const away = member(cores, 1, 'away', stored)
