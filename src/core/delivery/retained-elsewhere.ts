@@ -15,6 +15,7 @@ import type { Peer } from '../neighbours/peer.ts'
 import { ownerOf, type PeerNumber } from '../peer-messages.ts'
 import type { RetainedMarks, RetainedScan, RetainedSource, Session } from '../sessions/session.ts'
 import { Vow } from '../vow.ts'
+import { awaitBatch } from './held-answers.ts'
 
 /** So many messages in one answer at most: they wait in memory until the client takes them. */
 const maxAskedAtOnce = 100
@@ -53,6 +54,8 @@ function startMarks(state: BrokerState, neighbours: Neighbours, session: Session
     vow.await()
     link.awaited.push({ version, vow, marks })
   }
+  // SUBACK waits for the same, and comes first.
+  if (session.stored !== undefined) awaitBatch(state, vow)
   vow.whenKept(() => {
     marks.isComplete = true
     if (session.scans !== undefined) state.scanning.add(session)

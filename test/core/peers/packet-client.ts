@@ -34,6 +34,8 @@ export interface Heard {
   readonly qos: QoS
   readonly retain: boolean
   readonly dup: boolean
+  /** Filters that were granted when it came. */
+  readonly granted?: number
 }
 
 interface Sending {
@@ -192,7 +194,7 @@ export class PacketClient {
       this.#acknowledge('pubrec', packetId)
       return
     }
-    this.heard.push(heard)
+    this.heard.push({ ...heard, granted: this.subscribed.size })
     if (heard.qos === 1) this.#acknowledge('puback', packetId)
     if (heard.qos === 2) {
       this.#received.add(packetId)

@@ -43,6 +43,25 @@ describe('a retained message', () => {
     })
   }
 
+  test('comes behind the SUBACK, also where that waits for the disk', () => {
+    for (let seed = 0; seed < 50; seed++) {
+      const cores = new SeveralCores({ seed })
+      const author = cores.client(0, 'author')
+      cores.settle()
+      for (const owner of [0, 1, 2]) author.publish(topicOn(owner, 'a'), 'x', { qos: 1, retain: true })
+      cores.settle()
+      const reader = cores.client(seed % 3, 'reader', stored)
+      cores.settle()
+      reader.subscribe('t/#')
+      cores.settle()
+      assert.deepEqual(
+        reader.heard.map(({ granted }) => granted),
+        [1, 1, 1],
+        `seed ${seed}`,
+      )
+    }
+  })
+
   test('is on disk with the shard that keeps it before QoS 1 is answered, and survives the node', () => {
     const cores = new SeveralCores()
     const author = cores.client(0, 'author')
