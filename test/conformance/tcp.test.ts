@@ -28,9 +28,9 @@ for (const version of versions) {
 
     const echoes = Buffer.concat(payloads.map((payload) => publishBytes(version, 'a', { payload })))
     let heard = Buffer.alloc(0)
-    while (!heard.subarray(-echoes.length).equals(echoes)) {
-      const [chunk] = (await once(socket, 'data')) as [Buffer]
-      heard = Buffer.concat([heard, chunk])
+    for await (const chunk of socket) {
+      heard = Buffer.concat([heard, chunk as Buffer])
+      if (heard.subarray(-echoes.length).equals(echoes)) break
     }
     assert.equal(heard[0], 0x20)
     assert.equal(heard[heard[1] + 2], 0x90)

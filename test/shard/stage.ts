@@ -62,7 +62,7 @@ export class ShardStage {
   constructor(context: TestContext, options: StageOptions = {}) {
     this.#context = context
     if (options.timersAreMocked !== true) context.mock.timers.enable({ apis: ['setTimeout'] })
-    const counters = createCounterTable(1)
+    const counters = createCounterTable(options.start?.shards ?? 1)
     this.#counters = new Counters(counters, 0)
     this.store = options.store ?? new HeldStore()
     this.clock = {
