@@ -8,7 +8,7 @@ import type { DropReason } from '../outputs.ts'
 import { publishHead } from '../send-list.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
 import { makeRoom } from './drop-oldest.ts'
-import { fits, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
+import { fits, holdAll, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
 import { forgetDelivery, keepDelivery, maxStoredOf, put, remove } from './stored-queue.ts'
 
 /** QoS 0: now or never. */
@@ -174,7 +174,8 @@ export function transmit(
   // A QoS 2 packet id that left before it was stored could be given to another message after a crash. Sent again it is
   // stored already, and must not come behind what the client answers meanwhile [MQTT-4.3.3-1].
   const isStored = delivery.wasSent && delivery.sentWithBatch <= state.committedBatch
-  const list = mustBeStored && !isStored ? state.gathering.sendsAfterCommit : sendsOf(state, connection)
+  // What comes behind it waits too, or messages of one topic would pass each other by their QoS.
+  const list = mustBeStored && !isStored ? holdAll(state, connection) : sendsOf(state, connection)
   delivery.sentWithBatch = list === state.sends ? 0 : state.gathering.number
   delivery.wasSent = true
   if (delivery.subscriptionIdentifiers === undefined && connection.isPlain) {
