@@ -122,6 +122,8 @@ class OperatorAccounts {
   readonly #logins: Logins
   readonly #ground: ManagementGround
   #own: OwnAccount
+  /** `auth_type = jwt`: the account of `http_server` does not come in. */
+  #refusesOwn: boolean
 
   constructor(ground: ManagementGround) {
     const { config, accessRecords: records, log } = ground
@@ -129,10 +131,12 @@ class OperatorAccounts {
     this.waitingRoom = new WaitingRoom(log)
     this.#ground = ground
     this.#own = ownAccountOf(config, records)
+    this.#refusesOwn = refusesOwn(config)
     const isHardened = config.node.securityProfile === 'hardened'
     const own = (): OwnAccount => this.#own
     this.operations = accountOperations({ records, work: this.work, own, isHardened, log })
-    this.#logins = operatorLogins({ records, own, nowMs: () => performance.now() })
+    const mayComeIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
+    this.#logins = operatorLogins({ records, own, mayComeIn, nowMs: () => performance.now() })
   }
 
   get own(): OwnAccount {
@@ -140,6 +144,7 @@ class OperatorAccounts {
   }
 
   take(config: GodwitConfig): void {
+    this.#refusesOwn = refusesOwn(config)
     const { username, password } = ownAccountOf(config, this.#ground.accessRecords)
     // It is another account only where it is: who has signed in before stays so.
     if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
@@ -155,7 +160,7 @@ class OperatorAccounts {
       work: this.work,
       own: ownAccountOf(config, records),
       isHardened: node.securityProfile === 'hardened',
-      refusesOwn: http.authType === 'jwt',
+      refusesOwn: refusesOwn(config),
       nowMs: () => Date.now(),
     })
     const ways = { accounts, logins: this.#logins, ...tokens, isOpen: http.authType === 'no_auth' }
@@ -174,6 +179,10 @@ class OperatorAccounts {
       problem: `http_server.username: ${JSON.stringify(username)} has no password yet: set http_server.password as well`,
     }
   }
+}
+
+function refusesOwn({ http }: GodwitConfig): boolean {
+  return http.authType === 'jwt'
 }
 
 /** What must not be reached by others is not opened to them. */

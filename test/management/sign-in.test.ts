@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
-import { administrator, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { administrator, type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 const publicPem = publicKey.export({ type: 'spki', format: 'pem' })
@@ -68,6 +68,20 @@ test('a token of the issuer comes in beside names and passwords; every other tok
   }
   for (const [what, token] of Object.entries(bad))
     assert.deepEqual(await ask(broker, `Bearer ${token}`), [401, 103], what)
+  const may = async (role: unknown): Promise<[look: number, change: number, publish: number]> => {
+    const headers = { authorization: `Bearer ${tokenOf({ ...good, role })}` }
+    const status = async (path: string, body?: object): Promise<number> => {
+      const sent = body === undefined ? {} : ({ method: 'POST', body } as const)
+      return (await broker.ask(`/api/v4${path}`, { as: null, headers, ...sent })).status
+    }
+    const body = { topic: 'a', payload: '' }
+    return [await status('/stats'), await status('/reload', { data: {} }), await status('/mqtt/publish', body)]
+  }
+  assert.deepEqual(await may('administrator'), [200, 200, 200])
+  assert.deepEqual(await may('viewer'), [200, 403, 403])
+  assert.deepEqual(await may('publisher'), [403, 403, 200])
+  assert.deepEqual(await may('ns:plant::administrator'), [403, 403, 200], 'kept to its namespace')
+  assert.deepEqual(await ask(broker, `Bearer ${tokenOf({ ...good, role: 'king' })}`), [401, 103])
   assert.deepEqual(await ask(broker, 'Digest username="admin"'), [401, 104])
   assert.deepEqual(await ask(broker, 'Basic !!!!'), [401, 103])
   assert.deepEqual(await ask(broker, 'Basic'), [401, 104])
@@ -89,6 +103,23 @@ test('with auth_type jwt the account of http_server is refused; tokens come in, 
   assert.equal(user.status, 200, user.text)
   assert.equal((await broker.ask('/api/v4/brokers', { as: 'ann:correct-horse' })).status, 200)
   assert.equal((await broker.ask('/api/v4/brokers')).status, 401)
+})
+
+test('a login of the account of http_server ends when auth_type becomes jwt, and others go on', async (t) => {
+  const key = await keyFile(await temporaryFolder(t))
+  const broker = await startBrokerWithApi(t, { set: [`http_server.jwt.public.keyfile="${key}"`] })
+  const send = (path: string, body: object): Promise<Answer> => broker.ask(path, { method: 'POST', body })
+  await send('/api/v4/users', { username: 'ann', password: 'correct-horse' })
+  const login = async (words: string): Promise<string> => {
+    const [username, password] = words.split(':')
+    return `Bearer ${(await send('/api/v5/login', { username, password })).json.token}`
+  }
+  const [own, ann] = [await login(administrator), await login('ann:correct-horse')]
+  assert.deepEqual(await ask(broker, own), [200, 0])
+  const changed = await send('/api/v4/configuration/http_server', { data: { http_server: { auth_type: 'jwt' } } })
+  assert.equal(changed.status, 200, changed.text)
+  assert.deepEqual(await ask(broker, own), [401, 103])
+  assert.deepEqual(await ask(broker, ann), [200, 0])
 })
 
 test('a token is no way in where no key is configured', async (t) => {

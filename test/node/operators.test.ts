@@ -1,13 +1,42 @@
 // Who may use the API: what is kept of passwords, and what it costs to be wrong.
 
 import assert from 'node:assert/strict'
-import { scryptSync } from 'node:crypto'
+import { generateKeyPairSync, scryptSync } from 'node:crypto'
 import { test } from 'node:test'
+import { signToken } from '../../src/access/index.ts'
+import { loadConfig } from '../../src/config/index.ts'
 import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../src/core/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { type AccessRecords, openAccessRecords } from '../../src/node/access-records.ts'
+import { apiTokens } from '../../src/node/operators/api-tokens.ts'
 import { insiders, keepSecret, PasswordWork } from '../../src/node/operators/kept-passwords.ts'
 import { operatorSignIn, type SignInGround } from '../../src/node/operators/operator-sign-in.ts'
+
+test('what a token lets its bearer do is what its claim role says, and nothing where that is no role', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const text = String(publicKey.export({ type: 'spki', format: 'pem' }))
+  const loaded = loadConfig({
+    text: 'http_server.jwt.public.keyfile = issuer',
+    overrides: [],
+    readFile: () => ({ text }),
+  })
+  assert.ok('config' in loaded)
+  const made = apiTokens(loaded.config)
+  assert.ok('tokens' in made)
+  const roleOf = async (claims: Record<string, unknown>): Promise<unknown> => {
+    const pem = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
+    const signed = await signToken({ sub: 'ann', exp: Math.floor(Date.now() / 1_000) + 60, ...claims }, pem)
+    assert.ok('token' in signed)
+    const found = await made.tokens?.signIn(signed.token)
+    return typeof found === 'object' ? [found.role, found.namespace] : found
+  }
+  assert.deepEqual(await roleOf({}), ['administrator', undefined])
+  assert.deepEqual(await roleOf({ role: 'viewer' }), ['viewer', undefined])
+  assert.deepEqual(await roleOf({ role: 'ns:plant::viewer' }), ['viewer', 'plant'])
+  for (const role of ['king', '', 5, null, ['administrator'], 'ns:a/b::viewer', 'ns:::viewer', 'toString', 'Viewer']) {
+    assert.equal(await roleOf({ role }), 'wrong', JSON.stringify(role))
+  }
+})
 
 const own = { username: 'admin', password: undefined }
 const here = '192.0.2.1'

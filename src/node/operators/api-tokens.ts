@@ -2,7 +2,8 @@
 
 import { checkToken, readTokenKeys } from '../../access/index.ts'
 import { faultAt, formatFault, type GodwitConfig } from '../../config/index.ts'
-import type { Tokens } from '../../management/index.ts'
+import { isNamespaceName } from '../../core/index.ts'
+import type { SignedIn, Tokens } from '../../management/index.ts'
 
 const keyOfKeyFile = 'http_server.jwt.public.keyfile'
 
@@ -28,9 +29,26 @@ export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | un
         if ('problem' in checked) return checked.hasEnded ? 'ended' : 'wrong'
         const { iss, sub } = checked.claims
         if (issuer !== undefined && iss !== issuer) return 'wrong'
+        const rights = rightsOf(checked.claims['role'])
+        if (rights === undefined) return 'wrong'
         const name = typeof sub === 'string' ? sub : (iss ?? '')
-        return { name, by: 'token', role: 'administrator', namespace: undefined, login: undefined }
+        return { name, by: 'token', ...rights, login: undefined }
       },
     },
   }
+}
+
+const roles = { administrator: 'administrator', viewer: 'viewer', publisher: 'publisher' } as const
+
+/**
+ * What the claim `role` lets its bearer do, as the API writes roles: `viewer`, or `ns:plant::viewer` of a namespace. Absent: an
+ * administrator, as tokens always were. undefined: it says something else, and whoever meant to say less must not get
+ * more.
+ */
+function rightsOf(claim: unknown): Pick<SignedIn, 'role' | 'namespace'> | undefined {
+  if (claim === undefined) return { role: 'administrator', namespace: undefined }
+  if (typeof claim !== 'string') return undefined
+  const [, namespace, plain = claim] = /^ns:(.*)::(\w+)$/.exec(claim) ?? []
+  if (!Object.hasOwn(roles, plain) || (namespace !== undefined && !isNamespaceName(namespace))) return undefined
+  return { role: roles[plain as keyof typeof roles], namespace }
 }

@@ -2,8 +2,8 @@
 //
 //   token ──sha256──► {whose, the password that it was begun with, when it was last shown}
 //
-// A login ends when it is not shown for an hour, when somebody ends it, when its password is another one, and when its
-// account is gone. Role and namespace are looked up each time, so that a change of them holds at once.
+// A login ends when it is not shown for an hour, when somebody ends it, when its password is another one, when its account
+// is gone, and when the account does not come in by a password any more. Role and namespace are looked up each time, so that a change of them holds at once.
 
 import { createHash, randomBytes } from 'node:crypto'
 import type { Logins, SignedIn } from '../../management/index.ts'
@@ -14,6 +14,8 @@ export interface LoginsGround {
   readonly records: Pick<AccessRecords, 'find'>
   /** As the configuration says it now: the same object as long as it says the same. */
   readonly own: () => OwnAccount
+  /** Whether somebody of that name comes in by a password now: a login is no way around that. */
+  readonly mayComeIn: (name: string) => boolean
   /** A clock that never goes back. */
   readonly nowMs: () => number
 }
@@ -35,11 +37,12 @@ interface Login {
   lastShownAtMs: number
 }
 
-export function operatorLogins({ records, own, nowMs }: LoginsGround): Logins {
+export function operatorLogins({ records, own, mayComeIn, nowMs }: LoginsGround): Logins {
   /** By digest of the token, the one that was shown longest ago first. */
   const logins = new Map<string, Login>()
   let lastNumber = 0
   const passwordOf = (name: string): object | undefined => {
+    if (!mayComeIn(name)) return undefined
     if (name === own().username && own().password !== undefined) return own()
     return records.find({ kind: 'account', name })?.password
   }

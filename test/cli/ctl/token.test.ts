@@ -18,7 +18,8 @@ for (const [kind, { privateKey }] of Object.entries(pairs)) {
   test(`a token made with a key of kind ${kind} is good for its public key, and ends`, async (t) => {
     const file = join(await temporaryFolder(t), 'key.pem')
     await writeFile(file, privateKey.export({ type: 'pkcs8', format: 'pem' }))
-    const { code, output, errors } = await runCtl(t, ['token', '--key', file, '--subject', 'ops', '--valid-for', '10m'])
+    const said = ['--subject', 'ops', '--role', 'viewer', '--valid-for', '10m']
+    const { code, output, errors } = await runCtl(t, ['token', '--key', file, ...said])
     assert.deepEqual([code, errors], [0, ''])
     const text = String(createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }))
     const read = readTokenKeys({ kind: 'public-key', text })
@@ -27,7 +28,7 @@ for (const [kind, { privateKey }] of Object.entries(pairs)) {
     const nowMs = Date.now()
     const checked = await checkToken(output.trim(), key, { nowMs, leewayMs: 5_000 })
     assert.ok('claims' in checked)
-    assert.equal(checked.claims.sub, 'ops')
+    assert.deepEqual([checked.claims.sub, checked.claims['role']], ['ops', 'viewer'])
     const later = await checkToken(output.trim(), key, { nowMs: nowMs + 700_000, leewayMs: 0 })
     assert.ok('problem' in later)
   })

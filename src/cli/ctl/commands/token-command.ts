@@ -16,6 +16,7 @@ export const tokenCommands: readonly CtlCommand[] = [
       { flags: '--key <file>', description: 'private key in PEM: RSA, P-256 or Ed25519' },
       { flags: '--subject <name>', description: 'who the token is about (default: ctl)' },
       { flags: '--issuer <name>', description: 'who made it, where the broker looks at that' },
+      { flags: '--role <role>', description: 'administrator, viewer or publisher; of a namespace ns:<name>::viewer' },
       { flags: '--valid-for <span>', description: 'such as 90s, 10m, 12h or 7d (default: 1h)' },
     ],
     run: mintToken,
@@ -23,7 +24,7 @@ export const tokenCommands: readonly CtlCommand[] = [
 ]
 
 async function mintToken({ options }: CtlCall): Promise<Outcome> {
-  const { key, subject = 'ctl', issuer, validFor } = options
+  const { key, subject = 'ctl', issuer, role, validFor } = options
   if (typeof key !== 'string') return { usage: '--key FILE is needed: the private key to sign with' }
   const [, digits, unit = ''] = /^(\d{1,9})([smhd])$/.exec(String(validFor ?? `${defaultSeconds}s`)) ?? []
   if (digits === undefined) return { usage: `--valid-for ${validFor}: give a span such as 90s, 10m, 12h or 7d` }
@@ -35,6 +36,10 @@ async function mintToken({ options }: CtlCall): Promise<Outcome> {
   }
   const issuedAt = Math.floor(Date.now() / 1_000)
   const claims = { sub: String(subject), iat: issuedAt, exp: issuedAt + Number(digits) * (secondsPer[unit] ?? 1) }
-  const signed = await signToken({ ...claims, ...(issuer === undefined ? {} : { iss: String(issuer) }) }, pem)
+  const named = {
+    ...(issuer === undefined ? {} : { iss: String(issuer) }),
+    ...(role === undefined ? {} : { role: String(role) }),
+  }
+  const signed = await signToken({ ...claims, ...named }, pem)
   return 'problem' in signed ? { problem: `${key}: ${signed.problem}` } : { text: signed.token }
 }
