@@ -133,6 +133,17 @@ test('the topic tree is told level by level from the root, with who subscribes w
   )
 })
 
+async function walkRoutes(broker: BrokerWithApi): Promise<string[]> {
+  const topics: { topic: string }[] = []
+  for (let cursor: string | undefined = 'first'; cursor !== undefined;) {
+    const { data, meta } = await list(broker, `/routes?_cursor=${cursor}&_limit=1`)
+    assert.ok(data.length <= 1)
+    topics.push(...data)
+    cursor = meta.cursor
+  }
+  return topicsOf(topics)
+}
+
 test('routes are the topics that somebody subscribes to, each once', async (t) => {
   const broker = await startWithTwo(t)
   const json = await list(broker, '/routes')
@@ -141,6 +152,19 @@ test('routes are the topics that somebody subscribes to, each once', async (t) =
   const pages = await Promise.all([1, 2].map((page) => list(broker, `/routes?_page=${page}&_limit=3`)))
   assert.deepEqual(topicsOf(pages.flatMap(({ data }) => data)), ['#', 'a/+', 'a/b', 'x y'])
   assert.deepEqual(pages[1].meta, { page: 2, limit: 3, count: 4, hasnext: false })
+  assert.deepEqual(await walkRoutes(broker), ['#', 'a/+', 'a/b', 'x y'])
+  // Whichever shards they are on, and whoever goes: one of them stands for the topic.
+  const others = await Promise.all(['c1', 'c2', 'c3', 'c4', 'c5', 'c6'].map((id) => connect(t, broker, id)))
+  for (const [index, client] of others.entries()) {
+    const filters =
+      index % 2 === 0 ? ['a/b', 'x y', '$share/only/s/t'] : ['$share/g/a/b', '$share/h/x y', '$share/two/s/t']
+    await client.subscribeAsync(filters)
+  }
+  for (const client of others) {
+    assert.deepEqual(await walkRoutes(broker), ['#', 'a/+', 'a/b', 's/t', 'x y'])
+    await client.unsubscribeAsync(['a/b', 'x y', '$share/only/s/t', '$share/g/a/b', '$share/h/x y', '$share/two/s/t'])
+  }
+  assert.deepEqual(await walkRoutes(broker), ['#', 'a/+', 'a/b', 'x y'])
   assert.deepEqual((await list(broker, '/routes/a%2Fb')).data, [{ topic: 'a/b', node: 'here' }])
   assert.deepEqual((await list(broker, '/routes/nowhere')).data, [])
   const unknown = await broker.ask('/api/v4/routes?topic=a')

@@ -1,7 +1,7 @@
 // What clients subscribe to, as a list, as a tree and as the topics that lead somewhere.
 
 import { answer, endpoint } from '../endpoint.ts'
-import { pageQuery, pagingMeta, pagingQuery } from '../paging.ts'
+import { pagingMeta, pagingQuery } from '../paging.ts'
 import { Type } from '../schema.ts'
 
 const subscription = Type.Object({
@@ -78,6 +78,18 @@ export const subscriptionEndpoints = {
     access: 'read',
     isForNamespaces: true,
   }),
+  lookup_node_client_subscriptions: endpoint({
+    method: 'GET',
+    path: '/nodes/:node/subscriptions/:clientid',
+    summary: 'What one client of one node subscribes to.',
+    params: Type.Object({ node: Type.String(), clientid: Type.String() }),
+    query: subscriptionQuery,
+    unknownQuery: 'refuse',
+    reply: subscriptionList,
+    failures: ['rpcError', 'invalidParameter'],
+    access: 'read',
+    isForNamespaces: true,
+  }),
   'list_topic-tree': endpoint({
     method: 'GET',
     path: '/topic-tree',
@@ -91,10 +103,10 @@ export const subscriptionEndpoints = {
     method: 'GET',
     path: '/routes',
     summary: 'The topics that somebody subscribes to.',
-    query: Type.Object(pageQuery),
+    query: Type.Object(pagingQuery),
     unknownQuery: 'refuse',
     reply: routeList,
-    failures: ['rpcError', 'unknownError', 'invalidParameter'],
+    failures: ['rpcError', 'invalidParameter'],
     access: 'read',
     isForNamespaces: true,
   }),

@@ -90,7 +90,7 @@ export class Routes<S extends object, P extends object = object> {
     this.#cells.touch(bare)
     const filters = this.#trie.filters
     const isNew = this.#trie.add(splitExclusiveFilter(filter) ?? filter, subscriber, options)
-    if (this.#trie.filters !== filters && this.#isCountedElsewhere(bare)) this.#countedElsewhere++
+    if (this.#trie.filters !== filters && this.isCountedElsewhere(bare)) this.#countedElsewhere++
     return isNew
   }
 
@@ -100,7 +100,7 @@ export class Routes<S extends object, P extends object = object> {
     this.#cells.touch(bare)
     const filters = this.#trie.filters
     const wasThere = this.#trie.remove(splitExclusiveFilter(filter) ?? filter, subscriber)
-    if (this.#trie.filters !== filters && this.#isCountedElsewhere(bare)) this.#countedElsewhere--
+    if (this.#trie.filters !== filters && this.isCountedElsewhere(bare)) this.#countedElsewhere--
     return wasThere
   }
 
@@ -109,12 +109,12 @@ export class Routes<S extends object, P extends object = object> {
     const shared = splitSharedFilter(filter)
     const bare = shared?.filter ?? filter
     const isHeldHere = this.#countsBefore(peer) && this.#trie.isHeldBy(bare, anybody)
-    if (isHeldHere && this.#isCountedElsewhere(bare)) this.#countedElsewhere--
+    if (isHeldHere && this.isCountedElsewhere(bare)) this.#countedElsewhere--
     const isNew =
       interest === undefined ? this.#elsewhere.remove(filter, peer) : this.#elsewhere.add(filter, peer, interest)
     // The numbers of a shared subscription are looked up when it is used: a plan stands while its members come and go.
     if (shared === undefined || isNew) this.#cells.touch(bare)
-    if (isHeldHere && this.#isCountedElsewhere(bare)) this.#countedElsewhere++
+    if (isHeldHere && this.isCountedElsewhere(bare)) this.#countedElsewhere++
   }
 
   /** The members on other shards of `$share/name/filter`. */
@@ -125,6 +125,11 @@ export class Routes<S extends object, P extends object = object> {
   /** The members here of `$share/name/filter`. */
   group(name: string, filter: TopicFilter): SharedGroup<S> | undefined {
     return this.#trie.group(name, filter)
+  }
+
+  /** Who subscribes here to just this filter, which is one without `$share/name/` and `$exclusive/`. */
+  audienceOf(filter: TopicFilter): Audience<S> | undefined {
+    return this.#trie.audienceOf(filter)
   }
 
   /** Who subscribes here to what matches the topic, by filter; also those who may not have it. */
@@ -145,7 +150,8 @@ export class Routes<S extends object, P extends object = object> {
     return this.#makeRoute(topic, route)
   }
 
-  #isCountedElsewhere(bare: TopicFilter): boolean {
+  /** Whether a filter that is held here belongs to a shard before this one, as to who counts it and who tells of it. */
+  isCountedElsewhere(bare: TopicFilter): boolean {
     return !this.#elsewhere.isEmpty && this.#elsewhere.isHeldBy(bare, this.#countsBefore)
   }
 

@@ -41,6 +41,15 @@ export class Audience<S extends object, O = SubscriptionOptions> {
     else if (this.#many !== undefined) yield* this.#many
   }
 
+  /** One who stands for all of them, and the shared subscription by which it does: the same one while it is there. */
+  get first(): { readonly subscriber: S; readonly group: string | undefined } | undefined {
+    for (const [subscriber] of this.entries()) return { subscriber, group: undefined }
+    for (const group of this.#groups?.values() ?? []) {
+      for (const { subscriber } of group.members()) return { subscriber, group: group.name }
+    }
+    return undefined
+  }
+
   /** Subscribers that are not in a group. */
   get size(): number {
     return this.#many?.size ?? (this.#only === undefined ? 0 : 1)
@@ -241,12 +250,12 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
 
   /** The shared subscription `$share/name/filter`, if it has members. */
   group(name: string, filter: TopicFilter): SharedGroup<S, O> | undefined {
-    return this.#audienceOf(filter)?.group(name)
+    return this.audienceOf(filter)?.group(name)
   }
 
   /** Whether somebody of whom `isMeant` says so subscribes to this very filter (without `$share/name/`), alone or in a group. */
   isHeldBy(filter: TopicFilter, isMeant: (subscriber: S) => boolean): boolean {
-    const audience = this.#audienceOf(filter)
+    const audience = this.audienceOf(filter)
     if (audience === undefined) return false
     for (const [subscriber] of audience.entries()) if (isMeant(subscriber)) return true
     let isHeld = false
@@ -256,7 +265,8 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     return isHeld
   }
 
-  #audienceOf(filter: TopicFilter): Audience<S, O> | undefined {
+  /** Who subscribes to just this filter, which is one without `$share/name/`. */
+  audienceOf(filter: TopicFilter): Audience<S, O> | undefined {
     if (!hasWildcard(filter)) return this.#exact.get(filter)
     let node: TrieNode<S, O> | undefined = this.#root
     for (const level of filter.split('/')) {

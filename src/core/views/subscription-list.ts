@@ -31,6 +31,8 @@ export interface SubscriptionFilter {
   readonly group?: string | undefined
   /** A topic that it would be given, or, with wildcards, a filter that it lies within. */
   readonly matching?: string | undefined
+  /** Of all subscriptions to a topic, on all shards, one only: plain ones, shared ones and exclusive ones together. */
+  readonly isOnePerTopic?: boolean | undefined
 }
 
 export function listSubscriptions(
@@ -41,7 +43,7 @@ export function listSubscriptions(
   const { sessions } = state
   const builder = new SliceBuilder<SubscriptionView>(wanted)
   const visit = (session: Session, offset: number): number | undefined =>
-    addRows(builder, session, { offset, filter, wanted })
+    addRows(builder, session, { state, offset, filter, wanted })
   if (filter.clientId === undefined) {
     const next = walkSessions(sessions, wanted, visit)
     return { rows: builder.rows, passed: builder.passed, next }
@@ -54,6 +56,7 @@ export function listSubscriptions(
 }
 
 interface RowsWanted {
+  readonly state: BrokerState
   readonly offset: number
   readonly filter: SubscriptionFilter
   readonly wanted: SliceWanted
@@ -62,14 +65,16 @@ interface RowsWanted {
 /** The offset at which it stopped, if it did. */
 function addRows(
   builder: SliceBuilder<SubscriptionView>,
-  { clientId, subscriptions }: Session,
-  { offset, filter, wanted }: RowsWanted,
+  session: Session,
+  { state, offset, filter, wanted }: RowsWanted,
 ): number | undefined {
+  const { clientId, subscriptions } = session
   if (filter.namespace !== undefined && !isOfNamespace(clientId, filter.namespace)) return undefined
   let at = 0
   for (const [held, { qos }] of subscriptions ?? []) {
     if (at++ < offset) continue
     if (!isWanted(held, qos, filter)) continue
+    if (filter.isOnePerTopic === true && !standsForTopic(state, session, held)) continue
     if (builder.isFull) return at - 1
     builder.pass(() => ({ clientId, filter: held, qos }))
     if ((at - offset) % rowsBetweenLooks === 0 && wanted.isOver()) return at
@@ -88,4 +93,13 @@ function isWanted(held: TopicFilter, qos: number, filter: SubscriptionFilter): b
 
 function isMatching(held: TopicFilter, matching: string): boolean {
   return hasWildcard(matching) ? matchesFilter(matching, held) : matchesFilter(held, matching)
+}
+
+/** Of the shards that have subscribers to a topic the first one tells of it, by the subscriber that stands for all it has. */
+function standsForTopic({ routes }: BrokerState, session: Session, held: TopicFilter): boolean {
+  const bare = bareFilter(held)
+  const first = routes.audienceOf(bare)?.first
+  if (first?.subscriber !== session || first.group !== splitSharedFilter(held)?.group) return false
+  if (first.group === undefined && held !== bare && session.subscriptions?.has(bare) === true) return false
+  return !routes.isCountedElsewhere(bare)
 }

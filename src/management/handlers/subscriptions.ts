@@ -1,13 +1,15 @@
 import type { RequestOf, subscriptionEndpoints } from '../../contract/index.ts'
 import type { SubscriptionFilter, SubscriptionView } from '../../core/index.ts'
+import { bareFilter } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
-import { answerList, type ListSource } from '../lists/answer-list.ts'
+import { answerList, type ListSource, refuseSilent } from '../lists/answer-list.ts'
 import { clientName } from '../lists/client-name.ts'
 import { theSame } from '../lists/client-query.ts'
 import { otherNode } from '../lists/other-node.ts'
-import { pagingOf } from '../lists/paging.ts'
-import { answerRoutes, answerTopicTree, routeOf } from '../lists/whole-tree.ts'
+import { beginning, pagingOf } from '../lists/paging.ts'
+import { answerTopicTree } from '../lists/whole-tree.ts'
 import type { ClientOperations } from '../operations/clients.ts'
+import type { ListPosition, ListSlice, Unanswered } from '../operations/lists.ts'
 import { type Refusal, Refusal as RefusalValue } from '../refusal.ts'
 import type { WrittenJson } from '../written-json.ts'
 
@@ -19,12 +21,18 @@ export function subscriptionHandlers(clients: ClientOperations): Handlers<typeof
     lookup_client_subscriptions: ({ params, query }) => listSubscriptions(clients, query, params.clientid),
     list_node_subscriptions: ({ params, query }) =>
       otherNode(clients, params.node) ?? listSubscriptions(clients, query, undefined),
+    lookup_node_client_subscriptions: ({ params, query }) =>
+      otherNode(clients, params.node) ?? listSubscriptions(clients, query, params.clientid),
     'list_topic-tree': () => answerTopicTree(clients),
     list_routes: ({ query }) => {
       const paging = pagingOf(query)
-      return paging instanceof RefusalValue ? paging : answerRoutes(clients, paging)
+      return paging instanceof RefusalValue ? paging : answerList(routesOf(clients), paging)
     },
-    lookup_routes: ({ params }) => routeOf(clients, params.topic),
+    lookup_routes: async ({ params: { topic } }) => {
+      const found = await firstOf(clients, { bareFilter: topic })
+      if (found !== undefined && 'silentShard' in found) return refuseSilent(found)
+      return { code: 0, data: found === undefined ? [] : [{ topic, node: clients.nodeName }] }
+    },
   }
 }
 
@@ -51,4 +59,31 @@ function sourceOf(clients: ClientOperations, wanted: SubscriptionFilter): ListSo
     slice: (rows) => clients.subscriptions(wanted, rows),
     record: ({ clientId, filter, qos }) => ({ ...clientName(clientId), topic: filter, qos, node: clients.nodeName }),
   }
+}
+
+/** A topic stands in the list where the subscription does that stands for it, so that it goes on where that walk does. */
+function routesOf(clients: ClientOperations): ListSource<SubscriptionView> {
+  return {
+    slice: (rows) => clients.subscriptions({ isOnePerTopic: true }, rows),
+    record: ({ filter }) => ({ topic: bareFilter(filter), node: clients.nodeName }),
+  }
+}
+
+async function firstOf(
+  clients: ClientOperations,
+  filter: SubscriptionFilter,
+): Promise<SubscriptionView | Unanswered | undefined> {
+  let at: ListPosition | undefined = beginning
+  while (at !== undefined) {
+    const slice: ListSlice<SubscriptionView> | Unanswered = await clients.subscriptions(filter, {
+      from: at,
+      skip: 0,
+      most: 1,
+    })
+    if ('silentShard' in slice) return slice
+    const [row] = slice.rows
+    if (row !== undefined) return row
+    at = slice.next
+  }
+  return undefined
 }
