@@ -1,17 +1,18 @@
 // The node's configuration while it runs: which part of the node takes which setting.
 
 import { join } from 'node:path'
-import type { AccessSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
 import type { ShardSettings } from '../shard/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { accessSettingsOf } from './access-settings.ts'
 import { ConfigHistory } from './configuration/config-history.ts'
 import { nothingChanged } from './configuration/config-layers.ts'
-import type { ConfigOwner, Problem } from './configuration/config-owners.ts'
+import type { ConfigOwner } from './configuration/config-owners.ts'
 import { LiveConfig } from './configuration/live-config.ts'
 import type { ConfigurationSources } from './configuration/read-configuration.ts'
+import { logOwner } from './live-log.ts'
 import type { ShardCrew } from './shard-crew.ts'
+import { doorLimitsOf } from './shard-plan.ts'
 import type { SysTopics } from './sys-topics.ts'
 
 export interface LiveConfigGround {
@@ -22,6 +23,8 @@ export interface LiveConfigGround {
   /** Of this node: what is made of it looks random and stays the same. */
   readonly secret: Uint8Array
   readonly crew: ShardCrew
+  /** Connections that the machine has room for. */
+  readonly room: number
   readonly sysTopics: SysTopics
   readonly log: Logger
   /** Owners of their own: they are asked before those that cannot refuse. */
@@ -29,7 +32,7 @@ export interface LiveConfigGround {
 }
 
 export async function createLiveConfig(ground: LiveConfigGround): Promise<LiveConfig> {
-  const { config, dataDirectory, secret, crew, sysTopics, log, others } = ground
+  const { config, dataDirectory, secret, sysTopics, log, others } = ground
   const sources = ground.sources ?? {
     ground: {
       file: join(dataDirectory, 'godwit.conf'),
@@ -44,49 +47,36 @@ export async function createLiveConfig(ground: LiveConfigGround): Promise<LiveCo
     ...sources,
     config,
     history: await ConfigHistory.open(dataDirectory, secret),
-    owners: [...others, shardsOwner(secret, crew), logOwner(log), sysTopicsOwner(sysTopics)],
-    problemOf: (changed, running) => problemOf(changed, running, secret),
+    owners: [...others, logOwner(log, dataDirectory, config), shardsOwner(ground), sysTopicsOwner(sysTopics)],
+    problemOf: (changed) => {
+      const admission = accessSettingsOf(changed, secret)
+      return 'problem' in admission ? admission : undefined
+    },
+    reasonToWait,
     log,
   })
 }
 
-/** What a node that runs cannot be told at all. */
-function problemOf(changed: GodwitConfig, running: GodwitConfig, secret: Uint8Array): Problem | undefined {
-  // What is not said about access depends on the profile, and half a profile is none.
-  if (changed.node.securityProfile !== running.node.securityProfile) {
-    return { problem: 'node.security_profile has another value: stop the broker and start it again for that' }
-  }
-  const admission = accessSettingsOf(changed, secret)
-  return 'problem' in admission ? admission : undefined
+/** What is not said means something else in the other profile, and half a profile is none. */
+function reasonToWait(changed: GodwitConfig, running: GodwitConfig): string | undefined {
+  return changed.node.securityProfile === running.node.securityProfile ? undefined : 'node.security_profile'
 }
 
-/** What of `config` is for the shards. */
-export function shardSettingsOf(config: GodwitConfig, access: AccessSettings): ShardSettings {
-  return { core: config.core, access, maxPropertyBytes: config.maxPropertyBytes, logLevel: config.log.level }
-}
-
-const shardSections = ['auth.', 'flapping_detect.', 'mqtt.', 'retainer.', 'log.level']
+const shardSections = ['auth.', 'flapping_detect.', 'limits.', 'mqtt.', 'retainer.', 'log.level']
 
 /** Asked always: files of rules and keys may say something else, too. */
-function shardsOwner(secret: Uint8Array, crew: ShardCrew): ConfigOwner {
+function shardsOwner({ secret, crew, room }: Pick<LiveConfigGround, 'secret' | 'crew' | 'room'>): ConfigOwner {
   return {
     owns: (key) => shardSections.some((section) => key.startsWith(section)),
     isAlwaysAsked: true,
     apply: async (config) => {
       const admission = accessSettingsOf(config, secret)
       if ('problem' in admission) return admission
-      const settings = shardSettingsOf(config, admission.access)
+      const { core, maxPropertyBytes, log } = config
+      const { access } = admission
+      const limits = doorLimitsOf(config, room, crew.size)
+      const settings: ShardSettings = { core, access, maxPropertyBytes, logLevel: log.level, ...limits }
       await crew.change((change) => ({ kind: 'settings', change, settings }), settings)
-      return undefined
-    },
-  }
-}
-
-function logOwner(log: Logger): ConfigOwner {
-  return {
-    owns: (key) => key === 'log.level',
-    apply: async (config) => {
-      log.changeLevel(config.log.level)
       return undefined
     },
   }

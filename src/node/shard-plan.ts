@@ -15,9 +15,23 @@ import { placesFor } from './shared-places.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
 import { clientEventsTopic } from './sys-topics.ts'
 
+/** Of connections, for all listeners of a shard together. */
+export type DoorLimits = Pick<ShardStart, 'maxConnections' | 'maxConnectionRate'>
+
+/** What `limits` leaves of the `room` that the machine has; each shard lets in its share of what may come in a second. */
+export function doorLimitsOf({ limits }: GodwitConfig, room: number, shards: number): DoorLimits {
+  const { maxConnections = Number.POSITIVE_INFINITY, maxConnectionRate } = limits
+  return {
+    maxConnections: Math.min(maxConnections, room),
+    maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
+  }
+}
+
 export interface ShardPlan {
   /** One for each shard, in order. */
   readonly starts: readonly ShardStart[]
+  /** Connections that the machine has room for. */
+  readonly room: number
   /** Of each thread's own heap, in MiB. */
   readonly maxHeapMb: number
   /** Shared counters of all shards. */
@@ -56,11 +70,10 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const shards = shardsOf(config)
   const counters = createCounterTable(shards)
   const meters = createMeterTable(shards)
-  const room = Math.min(config.limits.maxConnections ?? Number.POSITIVE_INFINITY, await roomForConnections())
+  const room = await roomForConnections()
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
   const places = placesFor(shards)
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
-  const { maxConnectionRate } = config.limits
   const starts = Array.from({ length: shards }, (_, shardNumber) => ({
     shardNumber,
     shards,
@@ -69,7 +82,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     deniedAddresses: config.node.deniedAddresses,
     bridges,
     nameAmongBridges,
-    maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
+    ...doorLimitsOf(config, room, shards),
     core: config.core,
     namespaces: config.namespaces,
     namespaceTable,
@@ -78,7 +91,6 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     access,
     maxPropertyBytes: config.maxPropertyBytes,
     maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shards),
-    maxConnections: room,
     places,
     counters,
     meters,
@@ -91,6 +103,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     counters,
     meters,
     namespaceTable,
+    room,
     maxHeapMb: Math.max(leastHeapMb, Math.floor((memoryBytes() * heapShare) / shards / bytesPerMb)),
   }
 }

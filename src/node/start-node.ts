@@ -2,7 +2,6 @@
 // the threads that do the work. Each step either gives what the next one needs or the one sentence that says why not.
 
 import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
 import type { AccessSettings } from '../access/index.ts'
 import { formatFault, type GodwitConfig, type Warning } from '../config/index.ts'
 import type { BackupOperations } from '../management/index.ts'
@@ -25,6 +24,7 @@ import { brokerIdOf, LiveBridges, planBridges } from './live-bridges.ts'
 import { listenersOwner, LiveListeners } from './live-listeners.ts'
 import { HiddenPresets } from './hidden-presets.ts'
 import { createLiveConfig } from './live-config.ts'
+import { logTargetsOf, problemOfLog } from './live-log.ts'
 import { NamespaceLimitsInForce } from './namespace-limits.ts'
 import { settleNodeName } from './node-name.ts'
 import { type RunningManagement, startManagement } from './management.ts'
@@ -152,16 +152,12 @@ async function startOnLog(
 
 type Logging = { readonly log: Logger } | { readonly problem: string }
 
-async function openLog(config: GodwitConfig, dataDirectory: string): Promise<Logging> {
-  const { dir } = config.log
-  const logDirectory = dir === undefined ? join(dataDirectory, 'log') : isAbsolute(dir) ? dir : join(dataDirectory, dir)
+async function openLog({ log }: GodwitConfig, dataDirectory: string): Promise<Logging> {
+  const targets = logTargetsOf(log, dataDirectory)
   try {
-    return { log: await createLogger({ ...config.log, dir: logDirectory }) }
+    return { log: await createLogger({ ...targets, level: log.level }) }
   } catch (error) {
-    const { message } = error as Error
-    return {
-      problem: `log.dir: cannot write ${config.log.file} in ${logDirectory}: ${message}; choose another directory`,
-    }
+    return problemOfLog(targets, error)
   }
 }
 
@@ -197,7 +193,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const ofBridges = { bridges: foundation.bridges, nameAmongBridges: brokerIdOf(foundation.accessSecret) }
   const dealt = { ...ofBridges, listeners: live.dealt, nodeName: name, clockBaseMs: clock }
   const plan = await planShards({ ...dealt, config, directory, access })
-  const { starts, counters, meters, maxHeapMb } = plan
+  const { starts, counters, meters, maxHeapMb, room } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
@@ -210,7 +206,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const accessRecords = await openAccessRecords({ store: store.own, ...tellAccess(crew, namespaceLimits) })
   const hiddenPresets = new HiddenPresets({ records: accessRecords, log, presets: config.auth.credentials })
   const owners = { listeners: live, bridges, hiddenPresets }
-  const configuration = await configurationOf(options, foundation, { ...owners, crew, sysTopics })
+  const configuration = await configurationOf(options, foundation, { ...owners, crew, room, sysTopics })
   const outcome = await crew.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
@@ -238,7 +234,7 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
     ...inForce,
     version: options.version ?? '',
     listeners: live,
-    maxConnections: starts[0].maxConnections,
+    room,
     ownStore: store.own,
   }
   const operations = operationsOf({ ...ground, hiddenPresets, namespaceLimits })
@@ -393,6 +389,7 @@ function configurationOf(
   { directory, accessSecret: secret, log }: Foundation,
   parts: {
     readonly crew: ShardCrew
+    readonly room: number
     readonly sysTopics: SysTopics
     readonly listeners: LiveListeners
     readonly bridges: LiveBridges

@@ -28,8 +28,8 @@ export interface ListeningWorld {
   readonly own: number
   /** Shared by all listeners of the shard. */
   readonly budget: ConnectionBudget
-  /** New connections of all listeners of the shard together; undefined: no limit. */
-  readonly rate: ConnectionRate | undefined
+  /** New connections of all listeners of the shard together. */
+  readonly rate: ConnectionRate
   readonly log: Log
   accept(stream: ByteStream, listener: ShardListener): void
   /** Somebody was turned away; for the counter. */
@@ -118,7 +118,7 @@ export class Porter {
       port,
       reusePort: listener.sharesPort,
       budget: placesOf(listener, world),
-      rates: rates.filter((rate) => rate !== undefined),
+      rates,
       accessRules,
       proxyProtocol,
       onStream: (stream) => {

@@ -87,6 +87,10 @@ export interface ShardSettings {
   /** mqtt.property_size in bytes: the whole property section of one packet. */
   readonly maxPropertyBytes: number
   readonly logLevel: LogLevel
+  /** Connections of all shards over all listeners: by limits.max_connections and by the open-file limit. */
+  readonly maxConnections: number
+  /** New connections of this shard in a second over all of its listeners; may be a fraction. Undefined: no limit. */
+  readonly maxConnectionRate?: number | undefined
   /** Undefined: nobody is traced. */
   readonly traces?: readonly TraceTarget[]
 }
@@ -125,12 +129,8 @@ export interface ShardStart extends ShardSettings {
   readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
   /** mqtt.max_unsent_bytes_total, this shard's part. */
   readonly maxUnsentBytesTotal: number
-  /** Connections of all shards over all listeners: by limits.max_connections and by the open-file limit. */
-  readonly maxConnections: number
-  /** Made by `createSharedPlaces`: who has how many of them. Undefined: this is the only shard. */
+  /** Made by `createSharedPlaces`: who has how many of `maxConnections`. Undefined: this is the only shard. */
   readonly places?: SharedArrayBuffer | undefined
-  /** New connections of this shard in a second over all of its listeners; may be a fraction. Undefined: no limit. */
-  readonly maxConnectionRate?: number | undefined
   /** Made by `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
   /** Made by `createMeterTable`; the shard writes its own row. Undefined: nobody looks. */

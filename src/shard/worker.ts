@@ -78,8 +78,9 @@ async function run(): Promise<void> {
   })
   const clock = new Clock(start.clockBaseMs)
   const identity = randomBytes(identityBytes).toString('hex')
+  const doors = doorsOf(start)
   const listeners: ListenerSet = new ListenerSet(start.listeners, {
-    porter: porterOf({
+    porter: porterOf(doors, {
       accept: (stream, listener) => running.accept(stream, listener),
       storedKey: (name, listener) => running.access.preSharedKey(name, namespaceOfKey(name, listener)),
     }),
@@ -96,7 +97,7 @@ async function run(): Promise<void> {
   seat.onTrouble = () => running.commits.noteTrouble(seat.trouble)
   seat.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
-  hear = (message) => obey(message, { shard: running, store, listeners })
+  hear = (message) => obey(message, { shard: running, store, listeners, doors })
   for (const message of early) hear(message)
   await letClientsIn(running, listeners)
   bridgesOf(running, store, clock)
@@ -143,12 +144,18 @@ interface Running {
   readonly shard: Shard
   readonly store: Store
   readonly listeners: ListenerSet
+  readonly doors: Doors
 }
 
-function obey(message: NodeToShard, { shard, store, listeners }: Running): void {
+/** What all listeners of the shard have in common. */
+type Doors = Pick<ListeningWorld, 'budget' | 'rate'>
+
+function obey(message: NodeToShard, { shard, store, listeners, doors }: Running): void {
   if (message.kind === 'settings') {
     settings = message.settings
     shard.changeSettings(settings)
+    doors.budget.limit = settings.maxConnections
+    doors.rate.change(settings.maxConnectionRate)
     log.changeThreshold(message.settings.logLevel)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'access') {
@@ -171,7 +178,7 @@ function obey(message: NodeToShard, { shard, store, listeners }: Running): void 
   else if (message.kind === 'ask') {
     const { ask } = message
     answerOf(shard, message.question).then((answer) => post({ kind: 'answer', ask, answer }), fail)
-  } else if (message.kind === 'stop') stop({ shard, store, listeners }).catch(fail)
+  } else if (message.kind === 'stop') stop({ shard, store, listeners, doors }).catch(fail)
 }
 
 /** A shard that cannot be reached keeps nobody out for ever: its clients hear that it is not there, the others are served. */
@@ -195,13 +202,15 @@ function namespaceOfKey(username: string, listener: ShardListener): string | und
   return namespaces && namespaceOf(namespaces, { listener, arrival: undefined, username })
 }
 
-function porterOf(within: Pick<ListeningWorld, 'accept' | 'storedKey'>): Porter {
-  const { maxConnectionRate, maxConnections, places, shardNumber: own } = start
+function doorsOf({ maxConnectionRate, maxConnections, places, shardNumber: own }: ShardStart): Doors {
   const shared = places === undefined ? {} : { places: { cells: places, own } }
+  return { budget: new ConnectionBudget(maxConnections, shared), rate: new ConnectionRate(maxConnectionRate) }
+}
+
+function porterOf(doors: Doors, within: Pick<ListeningWorld, 'accept' | 'storedKey'>): Porter {
   return new Porter({
-    own,
-    budget: new ConnectionBudget(maxConnections, shared),
-    rate: maxConnectionRate === undefined ? undefined : new ConnectionRate(maxConnectionRate),
+    own: start.shardNumber,
+    ...doors,
     log,
     ...within,
     noteRefused: () => counters.add(counterCells.connectionsRefused, 1),

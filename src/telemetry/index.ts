@@ -2,7 +2,7 @@
 
 export type { Log, LogFields, LogLevel } from './log.ts'
 export { escapeUnseen } from './json-log.ts'
-export { createLogger, type Console, type Logger, type LoggerOptions } from './logger.ts'
+export { createLogger, type Console, type Logger, type LoggerOptions, type LogTargets } from './logger.ts'
 export {
   counterCells,
   Counters,

@@ -5,11 +5,9 @@ import type { LogLevel } from './log.ts'
 import { openRotatingFile, type RotatingFile } from './rotating-file.ts'
 import { terminalLine } from './terminal-line.ts'
 
-export interface LoggerOptions {
+export interface LogTargets {
   /** log.to */
   readonly to: readonly ('console' | 'file')[]
-  /** log.level */
-  readonly level: LogLevel
   /** log.dir, absolute; made where it is missing. */
   readonly dir: string
   /** log.file, a name without folders. */
@@ -20,6 +18,11 @@ export interface LoggerOptions {
   readonly rotationCount: number
 }
 
+export interface LoggerOptions extends LogTargets {
+  /** log.level */
+  readonly level: LogLevel
+}
+
 /** The console as the log needs it: `process.stderr`, or a test's own. */
 export interface Console {
   /** A terminal gets lines for people, everything else JSON. */
@@ -28,6 +31,11 @@ export interface Console {
 }
 
 export interface Logger extends LineLog {
+  /**
+   * Lines go there from now on; those before are with the system when it resolves. Rejects with the system's error where the
+   * file cannot be opened: then all is as it was.
+   */
+  changeTargets(targets: LogTargets): Promise<void>
   /** Lines are with the system when it resolves; later ones go to the console alone. */
   close(): Promise<void>
 }
@@ -37,20 +45,34 @@ const reopenAfterMs = 30_000
 
 /** Rejects with the system's error where the log's file cannot be opened. */
 export async function createLogger(options: LoggerOptions, console: Console = process.stderr): Promise<Logger> {
-  const file = options.to.includes('file') ? new LogFile(options, console) : undefined
-  await file?.open()
-  const usesConsole = options.to.includes('console')
+  let open = await openTargets(options, console)
   const log = createJsonLog(options.level, (line) => {
-    const isKept = file?.write(line) ?? false
+    const isKept = open.file?.write(line) ?? false
     // A line that the file does not take is still shown to whoever looks.
-    if (usesConsole || !isKept) writeToConsole(console, line)
+    if (open.usesConsole || !isKept) writeToConsole(console, line)
   })
   return {
     ...log,
+    changeTargets: async (targets) => {
+      const before = open
+      open = await openTargets(targets, console)
+      await before.file?.close()
+    },
     close: async () => {
-      await file?.close()
+      await open.file?.close()
     },
   }
+}
+
+interface OpenTargets {
+  readonly usesConsole: boolean
+  readonly file: LogFile | undefined
+}
+
+async function openTargets(targets: LogTargets, console: Console): Promise<OpenTargets> {
+  const file = targets.to.includes('file') ? new LogFile(targets, console) : undefined
+  await file?.open()
+  return { usesConsole: targets.to.includes('console'), file }
 }
 
 function writeToConsole(console: Console, line: string): void {
@@ -59,13 +81,13 @@ function writeToConsole(console: Console, line: string): void {
 
 /** The rotating file, opened again after a fault of the disk: a full one is emptied some day. */
 class LogFile {
-  readonly #options: LoggerOptions
+  readonly #options: LogTargets
   readonly #console: Console
   #file: RotatingFile | undefined
   #reopenTimer: NodeJS.Timeout | undefined
   #isClosed: boolean
 
-  constructor(options: LoggerOptions, console: Console) {
+  constructor(options: LogTargets, console: Console) {
     this.#options = options
     this.#console = console
     this.#file = undefined

@@ -40,7 +40,8 @@ export interface BudgetOptions {
 
 /** Connections that several listeners may hold together: the open-file limit and `limits.max_connections` are such. */
 export class ConnectionBudget {
-  readonly limit: number
+  /** Who has come in stays in where it becomes smaller. */
+  limit: number
   /** By this thread. */
   taken: number
   readonly #refusal: DoorRefusal

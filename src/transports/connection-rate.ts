@@ -13,11 +13,20 @@ const burstMs = 1_000
 const maxWaitMs = 5_000
 
 export class ConnectionRate {
-  readonly #intervalMs: number
+  #intervalMs: number
   #nextFreeAtMs: number
 
-  constructor(perSecond: number) {
-    this.#intervalMs = 1_000 / perSecond
+  /** undefined: nobody waits. */
+  constructor(perSecond: number | undefined) {
+    this.#intervalMs = intervalMsOf(perSecond)
+    this.#nextFreeAtMs = 0
+  }
+
+  /** From now on. Nobody waits longer for what was too fast by another measure; who waits already keeps the moment it was given. */
+  change(perSecond: number | undefined): void {
+    const intervalMs = intervalMsOf(perSecond)
+    if (intervalMs === this.#intervalMs) return
+    this.#intervalMs = intervalMs
     this.#nextFreeAtMs = 0
   }
 
@@ -29,4 +38,8 @@ export class ConnectionRate {
     this.#nextFreeAtMs = atMs + this.#intervalMs
     return waitMs
   }
+}
+
+function intervalMsOf(perSecond: number | undefined): number {
+  return perSecond === undefined ? 0 : 1_000 / perSecond
 }

@@ -5,29 +5,9 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connect, type IConnackPacket } from 'mqtt'
-import { type EndpointName, endpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
-
-/** The data of an answer that is as its endpoint says. */
-// oxlint-disable-next-line typescript/no-explicit-any
-function dataOf(name: EndpointName, { status, json, text }: Answer): any {
-  assert.equal(status, 200, text)
-  assert.equal(shapeOf(endpoints[name].reply as TSchema).faultOf(json), undefined, text)
-  return json.data
-}
-
-function refused({ status, json }: Answer, expected: readonly [status: number, code: number], message: RegExp): void {
-  assert.deepEqual([status, json.code], expected, json.message)
-  assert.match(json.message, message)
-}
-
-const keysOf = (list: readonly { key: string }[]): string[] => list.map(({ key }) => key).toSorted()
-
-const post = (broker: BrokerWithApi, path: string, body: unknown): Promise<Answer> =>
-  broker.ask(`/api/v4${path}`, { method: 'POST', body })
-
-const get = (broker: BrokerWithApi, path: string): Promise<Answer> => broker.ask(`/api/v4${path}`)
+import { dataOf, get, keysOf, post, refused } from './configuration-asked.ts'
 
 /** What CONNACK says of the largest packet. */
 async function largestPacket(t: TestContext, broker: BrokerWithApi): Promise<number | undefined> {
@@ -146,7 +126,6 @@ log.level = error
       ['mqtt.max_mqueue_len = 6\nlog.level = loud', [400, 108], /my\.conf:2:\d+: log\.level/],
       ['mqtt.max_mqueue_len = 6\nmqtt.max_mqeue_len = 6', [400, 108], /did you mean mqtt\.max_mqueue_len/],
       ['mqtt.max_mqueue_len = 6\nauth.acl.file = "/etc/passwd"', [400, 108], /auth\.acl\.file/],
-      ['mqtt.max_mqueue_len = 6\nnode.security_profile = legacy', [400, 108], /node\.security_profile/],
       ['', [400, 107], /no setting/],
       ['{}', [400, 107], /no setting/],
       ['# nothing', [400, 107], /no setting/],

@@ -277,7 +277,13 @@ test('counters tell what came, what went and what is open', async (context) => {
 test('new limits hold for connections that come', async (context) => {
   const stage = new ShardStage(context)
   const core = { ...defaultCoreSettings, maxPacketBytes: 100 }
-  stage.shard.changeSettings({ core, access: defaultAccessSettings, maxPropertyBytes: 1_024, logLevel: 'warn' })
+  const unchanged = {
+    access: defaultAccessSettings,
+    maxPropertyBytes: 1_024,
+    logLevel: 'warn',
+    maxConnections: 10,
+  } as const
+  stage.shard.changeSettings({ core, ...unchanged })
   const client = await stage.client('client', { version: 5 })
   client.publish({ topic: 'a', payload: 'x'.repeat(200) })
   await stage.turns()

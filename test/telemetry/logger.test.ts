@@ -175,6 +175,28 @@ test('lines to console and file reach both', async (t) => {
   assert.equal(await readFile(join(dir, 'godwit.log'), 'utf8'), console.lines.join(''))
 })
 
+test('lines go where they are told from then on, and nowhere else where the file cannot be had', async (t) => {
+  const dir = await temporaryFolder(t)
+  const console = new MemoryConsole()
+  const first: LoggerOptions = { ...onConsole, to: ['file'], dir }
+  const log = await createLogger(first, console)
+  log.warn('one')
+  await log.changeTargets({ ...first, file: 'other.log', to: ['file', 'console'] })
+  log.warn('two')
+  await writeFile(join(dir, 'no-folder'), '')
+  await assert.rejects(log.changeTargets({ ...first, dir: join(dir, 'no-folder') }))
+  log.warn('three')
+  await log.changeTargets({ ...first, to: ['console'] })
+  log.warn('four')
+  const eventsOf = (lines: readonly string[]): unknown[] => lines.map((line) => JSON.parse(line).event)
+  const inFile = async (file: string): Promise<unknown[]> =>
+    eventsOf((await readFile(join(dir, file), 'utf8')).trim().split('\n'))
+  assert.deepEqual(await inFile('godwit.log'), ['one'])
+  assert.deepEqual(await inFile('other.log'), ['two', 'three'])
+  assert.deepEqual(eventsOf(console.lines), ['two', 'three', 'four'])
+  await log.close()
+})
+
 test('lines after the file is closed go to the console', async (t) => {
   const dir = await temporaryFolder(t)
   const console = new MemoryConsole()

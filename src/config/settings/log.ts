@@ -29,6 +29,7 @@ const targetsWithWarning: SettingType<readonly LogTarget[]> = {
 export const log = section('What the broker says about its work.', {
   to: setting(targetsWithWarning, ['console'], {
     description: 'Where lines go. syslog and uds are accepted, but there is nothing behind them yet.',
+    takes: 'at-once',
   }),
   level: setting(choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), 'warn', {
     description: 'The least severe lines that are written.',
@@ -37,14 +38,17 @@ export const log = section('What the broker says about its work.', {
   dir: setting(optional(text({ maxBytes: 4_096 }), 'auto'), undefined, {
     description: 'Directory of the log files.',
     defaultWords: 'log in the data directory',
+    takes: 'at-once',
   }),
-  file: setting(fileName, 'godwit.log', { description: 'Name of the log file.' }),
+  file: setting(fileName, 'godwit.log', { description: 'Name of the log file.', takes: 'at-once' }),
   rotation: section('When a log file is full.', {
     size: setting(size({ minBytes: kilobyte, maxBytes: 64 * gigabyte }), 10 * kilobyte * kilobyte, {
       description: 'The file is put aside and a new one begun before it grows beyond this.',
+      takes: 'at-once',
     }),
     count: setting(integer({ min: 1, max: 1_000 }), 5, {
       description: 'Files that are kept, the current one not counted. The oldest goes first.',
+      takes: 'at-once',
     }),
   }),
   uds_addr: setting(optional(text(), 'none'), undefined, {

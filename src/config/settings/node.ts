@@ -60,11 +60,13 @@ const perSecond = optional(integer({ min: 1, max: maxCount }), 'unlimited')
 /** Limits that hold for the node, and for each listener when given there. */
 export const limits = section('Limits for the whole node. Listeners have the same settings, each for itself.', {
   max_connections: setting(perSecond, undefined, {
-    description: 'Connections at one time. One more is closed at once.',
+    description: 'Connections at one time. One more is closed at once; who is in stays in where it becomes smaller.',
+    takes: 'at-once',
   }),
   max_connection_rate: setting(perSecond, undefined, {
     description:
       'New connections per second. Who comes too fast waits its turn; if that would take longer than 5 seconds it is closed at once.',
+    takes: 'at-once',
   }),
   messages_rate: setting(perSecond, undefined, {
     description:

@@ -14,9 +14,6 @@ import {
   type ConfigObject,
   type Difference,
   differences,
-  faultAt,
-  formatFault,
-  type Fault,
   type GodwitConfig,
   hoconLimits,
   type LoadedConfig,
@@ -34,6 +31,15 @@ import type { Logger } from '../../telemetry/index.ts'
 import { readConfigFile } from './config-files.ts'
 import type { ConfigAuthor, ConfigHistory } from './config-history.ts'
 import {
+  type ConfigRefusal,
+  refuseDisk,
+  refuseFaults,
+  refuseMasked,
+  refusePinned,
+  refuseProblem,
+  refuseUntilRestart,
+} from './config-refusals.ts'
+import {
   type ConfigDocument,
   type ConfigGround,
   type ConfigLayers,
@@ -44,10 +50,12 @@ import {
   writeSettings,
 } from './config-layers.ts'
 import { applyEverywhere, type ConfigOwner, type Problem } from './config-owners.ts'
+import { withoutGone } from './gone-owners.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
 import { type StagedFile, stageFile } from './staged-file.ts'
 
 export type { ConfigAuthor } from './config-history.ts'
+export type { ConfigRefusal } from './config-refusals.ts'
 
 /** What has become of a change. */
 export type ConfigOutcome = ConfigChange | ConfigRefusal
@@ -74,14 +82,6 @@ export interface ForeseenChange {
   readonly needsRestart: readonly Difference[]
 }
 
-export interface ConfigRefusal {
-  readonly isDone: false
-  /** `invalid`: it can be read, but not be taken. `not-written`: the disk refuses. */
-  readonly why: 'empty' | 'not-hocon' | 'invalid' | 'not-written' | 'unknown-version'
-  /** Everything that is wrong, a line each. */
-  readonly message: string
-}
-
 export interface LiveConfigOptions {
   readonly ground: ConfigGround
   readonly layers: ConfigLayers
@@ -91,8 +91,10 @@ export interface LiveConfigOptions {
   readonly trustedFiles: Set<string>
   readonly history: ConfigHistory
   readonly owners: readonly ConfigOwner[]
-  /** What keeps a configuration from being taken while the broker runs, beyond what the configuration's room knows. */
-  problemOf(config: GodwitConfig, running: GodwitConfig): Problem | undefined
+  /** What keeps a configuration from being taken, beyond what the configuration's room knows. */
+  problemOf(config: GodwitConfig): Problem | undefined
+  /** The setting by which one is so unlike the other that nothing of it can be in force before the next start. */
+  reasonToWait(config: GodwitConfig, running: GodwitConfig): string | undefined
   readonly log: Logger
 }
 
@@ -103,9 +105,6 @@ interface Act {
   readonly origin: TextOrigin
   readonly writesFile: boolean
 }
-
-/** Of so many faults each gets its line. */
-const faultsTold = 20
 
 export class LiveConfig {
   readonly #options: LiveConfigOptions
@@ -176,6 +175,11 @@ export class LiveConfig {
       for (const path of maskedPaths(settings, this.#wanted)) sent = withoutValue(sent, path)
       const tried = this.#load(over(sent), act)
       if ('faults' in tried) return refuseFaults('invalid', tried.faults)
+      // Whoever changes a setting counts on it. Only the change that there is to wait for may begin the waiting.
+      const waitsFor = this.#reasonToWait(tried.config)
+      if (waitsFor !== undefined && (!persists || this.#reasonToWait(this.#wanted) !== undefined)) {
+        return refuseUntilRestart(waitsFor)
+      }
       const pinned = this.#pinnedIn(sent, over(sent), act)
       if (pinned.length > 0) return refusePinned(pinned)
       const news = this.#newIn(sent, over(sent), act)
@@ -214,10 +218,11 @@ export class LiveConfig {
     const loaded = loadLayers(ground, layers, { origin: 'api', ...files })
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
     // It looks into files as well.
-    const problem = passesOverFiles ? undefined : this.#options.problemOf(loaded.config, this.#running)
+    const problem = passesOverFiles ? undefined : this.#options.problemOf(loaded.config)
     if (problem !== undefined) return refuseProblem(problem, loaded.config)
     const found = differences(this.#wanted, loaded.config)
-    const live = found.filter((difference) => this.#isLive(difference))
+    const waits = this.#reasonToWait(loaded.config) !== undefined
+    const live = waits ? [] : found.filter((difference) => this.#isLive(difference))
     const needsRestart = found.filter((difference) => !live.includes(difference))
     return { isDone: true, config: loaded.config, live, needsRestart }
   }
@@ -238,7 +243,16 @@ export class LiveConfig {
       if ('error' in source) return refuseProblem({ problem: `configuration ${file}: ${source.error}` })
       const read = readDocument(ground, { text: source.text, file, origin: 'file' })
       if ('faults' in read) return refuseFaults('not-hocon', read.faults)
-      return this.#carryOut({ ...this.#layers, document: read.document }, act)
+      const { document } = read
+      const { changes, untilRestart } = this.#layers
+      const { overrides } = ground
+      const lasting = withoutGone(changes, { written: document.values, overrides })
+      const written = mergeObjects(document.values, lasting.changes)
+      const passing = withoutGone(untilRestart, { written, overrides })
+      const layers = { document, changes: lasting.changes, untilRestart: passing.changes }
+      const outcome = await this.#carryOut(layers, act)
+      const warnings = [...lasting.warnings, ...passing.warnings]
+      return outcome.isDone ? { ...outcome, warnings: [...outcome.warnings, ...warnings] } : outcome
     })
   }
 
@@ -337,24 +351,26 @@ export class LiveConfig {
     const { config } = loaded
     const masked = act.origin === 'api' ? maskedKeys(config) : []
     if (masked.length > 0) return refuseMasked(masked)
-    const problem = this.#options.problemOf(config, this.#running)
+    const problem = this.#options.problemOf(config)
     if (problem !== undefined) return refuseProblem(problem, config)
     const found = differences(this.#running, config)
-    const live = found.filter((difference) => this.#isLive(difference))
+    const waits = this.#reasonToWait(config) !== undefined
+    const live = waits ? [] : found.filter((difference) => this.#isLive(difference))
+    const after = waits ? this.#running : config
     const staged = await this.#stage(layers, act)
     if ('isDone' in staged) return staged
     const keys = live.map(({ key }) => key)
-    const refused = await applyEverywhere(owners, keys, { before: this.#running, after: config })
+    const refused = await applyEverywhere(owners, keys, { before: this.#running, after })
     if (refused !== undefined) {
       await discardAll(staged.files)
       return refuseProblem(refused, config)
     }
     const unwritten = await commitAll(staged.files)
     if (unwritten !== undefined) {
-      await applyEverywhere(owners, keys, { before: config, after: this.#running })
+      await applyEverywhere(owners, keys, { before: after, after: this.#running })
       return unwritten
     }
-    return this.#conclude({ layers, config, found, live, warnings: loaded.warnings }, act)
+    return this.#conclude({ layers, config, found, live, waits, warnings: loaded.warnings }, act)
   }
 
   async #conclude(
@@ -363,20 +379,25 @@ export class LiveConfig {
       readonly config: GodwitConfig
       readonly found: readonly Difference[]
       readonly live: readonly Difference[]
+      readonly waits: boolean
       readonly warnings: readonly Warning[]
     },
     act: Act,
   ): Promise<ConfigChange> {
-    const { layers, config, found, live, warnings } = done
+    const { layers, config, found, live, waits, warnings } = done
     const written = layers.document === undefined || !act.writesFile ? nothingChanged : layers.document.values
     const pinned = this.#pinnedIn(written, layers, act)
     this.#layers = layers
     this.#wanted = config
-    this.#running = { ...config, held: this.#heldNow(config) }
+    if (!waits) this.#running = { ...config, held: this.#heldNow(config) }
     const { changed, needsRestart, withoutEngine } = toldOf(found, live)
     await this.#remember(act)
     this.#tell(act, { live: changed, needsRestart })
     return { isDone: true, changed, needsRestart, withoutEngine, pinned, warnings }
+  }
+
+  #reasonToWait(config: GodwitConfig): string | undefined {
+    return this.#options.reasonToWait(config, this.#running)
   }
 
   #isLive({ key, takes, engine }: Pick<Difference, 'key' | 'takes' | 'engine'>): boolean {
@@ -466,33 +487,4 @@ async function commitAll(files: readonly StagedFile[]): Promise<ConfigRefusal | 
 
 async function discardAll(files: readonly StagedFile[]): Promise<void> {
   for (const file of files) await file.discard()
-}
-
-function refuseDisk(error: unknown): ConfigRefusal {
-  const { message } = error as Error
-  return { isDone: false, why: 'not-written', message: `the configuration cannot be written: ${message}` }
-}
-
-/** Where the sentence begins with the key of a setting that is written somewhere, it says where. */
-function refuseProblem({ problem }: Problem, config?: GodwitConfig): ConfigRefusal {
-  const [key = ''] = problem.split(': ', 1)
-  const place = config?.places.get(key)
-  const message = place === undefined ? problem : formatFault(faultAt(place, key, problem.slice(key.length + 2)))
-  return { isDone: false, why: 'invalid', message }
-}
-
-function refuseMasked(keys: readonly string[]): ConfigRefusal {
-  const message = `${keys.join(', ')}: a mask is sent back, but no secret is stored to go with it; send the secret`
-  return { isDone: false, why: 'invalid', message }
-}
-
-function refusePinned(keys: readonly string[]): ConfigRefusal {
-  const message = `${keys.join(', ')}: set with --set at the start, which wins; start the broker without that`
-  return { isDone: false, why: 'invalid', message }
-}
-
-function refuseFaults(why: 'not-hocon' | 'invalid', faults: readonly Fault[]): ConfigRefusal {
-  const told = faults.slice(0, faultsTold).map(formatFault)
-  const more = faults.length - told.length
-  return { isDone: false, why, message: [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('\n') }
 }

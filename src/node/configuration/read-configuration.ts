@@ -14,6 +14,7 @@ import {
   nothingChanged,
   readDocument,
 } from './config-layers.ts'
+import { withoutGone } from './gone-owners.ts'
 
 export interface ConfigurationRequest {
   /** Of `--config`. */
@@ -70,15 +71,19 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   const changes = existsSync(changesFile) ? readFileIf(changesFile, request) : { document: undefined }
   if (!('document' in changes)) return changes
   const trustedFiles = new Set<string>()
+  const kept = withoutGone(changes.document?.values ?? nothingChanged, {
+    written: second.document?.values ?? nothingChanged,
+    overrides: request.overrides,
+  })
   const layers: ConfigLayers = {
     document: second.document,
-    changes: changes.document?.values ?? nothingChanged,
+    changes: kept.changes,
     untilRestart: nothingChanged,
   }
   const loaded = loadLayers(ground, layers, { origin: 'file', trustedFiles })
   if ('faults' in loaded) return loaded
   const { config } = loaded
-  const warnings = [...loaded.warnings, ...warnOfNewer(shipped, file)]
+  const warnings = [...loaded.warnings, ...kept.warnings, ...warnOfNewer(shipped, file)]
   const dataDir = request.dataDirectory ?? config.node.dataDir
   return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file, ground, layers, trustedFiles }
 }

@@ -41,8 +41,8 @@ export interface NodeGround {
   readonly control: ControlDesk
   readonly listeners: LiveListeners
   readonly bridges: LiveBridges
-  /** Of all listeners together: by limits.max_connections and by the open-file limit. */
-  readonly maxConnections: number
+  /** Connections that the machine has room for. */
+  readonly room: number
   readonly configuration: LiveConfig
   readonly observation: Observation
   readonly hiddenPresets: HiddenPresets

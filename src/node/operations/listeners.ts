@@ -1,14 +1,16 @@
 import type { ListenerOperations } from '../../management/index.ts'
+import type { LiveConfig } from '../configuration/live-config.ts'
 import type { LiveListeners } from '../live-listeners.ts'
 
 export interface ListenerFacts {
   readonly nodeName: string
   readonly listeners: LiveListeners
-  /** Of all listeners together: by limits.max_connections and by the open-file limit. */
-  readonly maxConnections: number
+  /** Connections that the machine has room for. */
+  readonly room: number
+  readonly configuration: Pick<LiveConfig, 'config'>
 }
 
-export function listenerOperations({ nodeName, listeners, maxConnections }: ListenerFacts): ListenerOperations {
+export function listenerOperations({ nodeName, listeners, room, configuration }: ListenerFacts): ListenerOperations {
   return {
     nodeName,
     list: () =>
@@ -18,7 +20,11 @@ export function listenerOperations({ nodeName, listeners, maxConnections }: List
         host: listener.host,
         port: listener.port,
         acceptors: shards,
-        maxConnections: Math.min(listener.maxConnections ?? maxConnections, maxConnections),
+        maxConnections: Math.min(
+          listener.maxConnections ?? room,
+          configuration.config.limits.maxConnections ?? room,
+          room,
+        ),
         connections,
         refused,
       })),

@@ -1,0 +1,50 @@
+// Why a change of configuration is not made, in sentences for who asked for it.
+
+import { faultAt, formatFault, type Fault, type GodwitConfig } from '../../config/index.ts'
+import type { Problem } from './config-owners.ts'
+
+export interface ConfigRefusal {
+  readonly isDone: false
+  /** `invalid`: it can be read, but not be taken. `not-written`: the disk refuses. */
+  readonly why: 'empty' | 'not-hocon' | 'invalid' | 'not-written' | 'unknown-version'
+  /** Everything that is wrong, a line each. */
+  readonly message: string
+}
+
+/** Of so many faults each gets its line. */
+const faultsTold = 20
+
+export function refuseDisk(error: unknown): ConfigRefusal {
+  const { message } = error as Error
+  return { isDone: false, why: 'not-written', message: `the configuration cannot be written: ${message}` }
+}
+
+/** Where the sentence begins with the key of a setting that is written somewhere, it says where. */
+export function refuseProblem({ problem }: Problem, config?: GodwitConfig): ConfigRefusal {
+  const [key = ''] = problem.split(': ', 1)
+  const place = config?.places.get(key)
+  const message = place === undefined ? problem : formatFault(faultAt(place, key, problem.slice(key.length + 2)))
+  return { isDone: false, why: 'invalid', message }
+}
+
+export function refuseMasked(keys: readonly string[]): ConfigRefusal {
+  const message = `${keys.join(', ')}: a mask is sent back, but no secret is stored to go with it; send the secret`
+  return { isDone: false, why: 'invalid', message }
+}
+
+export function refusePinned(keys: readonly string[]): ConfigRefusal {
+  const message = `${keys.join(', ')}: set with --set at the start, which wins; start the broker without that`
+  return { isDone: false, why: 'invalid', message }
+}
+
+export function refuseFaults(why: 'not-hocon' | 'invalid', faults: readonly Fault[]): ConfigRefusal {
+  const told = faults.slice(0, faultsTold).map(formatFault)
+  const more = faults.length - told.length
+  return { isDone: false, why, message: [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('\n') }
+}
+
+/** `key`: the setting whose new value waits for the next start, and everything else with it. */
+export function refuseUntilRestart(key: string): ConfigRefusal {
+  const message = `${key}: it is to have another value from the next start on, and until then nothing else is changed; restart the broker first`
+  return { isDone: false, why: 'invalid', message }
+}

@@ -1,0 +1,60 @@
+// What the API has changed of a bridge or a listener that has been taken out of the file since: it would be half of one, and
+// a start that trips over it would name a key that stands in no file.
+
+import {
+  type ConfigObject,
+  type ConfigValue,
+  faultAt,
+  mergeObjects,
+  parseOverride,
+  putValue,
+  valueAt,
+  type Warning,
+  withoutValue,
+} from '../../config/index.ts'
+
+/** Where things stand that have names of their own, and the key without which there is none. */
+const namedThings: readonly { readonly path: readonly string[]; readonly needs: string }[] = [
+  { path: ['bridges', 'mqtt'], needs: 'server' },
+  ...['tcp', 'ssl', 'ws', 'wss', 'quic'].map((kind) => ({ path: ['listeners', kind], needs: 'bind' })),
+]
+
+export interface KeptChanges {
+  readonly changes: ConfigObject
+  readonly warnings: readonly Warning[]
+}
+
+/** `written`: what the file says. `overrides`: of `--set`. */
+export function withoutGone(
+  changes: ConfigObject,
+  { written, overrides }: { readonly written: ConfigObject; readonly overrides: readonly string[] },
+): KeptChanges {
+  let ground = written
+  for (const override of overrides) {
+    const parsed = parseOverride(override)
+    if ('path' in parsed) ground = putValue(ground, parsed.path, parsed.value)
+  }
+  const merged = mergeObjects(ground, changes)
+  let kept = changes
+  const warnings: Warning[] = []
+  for (const { path, needs } of namedThings) {
+    for (const [name, part] of entriesAt(changes, path)) {
+      const whole = [...path, name]
+      if (part.kind !== 'object' || valueAt(ground, whole) !== undefined || isSaid(valueAt(merged, [...whole, needs])))
+        continue
+      kept = withoutValue(kept, whole)
+      const words = 'it is not in the file any more, so what was changed of it over the API does not count'
+      warnings.push(faultAt({ file: 'changed-settings.conf', line: 0, column: 0 }, whole.join('.'), words))
+    }
+  }
+  return { changes: kept, warnings }
+}
+
+function entriesAt(object: ConfigObject, path: readonly string[]): Iterable<readonly [string, ConfigValue]> {
+  const found = valueAt(object, path)
+  return found?.kind === 'object' ? found.entries : []
+}
+
+function isSaid(value: ConfigValue | undefined): boolean {
+  return value !== undefined && value.kind !== 'null'
+}

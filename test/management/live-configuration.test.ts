@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { connect, connectAsync } from 'mqtt'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { administrator, type Answer, startBrokerWithApi } from './api.ts'
+import { dataOf, get, keysOf, post, refused } from './configuration-asked.ts'
+
+test('a change of limits and of the log holds at once, without a client being sent away', async (t) => {
+  const folder = await temporaryFolder(t)
+  const config = join(folder, 'my.conf')
+  await writeFile(config, 'node.shards = 2\n')
+  const broker = await startBrokerWithApi(t, { config })
+  const address = `mqtt://127.0.0.1:${broker.port}`
+  const plain = { reconnectPeriod: 0 } as const
+  const inside = await Promise.all(['a', 'b'].map((clientId) => connectAsync(address, { ...plain, clientId })))
+  t.after(() => Promise.all(inside.map((client) => client.endAsync(true))))
+  const change = async (section: string, settings: object): Promise<string[]> => {
+    const outcome = dataOf(
+      'set_configuration_section',
+      await post(broker, `/configuration/${section}`, { data: { [section]: settings } }),
+    )
+    assert.deepEqual(outcome.needs_restart, [])
+    return keysOf(outcome.changed)
+  }
+  const mostOf = async (): Promise<number> =>
+    dataOf('list_listeners', await get(broker, '/listeners'))[0].listeners[0].max_conns
+  const before = await mostOf()
+  assert.deepEqual(await change('limits', { max_connections: 1, max_connection_rate: 500 }), [
+    'limits.max_connection_rate',
+    'limits.max_connections',
+  ])
+  assert.equal(await mostOf(), 1)
+  const turnedAway = connect(address, { ...plain, clientId: 'c' })
+  await new Promise((resolve) => turnedAway.once('close', () => resolve(undefined)))
+  assert.equal(turnedAway.reconnecting || turnedAway.connected, false)
+  await turnedAway.endAsync(true)
+  assert.ok(inside.every((client) => client.connected))
+  await change('limits', { max_connections: null, max_connection_rate: null, messages_rate: 100 })
+  assert.equal(await mostOf(), before)
+  inside.push(await connectAsync(address, { ...plain, clientId: 'c' }))
+  const dir = join(folder, 'lines')
+  assert.deepEqual(await change('log', { to: ['file'], dir, file: 'mine.log', rotation: { count: 2 } }), [
+    'log.dir',
+    'log.file',
+    'log.rotation.count',
+    'log.to',
+  ])
+  await change('log', { file: 'other.log' })
+  assert.match(await readFile(join(dir, 'mine.log'), 'utf8'), /setting changed.*log\.dir/)
+  const blocked = { data: { log: { dir: config } } }
+  refused(await post(broker, '/configuration/log', blocked), [400, 108], /log\.dir: cannot write other\.log/)
+  assert.equal((await get(broker, '/configuration/log')).json.data.log.dir, dir)
+})
+
+test('a configuration with another security profile is written whole and in force at the next start, not by halves before', async (t) => {
+  const folder = await temporaryFolder(t)
+  const config = join(folder, 'my.conf')
+  await writeFile(config, 'mqtt.max_mqueue_len = 5\n')
+  const broker = await startBrokerWithApi(t, { config, set: ['node.shards=1'] })
+  const running = 'mqtt.max_mqueue_len = 5\nmqtt.retry_interval = 9s\n'
+  const text = `${running}node.security_profile = legacy\nlog.level = error\n`
+  const outcome = dataOf('update_config', await post(broker, '/config_update', text))
+  assert.deepEqual(keysOf(outcome.changed), [])
+  const waiting = ['log.level', 'mqtt.retry_interval', 'node.security_profile']
+  assert.deepEqual(keysOf(outcome.needs_restart), waiting)
+  assert.equal(await readFile(config, 'utf8'), text)
+  assert.equal((await broker.ask('/api/v4/nodes')).json.data[0].security_profile, 'hardened')
+  const one = { data: { mqtt: { max_mqueue_len: 6 } } }
+  refused(await post(broker, '/configuration/mqtt', one), [400, 108], /node\.security_profile.*restart the broker/)
+  refused(await post(broker, '/reload', { data: { msq_len: 6 } }), [400, 108], /node\.security_profile/)
+  const again = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
+  assert.deepEqual([again.changed, keysOf(again.needs_restart)], [[], waiting])
+  const back = dataOf('update_config', await post(broker, '/config_update', running))
+  assert.deepEqual([keysOf(back.changed), back.needs_restart], [['mqtt.retry_interval'], []])
+  const legacy = { data: { node: { security_profile: 'legacy' } } }
+  const begun = dataOf('set_configuration_section', await post(broker, '/configuration/node', legacy))
+  assert.deepEqual([begun.changed, keysOf(begun.needs_restart)], [[], ['node.security_profile']])
+  await post(broker, '/ctrl/restart', undefined)
+  const [, port] = await broker.process.until(/profile legacy[^]*management API +http:\/\/\S+:(\d+)\/api\/v4/)
+  const headers = { authorization: `Basic ${Buffer.from(administrator).toString('base64')}` }
+  const nodes = (await (await fetch(`http://127.0.0.1:${port}/api/v4/nodes`, { headers })).json()) as {
+    readonly data: readonly { readonly security_profile: string }[]
+  }
+  assert.equal(nodes.data[0]?.security_profile, 'legacy')
+})
+
+test('sections are known by the names that NanoMQ has for them, and changed is what /reload has as well', async (t) => {
+  const set = [
+    'listeners.ws.bind="127.0.0.1:0/mqtt"',
+    'system.parallel=7',
+    'bridges.mqtt.far.server="mqtt-tcp://127.0.0.1:1"',
+  ]
+  const broker = await startBrokerWithApi(t, { set })
+  const section = async (name: string): Promise<Record<string, unknown>> =>
+    dataOf('get_configuration_section', await get(broker, `/configuration/${name}`))[name]
+  const basic = await section('basic')
+  const hot = dataOf('get_reload', await get(broker, '/reload'))
+  assert.deepEqual({ ...basic, ...hot }, basic)
+  assert.deepEqual([basic['parallel'], basic['url']], [7, 'mqtt-tcp://127.0.0.1:0'])
+  assert.deepEqual(await section('websocket'), { enable: true, url: 'mqtt-ws://127.0.0.1:0/mqtt', tls_url: null })
+  const tls = await section('tls')
+  assert.deepEqual([tls['enable'], tls['url'], tls['key'], tls['verify_peer']], [false, null, null, false])
+  assert.equal((await section('auth_http'))['enable'], false)
+  assert.deepEqual(await section('bridge'), dataOf('get_mqtt_bridges', await get(broker, '/bridges')).bridge)
+  assert.deepEqual(await section('aws_bridge'), { nodes: [] })
+  const change = (name: string, settings: unknown): Promise<Answer> =>
+    post(broker, `/configuration/${name}`, { data: { [name]: settings } })
+  const outcome = dataOf('set_configuration_section', await change('basic', { ...basic, msq_len: 9 }))
+  assert.deepEqual(keysOf(outcome.changed), ['mqtt.max_mqueue_len'])
+  refused(await change('basic', { msq_len: 'x' }), [400, 108], /data\.basic\.msq_len/)
+  refused(await change('basic', { parallel: 8 }), [400, 108], /data\.basic\.parallel.*system/)
+  refused(await change('tls', { enable: true }), [400, 108], /listeners\.ssl/)
+  refused(await change('basic', 5), [400, 108], /data\.basic/)
+  refused(await post(broker, '/configuration/basic', { data: {} }), [400, 107], /data\.basic/)
+})
+
+test('what was changed of a bridge or a listener goes with it when it is taken out of the file', async (t) => {
+  const [folder, dataDirectory] = [await temporaryFolder(t), await temporaryFolder(t)]
+  const config = join(folder, 'my.conf')
+  const things =
+    'bridges.mqtt.far { server = "mqtt-tcp://127.0.0.1:1", enable = false }\nlisteners.tcp.two.bind = "127.0.0.1:0"\n'
+  await writeFile(config, things)
+  const broker = await startBrokerWithApi(t, { config, dataDirectory })
+  const put = { method: 'PUT', body: { far: { server: 'mqtt-tcp://127.0.0.1:1', keepalive: 30 } } } as const
+  assert.equal((await broker.ask('/api/v4/bridges/far', put)).status, 200)
+  const listeners = { tcp: { two: { max_connections: 5 } } }
+  dataOf('set_configuration_section', await post(broker, '/configuration/listeners', { data: { listeners } }))
+  await writeFile(config, 'mqtt.max_mqueue_len = 6\n')
+  const { warnings } = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
+  assert.match(
+    warnings.join('\n'),
+    /bridges\.mqtt\.far: it is not in the file any more[^]*listeners\.tcp\.two: it is not/,
+  )
+  assert.deepEqual((await get(broker, '/bridges')).json.data.bridge.nodes, [])
+  // While the broker is stopped the same can be done.
+  await writeFile(config, things)
+  dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
+  assert.equal((await broker.ask('/api/v4/bridges/far', put)).status, 200)
+  await broker.process.stop()
+  await writeFile(config, 'mqtt.max_mqueue_len = 7\n')
+  const again = await startBrokerWithApi(t, { config, dataDirectory })
+  assert.equal(dataOf('get_reload', await get(again, '/reload')).msq_len, 7)
+})
