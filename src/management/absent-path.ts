@@ -10,11 +10,13 @@ export const allowedMethods = methodsOfTheApi.join(', ')
 /** Most of a path that is said again. */
 const maxSaidPath = 200
 
+export function refuseMethod(method: string): Refusal {
+  return refuse('unknownError', `the API knows no ${method}; it knows ${allowedMethods}`, 405)
+}
+
 export function refuseAbsent(method: string, url: string): Refusal {
   const path = url.split('?')[0] ?? ''
-  if (!methodsOfTheApi.includes(method)) {
-    return refuse('unknownError', `the API knows no ${method}; it knows ${allowedMethods}`, 405)
-  }
+  if (!methodsOfTheApi.includes(method)) return refuseMethod(method)
   const successor = successorOf(path)
   const said = `there is no ${method} ${path.slice(0, maxSaidPath)}`
   return refuse('unknownError', successor === undefined ? said : `${said} any more; use ${successor}`, 404)

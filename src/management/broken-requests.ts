@@ -3,6 +3,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { allowedMethods, refuseMethod } from './absent-path.ts'
 import { type Refusal, refuse } from './refusal.ts'
 
 /** Of the request line and all headers: a client id and a topic in it may be as long as MQTT allows, each byte written as three. */
@@ -16,8 +17,14 @@ const reasons: Readonly<Record<string, string>> = {
 /** So long what still comes is thrown away. */
 const lingerMs = 1_000
 
+export interface BrokenRequest {
+  readonly code?: string | undefined
+  /** What the parser gave up in. */
+  readonly rawPacket?: unknown
+}
+
 /** The parser gave up on what came from `socket`. */
-export function answerBrokenRequest({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Duplex): void {
+export function answerBrokenRequest({ code, rawPacket }: BrokenRequest, socket: Duplex): void {
   // It has been answered already, and this is more of the same.
   if (socket.writableEnded) return
   // Nobody is there to hear it.
@@ -25,9 +32,14 @@ export function answerBrokenRequest({ code }: Pick<NodeJS.ErrnoException, 'code'
     socket.destroy()
     return
   }
-  const body = bodyOf(refuse('invalidParameter', reasons[code ?? ''] ?? 'this is not a request of HTTP/1.1'))
+  const method = code === 'HPE_INVALID_METHOD' ? methodIn(rawPacket) : undefined
+  const body = bodyOf(
+    method === undefined
+      ? refuse('invalidParameter', reasons[code ?? ''] ?? 'this is not a request of HTTP/1.1')
+      : refuseMethod(method),
+  )
   const head = [
-    'HTTP/1.1 400 Bad Request',
+    method === undefined ? 'HTTP/1.1 400 Bad Request' : `HTTP/1.1 405 Method Not Allowed\r\nAllow: ${allowedMethods}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
@@ -35,6 +47,15 @@ export function answerBrokenRequest({ code }: Pick<NodeJS.ErrnoException, 'code'
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
   // Who is cut off amid sending would lose the answer.
   setTimeout(() => socket.destroy(), lingerMs).unref()
+}
+
+const longestMethod = 32
+
+/** Of a request that is one but for a method that HTTP does not have. */
+function methodIn(packet: unknown): string | undefined {
+  const [line = ''] = Buffer.isBuffer(packet) ? packet.toString('latin1').split('\r\n', 1) : []
+  const [, method] = /^([A-Za-z-]+) \S+ HTTP\/1\.[01]$/.exec(line) ?? []
+  return method === undefined || method.length > longestMethod ? undefined : method
 }
 
 /** The request expects something else than that it be read. */

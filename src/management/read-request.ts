@@ -82,11 +82,11 @@ function wrongKind({ body: schema }: Endpoint, body: unknown): string | undefine
   return isObject || Array.isArray(body) ? undefined : 'an object or array of JSON'
 }
 
-/** What has no value is taken as if it were not there. */
+/** What has no value, or no key, is taken as if it were not there. */
 function unknownKeyOf({ query, isForNamespaces = false }: Endpoint, raw: unknown): string | undefined {
   const known = query?.properties ?? {}
   const isKnown = (key: string): boolean => Object.hasOwn(known, key) || (isForNamespaces && key === namespaceKey)
-  const found = Object.entries(raw as object).find(([key, text]) => text !== '' && !isKnown(key))
+  const found = Object.entries(raw as object).find(([key, text]) => key !== '' && text !== '' && !isKnown(key))
   return found === undefined ? undefined : JSON.stringify(found[0])
 }
 

@@ -33,7 +33,7 @@ import { NamespacedHandlers, namespaceOfRequest } from './namespace-of-request.t
 import { OpenConnections } from './open-connections.ts'
 import type { Operations } from './operations/all.ts'
 import type { AuditOperations } from './operations/audit.ts'
-import { readQueryString } from './query-string.ts'
+import { plainPath, readQueryString } from './query-string.ts'
 import { readBody } from './read-body.ts'
 import { readRequest, RequestShapes } from './read-request.ts'
 import { refusalOfCaller } from './permission.ts'
@@ -124,6 +124,7 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
 function openFramework(doorkeeper: () => Doorkeeper): FastifyInstance {
   const server = fastify({
     clientErrorHandler: answerBrokenRequest,
+    rewriteUrl: ({ url = '/' }) => plainPath(url),
     exposeHeadRoutes: false,
     http: {
       maxHeaderSize: maxHeaderBytes,

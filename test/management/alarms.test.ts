@@ -22,6 +22,22 @@ test('where nothing is wrong no alarm holds and none is over', async (t) => {
   }
 })
 
+test('alarms can be asked for in the words of EMQX 4 as well', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.name="here"'] })
+  for (const list of ['present', 'history']) {
+    assert.deepEqual((await broker.ask(`/api/v4/alarms/${list}`)).json, {
+      code: 0,
+      data: [{ node: 'here', alarms: [] }],
+    })
+    assert.deepEqual((await broker.ask(`/api/v4/alarms/${list}/here`)).json, { code: 0, data: [] })
+    const nowhere = await broker.ask(`/api/v4/alarms/${list}/there`)
+    assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108])
+  }
+  const forget = (node: string) => broker.ask(`/api/v4/nodes/${node}/alarms/deactivated`, { method: 'DELETE' })
+  assert.deepEqual((await forget('here')).json, { code: 0 })
+  assert.equal((await forget('there')).status, 404)
+})
+
 test('an alarm that does not hold cannot be ended; without a name or without JSON it is said what is wrong', async (t) => {
   const broker = await startBrokerWithApi(t)
   const post = async (body: unknown) => {

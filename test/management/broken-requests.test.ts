@@ -21,6 +21,27 @@ test('what is no HTTP is refused as everything else is', async () => {
   }
 })
 
+test('a method that nobody knows is 405, as those are that HTTP has and the API has not', async () => {
+  const broker = await sharedBroker()
+  const { head, body } = await answerTo(broker, 'METHOD /api/v4/brokers HTTP/1.1\r\nHost: a\r\n\r\n')
+  assert.match(head, /^HTTP\/1\.1 405 [^]*Allow: GET, POST, PUT, DELETE/)
+  assert.equal(JSON.parse(body).code, 102)
+  const known = await broker.ask('/api/v4/brokers', { method: 'PATCH' })
+  assert.deepEqual([known.status, known.json.code], [405, 102])
+})
+
+test('a path is the same however its letters are written, and what it names is decoded once', async () => {
+  const broker = await sharedBroker()
+  for (const path of ['/api/v4/%62rokers', '/%61pi/v4/acl/%24all', '/api/v4/clients?%63lientid=a']) {
+    const answered = await broker.ask(path)
+    assert.deepEqual([answered.status, answered.json.code], [200, 0], path)
+  }
+  const name = { username: 'a%62/%2F', password: 'p' }
+  assert.equal((await broker.ask('/api/v4/auth_username', { method: 'POST', body: name })).status, 200)
+  const found = await broker.ask(`/api/v4/auth_username/${encodeURIComponent(name.username)}`)
+  assert.equal(found.json.data.username, name.username)
+})
+
 test('a path that is escaped wrongly is refused in the same form', async () => {
   const broker = await sharedBroker()
   const answered = await broker.ask('/api/v4/ctrl/%zz', { method: 'POST' })

@@ -16,6 +16,14 @@ test('the broker and its node say what they are, to those who may ask', async (t
   assert.equal(described.node_status, 'Running')
   const nodes = await broker.ask('/api/v4/nodes/')
   assert.equal(nodes.json.data[0].connections, 1)
+  const { node } = nodes.json.data[0]
+  const [ofNode, one] = await Promise.all(['brokers', 'nodes'].map((list) => broker.ask(`/api/v4/${list}/${node}`)))
+  assert.deepEqual(ofNode.json.data.version, described.version)
+  assert.deepEqual(Object.keys(one.json.data), Object.keys(nodes.json.data[0]))
+  for (const list of ['brokers', 'nodes']) {
+    const nowhere = await broker.ask(`/api/v4/${list}/there`)
+    assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108])
+  }
 })
 
 test('who does not say who they are gets 104, a wrong password 103, and both no paths', async (t) => {

@@ -223,7 +223,7 @@ test('the keep alive of a client is changed while it is connected', async (t) =>
 
 test('what a client was told about publishing can be seen and forgotten', async (t) => {
   const rules = 'auth.acl.rules=[{permit=deny,action=publish,topics=["no"]},{permit=allow}]'
-  const broker = await startBrokerWithApi(t, { set: [rules] })
+  const broker = await startBrokerWithApi(t, { set: [rules, 'node.name="here"'] })
   const client = await connect(t, broker, { clientId: 'c' })
   await client.publishAsync('yes', 'x', { qos: 1 })
   await client.publishAsync('no', 'x', { qos: 1 })
@@ -234,6 +234,12 @@ test('what a client was told about publishing can be seen and forgotten', async 
   assert.deepEqual(told.toSorted(), ['no: deny', 'yes: allow'])
   assert.deepEqual((await broker.ask(cache, { method: 'DELETE' })).json, { code: 0 })
   assert.deepEqual((await broker.ask(cache)).json, { code: 0, data: [] })
+  for (const path of ['/api/v4/acl-cache', '/api/v4/nodes/here/acl-cache']) {
+    await client.publishAsync('yes', 'x', { qos: 1 })
+    assert.equal((await broker.ask(cache)).json.data.length, 1)
+    assert.deepEqual((await broker.ask(path, { method: 'DELETE' })).json, { code: 0 })
+    assert.deepEqual((await broker.ask(cache)).json.data, [], path)
+  }
   for (const method of ['GET', 'DELETE'] as const) {
     const offline = await broker.ask('/api/v4/clients/nobody/acl_cache', { method })
     assert.deepEqual([offline.status, offline.json.code], [404, 112])
@@ -242,12 +248,26 @@ test('what a client was told about publishing can be seen and forgotten', async 
 
 test('the node has the same clients, and a node that there is not is 404', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.name="here@127.0.0.1"'] })
-  await connect(t, broker, { clientId: 'c', username: 'ann' })
+  const client = await connect(t, broker, { clientId: 'c', username: 'ann' })
+  await client.subscribeAsync('a')
   assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients?username=ann'), ['c'])
   assert.deepEqual(await idsOf(broker, '/nodes/here%40127.0.0.1/clients/c'), ['c'])
   assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients/d'), [])
-  for (const path of ['clients', 'clients/c', 'subscriptions']) {
-    const nowhere = await broker.ask(`/api/v4/nodes/there/${path}`)
-    assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108])
+  assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients/username/ann'), ['c'])
+  assert.deepEqual(await idsOf(broker, '/nodes/here@127.0.0.1/clients/username/ann?proto_ver=5'), [])
+  const { json } = await broker.ask('/api/v4/nodes/here@127.0.0.1/subscriptions/c')
+  assert.deepEqual(json.data, [{ clientid: 'c', topic: 'a', qos: 0, node: 'here@127.0.0.1' }])
+  const paths = ['clients', 'clients/c', 'clients/username/ann', 'subscriptions', 'subscriptions/c']
+  for (const [method, path] of [
+    ...paths.map((path) => ['GET', path]),
+    ['DELETE', 'clients/c'],
+    ['DELETE', 'acl-cache'],
+  ]) {
+    const nowhere = await broker.ask(`/api/v4/nodes/there/${path}`, { method: method as 'GET' | 'DELETE' })
+    assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108], path)
   }
+  const kick = { method: 'DELETE' } as const
+  assert.deepEqual((await broker.ask('/api/v4/nodes/here@127.0.0.1/clients/c', kick)).json, { code: 0 })
+  const gone = await broker.ask('/api/v4/nodes/here@127.0.0.1/clients/c', kick)
+  assert.deepEqual([gone.status, gone.json.code], [404, 112])
 })

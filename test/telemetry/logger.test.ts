@@ -175,6 +175,10 @@ test('lines to console and file reach both', async (t) => {
   assert.equal(await readFile(join(dir, 'godwit.log'), 'utf8'), console.lines.join(''))
 })
 
+function eventsOf(lines: readonly string[]): unknown[] {
+  return lines.map((line) => JSON.parse(line).event)
+}
+
 test('lines go where they are told from then on, and nowhere else where the file cannot be had', async (t) => {
   const dir = await temporaryFolder(t)
   const console = new MemoryConsole()
@@ -188,7 +192,6 @@ test('lines go where they are told from then on, and nowhere else where the file
   log.warn('three')
   await log.changeTargets({ ...first, to: ['console'] })
   log.warn('four')
-  const eventsOf = (lines: readonly string[]): unknown[] => lines.map((line) => JSON.parse(line).event)
   const inFile = async (file: string): Promise<unknown[]> =>
     eventsOf((await readFile(join(dir, file), 'utf8')).trim().split('\n'))
   assert.deepEqual(await inFile('godwit.log'), ['one'])

@@ -1,7 +1,7 @@
 // What the operator must know of.
 
 import { answer, done, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { type TSchema, Type } from '../schema.ts'
 
 const alarm = Type.Object({
   name: Type.String({ description: 'What kind of trouble.' }),
@@ -12,6 +12,14 @@ const alarm = Type.Object({
   duration: Type.Integer({ minimum: 0, description: 'Milliseconds, until now where it holds.' }),
   occurrences: Type.Integer({ minimum: 1, description: 'How often it was raised meanwhile.' }),
 })
+/** As the documents of EMQX 4 have it. */
+const present = { id: Type.String({ description: 'What kind of trouble.' }), desc: Type.String() }
+const past = { ...present, clear_at: Type.String({ description: 'Local time of the node, `YYYY-MM-DD HH:mm:ss`.' }) }
+const presentAlarms = Type.Array(Type.Object(present))
+const pastAlarms = Type.Array(Type.Object(past))
+const inNodes = <Alarms extends TSchema>(alarms: Alarms) =>
+  answer(Type.Array(Type.Object({ node: Type.String(), alarms })))
+
 const ofNodes = answer(Type.Array(Type.Object({ node: Type.String(), alarms: Type.Array(alarm) })))
 const ofNode = answer(Type.Array(alarm))
 const node = Type.Object({ node: Type.String({ minLength: 1, description: 'Name of the node.' }) })
@@ -61,6 +69,34 @@ export const alarmEndpoints = {
     params: node,
     reply: ofNode,
   }),
+  list_present_alarms: endpoint({
+    ...common,
+    path: '/alarms/present',
+    summary: 'Alarms that hold, in the words of EMQX 4.',
+    reply: inNodes(presentAlarms),
+  }),
+  list_node_present_alarms: endpoint({
+    ...common,
+    ...unknownNode,
+    path: '/alarms/present/:node',
+    summary: 'Those of one node.',
+    params: node,
+    reply: answer(presentAlarms),
+  }),
+  list_alarm_history: endpoint({
+    ...common,
+    path: '/alarms/history',
+    summary: 'Alarms that are over, in the words of EMQX 4.',
+    reply: inNodes(pastAlarms),
+  }),
+  list_node_alarm_history: endpoint({
+    ...common,
+    ...unknownNode,
+    path: '/alarms/history/:node',
+    summary: 'Those of one node.',
+    params: node,
+    reply: answer(pastAlarms),
+  }),
   deactivate_alarm: endpoint({
     method: 'POST',
     path: '/alarms/deactivated',
@@ -71,6 +107,15 @@ export const alarmEndpoints = {
     }),
     reply: done,
     failures: ['missingParameter', 'invalidParameter', 'notJson'],
+    access: 'change',
+  }),
+  forget_node_deactivated_alarms: endpoint({
+    method: 'DELETE',
+    path: '/nodes/:node/alarms/deactivated',
+    summary: 'Forgets the alarms of one node that are over.',
+    params: node,
+    reply: done,
+    ...unknownNode,
     access: 'change',
   }),
   forget_deactivated_alarms: endpoint({

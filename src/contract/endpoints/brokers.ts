@@ -21,6 +21,8 @@ const node = Type.Object({
   shards: Type.Integer({ minimum: 1, description: 'Threads that serve clients.' }),
 })
 
+const ofNode = Type.Object({ node: Type.String({ minLength: 1, description: 'Name of the node.' }) })
+
 export const brokerEndpoints = {
   list_brokers: endpoint({
     method: 'GET',
@@ -30,11 +32,30 @@ export const brokerEndpoints = {
     access: 'read',
     isForNamespaces: true,
   }),
+  get_broker: endpoint({
+    method: 'GET',
+    path: '/brokers/:node',
+    summary: 'The same of one node.',
+    params: ofNode,
+    reply: answer(broker),
+    failures: ['invalidParameter'],
+    access: 'read',
+    isForNamespaces: true,
+  }),
   list_nodes: endpoint({
     method: 'GET',
     path: '/nodes',
     summary: 'The nodes of the broker, with the number of their clients.',
     reply: answer(Type.Array(node)),
+    access: 'read',
+  }),
+  get_node: endpoint({
+    method: 'GET',
+    path: '/nodes/:node',
+    summary: 'One node of the broker, with the number of its clients.',
+    params: ofNode,
+    reply: answer(node),
+    failures: ['invalidParameter'],
     access: 'read',
   }),
 }

@@ -13,6 +13,13 @@ export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alar
   const ofNodes = (alarms: Shown[]) => ({ code: 0 as const, data: [{ node: nodeName, alarms }] })
   const ofNode = (node: string, alarms: () => Shown[]) =>
     node === nodeName ? { code: 0 as const, data: alarms() } : refuseNode(node, nodeName)
+  const present = () => operations.active().map(({ name, message }) => ({ id: name, desc: message }))
+  const past = () =>
+    operations.history().map(({ name, message, deactivatedAtMs, activatedAtMs }) => ({
+      id: name,
+      desc: message,
+      clear_at: localTime(deactivatedAtMs ?? activatedAtMs),
+    }))
   return {
     list_alarms: () => ofNodes(all()),
     list_activated_alarms: () => ofNodes(active()),
@@ -26,11 +33,21 @@ export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alar
       if (operations.deactivate(name)) return { code: 0 }
       return refuse('invalidParameter', `no alarm '${name}' holds`, 404)
     },
-    forget_deactivated_alarms: () => {
-      operations.forgetHistory()
-      return { code: 0 }
-    },
+    forget_deactivated_alarms: () => forget(operations),
+    forget_node_deactivated_alarms: ({ params: { node } }) =>
+      node === nodeName ? forget(operations) : refuseNode(node, nodeName),
+    list_present_alarms: () => ({ code: 0, data: [{ node: nodeName, alarms: present() }] }),
+    list_node_present_alarms: ({ params: { node } }) =>
+      node === nodeName ? { code: 0, data: present() } : refuseNode(node, nodeName),
+    list_alarm_history: () => ({ code: 0, data: [{ node: nodeName, alarms: past() }] }),
+    list_node_alarm_history: ({ params: { node } }) =>
+      node === nodeName ? { code: 0, data: past() } : refuseNode(node, nodeName),
   }
+}
+
+function forget(operations: AlarmOperations): { code: 0 } {
+  operations.forgetHistory()
+  return { code: 0 }
 }
 
 interface Shown {

@@ -4,7 +4,7 @@ import type { endpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { Operations } from '../operations/all.ts'
 import { alarmHandlers } from './alarms.ts'
-import { bridgeHandlers } from './bridges.ts'
+import { bridgeHandlers, shownBridges } from './bridges.ts'
 import type { Doorkeeper } from '../sign-in.ts'
 import { accountHandlers } from './accounts.ts'
 import { brokerHandlers } from './brokers.ts'
@@ -33,7 +33,7 @@ export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper
   return {
     ...bridgeHandlers(operations.bridges),
     ...brokerHandlers(operations.brokers),
-    ...configurationHandlers(operations.configuration),
+    ...configurationHandlers(operations.configuration, () => shownBridges(operations.bridges)),
     ...controlHandlers(operations.control),
     ...clientHandlers(operations.clients),
     ...subscriptionHandlers(operations.clients),

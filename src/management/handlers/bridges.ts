@@ -39,6 +39,11 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
   }
 }
 
+/** What `GET /bridges` answers. */
+export async function shownBridges(bridges: BridgeOperations): Promise<Listing['data']['bridge']> {
+  return (await listingOf(bridges, bridges.list())).data.bridge
+}
+
 async function listingOf(bridges: BridgeOperations, chosen: ReadonlyMap<string, MqttBridgeConfig>): Promise<Listing> {
   const standings = await bridges.standings()
   const nodes = []

@@ -1,22 +1,42 @@
-import type { brokerEndpoints } from '../../contract/index.ts'
+import type { brokerEndpoints, ReplyOf } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
+import { otherNode } from '../lists/other-node.ts'
 import type { BrokerOperations } from '../operations/brokers.ts'
+import type { Refusal } from '../refusal.ts'
 import { localTime, uptimeInWords } from '../words.ts'
 
 const sysdescr = 'Godwit MQTT broker'
 
 export function brokerHandlers(broker: BrokerOperations): Handlers<typeof brokerEndpoints> {
+  const unknown = (node: string): Refusal | undefined => otherNode(broker.describe(), node)
   return {
-    list_brokers: () => {
-      const { nowMs, uptimeMs, version } = broker.describe()
-      const uptime = uptimeInWords(uptimeMs)
-      return { code: 0, data: [{ datetime: localTime(nowMs), node_status: 'Running', sysdescr, uptime, version }] }
-    },
-    list_nodes: () => {
-      const { nodeName, uptimeMs, version, connections, securityProfile, shards } = broker.describe()
-      const uptime = uptimeInWords(uptimeMs)
-      const ours = { node: nodeName, security_profile: securityProfile, shards }
-      return { code: 0, data: [{ connections, node_status: 'Running', uptime, version, ...ours }] }
-    },
+    list_brokers: () => ({ code: 0, data: [brokerRecord(broker.describe())] }),
+    get_broker: ({ params }) => unknown(params.node) ?? { code: 0, data: brokerRecord(broker.describe()) },
+    list_nodes: () => ({ code: 0, data: [nodeRecord(broker.describe())] }),
+    get_node: ({ params }) => unknown(params.node) ?? { code: 0, data: nodeRecord(broker.describe()) },
   }
+}
+
+type Described = ReturnType<BrokerOperations['describe']>
+
+function brokerRecord({ nowMs, uptimeMs, version }: Described): ReplyOf<typeof brokerEndpoints.get_broker>['data'] {
+  return {
+    datetime: localTime(nowMs),
+    node_status: 'Running',
+    sysdescr,
+    uptime: uptimeInWords(uptimeMs),
+    version,
+  }
+}
+
+function nodeRecord({
+  nodeName,
+  uptimeMs,
+  version,
+  connections,
+  securityProfile,
+  shards,
+}: Described): ReplyOf<typeof brokerEndpoints.get_node>['data'] {
+  const ours = { node: nodeName, security_profile: securityProfile, shards }
+  return { connections, node_status: 'Running', uptime: uptimeInWords(uptimeMs), version, ...ours }
 }

@@ -5,9 +5,9 @@ import { answerList, type ListSource, refuseSilent } from '../lists/answer-list.
 import { clientFilterOf, type ClientQuery, type WantedClients } from '../lists/client-query.ts'
 import { clientRecord } from '../lists/client-record.ts'
 import { otherNode } from '../lists/other-node.ts'
-import { pagingOf } from '../lists/paging.ts'
+import { beginning, pagingOf } from '../lists/paging.ts'
 import type { ClientOperations } from '../operations/clients.ts'
-import type { Unanswered } from '../operations/lists.ts'
+import type { ListPosition, ListSlice, Unanswered } from '../operations/lists.ts'
 import { type Refusal, refuse, Refusal as RefusalValue } from '../refusal.ts'
 import type { WrittenJson } from '../written-json.ts'
 
@@ -19,6 +19,10 @@ export function clientHandlers(clients: ClientOperations): Handlers<typeof clien
     list_node_clients: ({ params, query }) => otherNode(clients, params.node) ?? listClients(clients, query, {}),
     lookup_node_client: ({ params, query }) =>
       otherNode(clients, params.node) ?? listClients(clients, query, { clientId: params.clientid }),
+    lookup_node_client_via_username: ({ params, query }) =>
+      otherNode(clients, params.node) ?? listClients(clients, query, { username: params.username }),
+    kickout_node_client: async ({ params: { node, clientid } }) =>
+      otherNode(clients, node) ?? doneOr(await clients.kick(clientid), clientid),
     kickout_client: async ({ params: { clientid } }) => doneOr(await clients.kick(clientid), clientid),
     set_keepalive: async ({ params: { clientid }, body }) =>
       doneOr(await clients.changeKeepAlive(clientid, body.interval), clientid),
@@ -29,8 +33,27 @@ export function clientHandlers(clients: ClientOperations): Handlers<typeof clien
       const data = found.map(({ permission, ...what }) => ({ access: 'publish', ...what, result: permission }) as const)
       return { code: 0, data }
     },
+    clean_acl_cache_all: () => forgetAllVerdicts(clients),
+    clean_node_acl_cache: ({ params }) => otherNode(clients, params.node) ?? forgetAllVerdicts(clients),
     clean_acl_cache: async ({ params: { clientid } }) => doneOr(await clients.forgetVerdicts(clientid), clientid),
   }
+}
+
+/** So many clients at a time are told to forget. */
+const clientsTogether = 64
+
+/** Slice by slice, so that everybody else has a turn between. Whoever comes meanwhile has nothing to forget. */
+async function forgetAllVerdicts(clients: ClientOperations): Promise<{ code: 0 } | Refusal> {
+  for (let at: ListPosition | undefined = beginning; at !== undefined;) {
+    const wanted = { from: at, skip: 0, most: clientsTogether }
+    const slice: ListSlice<ClientView> | Unanswered = await clients.clients({ isConnected: true }, wanted)
+    if ('silentShard' in slice) return refuseSilent(slice)
+    const told = await Promise.all(slice.rows.map(({ clientId }) => clients.forgetVerdicts(clientId)))
+    const silent = told.find((outcome) => typeof outcome === 'object')
+    if (silent !== undefined) return refuseSilent(silent)
+    at = slice.next
+  }
+  return { code: 0 }
 }
 
 async function listClients(

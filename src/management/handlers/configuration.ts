@@ -12,14 +12,20 @@ import type {
   ConfigurationVersion,
   SettingDifference,
 } from '../operations/configuration.ts'
+import { isNanomqSection, nanomqSection, type NanomqSection, successorOf } from '../nanomq-sections.ts'
+import { isSentObject, type Sent } from '../read-bridge-node.ts'
 import { type Refusal, refuse } from '../refusal.ts'
 
 type Endpoints = typeof configurationEndpoints
 
-export function configurationHandlers(configuration: ConfigurationOperations): Handlers<Endpoints> {
+/** `bridges`: as `GET /bridges` has them. */
+export function configurationHandlers(
+  configuration: ConfigurationOperations,
+  bridges: () => Promise<object>,
+): Handlers<Endpoints> {
   return {
     ...reloadHandlers(configuration),
-    ...sectionHandlers(configuration),
+    ...sectionHandlers(configuration, bridges),
     ...historyHandlers(configuration),
     update_config: async ({ body, caller }) => replyOf(await configuration.replaceText(body, caller)),
     reload_configuration: async ({ caller }) => replyOf(await configuration.reload(caller)),
@@ -38,14 +44,25 @@ function reloadHandlers(
       if (data === undefined || data === null || typeof data !== 'object' || Array.isArray(data)) {
         return refuse('missingParameter', 'data is missing in the body: an object of settings, as GET tells them')
       }
-      const fault = hotShape.faultOf(data)
-      if (fault !== undefined) {
-        return refuse('invalidParameter', `data${fault.path.replaceAll('/', '.')} in the body ${fault.message}`)
-      }
-      const settings = settingsOf(data, shownSettings(configuration))
-      return replyOf(await configuration.change(settings, { by: caller, persists, act: 'reload' }))
+      return changeHot(configuration, { sent: data, place: 'data' }, { by: caller, persists, act: 'reload' })
     },
   }
+}
+
+type Change = Parameters<ConfigurationOperations['change']>[1]
+
+/** `place`: where in the body the settings stand. */
+async function changeHot(
+  configuration: ConfigurationOperations,
+  { sent, place }: { readonly sent: object; readonly place: string },
+  change: Change,
+): Promise<ReplyOf<Endpoints['update_config']> | Refusal> {
+  const fault = hotShape.faultOf(sent)
+  if (fault !== undefined) {
+    return refuse('invalidParameter', `${place}${fault.path.replaceAll('/', '.')} in the body ${fault.message}`)
+  }
+  const settings = settingsOf(sent, shownSettings(configuration))
+  return replyOf(await configuration.change(settings, change))
 }
 
 const msPerSecond = 1_000
@@ -96,23 +113,40 @@ type SectionNames =
   | 'set_broker_configuration'
   | 'set_configuration_section'
 
-function sectionHandlers(configuration: ConfigurationOperations): Pick<Handlers<Endpoints>, SectionNames> {
+function sectionHandlers(
+  configuration: ConfigurationOperations,
+  bridges: () => Promise<object>,
+): Pick<Handlers<Endpoints>, SectionNames> {
   const unknownSection = (section: string): Refusal | undefined => {
     const sections = Object.keys(configuration.sections())
     if (sections.includes(section)) return undefined
     const known = sections.join(', ')
     return refuse('rpcError', `there is no section ${JSON.stringify(section)}; there are ${known}`, 404)
   }
+  const shownAsNanomq = (section: NanomqSection): Promise<object> =>
+    nanomqSection(section, { sections: configuration.sections(), hot: shownSettings(configuration), bridges })
+  const changeAsNanomq = async (section: NanomqSection, sent: unknown, change: Change) => {
+    if (!isSentObject(sent)) return refuse('invalidParameter', `data.${section} in the body is no object of settings`)
+    const shown = (await shownAsNanomq(section)) as Sent
+    const other = Object.keys(sent).find((key) => {
+      return !Object.hasOwn(hotSettings.properties, key) && JSON.stringify(sent[key]) !== JSON.stringify(shown[key])
+    })
+    if (other === undefined) return changeHot(configuration, { sent, place: `data.${section}` }, change)
+    const words = `data.${section}.${other} in the body is not changed by this name; change ${successorOf(section)}`
+    return refuse('invalidParameter', words)
+  }
   return {
     get_broker_configuration: () => ({ code: 0, data: { ...configuration.sections() } }),
-    get_configuration_section: ({ params: { section } }) => {
+    get_configuration_section: async ({ params: { section } }) => {
+      if (isNanomqSection(section)) return { code: 0, data: { [section]: await shownAsNanomq(section) } }
       return unknownSection(section) ?? { code: 0, data: { [section]: configuration.sections()[section] } }
     },
     set_broker_configuration: async ({ body, caller }) => {
       return replyOf(await configuration.change(body.data, { by: caller, persists: true, act: 'configuration' }))
     },
     set_configuration_section: async ({ params: { section }, body, caller }) => {
-      const unknown = unknownSection(section)
+      const isNanomqs = isNanomqSection(section)
+      const unknown = isNanomqs ? undefined : unknownSection(section)
       if (unknown !== undefined) return unknown
       if (!Object.hasOwn(body.data, section)) {
         return refuse('missingParameter', `data.${section} is missing in the body: an object of settings`)
@@ -121,8 +155,9 @@ function sectionHandlers(configuration: ConfigurationOperations): Pick<Handlers<
       if (other !== undefined) {
         return refuse('invalidParameter', `data.${other} in the body is not of the section ${section}`)
       }
-      const act = `configuration ${section}`
-      return replyOf(await configuration.change(body.data, { by: caller, persists: true, act }))
+      const change = { by: caller, persists: true, act: `configuration ${section}` }
+      if (!isNanomqs) return replyOf(await configuration.change(body.data, change))
+      return changeAsNanomq(section, body.data[section], change)
     },
   }
 }

@@ -1,0 +1,113 @@
+// Sections of the configuration by the names that NanoMQ's API has for them, where ours have others. They are shown as they are
+// shown there; what is changed of them is what `basic` has in common with `/reload`.
+
+import { mask } from '../config/index.ts'
+import type { HotSettings } from '../contract/index.ts'
+import { isSentObject, type Sent } from './read-bridge-node.ts'
+
+/** By name, and where the same is changed here. */
+const successors = {
+  basic: 'mqtt, auth, system and listeners.tcp',
+  tls: 'listeners.ssl',
+  websocket: 'listeners.ws and listeners.wss',
+  auth_http: 'auth.http_auth',
+  bridge: 'bridges.mqtt',
+  aws_bridge: 'bridges.aws',
+} as const
+
+export type NanomqSection = keyof typeof successors
+
+export function isNanomqSection(name: string): name is NanomqSection {
+  return Object.hasOwn(successors, name)
+}
+
+/** Where settings of such a section are changed. */
+export function successorOf(name: NanomqSection): string {
+  return successors[name]
+}
+
+export interface NanomqGround {
+  /** Ours, secrets masked. */
+  readonly sections: Sent
+  readonly hot: Required<HotSettings>
+  /** As `GET /bridges` has them. */
+  readonly bridges: () => Promise<object>
+}
+
+export async function nanomqSection(name: NanomqSection, { sections, hot, bridges }: NanomqGround): Promise<object> {
+  switch (name) {
+    case 'basic':
+      return basicOf(sections, hot)
+    case 'tls':
+      return tlsOf(sections)
+    case 'websocket':
+      return {
+        enable: listenerOf(sections, 'ws') !== undefined,
+        url: urlOf(sections, 'ws', 'mqtt-ws'),
+        tls_url: urlOf(sections, 'wss', 'mqtt-wss'),
+      }
+    case 'auth_http': {
+      const settings = partOf(partOf(sections, 'auth'), 'http_auth')
+      const isOn = ['auth_req', 'super_req', 'acl_req'].some((request) => isText(partOf(settings, request)['url']))
+      return { ...settings, enable: isOn }
+    }
+    case 'bridge':
+      return bridges()
+    case 'aws_bridge':
+      return { nodes: [] }
+    default:
+      return name satisfies never
+  }
+}
+
+function basicOf(sections: Sent, hot: Required<HotSettings>): object {
+  const { num_taskq_thread, max_taskq_thread, parallel, daemon, enable_ipc_internal } = partOf(sections, 'system')
+  return {
+    url: urlOf(sections, 'tcp', 'mqtt-tcp'),
+    num_taskq_thread,
+    max_taskq_thread,
+    parallel,
+    daemon,
+    ipc_internal: enable_ipc_internal,
+    ...hot,
+  }
+}
+
+function tlsOf(sections: Sent): object {
+  const listener = listenerOf(sections, 'ssl')
+  const { key_password = null, keyfile, certfile, cacertfile, verify_peer, fail_if_no_peer_cert } = listener ?? {}
+  const file = (name: unknown): unknown => (isText(name) ? name : null)
+  return {
+    enable: listener !== undefined,
+    url: urlOf(sections, 'ssl', 'tls+mqtt-tcp'),
+    key_password,
+    key: isText(keyfile) ? mask : null,
+    cert: file(certfile),
+    cacert: file(cacertfile),
+    verify_peer: verify_peer === true,
+    fail_if_no_peer_cert: fail_if_no_peer_cert === true,
+  }
+}
+
+/** The one without a name, or the first of those with one. */
+function listenerOf(sections: Sent, kind: string): Sent | undefined {
+  const ofKind = partOf(partOf(sections, 'listeners'), kind)
+  if ('bind' in ofKind) return ofKind
+  return Object.values(ofKind).find((one): one is Sent => isSentObject(one) && 'bind' in one)
+}
+
+/** A listener that is given as a port only has no host in its URL. */
+function urlOf(sections: Sent, kind: string, scheme: string): string | null {
+  const bind = listenerOf(sections, kind)?.['bind']
+  if (typeof bind !== 'string' && typeof bind !== 'number') return null
+  return /^\d+(\/|$)/.test(`${bind}`) ? `${scheme}://:${bind}` : `${scheme}://${bind}`
+}
+
+function partOf(whole: Sent, name: string): Sent {
+  const part = whole[name]
+  return isSentObject(part) ? part : {}
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && value !== 'none'
+}
