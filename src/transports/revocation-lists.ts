@@ -4,6 +4,9 @@
 //   CertificateList { { version?, algorithm, issuer, thisUpdate, nextUpdate?, [ { serial, date, extensions? } ]?, [0]? }, algorithm, signature }
 //   Certificate     { { [0] version?, serial, algorithm, issuer, validity, subject, ... }, algorithm, signature }
 //
+// DER is read by hand, and no more of it than this: the libraries that read it (asn1js and what is made of it) give up at some ten
+// thousand parts, which a list of a fleet has, and hold the thread many times longer over those that they read.
+//
 // A list of an authority counts when the authority has signed it. An authority without a list, or with one that has run out,
 // stands for nobody: otherwise a list that is not renewed would let in whom it was made to keep out.
 
@@ -21,12 +24,15 @@ interface List {
   readonly endsAtMs: number
 }
 
+/** Where it stands among its neighbours. Bytes are cut out when they are looked at: a list has many that never are. */
 interface Part {
   readonly tag: number
-  /** What is inside. */
-  readonly content: Buffer
-  /** With tag and length. */
-  readonly whole: Buffer
+  readonly around: Buffer
+  /** Of the tag. */
+  readonly from: number
+  /** Of what is inside. */
+  readonly start: number
+  readonly end: number
 }
 
 /** Bytes that are not what they should be. Never leaves this file. */
@@ -108,13 +114,13 @@ function readList(der: Buffer, believed: readonly X509Certificate[]): List {
   const fields = partsOf(contentOf(signed, tags.sequence))
   if (fields[0]?.tag === tags.integer) fields.shift()
   const [, name, , end, ...following] = fields
-  const issuer = wholeOf(name, tags.sequence)
+  const issuer = wholeOf(name, tags.sequence).toString('hex')
   const keys = believed.filter(({ raw }) => namesOf(raw).subject === issuer).map(({ publicKey }) => publicKey)
-  expectSigned(wholeBytesOf(signed), { algorithm, signature, keys })
+  expectSigned(wholeOf(signed, tags.sequence), { algorithm, signature, keys })
   const endsAtMs = timeOf(end)
-  const entries = following[0]?.tag === tags.sequence ? partsOf(following[0].content) : []
+  const entries = following[0]?.tag === tags.sequence ? partsOf(insideOf(following[0])) : []
   const extensions = following.find(({ tag }) => tag === tags.first)
-  if (extensions !== undefined) expectNothingCritical(sequenceIn(extensions.content))
+  if (extensions !== undefined) expectNothingCritical(sequenceIn(insideOf(extensions)))
   return { issuer, serials: new Set(entries.map(serialOf)), endsAtMs }
 }
 
@@ -162,8 +168,8 @@ function namesOf(certificate: Uint8Array): {
   const [serial, , issuer, , subject] = fields
   return {
     serial: contentOf(serial, tags.integer).toString('hex'),
-    issuer: wholeOf(issuer, tags.sequence),
-    subject: wholeOf(subject, tags.sequence),
+    issuer: wholeOf(issuer, tags.sequence).toString('hex'),
+    subject: wholeOf(subject, tags.sequence).toString('hex'),
   }
 }
 
@@ -174,7 +180,7 @@ function isItsOwn({ raw }: X509Certificate): boolean {
 
 /** RFC 5280 4.1.2.5: without fractions, and in UTC. */
 function timeOf(part: Part | undefined): number {
-  const text = part?.content.toString('latin1') ?? ''
+  const text = part === undefined ? '' : insideOf(part).toString('latin1')
   const full = part?.tag === tags.utcTime ? `${text < '5' ? '20' : '19'}${text}` : text
   const found =
     part?.tag === tags.utcTime || part?.tag === tags.time ? /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(full) : null
@@ -185,17 +191,17 @@ function timeOf(part: Part | undefined): number {
 
 function contentOf(part: Part | undefined, tag: number): Buffer {
   if (part?.tag !== tag) throw new Malformed('it cannot be read')
-  return part.content
+  return insideOf(part)
 }
 
-function wholeBytesOf(part: Part | undefined): Buffer {
-  contentOf(part, tags.sequence)
-  return part?.whole ?? Buffer.alloc(0)
+function insideOf({ around, start, end }: Part): Buffer {
+  return around.subarray(start, end)
 }
 
-function wholeOf(part: Part | undefined, tag: number): string {
-  contentOf(part, tag)
-  return (part?.whole ?? Buffer.alloc(0)).toString('hex')
+/** With tag and length. */
+function wholeOf(part: Part | undefined, tag: number): Buffer {
+  if (part?.tag !== tag) throw new Malformed('it cannot be read')
+  return part.around.subarray(part.from, part.end)
 }
 
 /** What is inside the one sequence that these bytes are. */
@@ -216,7 +222,7 @@ function partsOf(bytes: Buffer): Part[] {
       throw new Malformed('it cannot be read')
     const end = start + (lengthBytes === 0 ? short : bytes.readUIntBE(at + 2, lengthBytes))
     if (end > bytes.length) throw new Malformed('it cannot be read')
-    parts.push({ tag: bytes[at] ?? 0, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) })
+    parts.push({ tag: bytes[at] ?? 0, around: bytes, from: at, start, end })
     at = end
   }
   return parts
