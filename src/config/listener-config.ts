@@ -196,10 +196,18 @@ function withCertificateOf(ssl: SslValues, wss: WssValues): WssValues {
     crlfile: wss.crlfile ?? ssl.crlfile,
     verify_peer: wss.verify_peer || ssl.verify_peer,
     fail_if_no_peer_cert: wss.fail_if_no_peer_cert || ssl.fail_if_no_peer_cert,
+    tls_versions: bothTake(wss.tls_versions, ssl.tls_versions),
+    ciphers: wss.ciphers ?? ssl.ciphers,
     // Nor is it a way around the name that a certificate gives.
     peer_cert_as_username: wss.peer_cert_as_username ?? ssl.peer_cert_as_username,
     peer_cert_as_clientid: wss.peer_cert_as_clientid ?? ssl.peer_cert_as_clientid,
   }
+}
+
+/** The first where they have none in common: somebody has written it. */
+function bothTake<T>(one: readonly T[], other: readonly T[]): readonly T[] {
+  const common = one.filter((each) => other.includes(each))
+  return common.length > 0 ? common : one
 }
 
 /** QUIC is TLS 1.3 and nothing else. */

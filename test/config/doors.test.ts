@@ -148,6 +148,20 @@ describe('a wss listener without a certificate', () => {
     assert.deepEqual(namesOf('peer_cert_as_username = md5'), [true, 'md5', 'dn'])
     assert.deepEqual(namesOf('certfile = d, keyfile = l'), [false, undefined, undefined])
   })
+
+  test('takes no older versions and no other ciphers than ssl does, unless it says so', () => {
+    const tlsOfWss = (ssl: string, wss: string): unknown => {
+      const text = `listeners { ssl { certfile = c, keyfile = k, ${ssl} }, wss { bind = 1, ${wss} } }`
+      const found = load(text).listeners.find(({ kind }) => kind === 'wss')
+      assert.ok(found?.kind === 'wss')
+      return [found.tls.minVersion, found.tls.maxVersion, found.tls.ciphers]
+    }
+    const strict = 'tls_versions = ["tlsv1.3"], ciphers = A'
+    assert.deepEqual(tlsOfWss(strict, ''), ['TLSv1.3', 'TLSv1.3', 'A'])
+    assert.deepEqual(tlsOfWss('', strict), ['TLSv1.3', 'TLSv1.3', 'A'])
+    assert.deepEqual(tlsOfWss(strict, 'tls_versions = ["tlsv1.2"], ciphers = B'), ['TLSv1.2', 'TLSv1.2', 'B'])
+    assert.deepEqual(tlsOfWss(strict, 'certfile = d, keyfile = l'), ['TLSv1.2', 'TLSv1.3', undefined])
+  })
 })
 
 describe('the door of a listener', () => {

@@ -215,7 +215,7 @@ export const listeners = section(
       'present',
     ),
     wss: listenersOf(
-      'MQTT over WebSocket and TLS. A listener without a certificate has that of listeners.ssl, and asks for client certificates where that one does.',
+      'MQTT over WebSocket and TLS. A listener without a certificate has that of listeners.ssl, and is as strict as that one: it asks for client certificates where that one does, and takes the same versions and ciphers.',
       bindWithPath,
       { host: undefined, port: 8_084, path: '/mqtt' },
       { ...tlsSettings, ...webSocketSettings },
