@@ -130,7 +130,8 @@ const patternOf = (text: string) => namespacesOf(`username = "${text}"`)?.userna
 test('clients belong to namespaces only where that is switched on, by what is said first', () => {
   const off = loaded('namespaces.username = "${namespace}/*"')
   assert.ok('config' in off && off.config.namespaces === undefined)
-  const nothing = { usernamePattern: undefined, certificateField: undefined, isRequired: false }
+  const limits = { clients: undefined, messagesPerSecond: undefined, retainedMessages: undefined }
+  const nothing = { usernamePattern: undefined, certificateField: undefined, isRequired: false, limits }
   assert.deepEqual(namespacesOf(''), { sources: ['listener', 'username', 'certificate'], ...nothing })
   const all = namespacesOf('from = [certificate], certificate = ou, required = true')
   assert.deepEqual(all, { sources: ['certificate'], ...nothing, certificateField: 'ou', isRequired: true })
