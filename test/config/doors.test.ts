@@ -133,6 +133,13 @@ describe('a TLS listener', () => {
   })
 })
 
+const tlsOfWss = (ssl: string, wss: string): unknown => {
+  const text = `listeners { ssl { certfile = c, keyfile = k, ${ssl} }, wss { bind = 1, ${wss} } }`
+  const found = load(text).listeners.find(({ kind }) => kind === 'wss')
+  assert.ok(found?.kind === 'wss')
+  return [found.tls.minVersion, found.tls.maxVersion, found.tls.ciphers]
+}
+
 describe('a wss listener without a certificate', () => {
   const ssl = `certfile = c, keyfile = k, cacertfile = a, verify_peer = true
     peer_cert_as_username = cn, peer_cert_as_clientid = dn`
@@ -150,12 +157,6 @@ describe('a wss listener without a certificate', () => {
   })
 
   test('takes no older versions and no other ciphers than ssl does, unless it says so', () => {
-    const tlsOfWss = (ssl: string, wss: string): unknown => {
-      const text = `listeners { ssl { certfile = c, keyfile = k, ${ssl} }, wss { bind = 1, ${wss} } }`
-      const found = load(text).listeners.find(({ kind }) => kind === 'wss')
-      assert.ok(found?.kind === 'wss')
-      return [found.tls.minVersion, found.tls.maxVersion, found.tls.ciphers]
-    }
     const strict = 'tls_versions = ["tlsv1.3"], ciphers = A'
     assert.deepEqual(tlsOfWss(strict, ''), ['TLSv1.3', 'TLSv1.3', 'A'])
     assert.deepEqual(tlsOfWss('', strict), ['TLSv1.3', 'TLSv1.3', 'A'])

@@ -175,8 +175,6 @@ describe('what lies in a namespace', () => {
       assert.equal(dying.isConnected, false)
       assert.equal(world.view.retainedMessages, 0)
       assert.equal(nobody.isConnected, true)
-      const will = { topic: '$ns/plant/lamp', payload: 'x', retain: true }
-      assert.equal(world.client('forger', { will }).connect()?.reasonCode, denied)
     }
   })
 })
