@@ -23,6 +23,8 @@ import {
 import type { ByteStream } from '../transports/index.ts'
 
 const firstBufferBytes = 16_384
+/** A buffer that has been written is filled again, unless it has become larger. */
+const mostKeptBytes = 262_144
 const ackBytes = 4
 
 export interface LinkOwner {
@@ -42,7 +44,10 @@ export interface LinkOptions {
   readonly limits: PacketLimits
   readonly topics: TopicTable
   readonly later: (work: () => void) => void
-  /** The bytes that come belong to us: what was not read of them may stay. Else a chunk is read whole, whatever is held. */
+  /**
+   * The bytes that come belong to us: what was not read of them may stay. Else a chunk is read whole, whatever is held.
+   * And what we write is ours again when it is written; else the other end may keep it.
+   */
   readonly ownsChunks: boolean
 }
 
@@ -56,6 +61,8 @@ export class PacketLink {
   #isHeld = false
   #isOver = false
   #buffer: Buffer | undefined
+  /** Written, and free. */
+  #spare: Buffer | undefined
   #used = 0
   #writingBytes = 0
   #flushIsPlanned = false
@@ -163,11 +170,7 @@ export class PacketLink {
       this.#later(() => this.#flush())
     }
     const buffer = this.#buffer
-    if (buffer === undefined) {
-      const first = Buffer.allocUnsafeSlow(Math.max(firstBufferBytes, bytes))
-      this.#buffer = first
-      return first
-    }
+    if (buffer === undefined) return (this.#buffer = this.#firstBuffer(bytes))
     if (this.#used + bytes <= buffer.length) return buffer
     const larger = Buffer.allocUnsafeSlow(Math.max(buffer.length * 2, this.#used + bytes))
     buffer.copy(larger, 0, 0, this.#used)
@@ -175,21 +178,31 @@ export class PacketLink {
     return larger
   }
 
+  #firstBuffer(bytes: number): Buffer {
+    const spare = this.#spare
+    this.#spare = undefined
+    return spare !== undefined && bytes <= spare.length
+      ? spare
+      : Buffer.allocUnsafeSlow(Math.max(firstBufferBytes, bytes))
+  }
+
   #flush(): void {
     this.#flushIsPlanned = false
     if (this.#isOver || this.#writingBytes > 0) return
+    const buffer = this.#buffer
     const bytes = this.#taken()
     if (bytes === undefined) return
     this.#writingBytes = bytes.length
     this.#stream.write(bytes, () => {
       this.#writingBytes = 0
+      if (this.#ownsChunks && buffer !== undefined && buffer.length <= mostKeptBytes) this.#spare = buffer
       if (this.#isOver) return
       if (this.#used > 0) this.#flush()
       this.#owner.noteWritten(this)
     })
   }
 
-  /** What has gathered. The buffer goes with it: the other end may keep what it is given. */
+  /** What has gathered. The buffer goes with it. */
   #taken(): Buffer | undefined {
     const buffer = this.#buffer
     if (buffer === undefined || this.#used === 0) return undefined

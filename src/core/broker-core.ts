@@ -65,15 +65,16 @@ export class BrokerCore {
     this.#state.clearOutputs()
   }
 
-  /** Undefined where nothing has gathered. The next batch begins with this call. */
+  /** Undefined where nothing is to be written now. The next batch begins with this call. */
   takeBatch(): Batch | undefined {
-    return this.view.hasBatch ? this.#state.startNextBatch() : undefined
+    return this.#state.takeBatch()
   }
 
   /** When `tick` is to come at the latest; Infinity: never. */
   nextDeadlineMs(): number {
     // Nothing falls due before the other shards know what is wanted here.
-    return this.view.isReadyForClients ? this.#state.deadlines.nextMs() : Infinity
+    const deadlineMs = this.view.isReadyForClients ? this.#state.deadlines.nextMs() : Infinity
+    return Math.min(deadlineMs, this.#state.batchDueAtMs)
   }
 }
 

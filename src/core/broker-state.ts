@@ -31,6 +31,13 @@ import type { Vow } from './vow.ts'
 const maxDropEvents = 64
 const dropEventWindowMs = 100
 
+/** A batch waits for longer while answers come, with pauses of at most this and so long at most. */
+const answerPauseMs = 10
+const longerWaitMs = 180
+
+/** As many batches tell how long one takes. */
+const commitsRemembered = 16
+
 /** How far the clock may have gone on beyond what is stored of it. */
 const clockRecordIntervalMs = 60_000
 
@@ -121,7 +128,13 @@ export class BrokerState {
   storageIsHealthy = true
   isShuttingDown = false
   committedBatch = 0
+  /** When something was last acknowledged before it was written. */
+  lastStruckAtMs = 0
+  /** How long the disk takes for a batch, of late. */
+  commitMs = 0
   gathering: Batch = newBatch(1)
+  /** Ended and not taken: each waits for answers that make it needless to write it. In order, right before `gathering`. */
+  readonly #aside: Batch[] = []
   /** Taken and not yet committed, in order. */
   readonly committing: Batch[] = []
   readonly counts: BrokerCounts = {
@@ -227,12 +240,80 @@ export class BrokerState {
     return changes.length > 0 || sendsAfterCommit.length > 0 ? number : number - 1
   }
 
-  startNextBatch(): Batch {
-    const taken = this.gathering
-    if (taken.changes.length > 0) this.#recordClock(taken)
-    this.committing.push(taken)
-    this.gathering = newBatch(taken.number + 1)
-    return taken
+  /** The batch of that number, while what is in it can still be struck. */
+  openBatch(number: number): Batch | undefined {
+    if (number === this.gathering.number) return this.gathering
+    const aside = this.#aside
+    return aside.length > 0 && number >= aside[0].number ? aside[number - aside[0].number] : undefined
+  }
+
+  /** Something is there for `takeBatch`: to be taken, or to be set aside. */
+  get hasBatch(): boolean {
+    return hasAnything(this.gathering) || (this.#aside.length > 0 && !this.#isWaiting(this.#aside[0]))
+  }
+
+  /** When the first batch has waited for long enough; Infinity: none waits. */
+  get batchDueAtMs(): number {
+    const aside = this.#aside
+    return aside.length > 0 && this.#isWaiting(aside[0]) ? this.#dueAtMs(aside[0]) : Infinity
+  }
+
+  /**
+   * What is to be written now. What only waits for quick answers is set aside, and all that was set aside goes with the
+   * first batch that has to be written.
+   */
+  takeBatch(): Batch | undefined {
+    const aside = this.#aside
+    const { gathering } = this
+    const isSetAside = aside.length > 0 ? isStruck(gathering) || this.#isWaiting(gathering) : this.#isWaiting(gathering)
+    if (isSetAside && hasAnything(gathering)) {
+      aside.push(gathering)
+      this.gathering = newBatch(gathering.number + 1)
+    }
+    if (aside.length === 0) return hasAnything(this.gathering) ? this.#take(this.#startNext()) : undefined
+    if (isStruck(aside[0])) return this.#take(aside.shift())
+    if (this.#isWaiting(aside[0]) && !hasAnything(this.gathering)) return undefined
+    return this.#take(this.#joined(aside.splice(0), this.#startNext()))
+  }
+
+  #take(batch: Batch | undefined): Batch | undefined {
+    if (batch === undefined) return undefined
+    if (!isStruck(batch)) this.#recordClock(batch)
+    this.committing.push(batch)
+    batch.takenAtMs = this.nowMs
+    return batch
+  }
+
+  /** A batch is where it belongs. While none goes to the disk nobody knows how long that takes, and it may have become quick. */
+  noteCommitted(batch: Batch): void {
+    if (isStruck(batch)) this.commitMs *= 1 - 1 / commitsRemembered
+    else this.commitMs += (this.nowMs - batch.takenAtMs - this.commitMs) / commitsRemembered
+  }
+
+  #startNext(): Batch {
+    const ended = this.gathering
+    this.gathering = newBatch(ended.number + 1)
+    return ended
+  }
+
+  #joined(batches: readonly Batch[], last: Batch): Batch {
+    const joined = newBatch(last.number)
+    for (const { changes, sendsAfterCommit } of [...batches, last]) {
+      for (const change of changes) if (change !== undefined) joined.changes.push(change)
+      joined.sendsAfterCommit.append(sendsAfterCommit)
+    }
+    return joined
+  }
+
+  /** Nothing is left in it but what will soon be acknowledged. */
+  #isWaiting(batch: Batch): boolean {
+    const { changes, struck, hoped } = batch
+    return hoped > 0 && changes.length - struck === hoped && this.nowMs < this.#dueAtMs(batch) && !this.isShuttingDown
+  }
+
+  /** As long as answers come the disk would only keep them up. */
+  #dueAtMs({ waitsUntilMs }: Batch): number {
+    return Math.max(waitsUntilMs, Math.min(this.lastStruckAtMs + answerPauseMs, waitsUntilMs + longerWaitMs))
   }
 
   /** So that after a restart time never goes back behind what is stored, whatever the machine's clock says. */
@@ -272,7 +353,24 @@ function empty(list: unknown[]): void {
 }
 
 function newBatch(number: number): Batch {
-  return { number, changes: [], sendsAfterCommit: new SendList() }
+  return {
+    number,
+    changes: [],
+    sendsAfterCommit: new SendList(),
+    struck: 0,
+    hoped: 0,
+    waitsUntilMs: Infinity,
+    takenAtMs: 0,
+  }
+}
+
+function hasAnything({ changes, sendsAfterCommit }: Batch): boolean {
+  return changes.length > 0 || sendsAfterCommit.length > 0
+}
+
+/** Nothing of it needs the disk. */
+function isStruck({ changes, struck }: Batch): boolean {
+  return changes.length === struck
 }
 
 function newDropCounts(): Record<DropReason, number> {

@@ -26,12 +26,23 @@ export interface Outputs {
   readonly peerSends: PeerSendList
 }
 
-/** What is to be stored together. Taken with `takeBatch` when the disk is free; turns that happen meanwhile gather into the next. */
+/**
+ * What is to be stored together. Taken with `takeBatch` when the disk is free; turns that happen meanwhile gather into
+ * the next. One without changes needs no disk.
+ */
 export interface Batch {
   readonly number: number
   /** A hole is a change that was struck: put and taken away before it was written. */
   readonly changes: (StoredChange | undefined)[]
   readonly sendsAfterCommit: SendList
+  /** When the driver took it; 0: it has not. */
+  takenAtMs: number
+  /** How many holes there are. */
+  struck: number
+  /** Of the changes that are left: messages that a near client is about to acknowledge, which strikes them. */
+  hoped: number
+  /** Where nothing else is left: till then it may wait for that. */
+  waitsUntilMs: number
 }
 
 /** Close the stream once what was sent to it has left. */

@@ -63,6 +63,12 @@ export class SendList {
     this.#add(connection, packet, sendKinds.packet, undefined)
   }
 
+  /** Adds all that is in the other list, in its order. */
+  append(other: SendList): void {
+    for (let index = 0; index < other.length; index++)
+      this.#add(other.connectionAt(index), other.what[index], other.head[index], other.extra[index])
+  }
+
   /** The connection that the entry is for. */
   connectionAt(index: number): Connection {
     const connection = this.to[index]

@@ -446,7 +446,7 @@ export class Shard implements OutletOwner {
     while (!this.commits.isBusy) {
       const batch = this.core.takeBatch()
       if (batch === undefined) return
-      const isForDisk = batch.changes.some((change) => change !== undefined)
+      const isForDisk = batch.changes.length > batch.struck
       this.#meters.takeBatch(isForDisk)
       if (isForDisk) this.commits.start(batch)
       else this.#afterCommit(batch)

@@ -349,7 +349,9 @@ export class ShardHost {
     const batch = this.core.takeBatch()
     if (batch === undefined) return
     if (this.around.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
-    this.disk.commit(batch)
+    // What was struck whole has only waited for its turn.
+    if (batch.changes.length === batch.struck) this.committed(batch)
+    else this.disk.commit(batch)
   }
 
   private committed(batch: Batch): void {

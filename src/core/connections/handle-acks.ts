@@ -35,6 +35,7 @@ function handlePuback(state: BrokerState, connection: Connection, session: Sessi
   const delivery = session.outgoing?.get(packet.packetId)
   if (delivery === undefined) return // Acknowledged before, or in an earlier life of the session.
   if (delivery.qos !== 1) return breach(state, connection, 'PUBACK for a QoS 2 message')
+  if (session.pace !== undefined) session.pace.note(state.nowMs - delivery.sentAtMs, state.nowMs)
   finish(state, session, delivery)
 }
 

@@ -23,6 +23,7 @@ import { tellRoom } from '../delivery/tell-full.ts'
 import { Message, never, noteRight } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
 import { splitNamespacedName } from '../namespaced-names.ts'
+import { AnswerPace } from '../sessions/answer-pace.ts'
 import { neverExpires, Session } from '../sessions/session.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
 import { moveTo, type AwaitingVerdict, type Granted } from './connection-state.ts'
@@ -160,6 +161,7 @@ function attach(state: BrokerState, connection: Connection, session: Session, co
 
 function takeSpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
   session.spool = spoolLimitsIn(properties?.userProperties)
+  session.pace ??= new AnswerPace()
   state.fullSessions.delete(session)
   const { stored } = session
   if (stored?.isToldFull === true) tellRoom(state, session, stored, maxStoredOf(state, session))

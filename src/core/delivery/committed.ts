@@ -10,6 +10,7 @@ export function handleCommitted(state: BrokerState, number: number): void {
   const batch = state.committing.shift()
   assert(batch !== undefined && batch.number === number, `batch ${number} was committed out of turn`)
   state.committedBatch = number
+  state.noteCommitted(batch)
   countAnswered(state, batch.sendsAfterCommit)
   markCommitted(state, number)
   for (const { link } of state.neighbours?.peers ?? []) link?.confirmations.committed(number)

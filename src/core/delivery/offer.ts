@@ -9,7 +9,12 @@ import { publishHead } from '../send-list.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
 import { makeRoom } from './drop-oldest.ts'
 import { fits, holdAll, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
-import { forgetDelivery, keepDelivery, maxStoredOf, put, remove } from './stored-queue.ts'
+import { forgetDelivery, hopeForNoAnswer, keepDelivery, maxStoredOf, put, remove } from './stored-queue.ts'
+
+/** For a bridge that is connected many more messages of at most this size may wait in memory: 16 MiB in all. */
+const smallFrameBytes = 1_024
+const timesAsManySmall = 16
+const mostSmallInMemory = 16_384
 
 /** QoS 0: now or never. */
 export function offerAtMostOnce(
@@ -74,10 +79,23 @@ function leaveWaiting(state: BrokerState, session: Session, delivery: SessionDel
   state.counts.publishesLeftWaiting++
   const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
   // A sleeping client's messages, and those beyond the window in memory, wait on disk alone.
-  if (!isNextInMemory || session.pendingCount >= state.settings.maxQueuedMessages) return
+  const { behind } = stored
+  const waiting = session.pendingCount + (behind === undefined ? 0 : behind.length)
+  if ((!isNextInMemory && behind === undefined) || waiting >= mostInMemory(state, session, message)) {
+    stored.behind = undefined
+    return hopeForNoAnswer(state, session, delivery)
+  }
   own(message, state.slabs)
+  if (behind !== undefined) return void behind.push(delivery)
   stored.diskFrom = delivery.sequence + 1
   session.queue().push(delivery)
+}
+
+/** What waits on disk alone has to be read again, which takes longer than most bridges need to be rid of it. */
+function mostInMemory({ settings }: BrokerState, { pace }: Session, message: Message): number {
+  const { maxQueuedMessages } = settings
+  if (pace === undefined || message.frameEnd - message.frameStart > smallFrameBytes) return maxQueuedMessages
+  return Math.max(maxQueuedMessages, Math.min(mostSmallInMemory, maxQueuedMessages * timesAsManySmall))
 }
 
 function waitInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {

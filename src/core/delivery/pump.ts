@@ -17,6 +17,9 @@ import { moveElsewhere, moveToAnother } from './move-shared.ts'
 import { fits, sendAck } from './send-to-client.ts'
 import { forgetDelivery } from './stored-queue.ts'
 
+/** What comes is kept in memory behind so many messages at most that are on disk alone. */
+const mostBehind = 8_192
+
 /** Sends what may be sent now. Called whenever room has appeared: an acknowledgement, a report of sent bytes. */
 export function pump(state: BrokerState, session: Session): void {
   const connection = session.connection
@@ -125,18 +128,35 @@ function askForMore(state: BrokerState, session: Session): void {
   if (stored === undefined || stored.loading !== undefined) return
   const room = state.settings.maxQueuedMessages - session.pendingCount
   if (room * 2 < state.settings.maxQueuedMessages) return
-  const question = state.ask({ for: 'queue', session, upTo: stored.nextSequence })
+  const { upTo, afterBatch } = readableUpTo(state, stored, room)
+  const question = state.ask({ for: 'queue', session, upTo })
   stored.loading = question
-  const { gathering } = state
+  // A spool that goes without its oldest reads these on disk, and what is there is not to be in memory as well.
+  const keepsLast = session.pace !== undefined && session.spool?.dropsOldest !== true
+  if (keepsLast && session.onDiskCount <= mostBehind) stored.behind ??= []
   state.questions.push({
     kind: 'load-queue',
     question,
     clientId: session.clientId,
     fromSequence: stored.diskFrom,
     limit: room,
-    // An empty batch is never written, so nobody may wait for it.
-    afterBatch: gathering.changes.length > 0 ? gathering.number : gathering.number - 1,
+    afterBatch,
   })
+}
+
+/** Of a long queue as much as is wanted has been on disk for a while. Else all of it is to be there first. */
+function readableUpTo(state: BrokerState, stored: StoredQueue, wanted: number): { upTo: number; afterBatch: number } {
+  const { nextSequence, mark } = stored
+  const { changes, number } = state.gathering
+  // An empty batch is never written, so nobody may wait for it.
+  const lastBatch = changes.length > 0 ? number : number - 1
+  if (mark !== undefined && mark.batch <= state.committedBatch) {
+    stored.writtenUpTo = mark.sequence
+    stored.mark = undefined
+  }
+  stored.mark ??= { sequence: nextSequence, batch: lastBatch }
+  const isThere = stored.writtenUpTo - stored.diskFrom >= wanted
+  return isThere ? { upTo: stored.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: lastBatch }
 }
 
 /** The answer to `load-queue`. `upTo`: the sequence that was next when the question was asked. */
@@ -150,12 +170,26 @@ export function handleQueueLoaded(
   if (stored === undefined || stored.loading !== answer.question) return
   stored.loading = undefined
   if (session.connection === undefined) return
+  const end = stored.behind?.[0]?.sequence ?? Infinity
   for (const record of answer.records) {
-    if (record.kind === 'queued' && record.sequence >= stored.diskFrom) restoreDelivery(state, session, stored, record)
+    if (record.kind !== 'queued' || record.sequence < stored.diskFrom) continue
+    if (record.sequence < end) restoreDelivery(state, session, stored, record)
+    else stored.diskFrom = end
   }
-  if (answer.isEnd) stored.diskFrom = Math.max(stored.diskFrom, answer.upTo)
+  if (answer.isEnd) stored.diskFrom = Math.max(stored.diskFrom, Math.min(answer.upTo, end))
+  takeBehind(session, stored)
   if (answer.isEnd) stored.settled = undefined
   pump(state, session)
+}
+
+/** What is kept in memory follows, when nothing is left to be read before it. */
+function takeBehind(session: Session, stored: StoredQueue): void {
+  const { behind } = stored
+  const next = behind?.[0]?.sequence ?? stored.nextSequence
+  if (behind === undefined || stored.diskFrom < next) return
+  stored.behind = undefined
+  stored.diskFrom = stored.nextSequence
+  for (const delivery of behind) session.queue().push(delivery)
 }
 
 function restoreDelivery(state: BrokerState, session: Session, stored: StoredQueue, record: QueuedRecord): void {

@@ -43,6 +43,7 @@ function putToSleep(session: Session): void {
   const { stored, pending } = session
   if (stored === undefined) return
   stored.loading = undefined
+  stored.behind = undefined
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return
   stored.diskFrom = first.sequence

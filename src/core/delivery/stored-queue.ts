@@ -3,11 +3,13 @@
 
 import type { BrokerState } from '../broker-state.ts'
 import { toStored, type Message } from '../message.ts'
+import type { Batch } from '../outputs.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../records.ts'
+import { patienceMs, type AnswerPace } from '../sessions/answer-pace.ts'
 import { tellFull, tellRoom } from './tell-full.ts'
 import { neverExpires, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 
-/** After so many acknowledged messages the record of the session says where its queue begins now. */
+/** After so many deleted records the record of the session says where its queue begins now. */
 const headRecordInterval = 1_000
 
 export function put(state: BrokerState, record: Extract<StoredChange, { change: 'put' }>['record']): void {
@@ -42,6 +44,7 @@ export function keepDelivery(
     message: message.bodyId === 0 ? toStored(message) : message.bodyId,
   }
   put(state, record)
+  if (session.pace !== undefined && delivery.qos === 1) hopeForAnswer(state, session.pace)
 }
 
 /** Messages that may wait on disk for it. */
@@ -66,13 +69,36 @@ export function keepBody(state: BrokerState, message: Message): void {
 export function forgetDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const stored = session.stored
   if (stored === undefined || delivery.sequence === 0) return
-  if (delivery.putBatch === state.gathering.number) state.gathering.changes[delivery.putIndex] = undefined
-  else remove(state, { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence })
+  const batch = state.openBatch(delivery.putBatch)
+  if (batch !== undefined) strike(state, batch, session, delivery)
+  else {
+    remove(state, { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence })
+    stored.deletedSinceRecord++
+  }
   stored.count--
   state.fullSessions.delete(session)
   if (stored.isToldFull) tellRoom(state, session, stored, maxStoredOf(state, session))
   if (delivery.message !== undefined && delivery.message.bodyId !== 0) releaseBody(state, delivery.message.bodyId)
-  if (delivery.sequence - stored.recordedHead >= headRecordInterval) recordSession(state, session, stored)
+  if (stored.deletedSinceRecord >= headRecordInterval) recordSession(state, session, stored)
+}
+
+/** The batch may wait for a client that is near: what it acknowledges before the disk is asked is never written. */
+function hopeForAnswer({ gathering, nowMs, commitMs }: BrokerState, pace: AnswerPace): void {
+  gathering.hoped++
+  gathering.waitsUntilMs = Math.min(gathering.waitsUntilMs, pace.isNear(commitMs) ? nowMs + patienceMs : 0)
+}
+
+/** What was put last is on the disk alone until it is read again: its client is told of it later. */
+export function hopeForNoAnswer({ gathering }: BrokerState, session: Session, { qos }: SessionDelivery): void {
+  if (session.pace !== undefined && qos === 1) gathering.hoped--
+}
+
+function strike(state: BrokerState, batch: Batch, session: Session, delivery: SessionDelivery): void {
+  batch.changes[delivery.putIndex] = undefined
+  batch.struck++
+  if (session.pace === undefined || delivery.qos !== 1) return
+  batch.hoped--
+  state.lastStruckAtMs = state.nowMs
 }
 
 export function releaseBody(state: BrokerState, bodyId: number): void {
@@ -81,7 +107,7 @@ export function releaseBody(state: BrokerState, bodyId: number): void {
 
 export function recordSession(state: BrokerState, session: Session, stored: StoredQueue): void {
   stored.head = lowestSequence(session, stored)
-  stored.recordedHead = stored.head
+  stored.deletedSinceRecord = 0
   const record: SessionRecord = {
     kind: 'session',
     clientId: session.clientId,

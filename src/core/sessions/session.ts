@@ -15,6 +15,7 @@ import type { QuestionId } from '../inputs.ts'
 import type { Message } from '../message.ts'
 import type { DropReason } from '../outputs.ts'
 import type { RetainedCursor, SharedGroup, SubscriptionOptions } from '../topics/index.ts'
+import type { AnswerPace } from './answer-pace.ts'
 import type { Delivery } from './delivery.ts'
 import type { ForwardedIds } from './forwarded-ids.ts'
 import { OutgoingWindow } from './outgoing-window.ts'
@@ -57,8 +58,8 @@ export interface RetainedScan {
 export interface StoredQueue {
   /** The lowest sequence that may still have a record. */
   head: number
-  /** What the session's record says of the head: renewed now and then. */
-  recordedHead: number
+  /** Since the session's record was written, which says where the queue begins. */
+  deletedSinceRecord: number
   nextSequence: number
   /** From here to `nextSequence` records are on disk only. */
   diskFrom: number
@@ -68,6 +69,14 @@ export interface StoredQueue {
   isToldFull: boolean
   /** The question under way that brings more of it into memory. */
   loading: QuestionId | undefined
+  /** Records below are on disk, as far as is known; and those below the mark's sequence when its batch is. */
+  writtenUpTo: number
+  mark: { readonly sequence: number; readonly batch: number } | undefined
+  /**
+   * What has come last, kept while all before it is read: else it would have to be read as well, and by then there would
+   * be more. Undefined: it is on disk alone.
+   */
+  behind: SessionDelivery[] | undefined
   /** Records below may have been sent before a restart. */
   sentBelow: number
   /**
@@ -137,6 +146,8 @@ export class Session {
    * message more. Its QoS 2 messages are kept whole until PUBCOMP: the broker behind it may forget what it has taken.
    */
   spool: SpoolLimits | undefined
+  /** Of a bridge: how quickly what it brings away is acknowledged; undefined: its messages go to the disk at once. */
+  pace: AnswerPace | undefined
   isRetryScheduled: boolean
   isReleaseScheduled: boolean
   cleanStart: boolean
@@ -178,6 +189,7 @@ export class Session {
     this.rest = undefined
     this.isRestored = false
     this.spool = undefined
+    this.pace = undefined
     this.isRetryScheduled = false
     this.isReleaseScheduled = false
     this.cleanStart = true
@@ -219,12 +231,15 @@ export class Session {
 export function newStoredQueue(): StoredQueue {
   return {
     head: 1,
-    recordedHead: 1,
+    deletedSinceRecord: 0,
     nextSequence: 1,
     diskFrom: 1,
     count: 0,
     isToldFull: false,
     loading: undefined,
+    writtenUpTo: 0,
+    mark: undefined,
+    behind: undefined,
     sentBelow: 1,
     lostItsClientInCrash: false,
     packetIds: undefined,

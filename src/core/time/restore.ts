@@ -89,7 +89,6 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
   session.stored = {
     ...newStoredQueue(),
     head: record.queueHead,
-    recordedHead: record.queueHead,
     nextSequence: record.queueHead,
     diskFrom: record.queueHead,
     sentBelow: record.sentBelow,

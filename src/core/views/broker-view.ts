@@ -49,10 +49,9 @@ export class BrokerView {
     return this.#state.neighbours?.isReady !== false
   }
 
-  /** Something has gathered for the disk. */
+  /** Something has gathered for the disk, or for an answer that makes it needless to ask that. */
   get hasBatch(): boolean {
-    const { gathering } = this.#state
-    return gathering.changes.length > 0 || gathering.sendsAfterCommit.length > 0
+    return this.#state.hasBatch
   }
 
   get connections(): number {

@@ -1,0 +1,145 @@
+// The least of a remote broker: it lets everybody in, acknowledges what comes and counts it. It costs so little that the
+// bridge is what is measured, and it is the same for every bridge.
+
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+
+const types = { connect: 1, publish: 3, pubrel: 6, subscribe: 8, unsubscribe: 10, pingreq: 12 } as const
+const newestVersion = 5
+/** [MQTT-3.1.2-1] The protocol name, with its length, stands before the version. */
+const lengthBytes = 2
+const ackBytes = 4
+
+export class Sink {
+  /** PUBLISH packets so far, of all connections. */
+  messages = 0
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #waiting: { readonly from: number; readonly resolve: () => void }[] = []
+
+  constructor() {
+    this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
+  }
+
+  /** 0: any port. Gives the port. */
+  async listen(port: number): Promise<number> {
+    this.#server.listen(port, '127.0.0.1')
+    await once(this.#server, 'listening')
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Resolves when so many messages have come. */
+  reached(from: number): Promise<void> {
+    if (this.messages >= from) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.push({ from, resolve }))
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket)
+    const reader = new SinkReader(socket)
+    // Who is killed does not say goodbye.
+    socket.on('error', () => socket.destroy()).on('close', () => this.#sockets.delete(socket))
+    socket.on('data', (chunk) => {
+      this.messages += reader.take(chunk)
+      while (this.#waiting.length > 0 && this.messages >= this.#waiting[0].from) this.#waiting.shift()?.resolve()
+    })
+  }
+}
+
+/** One connection. Its answers to a chunk go as one write. */
+class SinkReader {
+  readonly #socket: Socket
+  #rest: Buffer = Buffer.alloc(0)
+  #version = 4
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+  }
+
+  /** Gives the number of PUBLISH packets in it. */
+  take(chunk: Buffer): number {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    const answers = Buffer.allocUnsafe(2 * bytes.length + ackBytes)
+    let used = 0
+    let published = 0
+    let at = 0
+    for (let end = endOf(bytes, at); end !== -1 && end <= bytes.length; end = endOf(bytes, at)) {
+      if (bytes[at] >> 4 === types.publish) published++
+      used = this.#answer(bytes, at, end, answers, used)
+      at = end
+    }
+    this.#rest = bytes.subarray(at)
+    if (used > 0) this.#socket.write(answers.subarray(0, used))
+    return published
+  }
+
+  #answer(bytes: Buffer, at: number, end: number, answers: Buffer, used: number): number {
+    const body = bodyOf(bytes, at)
+    switch (bytes[at] >> 4) {
+      case types.publish: {
+        const qos = (bytes[at] >> 1) & 3
+        if (qos === 0) return used
+        const idAt = body + lengthBytes + bytes.readUInt16BE(body)
+        // By the million: without an array for each.
+        answers[used] = qos === 1 ? 0x40 : 0x50
+        answers[used + 1] = 2
+        answers[used + 2] = bytes[idAt]
+        answers[used + 3] = bytes[idAt + 1]
+        return used + ackBytes
+      }
+      case types.pubrel:
+        return this.#write(answers, used, [0x70, 2, bytes[body], bytes[body + 1]])
+      case types.connect:
+        this.#version = bytes[body + lengthBytes + bytes.readUInt16BE(body)] & 0x7f
+        return this.#write(answers, used, [0x20, this.#isNewest ? 3 : 2, 0, 0, ...(this.#isNewest ? [0] : [])])
+      case types.subscribe:
+        return this.#write(answers, used, this.#answerToFilter(0x90, bytes.subarray(body, end), [0]))
+      case types.unsubscribe:
+        return this.#write(
+          answers,
+          used,
+          this.#answerToFilter(0xb0, bytes.subarray(body, end), this.#isNewest ? [0] : []),
+        )
+      case types.pingreq:
+        return this.#write(answers, used, [0xd0, 0])
+      default:
+        return used
+    }
+  }
+
+  get #isNewest(): boolean {
+    return this.#version === newestVersion
+  }
+
+  /** As if it were one filter: bridges that only bring messages ask for no more. */
+  #answerToFilter(firstByte: number, body: Buffer, codes: readonly number[]): number[] {
+    const rest = [body[0], body[1], ...(this.#isNewest ? [0] : []), ...codes]
+    return [firstByte, rest.length, ...rest]
+  }
+
+  #write(answers: Buffer, used: number, bytes: readonly number[]): number {
+    for (const [index, byte] of bytes.entries()) answers[used + index] = byte
+    return used + bytes.length
+  }
+}
+
+/** Where the body of the packet at `at` begins; 0: its length has not come yet. */
+function bodyOf(bytes: Buffer, at: number): number {
+  for (let next = at + 1; next < bytes.length; next++) if (bytes[next] < 0x80) return next + 1
+  return 0
+}
+
+/** Behind the packet at `at`; -1: not known yet. */
+function endOf(bytes: Buffer, at: number): number {
+  const body = bodyOf(bytes, at)
+  if (body === 0) return -1
+  let length = 0
+  for (let next = body - 1; next > at; next--) length = length * 128 + (bytes[next] & 0x7f)
+  return body + length
+}

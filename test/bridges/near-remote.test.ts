@@ -1,0 +1,92 @@
+// What a near remote broker acknowledges within milliseconds need not go to the disk. What is promised stays the same.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Bridged, payloads } from './bridged.ts'
+
+const outward = 'forwards = [{local_topic = "out/#", remote_topic = "", qos = 1}]'
+const durable = { cleanStart: false, sessionExpirySeconds: 1_000 } as const
+
+/** Its remote broker has answered quickly so far. It acknowledges what its own disk has, for a stored session listens there. */
+function nearBridge(): { world: Bridged; author: ReturnType<Bridged['here']['connect']> } {
+  const world = new Bridged({ bridge: outward })
+  world.there.connect('listener', durable).subscribe('out/#')
+  const author = world.here.connect('author')
+  assert.equal(author.publish('out/a', 'first', { qos: 1 }).isAcknowledged, true)
+  return { world, author }
+}
+
+describe('a bridge whose remote broker is near', () => {
+  test('needs no disk for what that acknowledges at once', () => {
+    const { world, author } = nearBridge()
+    world.here.disk.hold()
+    const publications = payloads(3).map((payload) => author.publish('out/a', payload, { qos: 1 }))
+    assert.deepEqual(
+      publications.map(({ isAcknowledged }) => isAcknowledged),
+      [true, true, true],
+    )
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('has a message on disk before its publisher is acknowledged where no answer comes', () => {
+    const { world, author } = nearBridge()
+    world.there.disk.hold()
+    const publication = author.publish('out/a', 'second', { qos: 1 })
+    assert.equal(publication.isAcknowledged, false)
+    world.here.passMs(25)
+    assert.equal(publication.isAcknowledged, true)
+    world.restartHere('power-loss')
+    assert.equal(world.status.spooled, 1)
+    world.there.disk.release()
+    world.passSeconds(30)
+    const listener = world.there.subscriber('nothing')
+    assert.equal(listener.isConnected, true)
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('holds up nobody who needs the disk himself', () => {
+    const { world, author } = nearBridge()
+    world.here.connect('stored', durable).subscribe('other')
+    world.there.disk.hold()
+    const first = author.publish('out/a', 'waits for an answer', { qos: 1 })
+    assert.equal(first.isAcknowledged, false)
+    const other = world.here.connect('another author').publish('other', 'needs the disk', { qos: 1 })
+    assert.equal(other.isAcknowledged, true)
+    assert.equal(first.isAcknowledged, true)
+  })
+
+  test('acknowledges in the order in which messages came, whichever is answered first', () => {
+    const { world, author } = nearBridge()
+    world.there.disk.hold()
+    const first = author.publish('out/a', 'waits', { qos: 1 })
+    const second = author.publish('nobody/hears', 'needs nothing', { qos: 1 })
+    assert.deepEqual([first.isAcknowledged, second.isAcknowledged], [false, false])
+    world.there.disk.release()
+    world.settle()
+    assert.deepEqual([first.isAcknowledged, second.isAcknowledged], [true, true])
+  })
+
+  test('loses nothing of what was acknowledged when it is switched off in between', () => {
+    const { world, author } = nearBridge()
+    world.there.disk.hold()
+    const publication = author.publish('out/a', 'second', { qos: 1 })
+    world.bridge.stop()
+    world.here.passMs(25)
+    assert.equal(publication.isAcknowledged, true)
+    assert.equal(world.status.spooled, 1)
+  })
+})
+
+test('for a bridge whose remote broker is far away a message goes to the disk and waits for no answer', () => {
+  const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
+  const world = new Bridged({ bridge: outward, network })
+  const listener = world.there.subscriber('out/#')
+  world.passSeconds(1)
+  const author = world.here.connect('author')
+  for (const payload of payloads(3)) {
+    assert.equal(author.publish('out/a', payload, { qos: 1 }).isAcknowledged, true)
+    assert.equal(listener.payloads.includes(payload), false)
+    world.here.passMs(100)
+  }
+  assert.deepEqual(listener.payloads, payloads(3))
+})
