@@ -17,6 +17,7 @@ import type { Peer } from './neighbours/peer.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
 import { shardOf, type ShardPlace } from './peer-messages.ts'
 import { PeerSendList } from './peer-send-list.ts'
+import type { StoredChange } from './records.ts'
 import { SendList } from './send-list.ts'
 import { mayReceive } from './sessions/may-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
@@ -34,6 +35,10 @@ const dropEventWindowMs = 100
 /** A batch waits for longer while answers come, with pauses of at most this and so long at most. */
 const answerPauseMs = 10
 const longerWaitMs = 180
+
+/** What is put off is put off for so long at most, and so much of it. */
+const putOffMs = 50
+const mostPutOff = 1_024
 
 /** As many batches tell how long one takes. */
 const commitsRemembered = 16
@@ -135,6 +140,10 @@ export class BrokerState {
   gathering: Batch = newBatch(1)
   /** Ended and not taken: each waits for answers that make it needless to write it. In order, right before `gathering`. */
   readonly #aside: Batch[] = []
+  /** Changes that nobody waits for. They go with the first batch that has to be written, or by themselves after a while. */
+  #putOff: StoredChange[] = []
+  #putOffSinceMs = 0
+  #lastTaken = 0
   /** Taken and not yet committed, in order. */
   readonly committing: Batch[] = []
   readonly counts: BrokerCounts = {
@@ -249,13 +258,35 @@ export class BrokerState {
 
   /** Something is there for `takeBatch`: to be taken, or to be set aside. */
   get hasBatch(): boolean {
-    return hasAnything(this.gathering) || (this.#aside.length > 0 && !this.#isWaiting(this.#aside[0]))
+    const aside = this.#aside
+    return hasAnything(this.gathering) || this.#putOffIsDue || (aside.length > 0 && !this.#isWaiting(aside[0]))
   }
 
-  /** When the first batch has waited for long enough; Infinity: none waits. */
+  /** When the first of what waits has waited for long enough; Infinity: nothing waits, or for the driver alone. */
   get batchDueAtMs(): number {
     const aside = this.#aside
-    return aside.length > 0 && this.#isWaiting(aside[0]) ? this.#dueAtMs(aside[0]) : Infinity
+    const asideAtMs = aside.length > 0 && this.#isWaiting(aside[0]) ? this.#dueAtMs(aside[0]) : Infinity
+    const isPutOff = this.#putOff.length > 0 && !this.#putOffIsDue
+    return Math.min(asideAtMs, isPutOff ? this.#putOffSinceMs + putOffMs : Infinity)
+  }
+
+  /** To be written some time soon: after a crash it may not have happened, and that does no harm. */
+  putOff(change: StoredChange): void {
+    if (this.#putOff.length === 0) this.#putOffSinceMs = this.nowMs
+    this.#putOff.push(change)
+  }
+
+  /** What was put off comes before what gathers from here on. */
+  bringIn(): void {
+    const { changes } = this.gathering
+    for (const change of this.#putOff) changes.push(change)
+    this.#putOff = []
+  }
+
+  get #putOffIsDue(): boolean {
+    const { length } = this.#putOff
+    if (length === 0) return false
+    return length >= mostPutOff || this.nowMs >= this.#putOffSinceMs + putOffMs || this.isShuttingDown
   }
 
   /**
@@ -270,10 +301,11 @@ export class BrokerState {
       aside.push(gathering)
       this.gathering = newBatch(gathering.number + 1)
     }
-    if (aside.length === 0) return hasAnything(this.gathering) ? this.#take(this.#startNext()) : undefined
-    if (isStruck(aside[0])) return this.#take(aside.shift())
-    if (this.#isWaiting(aside[0]) && !hasAnything(this.gathering)) return undefined
-    return this.#take(this.#joined(aside.splice(0), this.#startNext()))
+    if (aside.length > 0 && isStruck(aside[0])) return this.#take(aside.shift())
+    const isUrgent = hasAnything(this.gathering) || (aside.length > 0 && !this.#isWaiting(aside[0]))
+    if (!isUrgent) return this.#putOffIsDue ? this.#take(this.#takePutOff()) : undefined
+    if (aside.length > 0 || !isStruck(this.gathering)) this.bringIn()
+    return this.#take(aside.length === 0 ? this.#startNext() : this.#joined(aside.splice(0), this.#startNext()))
   }
 
   #take(batch: Batch | undefined): Batch | undefined {
@@ -281,6 +313,15 @@ export class BrokerState {
     if (!isStruck(batch)) this.#recordClock(batch)
     this.committing.push(batch)
     batch.takenAtMs = this.nowMs
+    this.#lastTaken = batch.number
+    return batch
+  }
+
+  /** By themselves, and nobody waits for them: the number is that of a batch that is where it belongs. */
+  #takePutOff(): Batch {
+    const batch = newBatch(this.#lastTaken)
+    for (const change of this.#putOff) batch.changes.push(change)
+    this.#putOff = []
     return batch
   }
 

@@ -4,16 +4,20 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Bridged, payloads } from './bridged.ts'
 
-const outward = 'forwards = [{local_topic = "out/#", remote_topic = "", qos = 1}]'
+const outward = forwards(', qos = 1')
 const durable = { cleanStart: false, sessionExpirySeconds: 1_000 } as const
 
 /** Its remote broker has answered quickly so far. It acknowledges what its own disk has, for a stored session listens there. */
-function nearBridge(): { world: Bridged; author: ReturnType<Bridged['here']['connect']> } {
-  const world = new Bridged({ bridge: outward })
+function nearBridge(qos = ', qos = 1'): { world: Bridged; author: ReturnType<Bridged['here']['connect']> } {
+  const world = new Bridged({ bridge: forwards(qos) })
   world.there.connect('listener', durable).subscribe('out/#')
   const author = world.here.connect('author')
   assert.equal(author.publish('out/a', 'first', { qos: 1 }).isAcknowledged, true)
   return { world, author }
+}
+
+function forwards(qos: string): string {
+  return `forwards = [{local_topic = "out/#", remote_topic = ""${qos}}]`
 }
 
 describe('a bridge whose remote broker is near', () => {
@@ -41,6 +45,48 @@ describe('a bridge whose remote broker is near', () => {
     world.passSeconds(30)
     const listener = world.there.subscriber('nothing')
     assert.equal(listener.isConnected, true)
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('forgets what was on disk and is acknowledged by and by, and holds up nobody for that', () => {
+    const { world, author } = nearBridge()
+    world.there.disk.hold()
+    author.publish('out/a', 'second', { qos: 1 })
+    world.here.passMs(25)
+    world.there.disk.release()
+    world.settle()
+    assert.equal(world.status.spooled, 0)
+    assert.equal(author.publish('out/a', 'third', { qos: 1 }).isAcknowledged, true)
+    world.here.passMs(60)
+    world.restartHere('power-loss')
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('forgets it at once when its session ends, or it would be forgotten in the next', () => {
+    const { world, author } = nearBridge()
+    world.there.disk.hold()
+    author.publish('out/a', 'second', { qos: 1 })
+    world.here.passMs(25)
+    world.there.disk.release()
+    world.settle()
+    world.bridge.retire()
+    world.settle()
+    world.restartHere('power-loss')
+    world.there.disk.hold()
+    world.here.connect('another author').publish('out/a', 'of the next session', { qos: 1 })
+    world.here.passMs(100)
+    world.restartHere('power-loss')
+    assert.equal(world.status.spooled, 1)
+  })
+
+  test('sends what comes behind QoS 2 when the disk has that, and waits for no answer before', () => {
+    const { world, author } = nearBridge('')
+    world.here.disk.hold()
+    author.publish('out/a', 'second', { qos: 2 })
+    const last = author.publish('out/a', 'third', { qos: 1 })
+    world.here.disk.release()
+    world.settle()
+    assert.equal(last.isAcknowledged, true)
     assert.equal(world.status.spooled, 0)
   })
 

@@ -74,8 +74,11 @@ export function endSession(state: BrokerState, session: Session): void {
   releaseAllElsewhere(state, session)
   // [MQTT5-3.1.3.2.2] The end of the session ends the delay of its will.
   if (session.willDueAtMs !== Infinity) publishWill(state, session)
-  if (session.stored !== undefined)
+  if (session.stored !== undefined) {
+    // Another session may begin under the same name.
+    if (session.pace !== undefined) state.bringIn()
     state.gathering.changes.push({ change: 'delete-session', clientId: session.clientId })
+  }
   session.stored = undefined
   state.events.push({ event: 'session-ended', clientId: session.clientId })
 }

@@ -44,7 +44,7 @@ export function keepDelivery(
     message: message.bodyId === 0 ? toStored(message) : message.bodyId,
   }
   put(state, record)
-  if (session.pace !== undefined && delivery.qos === 1) hopeForAnswer(state, session.pace)
+  if (session.pace !== undefined && delivery.qos === 1) hopeForAnswer(state, session, session.pace)
 }
 
 /** Messages that may wait on disk for it. */
@@ -69,23 +69,32 @@ export function keepBody(state: BrokerState, message: Message): void {
 export function forgetDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const stored = session.stored
   if (stored === undefined || delivery.sequence === 0) return
+  const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.bodyId === 0)
+  const isPutOff = session.pace !== undefined && isPlain
   const batch = state.openBatch(delivery.putBatch)
   if (batch !== undefined) strike(state, batch, session, delivery)
   else {
-    remove(state, { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence })
+    const key = { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence } as const
+    if (isPutOff) state.putOff({ change: 'delete', key })
+    else remove(state, key)
     stored.deletedSinceRecord++
   }
   stored.count--
   state.fullSessions.delete(session)
   if (stored.isToldFull) tellRoom(state, session, stored, maxStoredOf(state, session))
   if (delivery.message !== undefined && delivery.message.bodyId !== 0) releaseBody(state, delivery.message.bodyId)
-  if (stored.deletedSinceRecord >= headRecordInterval) recordSession(state, session, stored)
+  if (stored.deletedSinceRecord < headRecordInterval) return
+  if (isPutOff) state.putOff({ change: 'put', record: recordOf(session, stored) })
+  else recordSession(state, session, stored)
 }
 
 /** The batch may wait for a client that is near: what it acknowledges before the disk is asked is never written. */
-function hopeForAnswer({ gathering, nowMs, commitMs }: BrokerState, pace: AnswerPace): void {
+function hopeForAnswer(state: BrokerState, { connection }: Session, pace: AnswerPace): void {
+  const { gathering, nowMs, commitMs, committedBatch } = state
+  // Behind QoS 2 it does not leave before the batch is written: there is nothing to wait for.
+  const isHeld = connection !== undefined && connection.heldUntilBatch > committedBatch
   gathering.hoped++
-  gathering.waitsUntilMs = Math.min(gathering.waitsUntilMs, pace.isNear(commitMs) ? nowMs + patienceMs : 0)
+  gathering.waitsUntilMs = Math.min(gathering.waitsUntilMs, !isHeld && pace.isNear(commitMs) ? nowMs + patienceMs : 0)
 }
 
 /** What was put last is on the disk alone until it is read again: its client is told of it later. */
@@ -106,9 +115,15 @@ export function releaseBody(state: BrokerState, bodyId: number): void {
 }
 
 export function recordSession(state: BrokerState, session: Session, stored: StoredQueue): void {
+  // An earlier record of it may have been put off.
+  if (session.pace !== undefined) state.bringIn()
+  put(state, recordOf(session, stored))
+}
+
+function recordOf(session: Session, stored: StoredQueue): SessionRecord {
   stored.head = lowestSequence(session, stored)
   stored.deletedSinceRecord = 0
-  const record: SessionRecord = {
+  return {
     kind: 'session',
     clientId: session.clientId,
     version: session.version,
@@ -122,7 +137,6 @@ export function recordSession(state: BrokerState, session: Session, stored: Stor
     sentBelow: sentBelow(session, stored),
     receiveMaximum: session.windowLimit,
   }
-  put(state, record)
 }
 
 function lowestSequence(session: Session, stored: StoredQueue): number {
