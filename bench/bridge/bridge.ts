@@ -1,7 +1,8 @@
 // How many QoS 1 messages of 64 bytes a second go over a bridge: published here, counted at the other end. Then how fast a
 // spool drains that filled while the remote broker was away.
 //
-//   node bench/bridge/bridge.ts [--seconds 5] [--spooled 100000] [--window 1000] [--remote sink|mosquitto|godwit] [--only godwit]
+//   node bench/bridge/bridge.ts [--seconds 5] [--spooled 100000] [--window 1000] [--remote sink|mosquitto|godwit] [--answer-after MS]
+//     [--only godwit]
 //
 // The broker with the bridge has processor 0, the generator and the other end have processor 1, and every bridge has the
 // same other end. `cpu µs` is the processor time of all threads of the broker with the bridge, for each message.
@@ -23,6 +24,7 @@ const { values: options } = parseArgs({
     spooled: { type: 'string', default: '100000' },
     window: { type: 'string', default: '1000' },
     remote: { type: 'string', default: 'sink' },
+    'answer-after': { type: 'string', default: '0' },
     only: { type: 'string' },
   },
 })
@@ -30,6 +32,7 @@ const seconds = Number(options.seconds)
 const spooled = Number(options.spooled)
 const window = Number(options.window)
 const remoteKind = options.remote as RemoteKind
+const answerAfterMs = Number(options['answer-after'])
 
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const warmSeconds = 2
@@ -51,7 +54,7 @@ function ours(remotePort: number): BrokerKind {
         'bridges.mqtt.up {',
         'enable = true',
         `  server = "mqtt-tcp://127.0.0.1:${remotePort}"`,
-        '  enable = true, proto_ver = 5, clean_start = false, backoff_max = 1s',
+        '  enable = true, proto_ver = 5, clean_start = false, backoff_max = 1s, max_send_queue_len = 2047',
         '  forwards = [{ local_topic = "load/#", remote_topic = "", qos = 1 }]',
         '}',
       ]
@@ -83,7 +86,7 @@ function theirs(remotePort: number, more: readonly string[]): BrokerKind {
   }
 }
 
-/** The nearest that mosquitto has to a spool on disk: its whole database is written anew after each message. */
+/** The nearest that mosquitto has to a spool on disk: its whole database is written anew whenever messages have come. */
 const savesAtOnce = ['persistence true', 'autosave_on_changes true', 'autosave_interval 1']
 
 interface Throughput {
@@ -93,7 +96,7 @@ interface Throughput {
 
 async function throughput(kindOf: (remotePort: number) => BrokerKind): Promise<Throughput> {
   const remotePort = await freePort()
-  const remote = await startRemote(remoteKind, remotePort)
+  const remote = await startRemote(remoteKind, remotePort, answerAfterMs)
   const own = await startBroker(kindOf(remotePort), 0)
   try {
     // The bridge is there when something comes through it.
@@ -183,7 +186,7 @@ async function compare(): Promise<void> {
   const kinds = [
     ['godwit: on disk, or at the other end, before it is acknowledged', ours],
     ['mosquitto: in memory', (port: number) => theirs(port, ['persistence false'])],
-    ['mosquitto: its database written after each message', (port: number) => theirs(port, savesAtOnce)],
+    ['mosquitto: its database written whenever something came', (port: number) => theirs(port, savesAtOnce)],
   ] as const
   const rows: string[][] = []
   let own: Throughput | undefined

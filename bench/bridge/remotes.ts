@@ -25,12 +25,13 @@ export const freely = [
   'max_queued_bytes 0',
 ]
 
-export async function startRemote(kind: RemoteKind, port: number): Promise<Remote> {
-  return kind === 'sink' ? sinkAt(port) : brokerAt(kind, port)
+/** `answerAfterMs`: of a sink alone. */
+export async function startRemote(kind: RemoteKind, port: number, answerAfterMs = 0): Promise<Remote> {
+  return kind === 'sink' ? sinkAt(port, answerAfterMs) : brokerAt(kind, port)
 }
 
-async function sinkAt(port: number): Promise<Remote> {
-  const sink = new Sink()
+async function sinkAt(port: number, answerAfterMs: number): Promise<Remote> {
+  const sink = new Sink(answerAfterMs)
   await sink.listen(port)
   return { count: () => sink.messages, stop: () => sink.close() }
 }

@@ -15,9 +15,11 @@ export class Sink {
   messages = 0
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
-  readonly #waiting: { readonly from: number; readonly resolve: () => void }[] = []
+  readonly #answerAfterMs: number
 
-  constructor() {
+  /** `answerAfterMs`: how far away it is, there and back. */
+  constructor(answerAfterMs = 0) {
+    this.#answerAfterMs = answerAfterMs
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
   }
 
@@ -28,12 +30,6 @@ export class Sink {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Resolves when so many messages have come. */
-  reached(from: number): Promise<void> {
-    if (this.messages >= from) return Promise.resolve()
-    return new Promise((resolve) => this.#waiting.push({ from, resolve }))
-  }
-
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy()
     this.#server.close()
@@ -42,12 +38,11 @@ export class Sink {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket)
-    const reader = new SinkReader(socket)
+    const reader = new SinkReader(socket, this.#answerAfterMs)
     // Who is killed does not say goodbye.
     socket.on('error', () => socket.destroy()).on('close', () => this.#sockets.delete(socket))
     socket.on('data', (chunk) => {
       this.messages += reader.take(chunk)
-      while (this.#waiting.length > 0 && this.messages >= this.#waiting[0].from) this.#waiting.shift()?.resolve()
     })
   }
 }
@@ -55,11 +50,13 @@ export class Sink {
 /** One connection. Its answers to a chunk go as one write. */
 class SinkReader {
   readonly #socket: Socket
+  readonly #answerAfterMs: number
   #rest: Buffer = Buffer.alloc(0)
   #version = 4
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, answerAfterMs: number) {
     this.#socket = socket
+    this.#answerAfterMs = answerAfterMs
   }
 
   /** Gives the number of PUBLISH packets in it. */
@@ -75,8 +72,13 @@ class SinkReader {
       at = end
     }
     this.#rest = bytes.subarray(at)
-    if (used > 0) this.#socket.write(answers.subarray(0, used))
+    if (used > 0) this.#send(answers.subarray(0, used))
     return published
+  }
+
+  #send(answers: Buffer): void {
+    if (this.#answerAfterMs === 0) this.#socket.write(answers)
+    else setTimeout(() => this.#socket.write(answers), this.#answerAfterMs)
   }
 
   #answer(bytes: Buffer, at: number, end: number, answers: Buffer, used: number): number {

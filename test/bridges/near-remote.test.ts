@@ -62,23 +62,6 @@ describe('a bridge whose remote broker is near', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('forgets it at once when its session ends, or it would be forgotten in the next', () => {
-    const { world, author } = nearBridge()
-    world.there.disk.hold()
-    author.publish('out/a', 'second', { qos: 1 })
-    world.here.passMs(25)
-    world.there.disk.release()
-    world.settle()
-    world.bridge.retire()
-    world.settle()
-    world.restartHere('power-loss')
-    world.there.disk.hold()
-    world.here.connect('another author').publish('out/a', 'of the next session', { qos: 1 })
-    world.here.passMs(100)
-    world.restartHere('power-loss')
-    assert.equal(world.status.spooled, 1)
-  })
-
   test('sends what comes behind QoS 2 when the disk has that, and waits for no answer before', () => {
     const { world, author } = nearBridge('')
     world.here.disk.hold()
