@@ -268,6 +268,20 @@ for (const version of versions) {
   })
 }
 
+for (const version of versions) {
+  test(`the word that a bridge of mosquitto leaves of itself keeps nobody out, and is told to nobody (version ${version})`, () => {
+    const world = new World()
+    const listener = world.subscriber('$SYS/#')
+    const notice = { topic: '$SYS/broker/connection/far.up/state', payload: '0', retain: true }
+    const bridge = world.client('far.up', { version, will: notice })
+    assert.equal(bridge.connect()?.reasonCode, 0)
+    bridge.vanish()
+    world.passSeconds(200)
+    assert.deepEqual(listener.payloads, [])
+    assert.equal(world.view.retainedMessages, 0)
+  })
+}
+
 test('[MQTT5-3.2.2-13] a retained will where nothing can be retained is refused', () => {
   const world = new World({ settings: { retainAvailable: false } })
   const client = world.client('dying', { will: { ...will, retain: true } })

@@ -60,19 +60,32 @@ export function refuseWhileNotServing(state: BrokerState): Refusal | undefined {
   return undefined
 }
 
+/**
+ * Bridges of mosquitto leave word of themselves here as a will, and would come again for ever if they were refused for it.
+ * It is passed over, as the message would be.
+ */
+const noticesOfBridges = '$SYS/broker/connection/'
+
+function withoutNotice<Awaiting extends AwaitingVerdict>(awaiting: Awaiting): Awaiting {
+  const { connect } = awaiting
+  const isNotice = connect.will?.topic.startsWith(noticesOfBridges) === true
+  return isNotice ? { ...awaiting, connect: { ...connect, will: undefined } } : awaiting
+}
+
 function letIn(
   state: BrokerState,
   connection: Connection,
-  awaiting: AwaitingVerdict & { readonly isAnswered?: boolean },
+  asked: AwaitingVerdict & { readonly isAnswered?: boolean },
   granted: Granted,
 ): boolean {
-  const { clientId, connect } = awaiting
-  const refusal = refuseStranger(state, connection, awaiting, granted) ?? mount(state, connection, awaiting, granted)
+  const { clientId } = asked
+  const refusal = refuseStranger(state, connection, asked, granted) ?? mount(state, connection, asked, granted)
   if (refusal !== undefined) {
     refuse(state, connection, clientId, refusal)
     return false
   }
-  const permission = willPermission(state, connection, connect, granted)
+  const awaiting = connection.mountpoint === '' ? withoutNotice(asked) : asked
+  const permission = willPermission(state, connection, awaiting.connect, granted)
   if (permission === 'ask' && awaiting.isAnswered !== true) {
     askForWill(state, connection, awaiting, granted)
     return false
