@@ -73,6 +73,8 @@ export const metrics = {
   svc_event_loop_delay_mean_seconds: { type: 'gauge', help: 'How late the event loop of a shard came, last second.' },
   svc_event_loop_delay_p99_seconds: { type: 'gauge', help: 'How late it came at most in 99 of 100 times.' },
   svc_event_loop_delay_max_seconds: { type: 'gauge', help: 'How late it came at most.' },
+  svc_thread_heap_bytes: { type: 'gauge', help: 'Objects of a shard in memory, with what is still to be collected.' },
+  svc_thread_buffers_bytes: { type: 'gauge', help: 'Buffers of a shard in memory, which are beside its heap.' },
   svc_commit_seconds: { type: 'histogram', help: 'From the beginning of a commit until it is on disk.' },
   svc_acknowledgement_held_seconds: {
     type: 'histogram',

@@ -3,7 +3,14 @@
 
 import { availableParallelism } from 'node:os'
 import type { HighestName } from '../management/index.ts'
-import { type CounterName, type LoopDelay, readCounters, watchLoop } from '../telemetry/index.ts'
+import {
+  type CounterName,
+  type LoopDelay,
+  memoryOfThread,
+  readCounters,
+  type ThreadMemory,
+  watchLoop,
+} from '../telemetry/index.ts'
 
 const intervalMs = 1_000
 /** Rates are over so many intervals. */
@@ -34,6 +41,8 @@ export interface GaugeReading {
   readonly highest: Readonly<Record<HighestName, number>>
   readonly rates: { readonly received: number; readonly sent: number; readonly dropped: number }
   readonly loopDelay: LoopDelay
+  /** Of this thread. */
+  readonly memory: ThreadMemory
 }
 
 export class Gauges {
@@ -85,7 +94,8 @@ export class Gauges {
     this.#raise('memoryBytes', memoryBytes)
     this.#raise('cpuPercent', cpuPercent)
     const { loopDelay, rates } = { loopDelay: this.#loopDelay, rates: this.#rates(counters) }
-    return { counters, memoryBytes, cpuPercent, highest: this.#highest, rates, loopDelay }
+    const memory = memoryOfThread()
+    return { counters, memoryBytes, cpuPercent, highest: this.#highest, rates, loopDelay, memory }
   }
 
   #raise(name: HighestName, value: number): void {

@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { namespaceOf } from '../core/index.ts'
 import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, readOldest, type Store, StoreSeat } from '../storage/index.ts'
-import { counterCells, Counters, ForwardingLog, Meters, watchLoop } from '../telemetry/index.ts'
+import { counterCells, Counters, ForwardingLog, memoryOfThread, Meters, watchLoop } from '../telemetry/index.ts'
 import { ConnectionBudget, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeCrew } from './bridge-crew.ts'
 import { publicationOf } from './client-events.ts'
@@ -48,7 +48,10 @@ const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =
 
 if (start.meters !== undefined) {
   const meters = new Meters(start.meters, start.shardNumber)
-  watchLoop((delay) => meters.setLoopDelay(delay))
+  watchLoop((delay) => {
+    meters.setLoopDelay(delay)
+    meters.setMemory(memoryOfThread())
+  })
 }
 
 await run().catch((error: unknown) => {

@@ -17,9 +17,10 @@ export {
   bucketEndsSeconds,
   createMeterTable,
   type LoopDelay,
+  type ThreadMemory,
   type MeterName,
   type MeterReading,
   meterRows,
   Meters,
 } from './meters.ts'
-export { watchLoop } from './loop-watch.ts'
+export { memoryOfThread, watchLoop } from './loop-watch.ts'

@@ -1,8 +1,9 @@
 // Watches how late the event loop of this thread comes: whatever holds it up (a long turn, a collection of garbage, too
-// little processor) is seen here.
+// little processor) is seen here. And how much memory the thread uses.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { LoopDelay } from './meters.ts'
+import { getHeapStatistics } from 'node:v8'
+import type { LoopDelay, ThreadMemory } from './meters.ts'
 
 /** How often it looks. What a loop without work takes is this long: it is taken off. */
 const resolutionMs = 20
@@ -31,4 +32,9 @@ export function watchLoop(tell: (delay: LoopDelay) => void): () => void {
 
 function delayOf(nanoseconds: number): number {
   return Math.max(0, nanoseconds / nsPerSecond - resolutionMs / 1_000)
+}
+
+export function memoryOfThread(): ThreadMemory {
+  const { used_heap_size: heapBytes, external_memory: buffersBytes } = getHeapStatistics()
+  return { heapBytes, buffersBytes }
 }

@@ -1,7 +1,7 @@
 // How long things take, as histograms that every thread can read without asking: one row for each shard in shared memory,
 // one writer for each row.
 //
-//             commit: 17 buckets | sum | count || turn: ... || held: ... || delay: mean | p99 | max
+//             commit: 17 buckets | sum | count || turn: ... || held: ... || delay: mean | p99 | max || heap | beside it
 //   shard 0     3 120 44 1 ...   | 0.4 | 168   ||
 //   shard 1
 
@@ -18,8 +18,11 @@ const buckets = bucketEndsSeconds.length + 1
 const cellsOfMeter = buckets + 2
 const delayAt = meterNames.length * cellsOfMeter
 const delayCells = 3
+const memoryAt = delayAt + delayCells
+const memoryCells = 2
+const rowCells = memoryAt + memoryCells
 const cacheLineBytes = 64
-const rowBytes = Math.ceil(((delayAt + delayCells) * Float64Array.BYTES_PER_ELEMENT) / cacheLineBytes) * cacheLineBytes
+const rowBytes = Math.ceil((rowCells * Float64Array.BYTES_PER_ELEMENT) / cacheLineBytes) * cacheLineBytes
 
 /** Shared memory for the meters of `shards` shards, all zero. */
 export function createMeterTable(shards: number): SharedArrayBuffer {
@@ -41,13 +44,21 @@ export interface LoopDelay {
   readonly maxSeconds: number
 }
 
+/** What a thread has in use, a second ago at most. */
+export interface ThreadMemory {
+  /** Of objects. */
+  readonly heapBytes: number
+  /** Of buffers, which are not in the heap. */
+  readonly buffersBytes: number
+}
+
 /** One shard's row. */
 export class Meters {
   readonly #cells: Float64Array
 
   /** `table` as made by `createMeterTable` for more than `shardNumber` shards. */
   constructor(table: SharedArrayBuffer, shardNumber: number) {
-    this.#cells = new Float64Array(table, shardNumber * rowBytes, delayAt + delayCells)
+    this.#cells = new Float64Array(table, shardNumber * rowBytes, rowCells)
   }
 
   /** One more that took so long. */
@@ -75,8 +86,17 @@ export class Meters {
     this.#cells.set([meanSeconds, p99Seconds, maxSeconds], delayAt)
   }
 
+  setMemory({ heapBytes, buffersBytes }: ThreadMemory): void {
+    this.#cells.set([heapBytes, buffersBytes], memoryAt)
+  }
+
+  get memory(): ThreadMemory {
+    const [heapBytes, buffersBytes] = this.#cells.subarray(memoryAt)
+    return { heapBytes, buffersBytes }
+  }
+
   get loopDelay(): LoopDelay {
-    const [meanSeconds, p99Seconds, maxSeconds] = this.#cells.subarray(delayAt)
+    const [meanSeconds, p99Seconds, maxSeconds] = this.#cells.subarray(delayAt, memoryAt)
     return { meanSeconds, p99Seconds, maxSeconds }
   }
 }

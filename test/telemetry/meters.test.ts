@@ -21,9 +21,11 @@ test('shards and meters do not count for each other, and shards do not share a c
   assert.equal((table.byteLength / 2) % 64, 0)
 })
 
-test('how late the event loop comes stands beside the histograms and touches none', () => {
+test('how late the event loop comes, and what the thread uses, stand beside the histograms and touch none', () => {
   const [row] = meterRows(createMeterTable(1))
   row.setLoopDelay({ meanSeconds: 0.1, p99Seconds: 0.2, maxSeconds: 0.3 })
+  row.setMemory({ heapBytes: 7, buffersBytes: 8 })
   assert.deepEqual(row.loopDelay, { meanSeconds: 0.1, p99Seconds: 0.2, maxSeconds: 0.3 })
+  assert.deepEqual(row.memory, { heapBytes: 7, buffersBytes: 8 })
   assert.equal(row.read('held').count, 0)
 })

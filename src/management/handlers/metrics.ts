@@ -1,5 +1,5 @@
 import type { metricEndpoints, MetricName } from '../../contract/index.ts'
-import type { LoopDelay, MeterName } from '../../telemetry/index.ts'
+import type { LoopDelay, MeterName, ThreadMemory } from '../../telemetry/index.ts'
 import type { Handlers } from '../handler.ts'
 import { ageSeconds } from '../bridge-node.ts'
 import type { BridgeStanding } from '../operations/bridges.ts'
@@ -207,6 +207,8 @@ function shardsOf(reading: NodeReading) {
     svc_event_loop_delay_mean_seconds: delays(reading, 'meanSeconds'),
     svc_event_loop_delay_p99_seconds: delays(reading, 'p99Seconds'),
     svc_event_loop_delay_max_seconds: delays(reading, 'maxSeconds'),
+    svc_thread_heap_bytes: memories(reading, 'heapBytes'),
+    svc_thread_buffers_bytes: memories(reading, 'buffersBytes'),
     svc_commit_seconds: histogram('commit'),
     svc_acknowledgement_held_seconds: histogram('held'),
     svc_turn_seconds: histogram('turn'),
@@ -217,5 +219,12 @@ function delays({ shards, loopDelay }: NodeReading, which: keyof LoopDelay): Sam
   return [
     { labels: { shard: 'main' }, value: loopDelay[which] },
     ...shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.loopDelay[which] })),
+  ]
+}
+
+function memories({ shards, memory }: NodeReading, which: keyof ThreadMemory): Sample[] {
+  return [
+    { labels: { shard: 'main' }, value: memory[which] },
+    ...shards.map(({ meters }, shard) => ({ labels: { shard: String(shard) }, value: meters.memory[which] })),
   ]
 }

@@ -1,5 +1,5 @@
 import type { BridgeStanding } from './bridges.ts'
-import type { CounterName, LoopDelay, Meters } from '../../telemetry/index.ts'
+import type { CounterName, LoopDelay, Meters, ThreadMemory } from '../../telemetry/index.ts'
 
 /** What the management asks of the node about how it does. */
 export interface MetricOperations {
@@ -35,6 +35,8 @@ export interface NodeReading {
   readonly shards: readonly ShardReading[]
   /** How late the event loop of the main thread came. */
   readonly loopDelay: LoopDelay
+  /** And what it has in use. */
+  readonly memory: ThreadMemory
   readonly bridges: readonly BridgeStanding[]
   readonly shardsRunning: number
   readonly shardRestarts: number
