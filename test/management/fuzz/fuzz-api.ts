@@ -15,8 +15,13 @@ import { sendBroken } from './broken-http.ts'
 import { makeRequest, type MadeRequest } from './made-request.ts'
 import type { Archive } from './uploads.ts'
 
-/** What requests must not be able to change, or they would lock themselves out. */
-export const fuzzedSettings = ['auth.allow_anonymous=true', 'mqtt.max_packet_size=2MB', 'log.level=error'] as const
+/** What requests must not be able to change, or they would lock themselves out, or have each password take seconds. */
+export const fuzzedSettings = [
+  'auth.allow_anonymous=true',
+  'auth.scram.iterations=4096',
+  'mqtt.max_packet_size=2MB',
+  'log.level=error',
+] as const
 
 export interface ApiFuzzOptions {
   readonly broker: Broker & { readonly url: string }
