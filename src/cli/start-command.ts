@@ -84,6 +84,13 @@ async function runNode(configured: Loaded, { options, program, terminal, signals
   if (signals.node === undefined) endOnOurMistakes(signals)
   signals.node = node
   terminal.say(banner({ ...node, version: program.version, profile: config.node.securityProfile, configFile: file }))
+  node.log.info('the node serves', {
+    version: program.version,
+    node: node.name,
+    profile: config.node.securityProfile,
+    configuration: file ?? 'built-in defaults',
+    listeners: node.listeners.map(({ kind, host, port }) => `${kind} ${host}:${port}`).join(', '),
+  })
   signals.onReload = () => void reload(node)
   const life = await runUntilStopped(node, signals, terminal)
   signals.onReload = () => {}
@@ -118,6 +125,7 @@ async function runUntilStopped(node: RunningNode, signals: Signals, terminal: Te
   const wished = node.wished.then((wish): Life => ({ end: wish === 'stop' ? 'stopped' : wish }))
   const life = await Promise.race([stopped, broken, wished])
   if (life.end !== 'problem') terminal.say('stopping: clients are told, the store is closed\n')
+  node.log.info('the node stops', { why: life.end === 'problem' ? life.problem : life.end })
   await node.stop()
   return life
 }

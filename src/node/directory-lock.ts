@@ -14,7 +14,13 @@ export interface DirectoryLock {
   release(): Promise<void>
 }
 
-export type LockOutcome = { readonly lock: DirectoryLock } | { readonly problem: string }
+export type LockOutcome =
+  | {
+      readonly lock: DirectoryLock
+      /** There was a lock of a node that has not let go of it: it was killed, or its machine went down. */
+      readonly wasLeftBehind: boolean
+    }
+  | { readonly problem: string }
 
 interface Holder {
   readonly pid: number
@@ -29,13 +35,15 @@ const maxRounds = 5
 export async function lockDirectory(directory: string): Promise<LockOutcome> {
   const path = join(directory, lockFile)
   const mine = JSON.stringify({ pid: process.pid, startedAt: await startOf(process.pid) } satisfies Holder)
+  let wasLeftBehind = false
   for (let round = 0; round < maxRounds; round += 1) {
-    if (await createWhole(path, mine)) return { lock: { release: () => releaseOwn(path, mine) } }
+    if (await createWhole(path, mine)) return { lock: { release: () => releaseOwn(path, mine) }, wasLeftBehind }
     const theirs = await readIfThere(path)
     if (theirs === undefined) continue
     const holder = parseHolder(theirs)
     if (holder !== undefined && (await isAlive(holder))) return { problem: inUse(directory, holder.pid) }
     await setAsideStale(path, theirs)
+    wasLeftBehind = true
   }
   return { problem: `data directory ${directory}: other nodes start there at the same time; start one at a time` }
 }

@@ -103,8 +103,19 @@ export async function startNode(options: NodeOptions): Promise<NodeStart> {
   const locked = await lockDirectory(directory.path)
   if ('problem' in locked) return locked
   const started = await startInDirectory(options, directory.path, locked.lock)
-  if ('problem' in started) await locked.lock.release()
-  else if (directory.isOpenToOthers) warnOpenDirectory(started.node)
+  if ('problem' in started) {
+    await locked.lock.release()
+    return started
+  }
+  const { node } = started
+  if (directory.isOpenToOthers) warnOpenDirectory(node)
+  if (locked.wasLeftBehind)
+    node.log.warn(
+      'the last run did not end in good order: it was killed, or the machine went down; nothing is to be done',
+      {
+        directory: directory.path,
+      },
+    )
   return started
 }
 

@@ -146,8 +146,14 @@ test('a second broker on the same data directory is refused, the first serves on
 test('a broker that was killed leaves no lock that blocks', async (t) => {
   const broker = await startBroker(t)
   assert.equal(await broker.process.stop('SIGKILL'), null)
-  const next = await startBroker(t, { dataDirectory: broker.dataDirectory })
+  const next = await startBroker(t, { dataDirectory: broker.dataDirectory, set: ['log.level=info'] })
   assert.equal(await next.process.stop(), 0)
+  assert.match(next.process.errors, /"event":"the last run did not end in good order/)
+  assert.match(next.process.errors, /"event":"the node serves","version":"[^"]+".*"listeners":"tcp 127\.0\.0\.1:\d+"/)
+  assert.match(next.process.errors, /"event":"the node stops","why":"stopped"/)
+  const again = await startBroker(t, { dataDirectory: broker.dataDirectory })
+  assert.equal(await again.process.stop(), 0)
+  assert.doesNotMatch(again.process.errors, /good order/)
 })
 
 test('a signal during the start is not lost', async (t) => {
