@@ -155,6 +155,11 @@ export class Bridge implements LinkOwner {
     if (this.#state === 'draining') this.#endDrainIfQuiet()
   }
 
+  noteRead(link: PacketLink): void {
+    const other = link === this.#local ? this.#remote : this.#local
+    if (this.#crossing !== undefined) other?.flush()
+  }
+
   noteFault(link: PacketLink, error: ProtocolError): void {
     if (link === this.#remote) return this.#breach(error.message, error.reason)
     if (link === this.#local) this.#fail(`this broker: ${error.message}`)

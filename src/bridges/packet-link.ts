@@ -1,6 +1,6 @@
 // One connection of a bridge, on either side: bytes to packets, packets to bytes.
 //
-// What is written gathers until the end of what is done now, and goes as one buffer. One write is on its way at a time;
+// What is written gathers until the end of what is done now, or until `flush`, and goes as one buffer. One write is on its way at a time;
 // what gathers behind it is told (`unsentBytes`), so that whoever brings it can be held back.
 
 import {
@@ -31,6 +31,8 @@ export interface LinkOwner {
   /** Bytes have come. */
   noteHeard(link: PacketLink, bytes: number): void
   notePacket(link: PacketLink, packet: Packet): void
+  /** All packets that were there have been told of. */
+  noteRead(link: PacketLink): void
   /** What came is no MQTT. */
   noteFault(link: PacketLink, error: ProtocolError): void
   /** The stream is gone, and not by our will. */
@@ -155,7 +157,7 @@ export class PacketLink {
     try {
       while (!this.#isOver && !(this.#isHeld && this.#ownsChunks)) {
         const packet = this.#decoder.next()
-        if (packet === undefined) return
+        if (packet === undefined) return this.#owner.noteRead(this)
         this.#owner.notePacket(this, packet)
       }
     } catch (error) {
@@ -167,7 +169,7 @@ export class PacketLink {
   #reserve(bytes: number): Buffer {
     if (!this.#flushIsPlanned) {
       this.#flushIsPlanned = true
-      this.#later(() => this.#flush())
+      this.#later(() => this.#flushLater())
     }
     const buffer = this.#buffer
     if (buffer === undefined) return (this.#buffer = this.#firstBuffer(bytes))
@@ -186,8 +188,13 @@ export class PacketLink {
       : Buffer.allocUnsafeSlow(Math.max(firstBufferBytes, bytes))
   }
 
-  #flush(): void {
+  #flushLater(): void {
     this.#flushIsPlanned = false
+    this.flush()
+  }
+
+  /** What has gathered goes now: whoever knows that nothing more comes need not wait for the end of what is done. */
+  flush(): void {
     if (this.#isOver || this.#writingBytes > 0) return
     const buffer = this.#buffer
     const bytes = this.#taken()
@@ -197,7 +204,7 @@ export class PacketLink {
       this.#writingBytes = 0
       if (this.#ownsChunks && buffer !== undefined && buffer.length <= mostKeptBytes) this.#spare = buffer
       if (this.#isOver) return
-      if (this.#used > 0) this.#flush()
+      if (this.#used > 0) this.flush()
       this.#owner.noteWritten(this)
     })
   }

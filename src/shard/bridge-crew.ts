@@ -179,7 +179,8 @@ export class BridgeCrew {
     const oldest = new OldestWaiting(clientId, this.#ground.readOldest, (error) => this.#ground.fail(error))
     return {
       open: () => {
-        const [ours, theirs] = joinedStreams((work) => void setImmediate(() => this.#guarded(work)))
+        // Right behind what is done now: an answer and what it makes room for pass within one round of the event loop.
+        const [ours, theirs] = joinedStreams((work) => process.nextTick(() => this.#guarded(work)))
         shard.welcome(theirs, bridgeListener)
         return ours
       },
