@@ -6,7 +6,7 @@ import type { ByteStream } from '../../src/transports/index.ts'
 import { listener, ShardStage } from '../shard/stage.ts'
 import { binary, frame, opcodes, upgradeRequest, type WebSocketPeer } from '../transports/websocket-peer.ts'
 import { openWebSocketStage, path } from '../transports/websocket-stage.ts'
-import { connectBytes, text, versions, type Version } from './raw.ts'
+import { connectBytes, subscribeBytes, text, versions, type Version } from './raw.ts'
 
 const pingRequest = Buffer.of(0xc0, 0)
 const pingResponse = 'd000'
@@ -74,6 +74,26 @@ for (const version of versions) {
     await answer(peer, 4)
     peer.send(binary(Buffer.concat([pingRequest, pingRequest, pingRequest.subarray(0, 1)])), binary(Buffer.of(0)))
     assert.equal(await answer(peer, 6), pingResponse.repeat(3))
+  })
+
+  test(`[bad-input 3] a packet of MQTT ${version} that is longer than what frames bring is heard by nobody`, async (t) => {
+    const upgrade = await webSocketShard(t)
+    const { peer: listening } = await upgrade()
+    listening.send(binary(connect(version)))
+    await answer(listening, 4)
+    listening.send(binary(subscribeBytes(version, 'a')))
+    await answer(listening, version === 5 ? 6 : 5)
+    const { peer } = await upgrade()
+    peer.send(binary(connectBytes(version, { payload: [text('liar')] })))
+    await answer(peer, 4)
+    // It says 127 bytes and brings five; what it would bring behind its end is nobody's.
+    peer.send(
+      binary(Buffer.of(0x30, 127, 0, 1, 0x61, 0x78, 0x78)),
+      frame({ opcode: opcodes.close, payload: Buffer.of(3, 232) }),
+    )
+    assert.equal(await peer.closeCode(), 1_000)
+    listening.send(binary(pingRequest))
+    assert.equal(await answer(listening, 2), pingResponse)
   })
 }
 
