@@ -6,7 +6,14 @@
 //
 // It is written when the remote broker has answered, and gone before anything is asked of one that remembers nothing.
 
-import type { QoS, SubscribePacket, SubscriptionRequest, TopicFilter, UnsubscribePacket } from '../protocol/index.ts'
+import {
+  parseTopicFilter,
+  type QoS,
+  type SubscribePacket,
+  type SubscriptionRequest,
+  type TopicFilter,
+  type UnsubscribePacket,
+} from '../protocol/index.ts'
 
 export const grantedPrefix = '$bridge/granted/'
 /** Of a filter that is kept: longer than topics may be it is not, and everything is asked for at every connection. */
@@ -84,8 +91,19 @@ function textOf({
   return `${qos}${noLocal ? 'n' : ''}${retainAsPublished ? 'r' : ''}`
 }
 
+/** An operator may subscribe the session to anything: what was not written here says nothing. */
 function readMark(mark: TopicFilter): Granted {
   const text = Buffer.from(mark.slice(grantedPrefix.length), 'base64url').toString()
-  const entries = JSON.parse(text) as [TopicFilter, string][]
-  return new Map(entries)
+  try {
+    const entries: unknown = JSON.parse(text)
+    return new Map(Array.isArray(entries) ? entries.filter(isEntry) : [])
+  } catch {
+    return new Map()
+  }
+}
+
+function isEntry(entry: unknown): entry is [TopicFilter, string] {
+  if (!Array.isArray(entry)) return false
+  const [filter, how]: unknown[] = entry
+  return typeof filter === 'string' && parseTopicFilter(filter) !== undefined && typeof how === 'string'
 }

@@ -1,6 +1,8 @@
 // The same bridge over every transport, to one remote broker: messages go both ways, in order, at every level.
 
 import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -104,6 +106,40 @@ for (const [number, way] of ways.entries()) {
     const { spool_depth: depth } = await untilBridge(own, (status) => status.in_flight === 0)
     assert.equal(depth, 0)
   })
+}
+
+test('a hybrid bridge whose QUIC servers are not there goes over TCP, and says where it is', async (t) => {
+  const { broker } = await remote()
+  const nobody = await freeUdpPort()
+  const bridge = `
+    server = "mqtt-quic://localhost:${nobody}"
+    hybrid_bridging = true
+    hybrid_servers = ["mqtt-quic://127.0.0.1:${nobody}", "mqtt-tcp://127.0.0.1:${broker.port}"]
+    multi_stream = true
+    cancel_timeout = 500
+    backoff_max = 1s
+    proto_ver = 5
+    clientid = hybrid
+    forwards = [{ local_topic = "hybrid/#", remote_topic = "", qos = 2 }]`
+  const own = await startBridged(t, bridge, { set: ['node.shards=1'] })
+  const there = await Listener.at(t, broker.port, 'hybrid/#')
+  const texts = await publishNumbered(await client(t, own.port), 'hybrid/up', { qos: 1, from: 0, count: 30 })
+  await there.until(texts)
+  assert.deepEqual(
+    there.heard.map(({ text, qos }) => `${text} ${qos}`),
+    texts.map((text) => `${text} 2`),
+  )
+  const { server, counters } = await untilConnected(own)
+  assert.equal(server, `mqtt-tcp://127.0.0.1:${broker.port}`)
+  assert.ok(counters.failures >= 2)
+})
+
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4').bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address()
+  socket.close()
+  return port
 }
 
 test('certificates are swapped while the bridge runs: it believes the new ones from its next connection on', async (t) => {
