@@ -111,6 +111,12 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
     this.#publishWriter.pass(message)
   }
 
+  /** See `PeerLine`. */
+  passRun(first: Message, end: number): void {
+    this.#markDirty()
+    this.#publishWriter.passRun(first, end)
+  }
+
   /** What was said so far has been copied: its chunks may be used again. Does not hand it over. */
   settle(): void {
     this.#publishWriter.endRun()

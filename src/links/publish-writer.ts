@@ -7,7 +7,7 @@
 //
 // Publisher and time stand there only where they differ from those of the record before.
 
-import { never, type Message, type PeerPublish } from '../core/index.ts'
+import { isAllFrame, never, type Message, type PeerPublish } from '../core/index.ts'
 import { measurePublish, writePublish, type PublishFields } from '../protocol/index.ts'
 import { recordKinds } from './record-kinds.ts'
 import { postBytes, writeUint32, type PostWriter } from './post-writer.ts'
@@ -69,9 +69,14 @@ export class PublishWriter {
 
   /** As `publish` of what `plainPublish` makes of it. */
   pass(message: Message): void {
-    if (isAllFrame(message)) return this.#addToRun(message, plainFlags)
     this.endRun()
     this.message(recordKinds.publishAlone, message, { flags: plainFlags, more: undefined })
+  }
+
+  /** See `PeerLine`. */
+  passRun(first: Message, end: number): void {
+    this.#startRun(first, first.frameShape === 5 ? plainFlags | publishFlags.hasProperties : plainFlags)
+    this.#end = end
   }
 
   /** To be said before anything else is written, and at the end. */
@@ -171,16 +176,6 @@ export class PublishWriter {
     writer.at = target.writeDoubleLE(publishedAtMs, writer.at)
     return target
   }
-}
-
-/** There is nothing to say of it that is not in its frame. */
-function isAllFrame(message: Message): boolean {
-  return (
-    message.frameShape !== 0 &&
-    message.expiresAtMs === never &&
-    message.publisherUsername === undefined &&
-    !message.isByOwnRight
-  )
 }
 
 function moreText(message: Message, more: MoreOfPublish | undefined): string | undefined {

@@ -7,6 +7,7 @@ import {
   Message,
   messageFromPublish,
   never,
+  PeerSendList,
   type MessageSource,
   type PeerMessage,
   type PeerPublish,
@@ -237,12 +238,15 @@ test('what is said arrives as it was said and in its order, whenever the turns e
     fc.property(fc.array(fc.tuple(sayings, fc.boolean()), { maxLength: 20 }), fc.boolean(), (said, mayPass) => {
       const pair = new LinkedPair()
       const expected: unknown[] = []
+      const list = new PeerSendList()
       for (const [messages, endsTurn] of said) {
         for (const message of messages) {
           expected.push(meaningOfPeer(message))
-          if (mayPass && message.kind === 'publish' && isPlain(message)) pair.links[0].pass(message.message)
-          else pair.links[0].send(message)
+          if (mayPass && message.kind === 'publish' && isPlain(message)) list.pass(1, message.message)
+          else list.push({ to: 1, message })
         }
+        list.tell(() => pair.links[0])
+        list.clear()
         if (endsTurn) pair.carry(1)
       }
       pair.settle()

@@ -99,6 +99,8 @@ export class DrivenCore {
     outputs.peerSends.tell((to) => ({
       send: (message) => this.#around.toPeer(to, message),
       pass: (message) => this.#around.toPeer(to, message),
+      // Each message has a chunk of its own here.
+      passRun: (message) => this.#around.toPeer(to, message),
     }))
     for (const event of outputs.events)
       if (event.event === 'command-done') this.results.set(event.question, event.result)
