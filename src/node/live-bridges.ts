@@ -3,6 +3,7 @@
 //   plan: settings are read whole, and files tried      here, for a sentence
 //     -> all shards, each of which takes its own        see `shard/bridge-crew.ts`
 
+import { readFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -140,12 +141,35 @@ function fileOf(file: string | undefined): string | undefined {
   return file === undefined || file === '' ? undefined : resolve(file)
 }
 
+/**
+ * What keeps bridges from being as `config` says: those that are otherwise than in `known`; undefined: nothing. `texts`: of
+ * files that are not there yet, by path.
+ */
+export function problemOfBridges(
+  config: GodwitConfig,
+  known: GodwitConfig,
+  texts: ReadonlyMap<string, Buffer>,
+): string | undefined {
+  const [planned, before] = [planBridges(config, nobodysSecret), planBridges(known, nobodysSecret)]
+  if ('problem' in planned) return planned.problem
+  const plans = 'plans' in before ? before.plans : []
+  const read = (file: string): Buffer => texts.get(file) ?? readFileSync(file)
+  for (const plan of planned.plans) {
+    const problem = plans.some((one) => isDeepStrictEqual(one, plan)) ? undefined : problemOfFiles(plan, read)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** Plans are only compared. */
+const nobodysSecret = new Uint8Array(32)
+
 /** Of a bridge that is to be on and shows or verifies certificates. Asked when it changes: at a start they may still be to come. */
-function problemOfFiles({ name, config, facts }: BridgePlan): string | undefined {
+function problemOfFiles({ name, config, facts }: BridgePlan, read?: (file: string) => Buffer): string | undefined {
   const { usesTls, tls } = facts.link as BridgeLink
   const servers = [config.server ?? '', ...(config.hybrid_bridging ? config.hybrid_servers : [])]
   const isSecure = usesTls || servers.some((server) => isSecureServer(server))
-  const problem = config.enable && isSecure ? problemOfDialFiles(tls) : undefined
+  const problem = config.enable && isSecure ? problemOfDialFiles(tls, read) : undefined
   return problem === undefined ? undefined : `bridges.mqtt.${name}.${config.tls.isSet ? 'tls' : 'ssl'}.${problem}`
 }
 

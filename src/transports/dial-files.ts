@@ -21,17 +21,21 @@ export interface DialCredentials {
   readonly identity: { readonly certificate: string; /** In the clear. */ readonly key: string } | undefined
 }
 
-/** Reads and tries the files; the problem is a sentence without a full stop. */
-export function readDialFiles(settings: DialTlsSettings): DialCredentials | { readonly problem: string } {
+/** Reads and tries the files; the problem is a sentence without a full stop. `read`: where some are not on the disk yet. */
+export function readDialFiles(
+  settings: DialTlsSettings,
+  read: (file: string) => Buffer = (file) => readFileSync(file),
+): DialCredentials | { readonly problem: string } {
   const { caFile, certFile, keyFile, keyPassword } = settings
   try {
-    const ca = caFile === undefined ? undefined : readPem('cacertfile', caFile, 'CERTIFICATE')
+    const ca =
+      caFile === undefined ? undefined : readPem({ setting: 'cacertfile', file: caFile, label: 'CERTIFICATE' }, read)
     if (certFile === undefined && keyFile === undefined) return { ca, identity: undefined }
     if (certFile === undefined || keyFile === undefined) {
       return { problem: 'certfile: certfile and keyfile belong together: give both, or none' }
     }
-    const certificate = readPem('certfile', certFile, 'CERTIFICATE')
-    const key = openKey(keyFile, readPem('keyfile', keyFile, undefined), keyPassword)
+    const certificate = readPem({ setting: 'certfile', file: certFile, label: 'CERTIFICATE' }, read)
+    const key = openKey(keyFile, readPem({ setting: 'keyfile', file: keyFile, label: undefined }, read), keyPassword)
     expectFit({ cert: certificate, key }, `keyfile: ${keyFile} is not the key of the certificate in ${certFile}`)
     return { ca, identity: { certificate, key } }
   } catch (error) {
@@ -41,17 +45,20 @@ export function readDialFiles(settings: DialTlsSettings): DialCredentials | { re
 }
 
 /** What keeps these files from being used, as a sentence that begins with a setting; undefined: nothing. */
-export function problemOfDialFiles(settings: DialTlsSettings): string | undefined {
-  const files = readDialFiles(settings)
+export function problemOfDialFiles(settings: DialTlsSettings, read?: (file: string) => Buffer): string | undefined {
+  const files = readDialFiles(settings, read)
   return 'problem' in files ? files.problem : undefined
 }
 
 class UnusableFile extends Error {}
 
-function readPem(setting: string, file: string, label: string | undefined): string {
+function readPem(
+  { setting, file, label }: { readonly setting: string; readonly file: string; readonly label: string | undefined },
+  read: (file: string) => Buffer,
+): string {
   let text: string
   try {
-    text = readFileSync(file, 'latin1')
+    text = read(file).toString('latin1')
   } catch (error) {
     throw new UnusableFile(`${setting}: cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`)
   }

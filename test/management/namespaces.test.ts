@@ -252,6 +252,17 @@ describe('who is kept to a namespace', () => {
     assert.equal((await broker.ask('/api/v4/clients', { as: watcher })).status, 200)
   })
 
+  test('sees what its namespace has and may have, and of no other', async () => {
+    const broker = await brokerWithUsers()
+    await broker.ask('/api/v5/namespaces', post({ namespace: 'shop' }, administrator))
+    for (const as of [keeper, watcher, administrator])
+      assert.equal((await broker.ask('/api/v5/namespaces/plant', { as })).json.namespace, 'plant')
+    for (const path of ['/api/v5/namespaces/shop', '/api/v5/namespaces/shop?namespace=shop'])
+      assert.equal((await broker.ask(path, { as: keeper })).status, 404, path)
+    assert.equal((await broker.ask('/api/v5/namespaces/shop')).status, 200)
+    assert.equal((await broker.ask('/api/v5/namespaces/shop?namespace=plant')).status, 404)
+  })
+
   test('says in vain which one is meant; others are told where it is none', async () => {
     const broker = await brokerWithUsers()
     const vain = await broker.ask('/api/v4/clients?namespace=a%2Fb', { as: keeper })

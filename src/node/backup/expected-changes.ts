@@ -17,7 +17,12 @@ export interface Foresight {
 
 /** A sentence each. */
 export function expectedChanges(foresight: Foresight): readonly string[] {
-  return [...listenersElsewhere(foresight), ...ofAuthentication(foresight), ...ofOwnAccount(foresight)]
+  return [
+    ...listenersElsewhere(foresight),
+    ...ofAuthentication(foresight),
+    ...ofOwnAccount(foresight),
+    ...ofNamespaces(foresight),
+  ]
 }
 
 function* listenersElsewhere({ after, archiveProfile }: Foresight): Generator<string> {
@@ -73,6 +78,12 @@ function* ofOwnAccount({ before, after }: Foresight): Generator<string> {
   if (password === before.http.password && username === before.http.username) return
   if (isWellKnownPassword(username, password)) {
     yield `http_server.password: ${username} has a password that everybody tries first; with the profile hardened it opens the API on this machine only`
+  }
+}
+
+function* ofNamespaces({ before, after }: Foresight): Generator<string> {
+  if (before.namespaces === undefined && after.namespaces !== undefined) {
+    yield 'namespaces.enable: nobody is asked for a namespace before the next start; until then clients come in as those of none'
   }
 }
 

@@ -29,6 +29,7 @@ import type {
 import type { LiveConfig } from '../configuration/live-config.ts'
 import type { Store } from '../../storage/index.ts'
 import { problemOfListenerFiles } from '../listener-addresses.ts'
+import { problemOfBridges } from '../live-bridges.ts'
 import { placeFiles, writePlaced } from './archived-files.ts'
 import { quoted, refusal } from './backup-folder.ts'
 import { brokerMoment } from './broker-moment.ts'
@@ -202,7 +203,8 @@ function prepareConfiguration(ground: ImportGround, plan: Plan, checked: Checked
   }
   const foreseen = ground.configuration.foresee(settings, { texts })
   if (!('live' in foreseen)) return refuseConfiguration(foreseen.message)
-  const unfit = problemOfListenerFiles(foreseen.config, before, placed)
+  const unfit =
+    problemOfListenerFiles(foreseen.config, before, placed) ?? problemOfBridges(foreseen.config, before, placed)
   if (unfit !== undefined) return refuseConfiguration(unfit)
   const credentials = checked.counts.get('credentials') ?? 0
   const expected = expectedChanges({

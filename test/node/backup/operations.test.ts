@@ -151,6 +151,9 @@ test('one node with all operations on it', async (t) => {
         /listeners\.ssl\.certfile: .* holds no certificate/,
       )
     }
+    const bridge = `bridges.mqtt.cloud { enable = true, server = "mqtts://192.0.2.1:8883", tls { certfile = "archive:${name}", keyfile = "archive:${name}" } }`
+    await put(one, archiveOf({ ...members, 'cluster.hocon': bridge }))
+    assert.match(refusalIn(await backup.import(operator, wish(crafted)))[1], /bridges\.mqtt\.cloud\.tls\.certfile: /)
     assert.equal(accessRecords.find({ kind: 'psk', identity: 'new' }), undefined)
     assert.ok(!(await readdir(one.folder)).includes('restored'))
   })
@@ -189,7 +192,8 @@ test('one node with all operations on it', async (t) => {
   })
 
   await t.test('a dry run warns of what the configuration of the archive would do', async () => {
-    const configuration = 'listeners.tcp.other.bind = "0"\nauth { chain = [], salt_position = suffix }\nnode.shards = 7'
+    const configuration =
+      'listeners.tcp.other.bind = "0"\nauth { chain = [], salt_position = suffix }\nnode.shards = 7\nnamespaces.enable = true'
     await put(one, archiveOf({ 'cluster.hocon': configuration }, { profile: 'legacy' }))
     const outcome = await backup.import(operator, { ...dry(crafted), allowsProfileMismatch: true })
     assert.ok('warnings' in outcome, JSON.stringify(outcome))
@@ -199,6 +203,7 @@ test('one node with all operations on it', async (t) => {
       /every client is denied/,
       /salt as suffix/,
       /its own node\.shards/,
+      /namespaces\.enable: nobody is asked/,
     ]) {
       assert.match(said, words)
     }

@@ -40,11 +40,12 @@ export const namespaceEndpoints = {
     version: 'v5',
     method: 'GET',
     path: '/namespaces/:namespace',
-    summary: 'What a namespace has and may have.',
+    summary: 'What a namespace has and may have. Who is kept to one sees that one.',
     params,
     reply,
     reasons: ['NOT_FOUND'],
     access: 'read',
+    isForNamespaces: true,
   }),
   add_namespace: endpoint({
     version: 'v5',

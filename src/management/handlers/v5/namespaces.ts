@@ -9,8 +9,8 @@ type Written = ReplyOf<Known['get_namespaces']>['data'][number]
 export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<Known> {
   return {
     get_namespaces: () => ({ code: 0, data: namespaces.list().map(written) }),
-    get_namespace: ({ params: { namespace: name } }) => {
-      const found = namespaces.list().find((one) => one.name === name)
+    get_namespace: ({ params: { namespace: name }, namespace: own = name }) => {
+      const found = name === own ? namespaces.list().find((one) => one.name === name) : undefined
       return found === undefined ? absent(name) : { code: 0, ...written(found) }
     },
     add_namespace: async ({ body: { namespace: name }, caller }) => {
