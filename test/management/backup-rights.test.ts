@@ -61,6 +61,36 @@ test('a program that may not look after accounts neither reads nor restores them
     assert.equal((await post('data/import', { filename: made.json.filename }, as)).status, 200)
   })
 
+  await t.test('the configuration is no way around it either', async () => {
+    const change = (data: unknown, who = as): Promise<Answer> =>
+      broker.ask('/api/v4/configuration/http_server', {
+        as: who,
+        method: 'POST',
+        body: { data: { http_server: data } },
+      })
+    const issuer = { jwt: { issuer: 'somebody' } }
+    for (const data of [{ auth_type: 'no_auth' }, { username: 'program' }, issuer]) {
+      const { status, json, text } = await change(data)
+      assert.deepEqual([status, json.code], [403, 103], text)
+    }
+    const text = await broker.ask('/api/v4/config_update', {
+      as,
+      method: 'POST',
+      body: 'http_server.auth_type = no_auth',
+    })
+    assert.equal(text.status, 403, text.text)
+    assert.equal((await change({ max_body: '2MB' })).status, 200, 'what is about no account is its to change')
+    assert.equal((await change(issuer, administrator)).status, 200)
+    // Back to how it was for an administrator: a version with another way to sign in.
+    const { data: versions } = (await broker.ask('/api/v4/configuration_history')).json
+    const first = versions.map(({ number }: { number: number }) => number).toSorted((x: number, y: number) => x - y)[0]
+    const back = await broker.ask(`/api/v4/configuration_history/${first}/rollback`, { as, method: 'POST' })
+    assert.equal(back.status, 403, back.text)
+    assert.equal((await broker.ask('/api/v4/brokers', { as: null })).status, 401)
+    const own = await post('data/export', undefined, as)
+    assert.equal((await post('data/import', { filename: own.json.filename }, as)).status, 200, own.text)
+  })
+
   await t.test('what an administrator restores is in force with the answer', async () => {
     await post('users', { ...user, username: 'bob' })
     const { json } = await post('data/export', { table_sets: ['dashboard_users'] })

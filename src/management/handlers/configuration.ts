@@ -221,7 +221,8 @@ const refusals = {
 function replyOf(outcome: ConfigurationOutcome): ReplyOf<Endpoints['update_config']> | Refusal {
   if (!outcome.isDone) {
     const { why, message } = outcome
-    return why === 'unknown-version' ? refuse('invalidParameter', message, 404) : refuse(refusals[why], message)
+    if (why === 'unknown-version') return refuse('invalidParameter', message, 404)
+    return why === 'forbidden' ? refuse('wrongCredentials', message, 403) : refuse(refusals[why], message)
   }
   const { changed, needsRestart, withoutEngine, pinned, warnings } = outcome
   return {

@@ -56,6 +56,6 @@ export type ConfigurationOutcome =
     }
   | {
       readonly isDone: false
-      readonly why: 'empty' | 'not-hocon' | 'invalid' | 'not-written' | 'unknown-version'
+      readonly why: 'empty' | 'not-hocon' | 'invalid' | 'not-written' | 'unknown-version' | 'forbidden'
       readonly message: string
     }

@@ -72,6 +72,8 @@ export function configurationOf({
   return { plain: toPlain(parsed.value) as Readonly<Record<string, PlainValue>> }
 }
 
+const accountKeys = ['username', 'password', 'auth_type', 'jwt']
+
 /** The names by which whoever may not manage accounts is told what keeps the archive from them. */
 export function accountSetsIn(archive: Pick<CheckedArchive, 'counts' | 'configuration'>): readonly string[] {
   const sets = accountTables
@@ -79,6 +81,6 @@ export function accountSetsIn(archive: Pick<CheckedArchive, 'counts' | 'configur
     .map((table) => (table === 'accounts' ? 'dashboard_users' : 'api_keys'))
   const configuration = configurationOf(archive)
   const server = 'plain' in configuration ? configuration.plain?.['http_server'] : undefined
-  const isSaid = typeof server === 'object' && server !== null && ('password' in server || 'username' in server)
+  const isSaid = typeof server === 'object' && server !== null && accountKeys.some((key) => key in server)
   return isSaid ? [...sets, 'http_server'] : sets
 }

@@ -41,7 +41,7 @@ export interface ExportPlan {
   readonly tables: readonly TableName[]
   /** Sections of the configuration. undefined: all. */
   readonly rootKeys: readonly string[] | undefined
-  /** Whether the account of `http_server` belongs to it. */
+  /** Whether the account of `http_server` belongs to it, and how people sign in. */
   readonly hasAccounts: boolean
   /** The first part of the name. */
   readonly prefix: string
@@ -151,6 +151,8 @@ const ownOfMachine: readonly (readonly [section: string, key: string])[] = [
 const account: readonly (readonly [section: string, key: string])[] = [
   ['http_server', 'username'],
   ['http_server', 'password'],
+  ['http_server', 'auth_type'],
+  ['http_server', 'jwt'],
 ]
 
 /** The configuration as an archive has it, with the files that it names. */

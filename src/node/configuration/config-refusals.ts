@@ -6,7 +6,7 @@ import type { Problem } from './config-owners.ts'
 export interface ConfigRefusal {
   readonly isDone: false
   /** `invalid`: it can be read, but not be taken. `not-written`: the disk refuses. */
-  readonly why: 'empty' | 'not-hocon' | 'invalid' | 'not-written' | 'unknown-version'
+  readonly why: 'empty' | 'not-hocon' | 'invalid' | 'not-written' | 'unknown-version' | 'forbidden'
   /** Everything that is wrong, a line each. */
   readonly message: string
 }

@@ -28,6 +28,7 @@ import {
   withoutValue,
 } from '../../config/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
+import { keptAccount, refusalOfAccountChange } from './account-settings.ts'
 import { readConfigFile } from './config-files.ts'
 import type { ConfigAuthor, ConfigHistory } from './config-history.ts'
 import {
@@ -354,6 +355,8 @@ export class LiveConfig {
     const problem = this.#options.problemOf(config)
     if (problem !== undefined) return refuseProblem(problem, config)
     const found = differences(this.#running, config)
+    const forbidden = refusalOfAccountChange(() => differences(this.#wanted, config), act)
+    if (forbidden !== undefined) return forbidden
     const waits = this.#reasonToWait(config) !== undefined
     const live = waits ? [] : found.filter((difference) => this.#isLive(difference))
     const after = waits ? this.#running : config
@@ -456,17 +459,6 @@ export class LiveConfig {
       log.error('the history of configurations cannot be written', { why: (error as Error).message })
     }
   }
-}
-
-/** A text that says no password of the administrator leaves the account as it is. */
-function keptAccount(document: ConfigDocument, written: ConfigObject): ConfigObject {
-  const path = ['http_server', 'password']
-  const stored = valueAt(written, path)
-  if (stored === undefined || valueAt(document.values, path) !== undefined) return nothingChanged
-  const kept = putValue(nothingChanged, path, stored)
-  const namePath = ['http_server', 'username']
-  const name = valueAt(written, namePath)
-  return name === undefined || valueAt(document.values, namePath) !== undefined ? kept : putValue(kept, namePath, name)
 }
 
 /** What was written down of settings once. */
