@@ -136,7 +136,7 @@ test('another port is open before the answer leaves by the one from before, whic
   await once(taken, 'listening')
   const inUse = await operator.change({ port: (taken.address() as AddressInfo).port, password: 'not to hold' })
   assert.deepEqual([inUse.status, inUse.json.code], [400, 108])
-  assert.match(inUse.json.message, /http_server: cannot listen on 127\.0\.0\.1:\d+/)
+  assert.match(inUse.json.message, /http_server\.port: port \d+ on 127\.0\.0\.1 is in use by another program/)
   assert.equal((await operator.ask({ path: '/brokers' })).status, 200, 'and nothing of it holds')
 
   const port = await freePort()

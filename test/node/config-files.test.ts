@@ -45,7 +45,17 @@ test('nothing outside the folder can be included, by whatever way', async (t) =>
   const read = includeReader(file)
   await symlink(outside, join(folder, 'link.conf'))
   await symlink(join(folder, '..'), join(folder, 'up'))
-  for (const path of ['../secret', outside, 'parts/../../secret', 'link.conf', 'up/secret', '/etc/passwd', '.']) {
+  for (const path of [
+    '../secret',
+    outside,
+    'parts/../../secret',
+    'link.conf',
+    'up/secret',
+    '/etc/passwd',
+    '/etc/no-such-file',
+    '../none',
+    '.',
+  ]) {
     assert.deepEqual(read(path, file), { error: `only files below ${folder} can be included` }, path)
   }
 })

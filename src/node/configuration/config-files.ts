@@ -25,11 +25,13 @@ export function readConfigFile(path: string): FileText {
 export function includeReader(file: string): (path: string, from: string) => FileText {
   const folder = dirname(resolve(file))
   return (path, from) => {
-    const target = isAbsolute(path) ? path : resolve(from === '' ? folder : dirname(resolve(from)), path)
+    const target = isAbsolute(path) ? resolve(path) : resolve(from === '' ? folder : dirname(resolve(from)), path)
+    const outside = { error: `only files below ${folder} can be included` }
     try {
-      if (!isBelow(realpathSync(target), realpathSync(folder))) {
-        return { error: `only files below ${folder} can be included` }
-      }
+      const realFolder = realpathSync(folder)
+      // Of what lies elsewhere it is not even told whether it is there.
+      if (!isBelow(target, folder) && !isBelow(target, realFolder)) return outside
+      if (!isBelow(realpathSync(target), realFolder)) return outside
     } catch (error) {
       return { error: reasonOf(error) }
     }

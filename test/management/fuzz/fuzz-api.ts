@@ -204,7 +204,7 @@ class FuzzRun {
     const closed = { status: 0, text: '', type: '' }
     const { hostname, port } = new URL(this.#options.broker.url)
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const isRight = headers['authorization'] === this.#authorization && !/auth|login/i.test(path)
+    const isRight = headers['authorization'] === this.#authorization && !/auth|login|change_pwd/i.test(path)
     const way = isRight ? { agent: this.#agent } : { agent: false, localAddress: strangerAddress(this.made) }
     const options = { hostname, port, method, path, headers: { ...headers, ...length }, ...way }
     const request = httpRequest(options, (response) => {
