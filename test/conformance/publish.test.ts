@@ -167,6 +167,7 @@ test('[MQTT-3.3.5-2] a 3.1.1 client that may not publish to a topic is acknowled
   assert.equal(end.send(publishBytes(4, '$SYS/x', { flags: 0x03, packetId: 1 })), '40020001')
   assert.equal(end.send(publishBytes(4, '$SYS/x', { flags: 0x04, packetId: 2 })), '50020002')
   assert.equal(end.send(bytes`62 02 0002`), '70020002')
+  assert.equal(end.send(publishBytes(4, '$SYS', { flags: 0x03, packetId: 3 })), '40020003')
   assert.deepEqual(listener.payloads, [])
   assert.equal(world.view.retainedMessages, 0)
 })

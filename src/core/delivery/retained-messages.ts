@@ -59,7 +59,8 @@ function countRetained(quotas: NamespaceQuotas, topic: TopicName, change: 1 | -1
 
 /** What the broker says of itself is true for a moment: it is kept in memory for those who come later, and never stored. */
 export function isOfBroker(topic: string): boolean {
-  return topic.startsWith('$SYS/')
+  // `$SYS/#` is a subscription to `$SYS` as well [MQTT-4.7.1-2].
+  return topic.startsWith('$SYS') && (topic.length === 4 || topic[4] === '/')
 }
 
 /** Puts it in its place in memory; its record is the caller's concern. */

@@ -12,6 +12,7 @@ import {
 import type { Identity } from '../access.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { effectiveQoS } from '../delivery/offer.ts'
+import { isOfBroker } from '../delivery/retained-messages.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
@@ -148,7 +149,7 @@ function outcomeFor(
 
 /** What stands in the way of a publication beside permissions, in words; undefined: nothing. */
 export function obstacleToPublish(state: BrokerState, topic: string): string | undefined {
-  if (topic.startsWith('$SYS/')) return "topics below $SYS/ are the broker's own"
+  if (isOfBroker(topic)) return "$SYS and the topics below it are the broker's own"
   return state.storageIsHealthy ? undefined : 'the disk fails: what has to be stored is not taken'
 }
 
