@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { BrokerCore, defaultCoreSettings } from '../../src/core/index.ts'
+import { BrokerCore, defaultCoreSettings, type ConnectVerdict } from '../../src/core/index.ts'
 import { reasonCodes, TopicTable } from '../../src/protocol/index.ts'
 import { World, type Client, type Wire } from '../simulator/world.ts'
 
@@ -215,18 +215,42 @@ describe('the limits of retained messages', () => {
   })
 })
 
+/** The client `eager` hears after a second whether it may come in, everybody else at once. */
+function eagerWorld(verdict: ConnectVerdict): World {
+  const allowed = { allowed: true } as const
+  const host = {
+    verdict: ({ clientId }: { clientId: string }) =>
+      clientId === 'eager' ? { verdict, afterMs: 1_000 } : { verdict: allowed, afterMs: 0 },
+  }
+  return new World({ host, settings: { maxParkedPackets: 5 } })
+}
+
 describe('mqtt.max_parked_packets', () => {
   const slowly = { host: { verdict: () => ({ verdict: { allowed: true } as const, afterMs: 1_000 }) } }
 
-  test('a client that says more than that before it is let in is closed, and nothing of it is heard', () => {
-    const world = new World({ ...slowly, settings: { maxParkedPackets: 5 } })
+  test('a client that says more than that before it is let in is not read from until then, and all is heard in order', () => {
+    const world = eagerWorld({ allowed: true })
+    const listener = world.subscriber('a')
     const client = world.client('eager')
     client.connect()
-    for (let count = 0; count < 6; count++) client.wire?.sendPublish({ topic: 'a', payload: 'x', retain: true })
+    const all = Array.from({ length: 400 }, (_, number) => `${number}`)
+    for (const payload of all) client.wire?.sendPublish({ topic: 'a', payload })
+    world.passMs(900)
+    assert.deepEqual(listener.payloads, [])
+    world.passSeconds(2)
+    assert.equal(client.hasOpenConnection, true)
+    assert.deepEqual(listener.payloads, all)
+  })
+
+  test('of one that is not let in nothing is heard', () => {
+    const world = eagerWorld({ allowed: false, reason: reasonCodes.notAuthorized })
+    const listener = world.subscriber('a')
+    const client = world.client('eager')
+    client.connect()
+    for (let count = 0; count < 20; count++) client.wire?.sendPublish({ topic: 'a', payload: 'x' })
     world.passSeconds(2)
     assert.equal(client.hasOpenConnection, false)
-    assert.equal(world.view.sessions, 0)
-    assert.equal(world.view.retainedMessages, 0)
+    assert.deepEqual(listener.payloads, [])
   })
 
   test('one that says just so much is heard in order', () => {

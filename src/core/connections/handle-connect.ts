@@ -8,6 +8,7 @@ import type { Connection } from '../connection.ts'
 import type { ConnectVerdict } from '../inputs.ts'
 import { namespacedName } from '../namespaced-names.ts'
 import { namespaceOf } from '../namespaces.ts'
+import { holdReasons, releaseReader } from '../delivery/reader-holds.ts'
 import { moveTo, stateOf, type AwaitingVerdict } from './connection-state.ts'
 import { admit, admitAfterAnswer, refuse, refuseWhileNotServing, type HandlePacket, type Refusal } from './admit.ts'
 import { endConnection } from './close-connection.ts'
@@ -101,6 +102,7 @@ function handleParked(
   handlePacket: HandlePacket,
 ): void {
   for (const packet of now.parked) handlePacket(state, connection, packet)
+  releaseReader(state, connection, holdReasons.verdict)
 }
 
 /** What the transport has found out about a client (in its certificate) counts more than what it says. */

@@ -3,7 +3,7 @@
 import { reasonCodes, type Packet } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
-import { holdReasons, releaseReader, type HoldReason } from '../delivery/reader-holds.ts'
+import { holdReader, holdReasons, releaseReader, type HoldReason } from '../delivery/reader-holds.ts'
 import { sendsOf } from '../delivery/send-to-client.ts'
 import { refuse } from './admit.ts'
 import { endConnection } from './close-connection.ts'
@@ -95,10 +95,14 @@ function sendPingresp(state: BrokerState, connection: Connection): void {
   sendsOf(state, connection).packet(connection, { type: 'pingresp' })
 }
 
-/** [MQTT-3.1.4-5] What comes behind a CONNECT waits for its verdict; without a bound it would be a store for strangers. */
+/**
+ * [MQTT-3.1.4-5] What comes behind a CONNECT waits for its verdict; without a bound it would be a store for strangers, so
+ * that a client that says more is not read from until then.
+ */
 function parkBeforeVerdict(state: BrokerState, connection: Connection, now: AwaitingVerdict, packet: Packet): void {
   if (packet.type === 'connect') return breach(state, connection, 'a second CONNECT')
   park(state, connection, now.parked, packet)
+  if (now.parked.length >= state.settings.maxParkedPackets) holdReader(state, connection, holdReasons.verdict)
 }
 
 function park(state: BrokerState, connection: Connection, parked: Packet[], packet: Packet): void {

@@ -15,6 +15,8 @@ export const holdReasons = {
   peers: 8,
   /** It has sent more than its listener grants it in so short a time. */
   rate: 16,
+  /** It has said as much behind its CONNECT as may wait until that is decided. */
+  verdict: 32,
 } as const
 export type HoldReason = (typeof holdReasons)[keyof typeof holdReasons]
 
