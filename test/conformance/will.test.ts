@@ -269,7 +269,7 @@ for (const version of versions) {
 }
 
 for (const version of versions) {
-  test(`the word that a bridge of mosquitto leaves of itself keeps nobody out, and is told to nobody (version ${version})`, () => {
+  test(`[MQTT-3.1.4-4] [MQTT5-3.1.4-5] the word that a bridge of mosquitto leaves of itself keeps nobody out, and is told to nobody (version ${version})`, () => {
     const world = new World()
     const listener = world.subscriber('$SYS/#')
     const notice = { topic: '$SYS/broker/connection/far.up/state', payload: '0', retain: true }
