@@ -67,14 +67,14 @@ export class BrokerCore {
 
   /** Undefined where nothing is to be written now. The next batch begins with this call. */
   takeBatch(): Batch | undefined {
-    return this.#state.takeBatch()
+    return this.#state.batches.take()
   }
 
   /** When `tick` is to come at the latest; Infinity: never. */
   nextDeadlineMs(): number {
     // Nothing falls due before the other shards know what is wanted here.
     const deadlineMs = this.view.isReadyForClients ? this.#state.deadlines.nextMs() : Infinity
-    return Math.min(deadlineMs, this.#state.batchDueAtMs)
+    return Math.min(deadlineMs, this.#state.batches.dueAtMs)
   }
 }
 

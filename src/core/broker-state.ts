@@ -3,6 +3,7 @@
 
 import type { TopicFilter, TopicTable } from '../protocol/index.ts'
 import { everythingAllowed, type Permissions } from './access.ts'
+import { Batches } from './batches.ts'
 import { BodyCounts } from './body-counts.ts'
 import { isBridgeClient } from './bridge-client.ts'
 import type { Connection } from './connection.ts'
@@ -17,7 +18,6 @@ import type { Peer } from './neighbours/peer.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
 import { shardOf, type ShardPlace } from './peer-messages.ts'
 import { PeerSendList } from './peer-send-list.ts'
-import type { StoredChange } from './records.ts'
 import { SendList } from './send-list.ts'
 import { mayReceive } from './sessions/may-receive.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
@@ -31,20 +31,6 @@ import type { Vow } from './vow.ts'
 /** Drops can come by the million: so many in so long are told as events, the counters tell of all of them. */
 const maxDropEvents = 64
 const dropEventWindowMs = 100
-
-/** A batch waits for longer while answers come, with pauses of at most this and so long at most. */
-const answerPauseMs = 10
-const longerWaitMs = 180
-
-/** What is put off is put off for so long at most, and so much of it. */
-const putOffMs = 50
-const mostPutOff = 1_024
-
-/** As many batches tell how long one takes. */
-const commitsRemembered = 16
-
-/** How far the clock may have gone on beyond what is stored of it. */
-const clockRecordIntervalMs = 60_000
 
 export interface BrokerCounts {
   publishesReceived: number
@@ -133,19 +119,7 @@ export class BrokerState {
   storageIsHealthy = true
   isShuttingDown = false
   committedBatch = 0
-  /** When something was last acknowledged before it was written. */
-  lastStruckAtMs = 0
-  /** How long the disk takes for a batch, of late. */
-  commitMs = 0
-  gathering: Batch = newBatch(1)
-  /** Ended and not taken: each waits for answers that make it needless to write it. In order, right before `gathering`. */
-  readonly #aside: Batch[] = []
-  /** Changes that nobody waits for. They go with the first batch that has to be written, or by themselves after a while. */
-  #putOff: StoredChange[] = []
-  #putOffSinceMs = 0
-  #lastTaken = 0
-  /** Taken and not yet committed, in order. */
-  readonly committing: Batch[] = []
+  readonly batches = new Batches(this)
   readonly counts: BrokerCounts = {
     publishesReceived: 0,
     publishesSent: 0,
@@ -161,7 +135,6 @@ export class BrokerState {
   readonly outputs: Outputs
   #dropEvents = 0
   #dropEventsSinceMs = 0
-  #clockRecordedMs = -Infinity
   #lastQuestion: QuestionId = 0
   #lastAssigned = 0
   #lastSerial = 0
@@ -243,125 +216,8 @@ export class BrokerState {
     this.#lastBody = Math.max(this.#lastBody, lastOfOwn)
   }
 
-  /** The last batch with anything in it: the one that gathers, or one before. An empty one is never written. */
-  lastBegunBatch(): number {
-    const { changes, sendsAfterCommit, number } = this.gathering
-    return changes.length > 0 || sendsAfterCommit.length > 0 ? number : number - 1
-  }
-
-  /** The batch of that number, while what is in it can still be struck. */
-  openBatch(number: number): Batch | undefined {
-    if (number === this.gathering.number) return this.gathering
-    const aside = this.#aside
-    return aside.length > 0 && number >= aside[0].number ? aside[number - aside[0].number] : undefined
-  }
-
-  /** Something is there for `takeBatch`: to be taken, or to be set aside. */
-  get hasBatch(): boolean {
-    const aside = this.#aside
-    return hasAnything(this.gathering) || this.#putOffIsDue || (aside.length > 0 && !this.#isWaiting(aside[0]))
-  }
-
-  /** When the first of what waits has waited for long enough; Infinity: nothing waits, or for the driver alone. */
-  get batchDueAtMs(): number {
-    const aside = this.#aside
-    const asideAtMs = aside.length > 0 && this.#isWaiting(aside[0]) ? this.#dueAtMs(aside[0]) : Infinity
-    const isPutOff = this.#putOff.length > 0 && !this.#putOffIsDue
-    return Math.min(asideAtMs, isPutOff ? this.#putOffSinceMs + putOffMs : Infinity)
-  }
-
-  /** To be written some time soon: after a crash it may not have happened, and that does no harm. */
-  putOff(change: StoredChange): void {
-    if (this.#putOff.length === 0) this.#putOffSinceMs = this.nowMs
-    this.#putOff.push(change)
-  }
-
-  /** What was put off comes before what gathers from here on. */
-  bringIn(): void {
-    const { changes } = this.gathering
-    for (const change of this.#putOff) changes.push(change)
-    this.#putOff = []
-  }
-
-  get #putOffIsDue(): boolean {
-    const { length } = this.#putOff
-    if (length === 0) return false
-    return length >= mostPutOff || this.nowMs >= this.#putOffSinceMs + putOffMs || this.isShuttingDown
-  }
-
-  /**
-   * What is to be written now. What only waits for quick answers is set aside, and all that was set aside goes with the
-   * first batch that has to be written.
-   */
-  takeBatch(): Batch | undefined {
-    const aside = this.#aside
-    const { gathering } = this
-    const isSetAside = aside.length > 0 ? isStruck(gathering) || this.#isWaiting(gathering) : this.#isWaiting(gathering)
-    if (isSetAside && hasAnything(gathering)) {
-      aside.push(gathering)
-      this.gathering = newBatch(gathering.number + 1)
-    }
-    if (aside.length > 0 && isStruck(aside[0])) return this.#take(aside.shift())
-    const isUrgent = hasAnything(this.gathering) || (aside.length > 0 && !this.#isWaiting(aside[0]))
-    if (!isUrgent) return this.#putOffIsDue ? this.#take(this.#takePutOff()) : undefined
-    if (aside.length > 0 || !isStruck(this.gathering)) this.bringIn()
-    return this.#take(aside.length === 0 ? this.#startNext() : this.#joined(aside.splice(0), this.#startNext()))
-  }
-
-  #take(batch: Batch | undefined): Batch | undefined {
-    if (batch === undefined) return undefined
-    if (!isStruck(batch)) this.#recordClock(batch)
-    this.committing.push(batch)
-    batch.takenAtMs = this.nowMs
-    this.#lastTaken = batch.number
-    return batch
-  }
-
-  /** By themselves, and nobody waits for them: the number is that of a batch that is where it belongs. */
-  #takePutOff(): Batch {
-    const batch = newBatch(this.#lastTaken)
-    for (const change of this.#putOff) batch.changes.push(change)
-    this.#putOff = []
-    return batch
-  }
-
-  /** A batch is where it belongs. While none goes to the disk nobody knows how long that takes, and it may have become quick. */
-  noteCommitted(batch: Batch): void {
-    if (isStruck(batch)) this.commitMs *= 1 - 1 / commitsRemembered
-    else this.commitMs += (this.nowMs - batch.takenAtMs - this.commitMs) / commitsRemembered
-  }
-
-  #startNext(): Batch {
-    const ended = this.gathering
-    this.gathering = newBatch(ended.number + 1)
-    return ended
-  }
-
-  #joined(batches: readonly Batch[], last: Batch): Batch {
-    const joined = newBatch(last.number)
-    for (const { changes, sendsAfterCommit } of [...batches, last]) {
-      for (const change of changes) if (change !== undefined) joined.changes.push(change)
-      joined.sendsAfterCommit.append(sendsAfterCommit)
-    }
-    return joined
-  }
-
-  /** Nothing is left in it but what will soon be acknowledged. */
-  #isWaiting(batch: Batch): boolean {
-    const { changes, struck, hoped } = batch
-    return hoped > 0 && changes.length - struck === hoped && this.nowMs < this.#dueAtMs(batch) && !this.isShuttingDown
-  }
-
-  /** As long as answers come the disk would only keep them up. */
-  #dueAtMs({ waitsUntilMs }: Batch): number {
-    return Math.max(waitsUntilMs, Math.min(this.lastStruckAtMs + answerPauseMs, waitsUntilMs + longerWaitMs))
-  }
-
-  /** So that after a restart time never goes back behind what is stored, whatever the machine's clock says. */
-  #recordClock(batch: Batch): void {
-    if (this.nowMs - this.#clockRecordedMs < clockRecordIntervalMs) return
-    this.#clockRecordedMs = this.nowMs
-    batch.changes.push({ change: 'put', record: { kind: 'fact', name: 'clock', value: String(this.nowMs) } })
+  get gathering(): Batch {
+    return this.batches.gathering
   }
 
   countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
@@ -391,27 +247,6 @@ function countDropOf(session: Session, reason: DropReason): void {
 /** Most are empty most of the time, and cutting an array costs whether it is or not. */
 function empty(list: unknown[]): void {
   if (list.length > 0) list.length = 0
-}
-
-function newBatch(number: number): Batch {
-  return {
-    number,
-    changes: [],
-    sendsAfterCommit: new SendList(),
-    struck: 0,
-    hoped: 0,
-    waitsUntilMs: Infinity,
-    takenAtMs: 0,
-  }
-}
-
-function hasAnything({ changes, sendsAfterCommit }: Batch): boolean {
-  return changes.length > 0 || sendsAfterCommit.length > 0
-}
-
-/** Nothing of it needs the disk. */
-function isStruck({ changes, struck }: Batch): boolean {
-  return changes.length === struck
 }
 
 function newDropCounts(): Record<DropReason, number> {

@@ -58,7 +58,7 @@ export const houseRules: HouseRules = {
         'assert',
         'topics/',
       ],
-      ['sessions/', 'neighbours/', 'broker-state'],
+      ['sessions/', 'neighbours/', 'batches', 'broker-state'],
       ['delivery/'],
       ['connections/', 'peers/', 'time/', 'views/'],
       ['broker-core'],

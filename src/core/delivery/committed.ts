@@ -1,16 +1,13 @@
 // A batch is on disk: what waited for it leaves, which the driver sees to, and those who waited count it as answered.
 
-import { assert } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { holdReader, holdReasons, releaseReader } from './reader-holds.ts'
 import { headBits, sendKinds, type SendList } from '../send-list.ts'
 
 export function handleCommitted(state: BrokerState, number: number): void {
-  const batch = state.committing.shift()
-  assert(batch !== undefined && batch.number === number, `batch ${number} was committed out of turn`)
+  const batch = state.batches.commit(number)
   state.committedBatch = number
-  state.noteCommitted(batch)
   countAnswered(state, batch.sendsAfterCommit)
   markCommitted(state, number)
   for (const { link } of state.neighbours?.peers ?? []) link?.confirmations.committed(number)

@@ -24,7 +24,7 @@ export function answerWhenKept(
 
 /** The vow waits for what is on its way to the disk as well, if anything is. */
 export function awaitBatch(state: BrokerState, vow: Vow): void {
-  const batch = state.lastBegunBatch()
+  const batch = state.batches.lastBegun
   if (batch <= state.committedBatch) return
   vow.await()
   state.untilBatch.push({ batch, vow })

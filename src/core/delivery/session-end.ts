@@ -76,7 +76,7 @@ export function endSession(state: BrokerState, session: Session): void {
   if (session.willDueAtMs !== Infinity) publishWill(state, session)
   if (session.stored !== undefined) {
     // Another session may begin under the same name.
-    if (session.pace !== undefined) state.bringIn()
+    if (session.pace !== undefined) state.batches.bringIn()
     state.gathering.changes.push({ change: 'delete-session', clientId: session.clientId })
   }
   session.stored = undefined

@@ -3,7 +3,6 @@
 
 import type { BrokerState } from '../broker-state.ts'
 import { toStored, type Message } from '../message.ts'
-import type { Batch } from '../outputs.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../records.ts'
 import { patienceMs, type AnswerPace } from '../sessions/answer-pace.ts'
 import { tellFull, tellRoom } from './tell-full.ts'
@@ -71,11 +70,12 @@ export function forgetDelivery(state: BrokerState, session: Session, delivery: S
   if (stored === undefined || delivery.sequence === 0) return
   const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.bodyId === 0)
   const isPutOff = session.pace !== undefined && isPlain
-  const batch = state.openBatch(delivery.putBatch)
-  if (batch !== undefined) strike(state, batch, session, delivery)
+  const batch = state.batches.open(delivery.putBatch)
+  if (batch !== undefined)
+    state.batches.strike(batch, delivery.putIndex, session.pace !== undefined && delivery.qos === 1)
   else {
     const key = { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence } as const
-    if (isPutOff) state.putOff({ change: 'delete', key })
+    if (isPutOff) state.batches.putOff({ change: 'delete', key })
     else remove(state, key)
     stored.deletedSinceRecord++
   }
@@ -84,30 +84,21 @@ export function forgetDelivery(state: BrokerState, session: Session, delivery: S
   if (stored.isToldFull) tellRoom(state, session, stored, maxStoredOf(state, session))
   if (delivery.message !== undefined && delivery.message.bodyId !== 0) releaseBody(state, delivery.message.bodyId)
   if (stored.deletedSinceRecord < headRecordInterval) return
-  if (isPutOff) state.putOff({ change: 'put', record: recordOf(session, stored) })
+  if (isPutOff) state.batches.putOff({ change: 'put', record: recordOf(session, stored) })
   else recordSession(state, session, stored)
 }
 
 /** The batch may wait for a client that is near: what it acknowledges before the disk is asked is never written. */
 function hopeForAnswer(state: BrokerState, { connection }: Session, pace: AnswerPace): void {
-  const { gathering, nowMs, commitMs, committedBatch } = state
+  const { batches, nowMs, committedBatch } = state
   // Behind QoS 2 it does not leave before the batch is written: there is nothing to wait for.
   const isHeld = connection !== undefined && connection.heldUntilBatch > committedBatch
-  gathering.hoped++
-  gathering.waitsUntilMs = Math.min(gathering.waitsUntilMs, !isHeld && pace.isNear(commitMs) ? nowMs + patienceMs : 0)
+  batches.hope(!isHeld && pace.isNear(batches.commitMs) ? nowMs + patienceMs : 0)
 }
 
 /** What was put last is on the disk alone until it is read again: its client is told of it later. */
-export function hopeForNoAnswer({ gathering }: BrokerState, session: Session, { qos }: SessionDelivery): void {
-  if (session.pace !== undefined && qos === 1) gathering.hoped--
-}
-
-function strike(state: BrokerState, batch: Batch, session: Session, delivery: SessionDelivery): void {
-  batch.changes[delivery.putIndex] = undefined
-  batch.struck++
-  if (session.pace === undefined || delivery.qos !== 1) return
-  batch.hoped--
-  state.lastStruckAtMs = state.nowMs
+export function hopeForNoAnswer({ batches }: BrokerState, session: Session, { qos }: SessionDelivery): void {
+  if (session.pace !== undefined && qos === 1) batches.hopeNoMore()
 }
 
 export function releaseBody(state: BrokerState, bodyId: number): void {
@@ -116,7 +107,7 @@ export function releaseBody(state: BrokerState, bodyId: number): void {
 
 export function recordSession(state: BrokerState, session: Session, stored: StoredQueue): void {
   // An earlier record of it may have been put off.
-  if (session.pace !== undefined) state.bringIn()
+  if (session.pace !== undefined) state.batches.bringIn()
   put(state, recordOf(session, stored))
 }
 

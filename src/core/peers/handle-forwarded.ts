@@ -87,7 +87,7 @@ function deal(
 
 /** What was stored so far is safe with this batch; 0: it is. */
 function lastBegun(state: BrokerState): number {
-  const last = state.lastBegunBatch()
+  const last = state.batches.lastBegun
   return last > state.committedBatch ? last : 0
 }
 

@@ -51,7 +51,7 @@ export class BrokerView {
 
   /** Something has gathered for the disk, or for an answer that makes it needless to ask that. */
   get hasBatch(): boolean {
-    return this.#state.hasBatch
+    return this.#state.batches.isAny
   }
 
   get connections(): number {
