@@ -12,6 +12,8 @@ const durationUnits: readonly (readonly [string, number])[] = [
 
 const durationUnitMs: ReadonlyMap<string, number> = new Map([
   ...durationUnits,
+  ['milli', 1],
+  ['millis', 1],
   ['millisecond', 1],
   ['milliseconds', 1],
   ['second', 1_000],
