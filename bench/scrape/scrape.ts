@@ -31,6 +31,7 @@ const headers = { authorization: `Basic ${Buffer.from(`admin:${password}`).toStr
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const run = promisify(execFile)
 const intervalMs = 1_000
+const usPerSecond = 1_000_000
 
 pinSelf()
 const settings = ['http_server.port=0', `http_server.password=${password}`, 'log.level=error']
@@ -59,19 +60,22 @@ async function compareThroughput({ port, pid }: RunningBroker, api: string): Pro
     const load = { ...plainLoad, ...scenario.load, port, brokerPid: pid, seconds }
     for (let pair = 0; pair < pairs; pair++) {
       const delivered = { without: 0, with: 0 }
+      const costUs = { without: NaN, with: NaN }
       for (const way of pair % 2 === 0 ? (['without', 'with'] as const) : (['with', 'without'] as const)) {
         const stop = way === 'with' ? scrapeOften(api, scraped) : undefined
-        const { deliveredPerSecond, lost } = await generateLoad(load)
+        const { deliveredPerSecond, lost, brokerCpuShare = NaN } = await generateLoad(load)
         await stop?.()
         if (lost > 0) throw new Error(`${lost} messages were lost`)
         delivered[way] = deliveredPerSecond
+        costUs[way] = (brokerCpuShare / deliveredPerSecond) * usPerSecond
       }
       const ratio = delivered.with / delivered.without
       ratios.push(ratio)
-      rows.push([scenario.title, number(delivered.without), number(delivered.with), number(ratio, 3)])
+      const costs = [number(costUs.without, 3), number(costUs.with, 3)]
+      rows.push([scenario.title, number(delivered.without), number(delivered.with), number(ratio, 3), ...costs])
     }
   }
-  printTable(['messages/s', 'without', 'with a scrape each second', 'ratio'], rows)
+  printTable(['messages/s', 'without', 'with a scrape each second', 'ratio', 'µs of processor each', 'with'], rows)
   console.log(`median ratio ${number(median(ratios), 3)}; a scrape took ${inWords(scraped)}`)
 }
 
