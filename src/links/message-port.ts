@@ -10,19 +10,32 @@ class MessagePortEnd implements LinkPort {
   onPost: (post: ArrayBuffer) => void = ignore
   onClose: () => void = ignore
   readonly #port: MessagePort
+  #isClosed = false
 
   constructor(port: MessagePort) {
     this.#port = port
     port.on('message', (post: ArrayBuffer) => this.onPost(post))
-    port.on('close', () => this.onClose())
+    port.on('close', () => this.#noteClosed())
   }
 
   post(post: ArrayBuffer): void {
     this.#port.postMessage(post, [post])
   }
 
+  /**
+   * A port says once that it has closed, and it may have said so before anybody listened: the thread for its other end had
+   * died while this one was still loading its code. Whoever waits for it to close would wait for ever.
+   */
   close(): void {
     this.#port.close()
+    setImmediate(() => this.#noteClosed())
+  }
+
+  #noteClosed(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.onPost = ignore
+    this.onClose()
   }
 }
 
