@@ -268,7 +268,7 @@ for (const version of ['mqttv311', 'mqttv50'] as const) {
     await probe(0)
     const up = await publishNumbered(author, 'both/up', { qos: 2, from: 0, count: 15 })
     const down = await publishNumbered(await client(t, here.port), 'both/down', { qos: 2, from: 0, count: 15 })
-    await Promise.all([ours.until(up), there.until(down)])
+    await Promise.all([ours.until(up), ours.until(down), there.until(down)])
     await here.process.stop('SIGKILL')
     const later = await publishNumbered(author, 'both/later', { qos: 2, from: 0, count: 15 })
     const again = await startBrokerWithApi(t, { dataDirectory: here.dataDirectory, set: oneShard })
