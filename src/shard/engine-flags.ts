@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8'
  * as calls, and what they make (the message, its source, who it goes to) has to be made as objects: 10 to 15 % of the
  * processor time of a message at QoS 0.
  */
-const inlinedBytecodeBytes = 3_000
+const inlinedBytecodeBytes = 4_500
 
 /** For the whole process, and before the code that it concerns is hot. */
 export function inlineFarther(): void {

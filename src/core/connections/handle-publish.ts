@@ -263,6 +263,8 @@ function refusalOf(state: BrokerState, message: Message, isDenied: boolean): Rea
     state.countDrop(undefined, message, 'not-allowed')
     return reasonCodes.notAuthorized
   }
+  // Looked at here because most often nobody is full, and this is the way of every message.
+  if (state.fullSessions.size === 0 && state.neighbours === undefined) return undefined
   const isFull = meetsFullSession(state, message) || meetsFullSessionElsewhere(state, message)
   return isFull ? reasonCodes.quotaExceeded : undefined
 }
