@@ -12,10 +12,11 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { type BrokerKind, pinSelf, startBroker } from '../load/brokers.ts'
+import { brokerApi } from '../load/broker-api.ts'
+import { type BrokerKind, freePort, pinSelf, startBroker } from '../load/brokers.ts'
 import { cpuSeconds, residentKib } from '../load/process-facts.ts'
 import { number, printTable } from '../load/table.ts'
-import { freePort, publisher } from './publisher.ts'
+import { publisher } from './publisher.ts'
 import { freely, type RemoteKind, startRemote } from './remotes.ts'
 
 const { values: options } = parseArgs({
@@ -38,8 +39,7 @@ const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const warmSeconds = 2
 const microseconds = 1e6
 const kibPerMib = 1_024
-const httpPort = await freePort()
-const password = 'only-for-the-bench'
+const { settings: apiSettings, ask, loopDelayMs } = await brokerApi()
 
 function ours(remotePort: number): BrokerKind {
   return {
@@ -50,9 +50,8 @@ function ours(remotePort: number): BrokerKind {
         'node.shards = 1',
         `listeners.tcp.bind = "127.0.0.1:${port}"`,
         'mqtt { receive_maximum = 65535, max_inflight_window = 65535 }',
-        `http_server { port = ${httpPort}, password = "${password}" }`,
+        ...apiSettings,
         'bridges.mqtt.up {',
-        'enable = true',
         `  server = "mqtt-tcp://127.0.0.1:${remotePort}"`,
         '  enable = true, proto_ver = 5, clean_start = false, backoff_max = 1s, max_send_queue_len = 2047',
         '  forwards = [{ local_topic = "load/#", remote_topic = "", qos = 1 }]',
@@ -163,23 +162,11 @@ async function drain(): Promise<Drain> {
   }
 }
 
-async function ask(path: string): Promise<string> {
-  const authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
-  return (await fetch(`http://127.0.0.1:${httpPort}/api/v4/${path}`, { headers: { authorization } })).text()
-}
-
 async function spoolDepth(): Promise<number> {
   const { data } = JSON.parse(await ask('bridges/up')) as {
     data: { bridge: { nodes: { status: { spool_depth: number } | null }[] } }
   }
   return data.bridge.nodes[0]?.status?.spool_depth ?? 1
-}
-
-/** Of the shard, over the last second. */
-async function loopDelayMs(): Promise<number> {
-  const [, delaySeconds = '0'] =
-    /^svc_event_loop_delay_max_seconds\{[^}]*shard="0"[^}]*\} (\S+)$/m.exec(await ask('prometheus')) ?? []
-  return Number(delaySeconds) * 1_000
 }
 
 async function compare(): Promise<void> {

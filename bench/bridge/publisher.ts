@@ -1,7 +1,7 @@
 // One client that publishes as fast as it is acknowledged.
 
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { connectFrame, publishRing } from '../load/frames.ts'
 
 export const topic = 'load/bridge'
@@ -69,13 +69,4 @@ export async function publisher(port: number, { window, most }: { window: number
     send()
   }
   return { done, acknowledged, stop }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

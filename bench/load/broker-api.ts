@@ -1,0 +1,30 @@
+// What a broker of ours says of itself while it is measured: by its management API, with a password for the occasion.
+
+import { freePort } from './brokers.ts'
+
+const password = 'only-for-the-bench'
+
+export interface BrokerApi {
+  /** `KEY=VALUE` pairs to start the broker with. */
+  readonly settings: readonly string[]
+  /** The body of the answer to `GET /api/v4/<path>`. */
+  readonly ask: (path: string) => Promise<string>
+  /** The longest delay of the event loop of the first shard over the last second. */
+  readonly loopDelayMs: () => Promise<number>
+}
+
+export async function brokerApi(): Promise<BrokerApi> {
+  const port = await freePort()
+  const authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
+  const ask = async (path: string): Promise<string> =>
+    (await fetch(`http://127.0.0.1:${port}/api/v4/${path}`, { headers: { authorization } })).text()
+  return {
+    settings: [`http_server.port=${port}`, `http_server.password=${password}`],
+    ask,
+    loopDelayMs: async () => {
+      const pattern = /^svc_event_loop_delay_max_seconds\{[^}]*shard="0"[^}]*\} (\S+)$/m
+      const [, seconds = '0'] = pattern.exec(await ask('prometheus')) ?? []
+      return Number(seconds) * 1_000
+    },
+  }
+}
