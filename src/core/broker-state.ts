@@ -10,6 +10,7 @@ import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
 import type { Message } from './message.ts'
+import { MovedMessages } from './moved-messages.ts'
 import type { NamespaceQuotas } from './namespace-quotas.ts'
 import { namespacedName } from './namespaced-names.ts'
 import type { NamespaceSettings } from './namespaces.ts'
@@ -97,6 +98,7 @@ export class BrokerState {
   readonly deadlines = new Deadlines()
   readonly slabs = new Slabs()
   readonly bodies = new BodyCounts()
+  readonly moved = new MovedMessages()
   /** Vows that wait for the disk, by batch. */
   readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
   /** Commands of the operator whose answer waits for a disk, here or on another shard. */

@@ -115,6 +115,28 @@ describe('a shared group', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'queued').length, 0)
   })
 
+  test('says that it is a repeat where a message comes back to a member by way of another, also after a crash', () => {
+    const world = new World()
+    const first = member(world, 'first', { ...durable })
+    first.acknowledges = false
+    publishMany(world, 1)
+    const second = member(world, 'second')
+    second.acknowledges = false
+    first.drop()
+    assert.deepEqual(
+      second.messages.map(({ dup }) => dup),
+      [false],
+      'it was never sent to this one',
+    )
+    second.drop()
+    world.restart('power-loss')
+    first.connect()
+    assert.deepEqual(
+      first.messages.map(({ dup }) => dup),
+      [false, true],
+    )
+  })
+
   test('an acknowledged message stays acknowledged, whoever goes', () => {
     const world = new World()
     const members = ['one', 'two'].map((id) => member(world, id))

@@ -55,6 +55,7 @@ export const houseRules: HouseRules = {
         'deadlines',
         'slabs',
         'body-counts',
+        'moved-messages',
         'assert',
         'topics/',
       ],

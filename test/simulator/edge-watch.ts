@@ -56,6 +56,10 @@ class SessionWatch {
     }
   }
 
+  wasSent(what: string): boolean {
+    return [...this.window.values()].some((entry) => entry.what === what && entry.qos === 1)
+  }
+
   takeBack(): void {
     for (const entry of this.window.values()) if (entry.qos === 2) entry.stage = 'published'
   }
@@ -251,7 +255,8 @@ export class EdgeWatch {
   private checkFresh(stream: StreamWatch, session: SessionWatch, seen: PublishSeen, what: string): void {
     const tag = `${what} to ${stream.name} with packet id ${seen.packetId}`
     if (seen.packetId === 0) this.accuse(stream, `the broker sent ${tag}: zero is no packet id`)
-    if (seen.dup && !session.hasRestarted)
+    // A message of a shared group may come back to a member by way of another one.
+    if (seen.dup && !session.hasRestarted && !session.wasSent(what))
       this.accuse(stream, `the broker set DUP on ${tag}, which it had not sent before [MQTT-3.3.1-1]`)
     const wasSent = session.sentBeforeRestart.has(what) && seen.qos === 1
     if (!seen.dup && wasSent && !seen.isOfRetained)

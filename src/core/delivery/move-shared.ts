@@ -11,6 +11,7 @@ import { deliverToGroup } from './publish.ts'
 export function moveToAnother(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
   letGoOfOldBody(state, delivery.message)
+  if (delivery.wasSent) state.moved.noteSent(delivery.message, session.clientId)
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 

@@ -164,8 +164,9 @@ export function deliverToGroup(
     group.pick((session) => isAllowed(session) && session.stored !== undefined)
   if (member === undefined) return false
   const { options, subscriber } = member
+  const given = except === undefined ? message : state.moved.forSession(message, subscriber.clientId)
   const qos = effectiveQoS(state, message.qos, options.qos)
-  hand(state, subscriber, message, {
+  hand(state, subscriber, given, {
     qos,
     retain: options.retainAsPublished && message.retain,
     subscriptionIdentifiers: options.identifier === undefined ? undefined : [options.identifier],

@@ -1,0 +1,31 @@
+// Messages of shared groups that went from one member to another: to whom each was sent before it moved on.
+//
+//   Message ──► { 'lamp-3', 'lamp-5' }        as long as somebody holds the message, and until the broker ends
+//
+// A message may come back to a member that it was sent to. That member may have heard it, so it is told that this is a
+// repeat, and so is whoever reads the record of it after a crash.
+
+import { withTopic, type Message } from './message.ts'
+
+export class MovedMessages {
+  readonly #sentTo = new WeakMap<Message, Set<string>>()
+
+  /** It was sent to this session, and goes to another one now. */
+  noteSent(message: Message, clientId: string): void {
+    const known = this.#sentTo.get(message)
+    if (known === undefined) this.#sentTo.set(message, new Set([clientId]))
+    else known.add(clientId)
+  }
+
+  /** As the session is to get it: the message itself, or one that says that it is a repeat. */
+  forSession(message: Message, clientId: string): Message {
+    const sentTo = this.#sentTo.get(message)
+    if (sentTo?.has(clientId) !== true) return message
+    const repeat = withTopic(message, message.topic)
+    repeat.publisherUsername = message.publisherUsername
+    repeat.isByOwnRight = message.isByOwnRight
+    repeat.isRepeat = true
+    this.#sentTo.set(repeat, sentTo)
+    return repeat
+  }
+}
