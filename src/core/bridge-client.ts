@@ -11,6 +11,19 @@ const prefix = '$bridge/'
  */
 export const hopMarkName = 'godwit-via'
 
+/**
+ * Before 5.0 CONNACK has no room for that. Who says there that it is a bridge is told under this topic, at QoS 0 and right
+ * behind CONNACK. It is an answer and no message: nobody publishes it, and nobody subscribes to it.
+ */
+export const brokerNameTopic = '$godwit/broker'
+
+const formOfNames = /^[\w.-]{1,64}$/
+
+/** Whether a broker of this kind may be called so: who says it is a stranger, and the name is put on messages. */
+export function isNameOfBroker(text: string): boolean {
+  return formOfNames.test(text)
+}
+
 /** Packet ids towards a bridge are no larger, so that it can make several of each: see `bridges/forwarding.ts`. */
 export const largestBridgePacketId = 2_047
 

@@ -16,9 +16,11 @@ export * from './outputs.ts'
 export * from './send-list.ts'
 export {
   bridgeClientId,
+  brokerNameTopic,
   hopMarkName,
   isBridgeClient,
   isForgottenThere,
+  isNameOfBroker,
   publishedQoSOf,
   type SpoolLimits,
   spoolProperties,

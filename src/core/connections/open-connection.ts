@@ -27,6 +27,7 @@ import { AnswerPace } from '../sessions/answer-pace.ts'
 import { neverExpires, Session } from '../sessions/session.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
 import { moveTo, type AwaitingVerdict, type Granted } from './connection-state.ts'
+import { tellName } from './tell-name.ts'
 
 const largestReceiveMaximum = 65_535
 
@@ -64,6 +65,7 @@ export function openConnection(
   // MQTT 3.1 has no session-present flag: there the byte is reserved.
   const sessionPresent = resumed !== undefined && connect.version !== 3
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)
+  tellName(state, connection)
   state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: resumed !== undefined })
   resumeDelivery(state, session, connection)
 }
