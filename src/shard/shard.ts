@@ -34,7 +34,7 @@ import { ClientEvents, publicationOf } from './client-events.ts'
 import { Commands } from './commands.ts'
 import { Commits } from './commits.ts'
 import { DeadlineTimer } from './deadline-timer.ts'
-import { decoderOptions } from './decoder-options.ts'
+import { decoderOptions, optionsFor } from './decoder-options.ts'
 import { drainSends } from './drain-sends.ts'
 import { EventLog } from './event-log.ts'
 import type { ShardListener, ShardSettings } from './messages.ts'
@@ -214,7 +214,7 @@ export class Shard implements OutletOwner {
 
   /** Whoever comes by no listener of this shard: by another one's, or from within. */
   welcome(stream: ByteStream, listener: ShardListener): Outlet {
-    const outlet = new Outlet(this, stream, new PacketDecoder(this.#decoderOptions))
+    const outlet = new Outlet(this, stream, new PacketDecoder(optionsFor(this.#decoderOptions, listener)))
     outlet.connection = connectionOver(outlet, listener)
     this.outlets.add(outlet)
     // Nothing is put out for it, so no turn is begun: most connections come in a poll of their own.

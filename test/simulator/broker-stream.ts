@@ -18,6 +18,7 @@ import { StreamWatch, type EdgeWatch } from './edge-watch.ts'
 import type { Link } from './network.ts'
 import type { ShardHost } from './shard-host.ts'
 
+const largestBytes = 268_435_460
 const ackTypes = ['puback', 'puback', 'pubrec', 'pubrel', 'pubcomp'] as const
 
 /** What the shard that reads it allows. */
@@ -101,8 +102,13 @@ function newConnection(stream: BrokerStream, { listener, arrival }: Decoding): C
   return new Connection(stream, { name: 'tcp:default', isLoopback: true, ...listener }, '127.0.0.1', arrival)
 }
 
-function newDecoder({ topics, maxPacketBytes, maxTopicLevels }: Decoding): PacketDecoder {
-  const limits = { maxPropertyBytes: 32_768, maxPacketBytes, maxTopicLevels }
+function newDecoder({ topics, maxPacketBytes, maxTopicLevels, listener }: Decoding): PacketDecoder {
+  const isBridge = listener?.isBridge === true
+  const limits = {
+    maxPropertyBytes: isBridge ? largestBytes : 32_768,
+    maxPacketBytes: isBridge ? largestBytes : maxPacketBytes,
+    maxTopicLevels,
+  }
   return new PacketDecoder({ role: 'server', topics, ...limits })
 }
 
