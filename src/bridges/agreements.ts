@@ -1,7 +1,8 @@
 // What the bridge has agreed on with either broker: what it is subscribed to here, whom it is joined with, and what the
 // remote broker has granted.
 
-import type { TopicFilter } from '../protocol/index.ts'
+import type { SubackPacket, TopicFilter, UnsubackPacket } from '../protocol/index.ts'
+import { refusalThere } from './connecting.ts'
 import { type ChangesThere, GrantedThere } from './granted-there.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
@@ -17,11 +18,6 @@ import {
   SubscribeIds,
 } from './subscriptions.ts'
 import type { LocalBroker } from './world.ts'
-
-interface Answer {
-  readonly packetId: number
-  readonly reasonCodes: readonly number[]
-}
 
 export class Agreements {
   readonly #broker: LocalBroker
@@ -68,14 +64,20 @@ export class Agreements {
     this.#ask(links.remote, after, changesThere(before, after))
   }
 
-  /** SUBACK or UNSUBACK of the remote broker. When all are there it is kept what has been granted. */
+  /**
+   * SUBACK or UNSUBACK of the remote broker. When all are there it is kept what has been granted. Gives what the remote broker
+   * does not want, as a sentence: of what was asked for, or it could say so without end.
+   */
   takeAnswer(
-    answer: Answer,
+    answer: SubackPacket | UnsubackPacket,
     { local, server, settings }: { local: PacketLink; server: string; settings: BridgeSettings },
-  ) {
-    if (!this.#granted.take(answer)) return
-    const marks = { joined: joinedMark(server, settings.clientId), granted: this.#granted.mark }
-    this.sayHere(local, this.changesHere(settings, marks))
+  ): string | undefined {
+    if (!this.#granted.isAsked(answer)) return undefined
+    if (this.#granted.take(answer)) {
+      const marks = { joined: joinedMark(server, settings.clientId), granted: this.#granted.mark }
+      this.sayHere(local, this.changesHere(settings, marks))
+    }
+    return refusalThere(answer)
   }
 
   #ask(link: PacketLink, settings: BridgeSettings, changes: ChangesThere): void {

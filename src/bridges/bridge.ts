@@ -23,27 +23,28 @@ import {
 } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { Agreements } from './agreements.ts'
-import { connectHere, connectThere, goodbye, isUnknownVersion, limitsOf, wordsOfReason } from './connecting.ts'
+import { connectHere, endHere, goodbye, limitsOf, ownLimits, refusalHere, wordsOfReason } from './connecting.ts'
 import { Crossing, topicsRemembered } from './crossing.ts'
-import { KeepAlive } from './keep-alive.ts'
-import { PacketLink, type LinkOwner } from './packet-link.ts'
+import { Dialects } from './dialects.ts'
+import { Greeting, type Step } from './greeting.ts'
+import { KeepAlive, shorterKeepAlive } from './keep-alive.ts'
+import { PacketLink, type LinkOptions, type LinkOwner } from './packet-link.ts'
+import { PreferredServer } from './preferred-server.ts'
+import { Preparation } from './preparation.ts'
 import { Reconnection, steadyAfterMs } from './reconnection.ts'
-import { hasTheSameRules, isTheSameConnection, saysBridge, type BridgeSettings } from './settings.ts'
+import { hasTheSameRules, isTheSameConnection, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
 import { areNone, type Marks } from './subscriptions.ts'
-import type { BridgeWorld, Dialing } from './world.ts'
+import { spoolOf, type BridgeWorld, type Dialing } from './world.ts'
 
 /** Our own broker answers in this time, or something is wrong. */
 const patienceHereMs = 30_000
 const drainMs = 5_000
-/** What is sent to our own broker before messages go: then what follows it is done. */
-interface Preparation {
-  answersOwed: number
-  readonly done: () => void
-}
 
 export class Bridge implements LinkOwner {
   #settings: BridgeSettings
+  /** As they are for the present connection: another version than was asked for may be spoken. */
+  #spoken: BridgeSettings
   readonly #world: BridgeWorld
   readonly #counters = newBridgeCounters()
   readonly #refusals = new Map<PacketId, number>()
@@ -51,10 +52,16 @@ export class Bridge implements LinkOwner {
   #sinceMs: number
   #reconnection: Reconnection
   #dialing: Dialing | undefined
-  #probe: Dialing | undefined
+  #preferred: PreferredServer | undefined
   #local: PacketLink | undefined
   #remote: PacketLink | undefined
+  #dialects = new Dialects()
+  #greeting: Greeting | undefined
+  /** The remote broker has been made to forget the bridge, and the next connection is the one that is kept. */
+  #isCleared = false
   #connack: ConnackPacket | undefined
+  /** What the remote broker had said by then behind CONNACK. */
+  #early: Packet | undefined
   #crossing: Crossing | undefined
   #preparation: Preparation | undefined
   /** The settings that are to be in force when what is under way is through. */
@@ -62,10 +69,6 @@ export class Bridge implements LinkOwner {
   /** When the present state has lasted too long, or is over. */
   #dueAtMs = Infinity
   #keepAlive: KeepAlive | undefined
-  #preferredDueAtMs = Infinity
-  #saysBridge: boolean
-  /** Before 5.0 a clean session ends with its connection: one is made for that alone, and then the one that is kept. */
-  #clearing: 'not yet' | 'clears' | 'cleared' = 'not yet'
   #isRetired = false
   readonly #agreements: Agreements
   #lastError: string | undefined
@@ -73,11 +76,11 @@ export class Bridge implements LinkOwner {
 
   constructor(settings: BridgeSettings, world: BridgeWorld) {
     this.#settings = settings
+    this.#spoken = settings
     this.#world = world
     this.#agreements = new Agreements(world.broker)
     this.#sinceMs = world.nowMs()
     this.#reconnection = this.#newReconnection()
-    this.#saysBridge = saysBridge(settings)
   }
 
   start(): void {
@@ -102,13 +105,13 @@ export class Bridge implements LinkOwner {
 
   /** Both sides are told, and what is stored stays. */
   stop(): void {
-    this.#leave(goodbye(this.#settings.version, {}))
+    this.#leave(goodbye(this.#spoken.version, {}))
     this.#moveTo('off', Infinity)
   }
 
   /** The bridge is gone from the configuration: its session ends, here and there, with all that waits in it. */
   retire(): void {
-    this.#leave(goodbye(this.#settings.version, { forgets: true }))
+    this.#leave(goodbye(this.#spoken.version, { forgets: true }))
     this.#isRetired = true
     this.#moveTo('off', this.#world.nowMs() + patienceHereMs)
     this.#local = this.#linkTo(this.#world.broker.open())
@@ -120,26 +123,24 @@ export class Bridge implements LinkOwner {
     if (nowMs >= this.#dueAtMs) this.#endOfPatience()
     if (this.#state === 'connected' || this.#state === 'draining') {
       if (nowMs >= (this.#keepAlive?.dueAtMs ?? Infinity)) this.#askForLife(nowMs)
-      if (nowMs >= this.#preferredDueAtMs) this.#tryPreferred()
+      this.#preferred?.lookIfDue(nowMs)
     }
     this.#plan()
   }
 
   status(): BridgeStatus {
-    const { spooled, oldestAtMs, dropped, drops } = this.#world.broker.standing()
+    const { server, attempts } = this.#reconnection
     return {
       name: this.#settings.name,
       state: this.#state,
       sinceMs: this.#sinceMs,
-      server: this.#reconnection.server,
-      attempts: this.#reconnection.attempts,
+      server,
+      version: this.#dialects.with(server, this.#settings).version,
+      attempts,
       lastError: this.#lastError,
       lastErrorAtMs: this.#lastErrorAtMs,
       inFlight: this.#crossing?.inFlight ?? 0,
-      spooled,
-      oldestAtMs,
-      spoolDropped: dropped,
-      spoolDrops: Object.fromEntries(drops),
+      ...spoolOf(this.#world.broker.standing()),
       counters: this.#counters,
     }
   }
@@ -168,6 +169,8 @@ export class Bridge implements LinkOwner {
   noteClosed(link: PacketLink, error: Error | undefined): void {
     if (link !== this.#local && link !== this.#remote) return
     if (this.#isRetired) return this.#leave(undefined)
+    const step = link === this.#remote ? this.#greeting?.close() : undefined
+    if (step !== undefined) return this.#take(step, link)
     const who = link === this.#local ? 'this broker' : 'the remote broker'
     this.#fail(`${who} closed the connection${error === undefined ? '' : `: ${error.message}`}`)
   }
@@ -185,20 +188,16 @@ export class Bridge implements LinkOwner {
     const saysLimits = marks === undefined && spoolProperties(this.#settings.spool).length > 0
     if (areNone(changes) && !saysLimits) return then()
     if (marks === undefined) this.#moveTo('preparing', this.#world.nowMs() + patienceHereMs)
-    const link = this.#linkTo(this.#world.broker.open())
-    this.#local = link
-    this.#preparation = {
-      answersOwed: 0,
+    this.#preparation = new Preparation({
+      linkTo: (owner) => this.#linkTo(this.#world.broker.open(), { owner }),
       done: () => {
         this.#preparation = undefined
-        this.#local = undefined
-        link.end(goodbye(5, {}))
         then()
       },
-    }
-    // What comes meanwhile is left without an answer, and comes again.
-    link.send(connectHere(this.#settings, { receiveMaximum: 1 }))
-    this.#preparation.answersOwed = this.#agreements.sayHere(link, changes)
+      fail: (why) => this.#fail(why),
+      warnIf: (text) => this.#warnIf(text),
+    })
+    this.#preparation.begin(this.#settings, (link) => this.#agreements.sayHere(link, changes))
   }
 
   // Connecting
@@ -219,59 +218,69 @@ export class Bridge implements LinkOwner {
   }
 
   #greet(stream: ByteStream): void {
-    const { version, connectTimeoutMs, cleanStart } = this.#settings
-    const { broker } = this.#world
-    const { limits } = broker
-    const isJoined = this.#agreements.isJoinedWith(this.#reconnection.server, this.#settings)
+    const { server } = this.#reconnection
+    const dialect = this.#dialects.with(server, this.#settings)
+    const settings = { ...this.#settings, version: dialect.version }
     this.#connack = undefined
-    this.#moveTo('connecting', this.#world.nowMs() + connectTimeoutMs)
-    const link = this.#linkTo(stream, { version, limits, ownsChunks: true })
+    this.#moveTo('connecting', this.#world.nowMs() + settings.connectTimeoutMs)
+    const link = this.#linkTo(stream, { version: settings.version, ownsChunks: true })
     this.#remote = link
-    const clears = !isJoined && this.#clearing !== 'cleared'
-    this.#clearing = clears && version !== 5 && !cleanStart ? 'clears' : 'not yet'
-    const how = { cleanStart: cleanStart || clears, saysBridge: this.#saysBridge }
-    link.send(connectThere(this.#settings, this.#world.broker, how))
+    this.#spoken = settings
+    this.#greeting = new Greeting({
+      link,
+      server,
+      settings,
+      dialect,
+      dialects: this.#dialects,
+      broker: this.#world.broker,
+      isJoined: this.#agreements.isJoinedWith(server, settings),
+      isCleared: this.#isCleared,
+      tell: (event) => this.#world.tell(event),
+    })
+    this.#isCleared = false
+    this.#greeting.begin()
   }
 
-  #takeConnack(link: PacketLink, connack: ConnackPacket): void {
-    const { version } = this.#settings
-    const { server } = this.#reconnection
-    if (this.#saysBridge && isUnknownVersion(connack, version)) {
-      this.#saysBridge = false
-      const text =
-        'the remote broker cannot be asked not to send back what the bridge sent: rules both ways must not meet'
-      this.#world.tell({ event: 'warning', text })
-      this.#leave(undefined)
-      return this.#dial()
+  #take(step: Step, link: PacketLink): void {
+    switch (step.step) {
+      case 'wait':
+        return
+      case 'again':
+        link.end(step.farewell)
+        this.#leave(undefined)
+        this.#isCleared = step.isCleared
+        return this.#dial()
+      case 'join':
+        return this.#prepareToJoin(link, step.connack, step.early)
+      case 'fail':
+        return this.#fail(step.why)
+      case 'breach':
+        return this.#breach(step.text, reasonCodes.protocolError)
+      default:
+        step satisfies never
     }
-    if (connack.reasonCode !== 0) {
-      const words = wordsOfReason(connack.reasonCode, version, connack.properties?.reasonString)
-      return this.#fail(`the remote broker refused the bridge: ${words}`)
-    }
-    if (this.#clearing === 'clears') {
-      link.end(goodbye(version, {}))
-      this.#leave(undefined)
-      this.#clearing = 'cleared'
-      return this.#dial()
-    }
-    if (connack.sessionPresent && !this.#agreements.isJoinedWith(server, this.#settings))
-      return this.#breach('a session that was to be forgotten is there', reasonCodes.protocolError)
+  }
+
+  /** The remote broker has let the bridge in. */
+  #prepareToJoin(link: PacketLink, connack: ConnackPacket, early: Packet | undefined): void {
+    this.#greeting = undefined
     this.#connack = connack
+    this.#early = early
     link.hold()
     this.#moveTo('connecting', this.#world.nowMs() + patienceHereMs)
-    const marks = this.#agreements.begin(server, this.#settings, connack.sessionPresent)
+    const marks = this.#agreements.begin(this.#reconnection.server, this.#spoken, connack.sessionPresent)
     this.#prepare(marks, () => this.#join(connack))
   }
 
   #join(connack: ConnackPacket): void {
-    const { receiveMaximum } = limitsOf(connack, this.#settings)
+    const { receiveMaximum } = limitsOf(connack, this.#spoken)
     this.#local = this.#linkTo(this.#world.broker.open())
-    this.#local.send(connectHere(this.#settings, { receiveMaximum, isForgotten: !connack.sessionPresent }))
+    this.#local.send(connectHere(this.#spoken, { receiveMaximum, isForgotten: !connack.sessionPresent }))
   }
 
   /** Both sides are there. */
   #begin(local: PacketLink, remote: PacketLink, connack: ConnackPacket): void {
-    const settings = this.#settings
+    const settings = this.#spoken
     this.#crossing = new Crossing({
       local,
       remote,
@@ -284,14 +293,22 @@ export class Bridge implements LinkOwner {
       breach: (text) => this.#breach(text, reasonCodes.protocolError),
     })
     this.#counters.connects++
-    const { sessionPresent } = connack
+    const { sessionPresent, properties: { serverKeepAliveSeconds: said } = {} } = connack
     const nowMs = this.#world.nowMs()
-    this.#keepAlive = new KeepAlive(connack.properties?.serverKeepAliveSeconds ?? settings.keepAliveSeconds, nowMs)
-    this.#preferredDueAtMs = nowMs + (this.#reconnection.preferredAfterMs() ?? Infinity)
+    this.#keepAlive = new KeepAlive(shorterKeepAlive(settings.keepAliveSeconds, said), nowMs)
+    this.#preferred = this.#preferredServer()
     this.#agreements.askThere(remote, settings, sessionPresent)
     this.#moveTo('connected', Infinity)
-    this.#world.tell({ event: 'connected', server: this.#reconnection.server, sessionPresent })
-    this.#crossing.letGoOn()
+    this.#world.tell({
+      event: 'connected',
+      server: this.#reconnection.server,
+      sessionPresent,
+      version: settings.version,
+    })
+    const early = this.#early
+    this.#early = undefined
+    if (early !== undefined) this.#takeFromThere(remote, early)
+    this.#crossing?.letGoOn()
   }
 
   // Connected
@@ -302,42 +319,26 @@ export class Bridge implements LinkOwner {
         return this.#takeConnackHere(packet)
       case 'suback':
       case 'unsuback':
-        return this.#takeAnswerHere(packet.reasonCodes)
+        return this.#warnIf(refusalHere(packet))
       case 'disconnect':
-        return this.#fail(`this broker ended the connection: ${wordsOfReason(packet.reasonCode, 5)}`)
+        return this.#fail(endHere(packet))
       default:
         return this.#crossing?.takeFromHere(packet)
     }
   }
 
   #takeConnackHere(packet: ConnackPacket): void {
-    const { reasonCode, properties } = packet
-    if (reasonCode !== 0)
-      return this.#fail(
-        `this broker does not let the bridge in: ${wordsOfReason(reasonCode, 5, properties?.reasonString)}`,
-      )
+    const refusal = refusalHere(packet)
+    if (refusal !== undefined) return this.#fail(refusal)
     if (this.#isRetired) return this.#leave(undefined)
-    if (this.#preparation !== undefined) return this.#preparation.answersOwed > 0 ? undefined : this.#preparation.done()
-    const { version } = this.#settings
     if (this.#local === undefined || this.#remote === undefined || this.#connack === undefined) return
-    if (!packet.sessionPresent && this.#connack.sessionPresent) {
-      return this.#fail(`the session here is gone, and MQTT ${version} of the other side begins anew`)
-    }
+    if (!packet.sessionPresent && this.#connack.sessionPresent)
+      return this.#fail('the session here is gone, and that of the other side begins anew')
     this.#begin(this.#local, this.#remote, this.#connack)
   }
 
-  #takeAnswerHere(codes: readonly number[]): void {
-    const refused = codes.find((code) => code >= reasonCodes.unspecifiedError)
-    if (refused !== undefined)
-      this.#warn(`this broker refused a subscription of the bridge: ${wordsOfReason(refused, 5)}`)
-    if (this.#preparation !== undefined && --this.#preparation.answersOwed === 0) this.#preparation.done()
-  }
-
   #takeFromThere(link: PacketLink, packet: Packet): void {
-    if (this.#connack === undefined) {
-      if (packet.type === 'connack') return this.#takeConnack(link, packet)
-      return this.#breach(`${packet.type} before connack`, reasonCodes.protocolError)
-    }
+    if (this.#greeting !== undefined) return this.#take(this.#greeting.take(packet), link)
     if (packet.type === 'disconnect') {
       const words = wordsOfReason(packet.reasonCode, 5, packet.properties?.reasonString)
       return this.#fail(`the remote broker ended the connection: ${words}`)
@@ -347,11 +348,9 @@ export class Bridge implements LinkOwner {
   }
 
   #takeAnswerThere(packet: SubackPacket | UnsubackPacket): void {
-    const refused = packet.reasonCodes.find((code) => code >= reasonCodes.unspecifiedError)
-    if (refused !== undefined) this.#warn(`the remote broker refused a subscription: ${wordsOfReason(refused, 5)}`)
     const { server } = this.#reconnection
-    if (this.#local !== undefined)
-      this.#agreements.takeAnswer(packet, { local: this.#local, server, settings: this.#settings })
+    if (this.#local === undefined) return
+    this.#warnIf(this.#agreements.takeAnswer(packet, { local: this.#local, server, settings: this.#settings }))
   }
 
   #askForLife(nowMs: number): void {
@@ -364,34 +363,30 @@ export class Bridge implements LinkOwner {
     this.#crossing?.forgiveUnasked()
   }
 
-  /** The preferred server is looked for beside the present one, which goes on until the other answers. */
-  #tryPreferred(): void {
-    this.#preferredDueAtMs = Infinity
-    this.#probe = this.#world.connector.dial(this.#reconnection.preferred, this.#settings.link, {
-      onOpen: (stream) => {
-        this.#probe = undefined
-        this.#leave(goodbye(this.#settings.version, {}))
+  #preferredServer(): PreferredServer {
+    return new PreferredServer(this.#world, {
+      reconnection: this.#reconnection,
+      link: this.#settings.link,
+      change: (stream) => {
+        this.#leave(goodbye(this.#spoken.version, {}))
         this.#reconnection.takePreferred()
         this.#greet(stream)
       },
-      onProblem: () => {
-        this.#probe = undefined
-        this.#preferredDueAtMs = this.#world.nowMs() + (this.#reconnection.preferredAfterMs() ?? Infinity)
-        this.#plan()
-      },
+      plan: () => this.#plan(),
     })
   }
 
   // Other settings
 
   #changeRules(settings: BridgeSettings): void {
-    const before = this.#settings
+    const before = this.#spoken
     const { remote, local } = { remote: this.#remote, local: this.#local }
     this.#settings = settings
     this.#next = undefined
     if (remote === undefined || local === undefined) return this.#beginAnew()
+    this.#spoken = { ...settings, version: remote.version }
     this.#crossing?.use(settings)
-    this.#agreements.changeRules({ local, remote }, before, settings)
+    this.#agreements.changeRules({ local, remote }, before, this.#spoken)
   }
 
   #endDrainIfQuiet(): void {
@@ -399,11 +394,11 @@ export class Bridge implements LinkOwner {
   }
 
   #beginAnew(): void {
-    this.#leave(goodbye(this.#settings.version, {}))
+    this.#leave(goodbye(this.#spoken.version, {}))
     if (this.#next !== undefined) this.#settings = this.#next
     this.#next = undefined
     this.#reconnection = this.#newReconnection()
-    this.#saysBridge = saysBridge(this.#settings)
+    this.#dialects = new Dialects()
     this.start()
   }
 
@@ -426,18 +421,21 @@ export class Bridge implements LinkOwner {
   }
 
   #breach(text: string, reason: ProtocolError['reason']): void {
-    const { version } = this.#settings
-    if (version === 5 && this.#connack !== undefined) this.#remote?.end(goodbye(5, { reason }))
+    if (this.#spoken.version === 5 && this.#connack !== undefined) this.#remote?.end(goodbye(5, { reason }))
     this.#fail(`the remote broker broke the protocol: ${text}`)
   }
 
   #fail(why: string): void {
     if (this.#state === 'off' || this.#state === 'waiting') return
     const nowMs = this.#world.nowMs()
-    if (this.#state === 'connected' && nowMs - this.#sinceMs >= steadyAfterMs) this.#reconnection.noteSteady()
     const { server } = this.#reconnection
+    this.#dialects.noteFailure(server, this.#greeting !== undefined)
+    if (this.#state === 'connected' && nowMs - this.#sinceMs >= steadyAfterMs) {
+      this.#reconnection.noteSteady()
+      this.#dialects.noteSteady(server)
+    }
     this.#leave(undefined)
-    this.#clearing = 'not yet'
+    this.#isCleared = false
     this.#counters.failures++
     const isNew = why !== this.#lastError
     this.#warnOf(why)
@@ -446,7 +444,8 @@ export class Bridge implements LinkOwner {
     this.#moveTo('waiting', nowMs + this.#reconnection.fail())
   }
 
-  #warn(text: string): void {
+  #warnIf(text: string | undefined): void {
+    if (text === undefined) return
     this.#warnOf(text)
     this.#world.tell({ event: 'warning', text })
   }
@@ -459,19 +458,21 @@ export class Bridge implements LinkOwner {
   /** Nothing is open any more. The remote broker is told so, where there is something to say. */
   #leave(farewell: ReturnType<typeof goodbye> | undefined): void {
     this.#dialing?.abandon()
-    this.#probe?.abandon()
+    this.#preferred?.leave()
     if (farewell === undefined) this.#remote?.cut()
-    else this.#remote?.end(this.#connack === undefined ? undefined : farewell)
+    else this.#remote?.end((this.#connack ?? this.#greeting?.connack) === undefined ? undefined : farewell)
     this.#local?.cut()
+    this.#preparation?.leave()
     this.#dialing = undefined
-    this.#probe = undefined
+    this.#preferred = undefined
     this.#remote = undefined
     this.#local = undefined
+    this.#greeting = undefined
     this.#connack = undefined
+    this.#early = undefined
     this.#crossing = undefined
     this.#preparation = undefined
     this.#keepAlive = undefined
-    this.#preferredDueAtMs = Infinity
   }
 
   #moveTo(state: BridgeState, dueAtMs: number): void {
@@ -482,16 +483,18 @@ export class Bridge implements LinkOwner {
   }
 
   #plan(): void {
-    this.#world.wakeAt(Math.min(this.#dueAtMs, this.#keepAlive?.dueAtMs ?? Infinity, this.#preferredDueAtMs))
+    this.#world.wakeAt(
+      Math.min(this.#dueAtMs, this.#keepAlive?.dueAtMs ?? Infinity, this.#preferred?.dueAtMs ?? Infinity),
+    )
   }
 
   #linkTo(
     stream: ByteStream,
-    how?: Pick<ConstructorParameters<typeof PacketLink>[2], 'version' | 'limits' | 'ownsChunks'>,
+    { owner = this, ...how }: { owner?: LinkOwner } & Partial<Pick<LinkOptions, 'version' | 'ownsChunks'>> = {},
   ): PacketLink {
     const topics = new TopicTable(topicsRemembered)
-    const { limits } = this.#world.broker
+    const limits = how.ownsChunks === true ? this.#world.broker.limits : ownLimits
     const later = (work: () => void): void => this.#world.later(work)
-    return new PacketLink(this, stream, { version: 5, limits, ownsChunks: false, ...how, topics, later })
+    return new PacketLink(owner, stream, { version: 5, limits, ownsChunks: false, ...how, topics, later })
   }
 }

@@ -7,7 +7,10 @@ import {
   type ConnackPacket,
   type ConnectPacket,
   type DisconnectPacket,
+  type PacketLimits,
   type ProtocolVersion,
+  type SubackPacket,
+  type UnsubackPacket,
 } from '../protocol/index.ts'
 import type { RemoteLimits } from './forwarding.ts'
 import type { BridgeSettings } from './settings.ts'
@@ -20,6 +23,13 @@ const mostInFlight = 1_024
 /** Before 5.0 nobody says how much is taken at a time. mosquitto answers more than this of QoS 2 and forgets them. */
 const usualInflight = 20
 const mostReasonCharacters = 200
+/** Our own core is believed: what it has taken may be longer in 5.0 than it came, or older than the limits of today. */
+const largestPacketBytes = 268_435_460
+export const ownLimits: PacketLimits = {
+  maxPacketBytes: largestPacketBytes,
+  maxPropertyBytes: largestPacketBytes,
+  maxTopicLevels: 65_535,
+}
 
 /** To our own broker. `isForgotten`: the remote broker has no session of the bridge. */
 export function connectHere(
@@ -123,6 +133,29 @@ export function wordsOfReason(code: number, version: ProtocolVersion, reasonStri
 function plain(text: string): string {
   const shown = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
   return shown.length > mostReasonCharacters ? `${shown.slice(0, mostReasonCharacters)}…` : shown
+}
+
+/** Why our own broker refuses what the bridge asks for, as a sentence; undefined: it does not. */
+export function refusalHere(packet: ConnackPacket | SubackPacket | UnsubackPacket): string | undefined {
+  if (packet.type !== 'connack') return refusedSubscription('this broker', packet)
+  const { reasonCode, properties } = packet
+  if (reasonCode === reasonCodes.success) return undefined
+  return `this broker does not let the bridge in: ${wordsOfReason(reasonCode, 5, properties?.reasonString)}`
+}
+
+/** The same of what the remote broker says to rules. */
+export function refusalThere(packet: SubackPacket | UnsubackPacket): string | undefined {
+  return refusedSubscription('the remote broker', packet)
+}
+
+function refusedSubscription(who: string, { reasonCodes: codes }: SubackPacket | UnsubackPacket): string | undefined {
+  const refused = codes.find((code) => code >= reasonCodes.unspecifiedError)
+  return refused === undefined ? undefined : `${who} refused a subscription of the bridge: ${wordsOfReason(refused, 5)}`
+}
+
+/** Why our own broker ends the connection. */
+export function endHere({ reasonCode }: DisconnectPacket): string {
+  return `this broker ended the connection: ${wordsOfReason(reasonCode, 5)}`
 }
 
 export function goodbye(

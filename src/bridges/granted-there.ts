@@ -57,6 +57,10 @@ export class GrantedThere {
     this.#asked.set(packet.packetId, packet)
   }
 
+  isAsked({ packetId }: { readonly packetId: number }): boolean {
+    return this.#asked.has(packetId)
+  }
+
   /** True: all that was asked has been answered, so that the mark is to be what `mark` says. */
   take(answer: { readonly packetId: number; readonly reasonCodes: readonly number[] }): boolean {
     const asked = this.#asked.get(answer.packetId)

@@ -6,10 +6,11 @@
 // What has the name of its broker in front of another one has been away and is back: it does not leave again. Where the
 // remote broker is a Godwit and tells its name in CONNACK, what has been there does not go there. What comes in
 // by the bridge itself and has its broker's name is not taken. A message that has been at too many brokers goes no further
-// either. The mark is a user property, so it lives in MQTT 5.0 only; over one bridge no-local does it for all versions.
+// either. The mark is a user property, so it lives in MQTT 5.0 only: two Godwits speak that with each other, whatever is
+// configured (`dialects.ts`). Over one bridge no-local does it for all versions.
 
-import { hopMarkName as markName } from '../core/index.ts'
-import type { ConnackPacket, MessageProperties, PublishProperties, UserProperties } from '../protocol/index.ts'
+import { brokerNameTopic, hopMarkName as markName, isNameOfBroker } from '../core/index.ts'
+import type { ConnackPacket, MessageProperties, Packet, PublishProperties, UserProperties } from '../protocol/index.ts'
 
 /** A message has been at so many brokers at most. */
 const mostMarks = 8
@@ -65,9 +66,17 @@ export class HopMark {
   }
 }
 
-/** What the remote broker calls itself; undefined: it does not say. */
+/** What the remote broker calls itself; undefined: it does not say, or nobody is called so. */
 export function nameIn({ properties }: ConnackPacket): string | undefined {
-  return marksOf(properties)?.at(-1)
+  const name = marksOf(properties)?.at(-1)
+  return name !== undefined && isNameOfBroker(name) ? name : undefined
+}
+
+/** Whether this is how a Godwit tells its name before 5.0. */
+export function tellsName(packet: Packet): boolean {
+  if (packet.type !== 'publish' || packet.qos !== 0 || packet.topic?.name !== brokerNameTopic) return false
+  // A name is ASCII: whatever else these bytes are, it is none then.
+  return isNameOfBroker(packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd))
 }
 
 /** In the order in which they were made; undefined: there are none. */

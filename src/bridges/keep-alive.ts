@@ -6,6 +6,15 @@ const askAfter = 0.75
 const deadAfter = 1.5
 const msPerSecond = 1_000
 
+/**
+ * How often the remote broker is heard at least, in seconds, 0 for never. What it says holds for it [MQTT5-3.2.2-21]; we want to know
+ * no later than was configured whether it is there.
+ */
+export function shorterKeepAlive(ownSeconds: number, saidSeconds: number | undefined): number {
+  if (saidSeconds === undefined || saidSeconds === 0) return ownSeconds
+  return ownSeconds === 0 ? saidSeconds : Math.min(ownSeconds, saidSeconds)
+}
+
 export class KeepAlive {
   readonly #intervalMs: number
   #heardAtMs: number

@@ -1,5 +1,6 @@
 // Which rules a topic comes under, and what it becomes by each. Found once for each topic and kept with it.
 
+import { brokerNameTopic } from '../core/index.ts'
 import type { QoS, Topic, TopicFilter, TopicRoute, TopicTable } from '../protocol/index.ts'
 import { mappingOfForward, mappingOfSubscription, type ForwardRule, type SubscriptionRule } from './rules.ts'
 import { TopicMapping } from './topic-mapping.ts'
@@ -57,6 +58,8 @@ export class RuleBook {
   }
 
   #find(topic: Topic): readonly Part[] {
+    // Names of brokers are said to bridges, and are nobody's messages.
+    if (topic.name === brokerNameTopic) return []
     const matching = this.#rules.filter(({ mapping }) => mapping.matches(topic.name))
     const chosen = this.#isFirstOnly ? matching.slice(0, 1) : matching
     return chosen.map(({ mapping, qos, retain, isForOwnTopics }) => {

@@ -230,7 +230,7 @@ export function isTheSameConnection(before: BridgeSettings, after: BridgeSetting
 }
 
 function withoutRules(settings: BridgeSettings): string {
-  return JSON.stringify({ ...settings, forwards: [], subscriptions: [], saysBridge: saysBridge(settings) })
+  return JSON.stringify({ ...settings, forwards: [], subscriptions: [] })
 }
 
 export function hasTheSameRules(before: BridgeSettings, after: BridgeSettings): boolean {
@@ -239,9 +239,9 @@ export function hasTheSameRules(before: BridgeSettings, after: BridgeSettings): 
 }
 
 /**
- * Before 5.0 only who says that it is a bridge is spared what it sent itself. It is said where something could come back,
- * and only there: a broker that does not know it refuses the connection, and has to be asked once more.
+ * Before 5.0 only who says that it is a bridge is spared what it sent itself, and is told whether the remote broker is a Godwit.
+ * A broker that does not know this has to be asked once more: see `dialects.ts`.
  */
-export function saysBridge({ version, noLocalBefore5, forwards, subscriptions }: BridgeSettings): boolean {
-  return version !== 5 && noLocalBefore5 && forwards.length > 0 && subscriptions.length > 0
+export function saysBridge({ version, noLocalBefore5 }: BridgeSettings): boolean {
+  return version !== 5 && noLocalBefore5
 }

@@ -1,5 +1,7 @@
 // What a bridge shows of itself.
 
+import type { ProtocolVersion } from '../protocol/index.ts'
+
 /**
  * `off`: not enabled. `preparing`: its session here is being made ready. `connecting`: the remote broker is dialed or has
  * not answered CONNECT. `connected`: messages go. `draining`: what is under way is waited for, before other settings are
@@ -48,6 +50,8 @@ export interface BridgeStatus {
   readonly sinceMs: number
   /** The URL that it is connected to, or tries. */
   readonly server: string
+  /** The version of MQTT that it speaks with that: 5 also where the remote broker is a Godwit. */
+  readonly version: ProtocolVersion
   /** Attempts since the last connection. */
   readonly attempts: number
   /** Why the last connection or attempt ended, as a sentence; undefined: none has. */
@@ -65,11 +69,19 @@ export interface BridgeStatus {
 }
 
 export type BridgeEvent =
-  | { readonly event: 'connected'; readonly server: string; readonly sessionPresent: boolean }
+  | {
+      readonly event: 'connected'
+      readonly server: string
+      readonly sessionPresent: boolean
+      readonly version: ProtocolVersion
+    }
   /** `isNew`: it is not what the last one said. */
   | { readonly event: 'disconnected'; readonly server: string; readonly why: string; readonly isNew: boolean }
   /** Something goes on that is not as it was meant: a subscription was refused, messages go round. */
   | { readonly event: 'warning'; readonly text: string }
+  /** Something is otherwise than it is configured, and well so. */
+  | { readonly event: 'notice'; readonly text: string }
+
 export function newBridgeCounters(): BridgeCounters {
   return {
     sent: 0,

@@ -2,7 +2,7 @@
 
 import type { PacketLimits, TopicFilter } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
-import type { BridgeEvent } from './status.ts'
+import type { BridgeEvent, BridgeStatus } from './status.ts'
 
 export interface DialHandlers {
   /** The connection is there. `onData` and `onClose` of the stream are set before this returns. */
@@ -38,6 +38,13 @@ export interface LocalStanding {
   readonly dropped: number
   /** The same by reason. */
   readonly drops: ReadonlyMap<string, number>
+}
+
+type SpoolStatus = Pick<BridgeStatus, 'spooled' | 'oldestAtMs' | 'spoolDropped' | 'spoolDrops'>
+
+/** As the bridge shows it. */
+export function spoolOf({ spooled, oldestAtMs, dropped, drops }: LocalStanding): SpoolStatus {
+  return { spooled, oldestAtMs, spoolDropped: dropped, spoolDrops: Object.fromEntries(drops) }
 }
 
 export interface LocalSubscription {

@@ -47,7 +47,8 @@ export async function bridgeNodeOf(
     quic_qos_priority: bridge.quic_qos_priority,
     quic_0rtt: bridge.quic_0rtt,
     // What holds where nothing is set.
-    max_send_queue_len: bridge.max_send_queue_len ?? (bridge.proto_ver === '5' ? usualQueue : usualQueueBefore5),
+    max_send_queue_len:
+      bridge.max_send_queue_len ?? (spokenIn(bridge, standing) === 5 ? usualQueue : usualQueueBefore5),
     max_recv_queue_len: bridge.max_recv_queue_len ?? bridge.conn_properties.receive_maximum,
     backoff_max: durationText(bridge.backoff_max),
     cancel_timeout: durationText(bridge.cancel_timeout),
@@ -62,6 +63,10 @@ export async function bridgeNodeOf(
     tcp: tcpOf(bridge),
     status: standing === undefined ? null : statusOf(standing),
   }
+}
+
+function spokenIn(bridge: MqttBridgeConfig, standing: BridgeStanding | undefined): number {
+  return standing?.version ?? Number(bridge.proto_ver)
 }
 
 function connectorOf(bridge: MqttBridgeConfig): BridgeNode['connector'] {
@@ -203,6 +208,7 @@ function statusOf(standing: BridgeStanding): BridgeNode['status'] {
     state: standing.state,
     since: localTime(standing.sinceMs),
     server: standing.server,
+    proto_ver: standing.version,
     attempts: standing.attempts,
     last_error: standing.lastError ?? null,
     last_error_at: lastErrorAtMs === undefined ? null : localTime(lastErrorAtMs),

@@ -198,10 +198,11 @@ export class BridgeCrew {
     const ground = this.#ground
     const { log } = ground
     if (event.event === 'connected') {
-      const { server, sessionPresent } = event
-      log.info('a bridge is connected', { bridge: name, server, sessionPresent })
+      const { server, sessionPresent, version } = event
+      log.info('a bridge is connected', { bridge: name, server, sessionPresent, mqtt: version })
       ground.alarmOver(alarmOf(name), `the bridge ${name} is connected to ${server}`)
     } else if (event.event === 'warning') log.warn('a bridge', { bridge: name, warning: event.text })
+    else if (event.event === 'notice') log.info('a bridge', { bridge: name, notice: event.text })
     else {
       const { server, why, isNew } = event
       const fields = { bridge: name, server, why }

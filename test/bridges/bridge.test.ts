@@ -274,3 +274,59 @@ describe('a remote broker that has lost its session', () => {
     assert.ok(listener.payloads.includes('two'))
   })
 })
+
+describe('a message that is as large as this broker takes', () => {
+  // Of a bridge's own making it becomes longer on the way: by what 5.0 says of it, a prefix, a mark.
+  const settings = { maxPacketBytes: 1_000 }
+
+  test('goes to the remote broker', () => {
+    const world = new Bridged({ bridge: outward, world: { settings } })
+    const listener = world.there.subscriber('out/#')
+    // Fixed header, length of the topic, topic, packet id.
+    const largest = 'x'.repeat(1_000 - 3 - 2 - 'out/a'.length - 2)
+    world.here.publish('out/a', largest, { qos: 1, version: 4 })
+    assert.deepEqual(listener.payloads, [largest])
+    assert.equal(world.status.counters.failures, 0)
+  })
+
+  test('goes to the remote broker with many properties', () => {
+    const world = new Bridged({ bridge: outward })
+    const listener = world.there.subscriber('out/#')
+    world.here.publish('out/a', 'x', { qos: 1, properties: { userProperties: [['k', 'v'.repeat(32_700)]] } })
+    assert.equal(world.status.counters.failures, 0)
+    assert.deepEqual([listener.payloads, world.status.spooled], [['x'], 0])
+  })
+
+  test('comes from the remote broker', () => {
+    const rules = 'subscription = [{remote_topic = "in/#", local_topic = "", prefix = "from/there/", qos = 2}]'
+    const world = new Bridged({ bridge: rules, world: { settings } })
+    const listener = world.here.subscriber('#')
+    for (const bytes of [900, 980, 985, 986, 987, 988]) world.there.publish('in/a', 'x'.repeat(bytes), { qos: 1 })
+    const properties = { userProperties: [['k', 'v'.repeat(600)]] } as const
+    world.there.publish('in/a', 'x', { qos: 2, properties })
+    world.there.publish('in/a', 'last', { qos: 1 })
+    assert.equal(world.status.counters.failures, 0)
+    assert.equal(listener.payloads.at(-1), 'last')
+    assert.ok(listener.payloads.length >= 7)
+  })
+
+  test('comes from the remote broker with all its properties', () => {
+    const world = new Bridged({ bridge: inward })
+    const listener = world.here.subscriber('#')
+    world.there.publish('in/a', 'x', { qos: 2, properties: { userProperties: [['k', 'v'.repeat(32_762)]] } })
+    assert.equal(world.status.counters.failures, 0)
+    assert.deepEqual(listener.payloads, ['x'])
+  })
+})
+
+test('a remote broker whose keep alive is longer than ours is noticed to be gone as soon as is configured', () => {
+  for (const serverKeepAliveSeconds of [0, 600]) {
+    const remote = { settings: { serverKeepAliveSeconds } }
+    const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, remote })
+    world.passSeconds(100)
+    assert.equal(world.status.state, 'connected')
+    world.stream?.fallIntoBlackHole()
+    world.passSeconds(30)
+    assert.match(world.status.lastError ?? '', /silent/)
+  }
+})

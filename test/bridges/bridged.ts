@@ -143,8 +143,9 @@ export class Bridged {
         let isAbandoned = false
         this.stage.after(0, () => {
           if (isAbandoned || !isAlive()) return
-          if (this.#crafted !== undefined) return handlers.onOpen(this.#craft(this.#crafted))
-          const link = this.isBroken(server) ? undefined : this.there.host.accept(this.network)
+          const isThere = !this.isBroken(server)
+          if (isThere && this.#crafted !== undefined) return handlers.onOpen(this.#craft(this.#crafted))
+          const link = isThere ? this.there.host.accept(this.network) : undefined
           if (link === undefined) return handlers.onProblem({ message: 'nobody listens there' })
           this.stream = new LinkStream(this.stage, link)
           handlers.onOpen(this.stream)

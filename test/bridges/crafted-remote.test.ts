@@ -3,52 +3,20 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { AckPacket, PacketDecoder, reasonCodes, TopicTable, type Packet } from '../../src/protocol/index.ts'
-import type { ByteStream } from '../../src/transports/index.ts'
+import { AckPacket, reasonCodes } from '../../src/protocol/index.ts'
 import { encode, encodePublish } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged.ts'
+import { ack, connackIn, crafted, pingresp, repeated, type Answer } from './crafted.ts'
 
 const bothWays = `keepalive = 20s, backoff_max = 10s,
   forwards = [{local_topic = "out/#", remote_topic = ""}],
   subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]`
 
-type Answer = (packet: Packet, send: (bytes: Buffer) => void) => void
-
-const connack = encode({ type: 'connack', sessionPresent: false, reasonCode: 0, properties: undefined }, 5)
-
-/** A remote broker that answers what `answer` says; the number of its connections so far. */
-function crafted(answer: Answer): { remote: (stream: ByteStream) => void; connections: number } {
-  const made = {
-    connections: 0,
-    remote: (stream: ByteStream): void => {
-      made.connections++
-      const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128 }
-      const decoder = new PacketDecoder({ role: 'server', topics: new TopicTable(64), ...limits })
-      const waiting: Buffer[] = []
-      let isWriting = false
-      const flush = (): void => {
-        const next = waiting.shift()
-        isWriting = next !== undefined
-        if (next !== undefined) stream.write(next, flush)
-      }
-      stream.onData = (chunk) => {
-        decoder.push(Buffer.from(chunk))
-        for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) {
-          answer(packet, (bytes) => {
-            waiting.push(bytes)
-            if (!isWriting) flush()
-          })
-        }
-      }
-      stream.onClose = () => undefined
-    },
-  }
-  return made
-}
+const connack = connackIn(5)
 
 /** CONNACK, and then what `then` says for each packet. */
 function polite(then: Answer): Answer {
-  return (packet, send) => (packet.type === 'connect' ? send(connack) : then(packet, send))
+  return (packet, send, close) => (packet.type === 'connect' ? send(connack) : then(packet, send, close))
 }
 
 function once(bytes: () => Buffer): Answer {
@@ -57,17 +25,10 @@ function once(bytes: () => Buffer): Answer {
   })
 }
 
-const ack = (type: 'puback' | 'pubrec' | 'pubrel' | 'pubcomp', packetId: number): Buffer =>
-  encode(new AckPacket(type, packetId, reasonCodes.success, undefined), 5)
-
-function repeated(bytes: Buffer, count: number): Buffer {
-  return Buffer.concat(Array.from({ length: count }, () => bytes))
-}
-
 const breaches: readonly (readonly [what: string, answer: Answer, error: RegExp])[] = [
   ['bytes that are no MQTT', (_, send) => send(Buffer.alloc(100, 0xff)), /broke the protocol/],
   ['a CONNACK that is malformed', (_, send) => send(Buffer.from([0x20, 3, 0, 0, 9])), /broke the protocol/],
-  ['another packet before CONNACK', (_, send) => send(Buffer.from([0xd0, 0])), /pingresp before connack/],
+  ['another packet before CONNACK', (_, send) => send(pingresp), /pingresp before connack/],
   ['nothing at all', () => undefined, /does not answer/],
   [
     'a session that it was to forget',
@@ -82,7 +43,7 @@ const breaches: readonly (readonly [what: string, answer: Answer, error: RegExp]
   ['endless PUBACK', once(() => repeated(ack('puback', 7), 2_000)), /a flood of answers/],
   ['endless PUBREC', once(() => repeated(ack('pubrec', 7), 2_000)), /a flood of answers/],
   ['endless PUBCOMP', once(() => repeated(ack('pubcomp', 7), 2_000)), /a flood of answers/],
-  ['endless PINGRESP', once(() => repeated(Buffer.from([0xd0, 0]), 2_000)), /a flood of pingresp/],
+  ['endless PINGRESP', once(() => repeated(pingresp, 2_000)), /a flood of pingresp/],
   [
     'PUBREL for what it has no PUBREC for',
     once(() =>
@@ -127,6 +88,18 @@ describe('a remote broker that sends', () => {
       answered,
       Array.from({ length: 3_000 }, (_, index) => index + 1),
     )
+  })
+
+  test('refusals of what nobody asked for over and over: they are no news', () => {
+    const suback = encode({ type: 'suback', packetId: 9, reasonCodes: [0x87], properties: undefined }, 5)
+    const answer: Answer = polite((packet, send) => {
+      if (packet.type === 'subscribe') send(repeated(suback, 5_000))
+    })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    world.passSeconds(120)
+    assert.match(world.status.lastError ?? '', /a flood of suback/)
+    assert.equal(world.events.filter(({ event }) => event === 'warning').length, 0)
+    assert.equal(world.events.filter((event) => event.event === 'disconnected' && event.isNew).length, 1)
   })
 
   test('PUBREC for a message over and over is answered each time, and not for ever', () => {
@@ -197,19 +170,4 @@ describe('a remote broker that refuses', () => {
     assert.equal(world.status.counters.dropped['refused-there'], 1)
     assert.equal(world.status.spooled, 0)
   })
-})
-
-test('before 5.0 the bridge bit is set where something could come back, and rules that make it so connect anew', () => {
-  const bits: boolean[] = []
-  const answer: Answer = (packet, send) => {
-    if (packet.type === 'connect') bits.push(packet.isBridge)
-    if (packet.type === 'connect')
-      send(encode({ type: 'connack', sessionPresent: false, reasonCode: 0, properties: undefined }, 4))
-  }
-  const forwards = 'proto_ver = 4, forwards = [{local_topic = "out/#", remote_topic = ""}]'
-  const world = new Bridged({ bridge: forwards, crafted: crafted(answer).remote })
-  assert.equal(world.status.state, 'connected')
-  assert.deepEqual([...new Set(bits)], [false])
-  world.change(`${forwards}, subscription = [{remote_topic = "in/#", local_topic = "", qos = 1}]`)
-  assert.equal(bits.at(-1), true)
 })

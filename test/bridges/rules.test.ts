@@ -302,10 +302,11 @@ describe('messages that go round', () => {
     assert.ok(world.status.counters.dropped.loop + back.status.counters.dropped.loop > 0)
   })
 
-  for (const count of [2, 3]) {
-    test(`round ${count} brokers are cut before they come back to where they were published`, () => {
+  for (const [count, version] of [2, 3].flatMap((count) => [3, 4, 5].map((version) => [count, version] as const))) {
+    test(`round ${count} brokers are cut before they come back to where they were published (MQTT ${version})`, () => {
       const oneWay = 'forwards = [{local_topic = "#", remote_topic = "", qos = 2}]'
-      for (const bridge of [oneWay, both]) {
+      for (const rules of [oneWay, both]) {
+        const bridge = `${rules}, proto_ver = ${version}`
         const stage = new Stage(1, false)
         const names = ['A', 'B', 'C'].slice(0, count)
         const worlds = names.map((name) => new World({ shards: 1, stage, host: { nameAmongBridges: name } }))
@@ -317,7 +318,7 @@ describe('messages that go round', () => {
           world.publish('a', `from ${names[at]}`, { qos: 2 })
           world.passSeconds(5)
         }
-        const most = bridge === both ? 2 : 1
+        const most = rules === both ? 2 : 1
         for (const [at, { payloads: heard }] of listeners.entries()) {
           for (const name of names) {
             const times = heard.filter((payload) => payload === `from ${name}`).length

@@ -48,6 +48,41 @@ test('messages go both ways, with the topics, levels and flags that the rules sa
   assert.deepEqual(topics.toSorted(), ['eu/all/7/a/b/x 1', 'seven 2'])
 })
 
+test('three brokers in a ring of bridges of MQTT 3.1.1: everything is heard everywhere, once, and goes round no further', async (t) => {
+  const wires = [await Wire.to(t, undefined), await Wire.to(t, undefined), await Wire.to(t, undefined)]
+  const brokers = await Promise.all(
+    wires.map(({ port }) => {
+      const forwards = 'forwards = [{ local_topic = "#", remote_topic = "" }]'
+      const bridge = `server = "mqtt-tcp://127.0.0.1:${port}"\nproto_ver = 4\nbackoff_max = 1s\n${forwards}`
+      return startBridged(t, bridge, { set: oneShard })
+    }),
+  )
+  for (const [at, wire] of wires.entries()) wire.target = brokers[(at + 1) % brokers.length]?.port
+  for (const broker of brokers) {
+    assert.equal((await untilConnected(broker)).proto_ver, 5, 'the other end is a Godwit')
+    assert.equal((await bridgeOf(broker)).connector.proto_ver, 4, 'and the settings are as they were written')
+  }
+  const listeners = await Promise.all(brokers.map(({ port }) => Listener.at(t, port, '#')))
+  const texts: string[] = []
+  for (const [at, { port }] of brokers.entries()) {
+    const publisher = await client(t, port)
+    for (const qos of [1, 2] as const)
+      texts.push(...(await publishNumbered(publisher, `from/${at}`, { qos, from: qos * 100, count: 20 })))
+  }
+  for (const listener of listeners) await listener.until(texts)
+  // Each goes over two bridges, and is cut before the third.
+  const totals = async (): Promise<readonly number[]> => {
+    const all = await Promise.all(brokers.map((broker) => untilBridge(broker, ({ spool_depth: depth }) => depth === 0)))
+    return [
+      all.reduce((total, { counters }) => total + counters.sent, 0),
+      all.reduce((total, { counters }) => total + counters.dropped.loop, 0),
+    ]
+  }
+  while ((await totals())[1] !== texts.length) await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.deepEqual(await totals(), [texts.length * 2, texts.length])
+  for (const listener of listeners) assert.deepEqual(listener.texts.toSorted(), texts.toSorted())
+})
+
 test('bridge traffic passes a rule of its own in the ACL, and none of those for everybody', async (t) => {
   const remote = await startBrokerWithApi(t, { set: oneShard })
   const wire = await Wire.to(t, remote.port)

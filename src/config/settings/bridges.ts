@@ -205,7 +205,8 @@ const mqttBridge = section('A bridge to one broker.', {
     engine: 'none yet',
   }),
   no_local_v4: setting(flag, true, {
-    description: 'Whether what the bridge sent does not come back, with MQTT 3.1.1.',
+    description:
+      'Whether the bridge says with MQTT 3.1 and 3.1.1 that it is one, so that what it sent does not come back.',
   }),
   retry_qos_0: setting(flag, false, {
     description: 'Whether QoS 0 messages wait on disk for the remote broker like others. They still go at QoS 0.',

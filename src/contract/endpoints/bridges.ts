@@ -55,6 +55,11 @@ const status = Type.Object({
   state: Type.String({ description: 'off, preparing, connecting, connected, draining or waiting.' }),
   since: Type.String({ description: 'Local time of the node.' }),
   server: Type.String({ description: 'What it is connected to, or tries.' }),
+  proto_ver: Type.Integer({
+    minimum: 3,
+    maximum: 5,
+    description: 'MQTT that is spoken with it: 5 also where it is configured otherwise and the other end is a Godwit.',
+  }),
   attempts: Type.Integer({ minimum: 0, description: 'Since the last connection.' }),
   last_error: orNull(text),
   last_error_at: orNull(text),

@@ -11,6 +11,8 @@ export interface BridgeStanding {
   readonly sinceMs: number
   /** The URL that it is connected to, or tries. */
   readonly server: string
+  /** The version of MQTT that it speaks with that. */
+  readonly version: number
   /** Since the last connection. */
   readonly attempts: number
   readonly lastError: string | undefined

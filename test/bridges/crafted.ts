@@ -1,0 +1,71 @@
+// A remote broker that says what a test tells it to, right or wrong.
+
+import {
+  AckPacket,
+  PacketDecoder,
+  reasonCodes,
+  TopicTable,
+  type AckType,
+  type ConnackProperties,
+  type Packet,
+  type ProtocolVersion,
+} from '../../src/protocol/index.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
+import { encode } from '../simulator/world.ts'
+
+/** `close`: of the connection, when what was sent has left. */
+export type Answer = (packet: Packet, send: (bytes: Buffer) => void, close: () => void) => void
+
+export interface Crafted {
+  readonly remote: (stream: ByteStream) => void
+  /** So far. */
+  connections: number
+}
+
+/** It answers what `answer` says. */
+export function crafted(answer: Answer): Crafted {
+  const made = {
+    connections: 0,
+    remote: (stream: ByteStream): void => {
+      made.connections++
+      const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128 }
+      const decoder = new PacketDecoder({ role: 'server', topics: new TopicTable(64), ...limits })
+      const waiting: Buffer[] = []
+      let isWriting = false
+      const flush = (): void => {
+        const next = waiting.shift()
+        isWriting = next !== undefined
+        if (next !== undefined) stream.write(next, flush)
+      }
+      const send = (bytes: Buffer): void => {
+        waiting.push(bytes)
+        if (!isWriting) flush()
+      }
+      stream.onData = (chunk) => {
+        decoder.push(Buffer.from(chunk))
+        for (let packet = decoder.next(); packet !== undefined; packet = decoder.next())
+          answer(packet, send, () => stream.end())
+      }
+      stream.onClose = () => undefined
+    },
+  }
+  return made
+}
+
+export const pingresp = Buffer.from([0xd0, 0])
+
+export function connackIn(
+  version: ProtocolVersion,
+  how: { reasonCode?: number; sessionPresent?: boolean; properties?: ConnackProperties } = {},
+): Buffer {
+  const { reasonCode = 0, sessionPresent = false, properties } = how
+  return encode({ type: 'connack', sessionPresent, reasonCode, properties }, version)
+}
+
+export function ack(type: AckType, packetId: number): Buffer {
+  return encode(new AckPacket(type, packetId, reasonCodes.success, undefined), 5)
+}
+
+export function repeated(bytes: Buffer, count: number): Buffer {
+  return Buffer.concat(Array.from({ length: count }, () => bytes))
+}

@@ -1,0 +1,303 @@
+// Which version is spoken with the remote broker, and whether it is told that we are a bridge. Between two Godwits it is
+// always 5.0, where what goes round can be marked. What a remote broker pretends costs a connection or two.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { hopMarkName } from '../../src/core/index.ts'
+import { reasonCodes, type ConnectPacket, type Packet } from '../../src/protocol/index.ts'
+import { encodePublish } from '../simulator/world.ts'
+import { Bridged } from './bridged.ts'
+import { ack, connackIn, crafted, pingresp, type Answer } from './crafted.ts'
+
+const outward = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
+const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
+const before5 = `proto_ver = 4, clientid = c, keepalive = 10s, ${outward}`
+const named = { host: { nameAmongBridges: 'there' } }
+const durable = { cleanStart: false, sessionExpirySeconds: 1_000 } as const
+/** Every packet takes a while, so that there is a time between any two. */
+const slow = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
+
+function told(world: Bridged, kind: 'notice' | 'warning'): string[] {
+  return world.events.flatMap((event) => (event.event === kind ? [event.text] : []))
+}
+
+describe('a bridge to a Godwit', () => {
+  for (const version of [3, 4] as const) {
+    test(`that is configured with MQTT ${version} speaks 5.0 from the beginning, so that properties travel`, () => {
+      const world = new Bridged({ bridge: `${before5}, ${inward}, proto_ver = ${version}`, remote: named })
+      assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
+      assert.equal(world.settings.version, version)
+      assert.equal(world.dialed.length, 2)
+      assert.deepEqual([world.status.counters.connects, world.status.counters.failures], [1, 0])
+      assert.match(told(world, 'notice').join(), /is a Godwit: MQTT 5\.0 is spoken/)
+      const there = world.there.subscriber('out/#')
+      const here = world.here.subscriber('in/#')
+      world.here.publish('out/a', 'up', {
+        qos: 1,
+        properties: { contentType: 'text', messageExpiryIntervalSeconds: 60 },
+      })
+      world.there.publish('in/a', 'down', { qos: 2 })
+      assert.deepEqual([there.payloads, here.payloads], [['up'], ['down']])
+      const [{ properties } = assert.fail()] = there.messages
+      assert.deepEqual([properties?.contentType, properties?.messageExpiryIntervalSeconds], ['text', 60])
+      assert.deepEqual(properties?.userProperties, [[hopMarkName, 'here']])
+    })
+  }
+
+  test('comes back with 5.0 at once when the connection has broken, and stays with it', () => {
+    const world = new Bridged({ bridge: before5, remote: named })
+    world.passSeconds(60)
+    world.stream?.destroy()
+    world.passSeconds(5)
+    world.there.restart('kill')
+    world.passSeconds(60)
+    assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
+    assert.equal(told(world, 'notice').length, 1)
+  })
+
+  test('that is not to say that it is one (no_local_v4) speaks as configured', () => {
+    const world = new Bridged({ bridge: `${before5}, no_local_v4 = false`, remote: named })
+    assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
+  })
+
+  for (const becomes of ['a Godwit', 'another broker'] as const) {
+    test(`that becomes ${becomes}: QoS 2 that is under way goes on in the other version, and comes over once`, () => {
+      const isNow = becomes === 'a Godwit'
+      for (let step = 0; step < 30; step++) {
+        const bridge = `${before5}, ${inward}`
+        const world = new Bridged({ bridge, network: slow, ...(isNow ? {} : { remote: named }) })
+        const there = world.there.connect('listener', durable)
+        there.subscribe('out/#')
+        const here = world.here.connect('listener', durable)
+        here.subscribe('in/#')
+        world.passSeconds(2)
+        assert.equal(world.status.version, isNow ? 4 : 5)
+        world.here.publish('out/a', 'up', { qos: 2 })
+        world.there.publish('in/a', 'down', { qos: 2 })
+        world.here.passMs(step * 5)
+        world.there.crash('kill')
+        if (isNow) world.there.host.traits.nameAmongBridges = 'there'
+        else delete world.there.host.traits.nameAmongBridges
+        world.there.start()
+        there.connect()
+        world.passSeconds(60)
+        assert.deepEqual([world.status.state, world.status.version], ['connected', isNow ? 5 : 4])
+        assert.deepEqual([there.payloads, here.payloads], [['up'], ['down']], `after ${step * 5} ms`)
+        assert.equal(world.status.spooled, 0)
+      }
+    })
+  }
+
+  test('each of several servers is spoken to in its own way', () => {
+    const bridge = `${before5}, server = "mqtt-quic://there:1", hybrid_bridging = true, hybrid_servers = ["mqtt-tcp://there:2"]`
+    const world = new Bridged({ bridge, remote: named, isBroken: (server) => server.startsWith('mqtt-quic') })
+    assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
+    world.isBroken = () => false
+    world.passSeconds(130)
+    assert.deepEqual([world.status.server, world.status.version], ['mqtt-quic://there:1', 5])
+    assert.equal(told(world, 'notice').length, 2)
+  })
+})
+
+const nameOf = (payload: string | Buffer, topic = '$godwit/broker'): Buffer => encodePublish({ topic, payload }, 4)
+
+/** Speaks 3.1.1 as one does, with `behind` behind CONNACK, and leaves 5.0 to `inFive`. */
+function liar(behind: Buffer, inFive: Answer): Answer {
+  let version = 4
+  return (packet, send, close) => {
+    if (packet.type === 'connect') version = packet.version
+    if (version === 5) return inFive(packet, send, close)
+    if (packet.type === 'connect') send(Buffer.concat([connackIn(4), behind]))
+    else answerPolitely(packet, send)
+  }
+}
+
+function answerPolitely(packet: Packet, send: (bytes: Buffer) => void): void {
+  if (packet.type === 'pingreq') send(pingresp)
+  if (packet.type === 'publish' && packet.qos === 1) send(ack('puback', packet.packetId))
+}
+
+const onConnect =
+  (act: (send: (bytes: Buffer) => void, close: () => void) => void): Answer =>
+  (packet, send, close) => {
+    if (packet.type === 'connect') act(send, close)
+  }
+
+const noName = (name: string): Buffer => connackIn(5, { properties: { userProperties: [[hopMarkName, name]] } })
+
+const lies: readonly (readonly [what: string, inFive: Answer])[] = [
+  ['closes when it is asked in 5.0', onConnect((_, close) => close())],
+  ['refuses 5.0', onConnect((send) => send(connackIn(5, { reasonCode: reasonCodes.unsupportedProtocolVersion })))],
+  ['tells no name in 5.0', onConnect((send) => send(connackIn(5)))],
+  ['tells no good name in 5.0', onConnect((send) => send(noName('a b')))],
+  ['tells a name without end in 5.0', onConnect((send) => send(noName('x'.repeat(5_000))))],
+  ['says nothing in 5.0', () => undefined],
+  ['answers 5.0 with bytes that are no MQTT', onConnect((send) => send(Buffer.alloc(50, 0xff)))],
+]
+
+describe('a remote broker that pretends to be a Godwit and', () => {
+  for (const [what, inFive] of lies) {
+    test(`${what} is spoken to as configured after five tries`, () => {
+      const there = crafted(liar(nameOf('abc'), inFive))
+      const world = new Bridged({ bridge: before5, crafted: there.remote })
+      const listener = world.here.subscriber(['#', '$godwit/#'])
+      world.passSeconds(300)
+      assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
+      assert.equal(world.status.counters.connects, 1)
+      assert.ok(there.connections <= 12, `${there.connections} connections`)
+      world.here.publish('out/a', 'goes', { qos: 1 })
+      assert.equal(world.status.spooled, 0)
+      assert.deepEqual(listener.payloads, ['goes'], 'what it says of itself is nobody’s message')
+      assert.ok(told(world, 'notice').length <= 5)
+    })
+  }
+
+  for (const [what, behind] of [
+    ['has a name without end', nameOf('x'.repeat(65))],
+    ['has a name that is none', nameOf('')],
+    ['has a name that is no text', nameOf(Buffer.from([0xc3, 0x28]))],
+    ['has a name with what ends lines', nameOf('a\nb')],
+    ['says its name at QoS 1', encodePublish({ topic: '$godwit/broker', payload: 'abc', qos: 1, packetId: 1 }, 4)],
+    ['says it under another topic', nameOf('abc', '$godwit/brokers')],
+    [
+      'says it behind something else',
+      Buffer.concat([encodePublish({ topic: 'in/a', payload: 'x' }, 4), nameOf('abc')]),
+    ],
+  ] as const) {
+    test(`${what} is not asked in 5.0, and nobody here hears of it`, () => {
+      const there = crafted(liar(behind, () => assert.fail('it is asked in 5.0')))
+      const rules =
+        'subscription = [{remote_topic = "in/#", local_topic = ""}, {remote_topic = "$godwit/#", local_topic = ""}]'
+      const world = new Bridged({ bridge: `${before5}, ${rules}`, crafted: there.remote, isBroken: () => true })
+      const listener = world.here.subscriber('$godwit/broker')
+      world.isBroken = () => false
+      world.passSeconds(10)
+      assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
+      assert.equal(there.connections, 2, 'one to be forgotten, one to stay')
+      assert.deepEqual(listener.payloads, [])
+    })
+  }
+})
+
+test('what a remote broker before 5.0 says behind CONNACK is heard, and in order', () => {
+  const messages = ['1', '2', '3'].map((payload) => encodePublish({ topic: 'in/a', payload }, 4))
+  const there = crafted(liar(Buffer.concat(messages), () => assert.fail('it is asked in 5.0')))
+  const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: there.remote, isBroken: () => true })
+  const listener = world.here.subscriber('in/#')
+  world.isBroken = () => false
+  world.passSeconds(10)
+  assert.equal(world.status.state, 'connected')
+  assert.deepEqual(listener.payloads, ['1', '2', '3'])
+})
+
+/** Knows no bridges: refuses them in its own way. */
+function narrow(refuse: (send: (bytes: Buffer) => void, close: () => void) => void): {
+  answer: Answer
+  bits: boolean[]
+} {
+  const bits: boolean[] = []
+  const answer: Answer = (packet, send, close) => {
+    if (packet.type !== 'connect') return answerPolitely(packet, send)
+    bits.push(packet.isBridge)
+    if (packet.isBridge) refuse(send, close)
+    else send(connackIn(4))
+  }
+  return { answer, bits }
+}
+
+describe('before 5.0 a bridge says that it is one', () => {
+  test('whatever its rules, and says nothing where it is told not to', () => {
+    const connects: ConnectPacket[] = []
+    const answer: Answer = (packet, send) => {
+      if (packet.type === 'connect') connects.push(packet)
+      if (packet.type === 'connect') send(connackIn(4))
+      else answerPolitely(packet, send)
+    }
+    const world = new Bridged({ bridge: before5, crafted: crafted(answer).remote })
+    assert.equal(world.status.state, 'connected')
+    world.change(`${before5}, ${inward}`)
+    assert.equal(world.status.counters.connects, 1, 'rules change in the connection that is there')
+    assert.deepEqual(new Set(connects.map(({ isBridge }) => isBridge)), new Set([true]))
+    world.change(`${before5}, ${inward}, no_local_v4 = false`)
+    world.passSeconds(10)
+    assert.equal(connects.at(-1)?.isBridge, false)
+  })
+
+  for (const [what, refuse] of [
+    ['closes', (_: unknown, close: () => void) => close()],
+    [
+      'answers that it does not know the version',
+      (send: (bytes: Buffer) => void) => send(connackIn(4, { reasonCode: 1 })),
+    ],
+  ] as const) {
+    test(`a broker that ${what} is asked without that, at once`, () => {
+      const { answer, bits } = narrow(refuse)
+      const world = new Bridged({ bridge: before5, crafted: crafted(answer).remote })
+      assert.equal(world.status.state, 'connected')
+      assert.deepEqual(bits, [true, false, false], 'one to be forgotten, one to stay')
+      assert.equal(world.status.counters.failures, 0)
+      assert.deepEqual(told(world, 'warning'), [])
+    })
+
+    test(`a broker that ${what} may send back what it was sent: where rules go both ways that is a warning`, () => {
+      const { answer, bits } = narrow(refuse)
+      const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: crafted(answer).remote })
+      assert.match(told(world, 'warning').join(), /cannot be asked not to send back/)
+      world.passSeconds(100)
+      assert.equal(told(world, 'warning').length, 1)
+      assert.equal(bits.length, 3)
+    })
+  }
+
+  test('a broker that was let be once is told again after a connection that lasted', () => {
+    let isNarrow = true
+    const bits: boolean[] = []
+    const closes: (() => void)[] = []
+    const answer: Answer = (packet, send, close) => {
+      if (packet.type !== 'connect') return answerPolitely(packet, send)
+      bits.push(packet.isBridge)
+      closes.push(close)
+      if (packet.isBridge && isNarrow) close()
+      else send(connackIn(4))
+    }
+    const world = new Bridged({ bridge: `keepalive = 0s, ${before5}`, crafted: crafted(answer).remote })
+    world.passSeconds(60)
+    isNarrow = false
+    closes.at(-1)?.()
+    world.passSeconds(10)
+    assert.equal(world.status.state, 'connected')
+    assert.equal(bits.at(-1), true)
+  })
+
+  test('a broker that closes whatever it is told is asked with growing pauses, in pairs', () => {
+    const bits: boolean[] = []
+    const answer: Answer = (packet, _send, close) => {
+      if (packet.type === 'connect') bits.push(packet.isBridge)
+      close()
+    }
+    const world = new Bridged({ bridge: `${before5}, backoff_max = 10s`, crafted: crafted(answer).remote })
+    world.passSeconds(600)
+    assert.ok(bits.length >= 120 && bits.length <= 260, `${bits.length} connections`)
+    assert.deepEqual(bits.slice(0, 4), [true, false, true, false])
+    assert.equal(world.events.filter((event) => event.event === 'disconnected' && event.isNew).length, 1)
+    assert.deepEqual(told(world, 'warning'), [])
+  })
+
+  test('a broker that went away as it was asked is told again when it is back', () => {
+    const bits: boolean[] = []
+    const away = { isAway: false }
+    const answer: Answer = (packet, send, close) => {
+      if (packet.type !== 'connect') return answerPolitely(packet, send)
+      bits.push(packet.isBridge)
+      if (bits.length > 1) return send(connackIn(4))
+      away.isAway = true
+      close()
+    }
+    const world = new Bridged({ bridge: before5, crafted: crafted(answer).remote, isBroken: () => away.isAway })
+    assert.equal(world.status.state, 'waiting')
+    away.isAway = false
+    world.passSeconds(10)
+    assert.equal(world.status.state, 'connected')
+    assert.ok(bits.length > 1 && bits.every((bit) => bit))
+  })
+})
