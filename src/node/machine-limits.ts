@@ -19,11 +19,15 @@ export function memoryBytes(): number {
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
+/** As the system writes it: `/proc/self/limits`. Infinite where it names none. */
+export function openFileLimitIn(limits: string): number {
+  const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
+  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft)
+}
+
 async function openFileLimit(): Promise<number> {
   try {
-    const limits = await readFile('/proc/self/limits', 'utf8')
-    const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
-    return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft)
+    return openFileLimitIn(await readFile('/proc/self/limits', 'utf8'))
   } catch {
     // Not a Linux: the system refuses by itself what is too much.
     return Number.POSITIVE_INFINITY

@@ -2,6 +2,7 @@
 
 import type { Operations } from '../management/index.ts'
 import type { Alarms } from './alarms.ts'
+import { DescriptorWatch } from './descriptor-watch.ts'
 import { Gauges } from './gauges.ts'
 import type { LiveBridges } from './live-bridges.ts'
 import type { LiveListeners } from './live-listeners.ts'
@@ -46,10 +47,11 @@ export function observeNode(ground: ObservationGround): Observation {
   crew.onTrace = (trace, line) => traces.note(trace, line)
   const gauges = new Gauges(counters)
   const resources = new ResourceWatch({ ...ground, shownCertificates: () => certificatesOf(ground) })
+  const descriptors = new DescriptorWatch({ alarms })
   const overload = new OverloadWatch(meters, alarms)
   return {
     operations: {
-      metrics: metricOperations({ ...ground, gauges, resources }),
+      metrics: metricOperations({ ...ground, gauges, resources, descriptors }),
       alarms: alarmOperations(nodeName, alarms),
       traces,
       slowSubscriptions: slowSubscriptionOperations(nodeName, crew),
@@ -58,10 +60,12 @@ export function observeNode(ground: ObservationGround): Observation {
       await traces.open()
       gauges.start(() => overload.look())
       resources.start()
+      descriptors.start()
     },
     stop: async () => {
       gauges.stop()
       resources.stop()
+      descriptors.stop()
       await traces.close()
     },
     lookAtFiles: () => void resources.lookAtCertificates(),

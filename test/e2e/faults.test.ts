@@ -214,7 +214,7 @@ async function limitFiles(process: WatchedProcess, limit: number): Promise<void>
   assert.equal(await prlimit.ended, 0, prlimit.errors)
 }
 
-test('[bad-input 21] SIGHUP while there is no descriptor left changes nothing, and the broker goes on', async (t) => {
+test('[bad-input 21] SIGHUP while there is no descriptor left changes nothing, the broker goes on, and an alarm says so', async (t) => {
   const folder = await temporaryFolder(t)
   const config = join(folder, 'godwit.conf')
   await writeFile(config, 'auth { allow_anonymous = false, password { include "users.conf" } }')
@@ -227,6 +227,7 @@ test('[bad-input 21] SIGHUP while there is no descriptor left changes nothing, a
   await limitFiles(broker.process, 3)
   broker.process.child.kill('SIGHUP')
   await broker.process.until(/the configuration cannot be loaded.*EMFILE/)
+  await broker.process.until(/"event":"alarm","name":"descriptors","message":"no file can be opened/)
   // What is done each second has been done meanwhile, with no descriptor for it.
   let uptimes = 0
   const isAlive = new Promise<void>((resolve) => {

@@ -176,14 +176,18 @@ function reasonsOf(counters: NodeReading['counters'], named: RegExp): Sample[] {
   })
 }
 
-function placeOf({ listeners, alarms, diskFreeBytes, certificates }: NodeReading) {
+function placeOf(reading: NodeReading) {
+  const { listeners, alarms, diskFreeBytes, certificates, openFiles } = reading
   const each = (count: 'connections' | 'accepted' | 'refused'): Sample[] =>
     listeners.map((one) => ({ labels: { listener: one.listener }, value: one[count] }))
   return {
     svc_listener_connections_count: each('connections'),
     svc_listener_connections_accepted: each('accepted'),
     svc_listener_connections_refused: each('refused'),
-    svc_disk_free_bytes: diskFreeBytes === undefined ? [] : diskFreeBytes,
+    svc_disk_free_bytes: diskFreeBytes ?? [],
+    svc_open_files_count: openFiles.count ?? [],
+    svc_open_files_limit: openFiles.limit ?? [],
+    svc_open_files_lacking_seconds: reading.openFilesLackingSeconds,
     svc_certificate_end_timestamp_seconds: certificates.map(({ of, file, endsAtMs }) => ({
       labels: { of, file },
       value: endsAtMs / msPerSecond,

@@ -46,6 +46,10 @@ export interface NodeReading {
   /** Under the data directory, lately; undefined: nobody knows. */
   readonly diskFreeBytes: number | undefined
   readonly certificates: readonly CertificateReading[]
+  /** Whatever has a descriptor, and how many there may be; undefined: nobody knows. */
+  readonly openFiles: { readonly count: number | undefined; readonly limit: number | undefined }
+  /** Seconds since the start in which none could be opened. */
+  readonly openFilesLackingSeconds: number
 }
 
 /** A certificate that the broker shows. */

@@ -5,6 +5,7 @@ import type { LiveBridges } from '../live-bridges.ts'
 import type { LiveListeners } from '../live-listeners.ts'
 import type { Gauges } from '../gauges.ts'
 import type { ResourceWatch } from '../resource-watch.ts'
+import type { DescriptorWatch } from '../descriptor-watch.ts'
 
 export interface MetricSources {
   readonly nodeName: string
@@ -15,11 +16,12 @@ export interface MetricSources {
   readonly live: Pick<LiveListeners, 'states'>
   readonly bridges: Pick<LiveBridges, 'latest'>
   readonly resources: Pick<ResourceWatch, 'diskFreeBytes' | 'certificates'>
+  readonly descriptors: Pick<DescriptorWatch, 'open' | 'lackingSeconds'>
   readonly crew: { readonly running: number; readonly restarts: number }
 }
 
 export function metricOperations(sources: MetricSources): MetricOperations {
-  const { nodeName, gauges, alarms, crew, live, bridges, resources } = sources
+  const { nodeName, gauges, alarms, crew, live, bridges, resources, descriptors } = sources
   const startedAtMs = performance.now()
   const rows = meterRows(sources.meters).map((meters, shard) => ({
     meters,
@@ -43,6 +45,8 @@ export function metricOperations(sources: MetricSources): MetricOperations {
       alarms: alarms.active().map(({ name }) => name),
       diskFreeBytes: resources.diskFreeBytes,
       certificates: resources.certificates,
+      openFiles: descriptors.open,
+      openFilesLackingSeconds: descriptors.lackingSeconds,
     }),
   }
 }
