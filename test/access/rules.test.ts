@@ -384,6 +384,27 @@ describe('a retained message', () => {
     assert.equal(remains(world, 'good', 'a/b'), false)
   })
 
+  test('of a publisher that is allowed by its address stays, as long as clients of some address are', () => {
+    const everybodyElse = '{allow, all, subscribe, ["#"]}. {deny, all}.'
+    for (const who of [
+      '{ipaddr, "10.0.0.0/8"}',
+      '{\'and\', [{client, "good"}, {ipaddr, "10.0.0.0/8"}]}',
+      '{\'or\', [{user, "x"}, {ipaddrs, ["10.0.0.1", "::1"]}]}',
+    ]) {
+      const world = stage(`{allow, ${who}, publish, ["a/#"]}. ${everybodyElse}`)
+      assert.deepEqual([remains(world, 'good', 'a/b'), remains(world, 'good', 'b')], [true, false], who)
+      world.rules.changeSettings({ ...defaultRuleSettings, noMatch: 'deny', rules: rulesOf(everybodyElse) })
+      assert.equal(remains(world, 'good', 'a/b'), false, who)
+    }
+    const named = stage(`{allow, {'and', [{client, "good"}, {ipaddr, "10.0.0.0/8"}]}, publish, ["a/#"]}. {deny, all}.`)
+    assert.equal(remains(named, 'bad', 'a/b'), false)
+  })
+
+  test('of a publisher from an address that is denied stays: it may have come from another', () => {
+    const world = stage('{deny, {ipaddr, "192.0.2.0/24"}, publish, ["a/#"]}. {allow, all}.')
+    assert.equal(remains(world, 'good', 'a/b'), true)
+  })
+
   test('that no client published stays', () => {
     assert.equal(remains(stage('{deny, all}.'), '', 'a'), true)
   })

@@ -123,12 +123,16 @@ export class AccessRules implements Permissions {
     return this.#decide(who, 'receive', topic.name)?.allows ?? true
   }
 
-  /** By the rules alone: what its publisher showed when it published is not known any more. */
+  /**
+   * By the rules alone: what its publisher showed when it published is not known any more, nor where it was. What may have
+   * been allowed to it, at some address, may still be.
+   */
   mayRemain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean {
     if (publisher.clientId === '' || this.allowsEverything) return true
     const { namespace, name: clientId } = splitNamespacedName(publisher.clientId)
     const caller = { namespace, clientId, username: publisher.username, peerAddress: '' }
-    const standing = this.#makeStanding(caller, this.#configuredListsFor(caller))
+    const configured = this.#configured.listsForAbsent(caller, isBridgeClient(clientId))
+    const standing = this.#makeStanding(caller, configured)
     const decision = this.#ruleFor(standing, 'publish', topicWithin(namespace, topic.name))
     if (decision === undefined && isBridgeClient(clientId)) return true
     return decision?.allows ?? (this.#settings.asksService || this.#settings.noMatch === 'allow')

@@ -13,6 +13,8 @@ import { addressOf, isAbout, type Caller } from './speaker.ts'
 
 interface Group {
   readonly who: AclWhom
+  /** Of all its rules, where it is asked for addresses. */
+  readonly permit: AclRule['permit']
   readonly rules: CompiledRule[]
   readonly list: RuleList
 }
@@ -32,11 +34,11 @@ export class RuleBook {
     this.count = rules.length
     const groups = new Map<string, Group>()
     for (const [order, rule] of rules.entries()) {
-      const key = JSON.stringify(rule.who)
+      const key = `${asksForAddress(rule.who) ? rule.permit : ''} ${JSON.stringify(rule.who)}`
       let group = groups.get(key)
       if (group === undefined) {
         const own: CompiledRule[] = []
-        group = { who: rule.who, rules: own, list: new RuleList(own) }
+        group = { who: rule.who, permit: rule.permit, rules: own, list: new RuleList(own) }
         groups.set(key, group)
         this.#file(group)
       }
@@ -47,18 +49,37 @@ export class RuleBook {
 
   /** The lists that are about this client, in no order: the rules in them know theirs. */
   listsFor(caller: Caller): RuleList[] {
-    const { username, clientid } = this.#byName
-    const candidates = [
-      ...(caller.username === undefined ? [] : (username.get(caller.username) ?? [])),
-      ...(clientid.get(caller.clientId) ?? []),
-      ...this.#others,
-    ]
-    return listsAbout(caller, candidates)
+    return listsAbout(caller, this.#candidatesFor(caller))
   }
 
   /** Those of them in which its client id is named. */
   listsNaming(caller: Caller): RuleList[] {
-    return listsAbout(caller, this.#byName.clientid.get(caller.clientId) ?? [])
+    return listsAbout(caller, this.#candidatesNaming(caller))
+  }
+
+  /**
+   * The same for a client that was here at some time, and nobody knows any more from where: what is allowed at some address
+   * may have been allowed to it, and what is denied at one need not have been denied. `isNamed`: as in `listsNaming`.
+   */
+  listsForAbsent(caller: Omit<Caller, 'peerAddress'>, isNamed: boolean): RuleList[] {
+    const candidates = isNamed ? this.#candidatesNaming(caller) : this.#candidatesFor(caller)
+    const unplaced = { ...caller, peerAddress: '' }
+    return candidates
+      .filter(({ who, permit }) => isAbout(who, unplaced, undefined, permit === 'allow'))
+      .map(({ list }) => list)
+  }
+
+  #candidatesFor(caller: Omit<Caller, 'peerAddress'>): Group[] {
+    const { username, clientid } = this.#byName
+    return [
+      ...(caller.username === undefined ? [] : (username.get(caller.username) ?? [])),
+      ...(clientid.get(caller.clientId) ?? []),
+      ...this.#others,
+    ]
+  }
+
+  #candidatesNaming({ clientId }: Pick<Caller, 'clientId'>): Group[] {
+    return this.#byName.clientid.get(clientId) ?? []
   }
 
   #file(group: Group): void {
@@ -78,6 +99,10 @@ export class RuleBook {
 function listsAbout(caller: Caller, candidates: readonly Group[]): RuleList[] {
   const address = addressOf(caller)
   return candidates.filter(({ who }) => isAbout(who, caller, address)).map(({ list }) => list)
+}
+
+function asksForAddress(who: AclWhom): boolean {
+  return who.is === 'address' || ('parts' in who && who.parts.some(asksForAddress))
 }
 
 /** Names of which a client must have one; undefined: it may be called anything. */

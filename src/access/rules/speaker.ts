@@ -35,8 +35,8 @@ export function addressOf({ peerAddress }: Caller): Address | undefined {
   return parseAddress(peerAddress)
 }
 
-/** Whether a rule for `who` is about this client. Of an address that is not known nothing holds. */
-export function isAbout(who: AclWhom, caller: Caller, address: Address | undefined): boolean {
+/** Whether a rule for `who` is about this client. Of an address that is not known what `ifUnknown` says: that nothing holds. */
+export function isAbout(who: AclWhom, caller: Caller, address: Address | undefined, ifUnknown = false): boolean {
   switch (who.is) {
     case 'anybody':
       return true
@@ -45,11 +45,11 @@ export function isAbout(who: AclWhom, caller: Caller, address: Address | undefin
     case 'clientid':
       return who.clientId === caller.clientId
     case 'address':
-      return address !== undefined && who.ranges.some((range) => isInRange(address, range))
+      return address === undefined ? ifUnknown : who.ranges.some((range) => isInRange(address, range))
     case 'all-of':
-      return who.parts.every((part) => isAbout(part, caller, address))
+      return who.parts.every((part) => isAbout(part, caller, address, ifUnknown))
     case 'any-of':
-      return who.parts.some((part) => isAbout(part, caller, address))
+      return who.parts.some((part) => isAbout(part, caller, address, ifUnknown))
     default:
       return who satisfies never
   }
