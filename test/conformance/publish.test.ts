@@ -172,6 +172,23 @@ test('[MQTT-3.3.5-2] a 3.1.1 client that may not publish to a topic is acknowled
   assert.equal(world.view.retainedMessages, 0)
 })
 
+for (const topic of ['$share/group/a', '$exclusive/a']) {
+  test(`[MQTT5-4.8.2-1] [bad-input 14] nothing is published to ${topic}: it says how to subscribe, and is no place`, () => {
+    const world = new World()
+    const listener = world.connect('listener')
+    listener.subscribe(topic.startsWith('$share') ? topic : 'a')
+    const [raw4, raw5] = [connectedRaw(world, 4, 'raw4'), connectedRaw(world, 5, 'raw5')]
+    assert.equal(raw4.send(publishBytes(4, topic, { flags: 0x03, packetId: 1 })), '40020001')
+    assert.equal(raw5.send(publishBytes(5, topic, { flags: 0x03, packetId: 1 })), '4003000187')
+    assert.equal(raw5.send(publishBytes(5, topic, { flags: 0x04, packetId: 2 })), '5003000287')
+    assert.equal(world.client('dying', { will: { topic, payload: 'x' } }).connect()?.reasonCode, 0x87)
+    assert.deepEqual(listener.payloads, [])
+    assert.equal(world.view.retainedMessages, 0)
+    // Only what stands at the beginning says that.
+    assert.equal(raw5.send(publishBytes(5, `a/${topic}`, { flags: 0x02, packetId: 3 })), '4003000310')
+  })
+}
+
 describe('retain options of MQTT 5.0', () => {
   test('[MQTT5-3.3.1-9] [MQTT5-3.8.4-4] retain handling 0: retained messages come at every SUBSCRIBE', () => {
     const world = new World()
