@@ -5,6 +5,7 @@ import type { SubackPacket, TopicFilter, UnsubackPacket } from '../protocol/inde
 import { refusalThere } from './connecting.ts'
 import { type ChangesThere, GrantedThere } from './granted-there.ts'
 import type { PacketLink } from './packet-link.ts'
+import { type ClientWishes, mostPassedOn, PassedOn } from './passed-on.ts'
 import type { BridgeSettings } from './settings.ts'
 import {
   type Changes,
@@ -19,10 +20,25 @@ import {
 } from './subscriptions.ts'
 import type { LocalBroker } from './world.ts'
 
+const tooMany = `clients are subscribed to more than ${mostPassedOn} filters: those beyond are not passed on`
+
+/** While both brokers are there. */
+interface Meeting {
+  readonly local: PacketLink
+  readonly remote: PacketLink
+  readonly server: string
+  readonly settings: BridgeSettings
+}
+
 export class Agreements {
   readonly #broker: LocalBroker
   readonly #ids = new SubscribeIds()
-  #granted = new GrantedThere(undefined)
+  #granted = new GrantedThere([])
+  #meeting: Meeting | undefined
+  /** In this life of the broker: what an earlier one had asked for may not have been kept as a mark. */
+  #hasMet = false
+  /** Subscriptions of clients that are made there as well. */
+  readonly passedOn = new PassedOn()
 
   constructor(broker: LocalBroker) {
     this.#broker = broker
@@ -35,9 +51,8 @@ export class Agreements {
 
   /** The marks of a new connection. `isKnown`: the remote broker has the session of the bridge. */
   begin(server: string, { clientId }: BridgeSettings, isKnown: boolean): Marks {
-    const granted = isKnown ? this.#keptMark : undefined
-    this.#granted = new GrantedThere(granted)
-    return { joined: joinedMark(server, clientId), granted }
+    this.#granted = new GrantedThere(isKnown ? this.#keptMarks : [])
+    return { joined: joinedMark(server, clientId), granted: this.#granted.marks }
   }
 
   /** What is to be said here. `marks`: undefined where they stay as they are. */
@@ -51,43 +66,101 @@ export class Agreements {
   }
 
   /** In a new connection: what the remote broker has not granted yet, and what it is to take back. */
-  askThere(link: PacketLink, settings: BridgeSettings, isKnown: boolean): void {
+  meet(meeting: Meeting, isKnown: boolean, nowMs: number): void {
+    const { settings } = meeting
+    this.#meeting = meeting
     const requests = requestsThere(settings, isKnown)
     const missing = this.#granted.missing(requests)
+    // What clients have given up meanwhile is not given up at once.
+    const gone = settings.isTransparent ? [] : missing.gone
+    const asked = settings.version === 5 ? requests : missing.requests
+    this.#useRules(settings, nowMs)
+    const granted = isKnown && settings.isTransparent ? this.#granted.beside(requests) : undefined
+    this.passedOn.meet(granted, this.#hasMet || settings.version !== 5, nowMs)
+    this.#hasMet = true
     // From 5.0 on what is subscribed to can be said again without any harm.
-    this.#ask(link, settings, settings.version === 5 ? { ...missing, requests } : missing)
+    this.#ask({ gone, requests: asked })
+    this.#passOn()
+  }
+
+  /** One of the two is gone. */
+  part(): void {
+    this.#meeting = undefined
+    this.passedOn.part()
   }
 
   /** Other rules in a connection that goes on. */
-  changeRules(links: { local: PacketLink; remote: PacketLink }, before: BridgeSettings, after: BridgeSettings): void {
-    this.sayHere(links.local, this.changesHere(after, undefined))
-    this.#ask(links.remote, after, changesThere(before, after))
+  changeRules(before: BridgeSettings, settings: BridgeSettings, nowMs: number): void {
+    if (this.#meeting === undefined) return
+    this.#meeting = { ...this.#meeting, settings }
+    this.sayHere(this.#meeting.local, this.changesHere(settings, undefined))
+    this.#useRules(settings, nowMs)
+    const { gone, requests } = changesThere(before, settings)
+    this.#ask({ gone: gone.filter((filter) => this.passedOn.tree.get(filter) === undefined), requests })
+  }
+
+  /** What clients here are subscribed to has changed. Gives a warning, if there is one. */
+  takeWishes(wishes: ClientWishes, nowMs: number): string | undefined {
+    const wasFull = this.passedOn.isFull
+    this.passedOn.take(wishes, nowMs)
+    return !wasFull && this.passedOn.isFull ? tooMany : undefined
+  }
+
+  /** When `tick` is to be called; Infinity: not. */
+  get dueAtMs(): number {
+    return this.passedOn.dueAtMs
+  }
+
+  tick(nowMs: number): void {
+    this.passedOn.tick(nowMs)
+    this.#passOn()
   }
 
   /**
    * SUBACK or UNSUBACK of the remote broker. When all are there it is kept what has been granted. Gives what the remote broker
-   * does not want, as a sentence: of what was asked for, or it could say so without end.
+   * does not want, as a sentence: of what was asked for, or it could say so without end; and of what clients want once.
    */
-  takeAnswer(
-    answer: SubackPacket | UnsubackPacket,
-    { local, server, settings }: { local: PacketLink; server: string; settings: BridgeSettings },
-  ): string | undefined {
+  takeAnswer(answer: SubackPacket | UnsubackPacket): string | undefined {
     if (!this.#granted.isAsked(answer)) return undefined
-    if (this.#granted.take(answer)) {
-      const marks = { joined: joinedMark(server, settings.clientId), granted: this.#granted.mark }
-      this.sayHere(local, this.changesHere(settings, marks))
-    }
-    return refusalThere(answer)
+    const isNews = this.passedOn.takeAnswer(answer)
+    const isAll = this.#granted.take(answer)
+    this.#passOn()
+    if (isAll && !this.#granted.isWaiting) this.#keepMarks()
+    return isNews ? refusalThere(answer) : undefined
   }
 
-  #ask(link: PacketLink, settings: BridgeSettings, changes: ChangesThere): void {
-    for (const packet of packetsThere(settings, changes, this.#ids)) {
+  #keepMarks(): void {
+    if (this.#meeting === undefined) return
+    const { local, server, settings } = this.#meeting
+    const marks = { joined: joinedMark(server, settings.clientId), granted: this.#granted.marks }
+    this.sayHere(local, this.changesHere(settings, marks))
+  }
+
+  #useRules({ isTransparent, subscriptions }: BridgeSettings, nowMs: number): void {
+    const filters = subscriptions.map(({ remoteFilter }) => remoteFilter as TopicFilter)
+    this.passedOn.use(isTransparent, filters, nowMs)
+  }
+
+  #passOn(): void {
+    if (this.#meeting === undefined) return
+    const { version } = this.#meeting.settings
+    for (let next = this.passedOn.next(version); next !== undefined; next = this.passedOn.next(version)) {
+      for (const packetId of this.#ask(next)) this.passedOn.noteAsked(packetId, next)
+    }
+  }
+
+  /** Gives the packet ids. */
+  #ask(changes: ChangesThere): readonly number[] {
+    if (this.#meeting === undefined) return []
+    const { remote, settings } = this.#meeting
+    return packetsThere(settings, changes, this.#ids).map((packet) => {
       this.#granted.noteAsked(packet)
-      link.send(packet)
-    }
+      remote.send(packet)
+      return packet.packetId
+    })
   }
 
-  get #keptMark(): TopicFilter | undefined {
-    return GrantedThere.markAmong(this.#broker.standing().subscriptions.keys())
+  get #keptMarks(): readonly TopicFilter[] {
+    return GrantedThere.marksAmong(this.#broker.standing().subscriptions.keys())
   }
 }

@@ -17,18 +17,18 @@ import {
   type PacketId,
   type ProtocolError,
   reasonCodes,
-  type SubackPacket,
   TopicTable,
-  type UnsubackPacket,
 } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { Agreements } from './agreements.ts'
 import { connectHere, endHere, goodbye, limitsOf, ownLimits, refusalHere, wordsOfReason } from './connecting.ts'
+import { ConnectionWatch } from './connection-watch.ts'
 import { Crossing, topicsRemembered } from './crossing.ts'
 import { Dialects } from './dialects.ts'
 import { Greeting, type Step } from './greeting.ts'
-import { KeepAlive, shorterKeepAlive } from './keep-alive.ts'
+import { shorterKeepAlive } from './keep-alive.ts'
 import { PacketLink, type LinkOptions, type LinkOwner } from './packet-link.ts'
+import type { ClientWishes } from './passed-on.ts'
 import { PreferredServer } from './preferred-server.ts'
 import { Preparation } from './preparation.ts'
 import { Reconnection, steadyAfterMs } from './reconnection.ts'
@@ -68,7 +68,7 @@ export class Bridge implements LinkOwner {
   #next: BridgeSettings | undefined
   /** When the present state has lasted too long, or is over. */
   #dueAtMs = Infinity
-  #keepAlive: KeepAlive | undefined
+  readonly #watch = new ConnectionWatch()
   #isRetired = false
   readonly #agreements: Agreements
   #lastError: string | undefined
@@ -118,11 +118,18 @@ export class Bridge implements LinkOwner {
     this.#local.send(connectHere(this.#settings, { receiveMaximum: 1, ends: true }))
   }
 
+  /** What clients of this broker are subscribed to: of a bridge that passes that on. */
+  passOn(wishes: ClientWishes): void {
+    this.#warnIf(this.#agreements.takeWishes(wishes, this.#world.nowMs()))
+    this.#plan()
+  }
+
   tick(): void {
     const nowMs = this.#world.nowMs()
+    if (nowMs >= this.#agreements.dueAtMs) this.#agreements.tick(nowMs)
     if (nowMs >= this.#dueAtMs) this.#endOfPatience()
     if (this.#state === 'connected' || this.#state === 'draining') {
-      if (nowMs >= (this.#keepAlive?.dueAtMs ?? Infinity)) this.#askForLife(nowMs)
+      if (nowMs >= this.#watch.dueAtMs) this.#lookAfterConnection(nowMs)
       this.#preferred?.lookIfDue(nowMs)
     }
     this.#plan()
@@ -141,12 +148,13 @@ export class Bridge implements LinkOwner {
       lastErrorAtMs: this.#lastErrorAtMs,
       inFlight: this.#crossing?.inFlight ?? 0,
       ...spoolOf(this.#world.broker.standing()),
+      ...this.#agreements.passedOn.counts,
       counters: this.#counters,
     }
   }
 
   noteHeard(link: PacketLink): void {
-    if (link === this.#remote) this.#keepAlive?.noteHeard(this.#world.nowMs())
+    if (link === this.#remote) this.#watch.noteHeard(this.#world.nowMs())
   }
 
   notePacket(link: PacketLink, packet: Packet): void {
@@ -289,15 +297,16 @@ export class Bridge implements LinkOwner {
       broker: this.#world.broker,
       counters: this.#counters,
       refusals: this.#refusals,
+      open: this.#agreements.passedOn.tree,
       startOver: (why) => this.#fail(why),
       breach: (text) => this.#breach(text, reasonCodes.protocolError),
     })
     this.#counters.connects++
     const { sessionPresent, properties: { serverKeepAliveSeconds: said } = {} } = connack
     const nowMs = this.#world.nowMs()
-    this.#keepAlive = new KeepAlive(shorterKeepAlive(settings.keepAliveSeconds, said), nowMs)
+    this.#watch.begin(settings, shorterKeepAlive(settings.keepAliveSeconds, said), nowMs)
     this.#preferred = this.#preferredServer()
-    this.#agreements.askThere(remote, settings, sessionPresent)
+    this.#agreements.meet({ local, remote, server: this.#reconnection.server, settings }, sessionPresent, nowMs)
     this.#moveTo('connected', Infinity)
     this.#world.tell({
       event: 'connected',
@@ -343,24 +352,14 @@ export class Bridge implements LinkOwner {
       const words = wordsOfReason(packet.reasonCode, 5, packet.properties?.reasonString)
       return this.#fail(`the remote broker ended the connection: ${words}`)
     }
-    if (packet.type === 'suback' || packet.type === 'unsuback') this.#takeAnswerThere(packet)
+    if (packet.type === 'suback' || packet.type === 'unsuback') this.#warnIf(this.#agreements.takeAnswer(packet))
     this.#crossing?.takeFromThere(packet)
   }
 
-  #takeAnswerThere(packet: SubackPacket | UnsubackPacket): void {
-    const { server } = this.#reconnection
-    if (this.#local === undefined) return
-    this.#warnIf(this.#agreements.takeAnswer(packet, { local: this.#local, server, settings: this.#settings }))
-  }
-
-  #askForLife(nowMs: number): void {
-    // Whoever is not read cannot be heard.
-    if (this.#remote?.isHeld === true) this.#keepAlive?.noteHeard(nowMs)
-    if (this.#keepAlive?.look(nowMs) === 'give-up') {
-      return this.#fail('the remote broker is silent for longer than the keep alive')
-    }
-    this.#remote?.send({ type: 'pingreq' })
-    this.#crossing?.forgiveUnasked()
+  #lookAfterConnection(nowMs: number): void {
+    const found = this.#crossing === undefined ? undefined : this.#watch.look(this.#crossing.progress, nowMs)
+    if (found?.ask === false) return this.#fail(found.why)
+    if (found?.ask === true) this.#crossing?.askForLife()
   }
 
   #preferredServer(): PreferredServer {
@@ -386,7 +385,8 @@ export class Bridge implements LinkOwner {
     if (remote === undefined || local === undefined) return this.#beginAnew()
     this.#spoken = { ...settings, version: remote.version }
     this.#crossing?.use(settings)
-    this.#agreements.changeRules({ local, remote }, before, this.#spoken)
+    this.#agreements.changeRules(before, this.#spoken, this.#world.nowMs())
+    this.#plan()
   }
 
   #endDrainIfQuiet(): void {
@@ -472,7 +472,8 @@ export class Bridge implements LinkOwner {
     this.#early = undefined
     this.#crossing = undefined
     this.#preparation = undefined
-    this.#keepAlive = undefined
+    this.#watch.end()
+    this.#agreements.part()
   }
 
   #moveTo(state: BridgeState, dueAtMs: number): void {
@@ -483,9 +484,8 @@ export class Bridge implements LinkOwner {
   }
 
   #plan(): void {
-    this.#world.wakeAt(
-      Math.min(this.#dueAtMs, this.#keepAlive?.dueAtMs ?? Infinity, this.#preferred?.dueAtMs ?? Infinity),
-    )
+    const others = [this.#watch, this.#agreements, this.#preferred].map((part) => part?.dueAtMs ?? Infinity)
+    this.#world.wakeAt(Math.min(this.#dueAtMs, ...others))
   }
 
   #linkTo(

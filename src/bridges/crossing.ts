@@ -2,11 +2,12 @@
 
 import { TopicTable, type ConnackPacket, type Packet, type PacketId } from '../protocol/index.ts'
 import { limitsOf } from './connecting.ts'
+import type { ConnectionLook } from './connection-watch.ts'
 import { Forwarding } from './forwarding.ts'
 import { HopMark, nameIn } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
 import { Receiving } from './receiving.ts'
-import { forwardBook, subscriptionBook } from './rule-book.ts'
+import { forwardBook, type OpenTopics, subscriptionBook } from './rule-book.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { BridgeCounters } from './status.ts'
 import type { LocalBroker } from './world.ts'
@@ -28,6 +29,8 @@ export interface CrossingParts {
   readonly broker: LocalBroker
   readonly counters: BridgeCounters
   readonly refusals: Map<PacketId, number>
+  /** What clients here are subscribed to, of a bridge that passes that on. */
+  readonly open: OpenTopics
   /** Messages can not go on: the connection is to be made anew after a while, and they come again. */
   startOver(why: string): void
   /** The remote broker breaks the protocol. */
@@ -56,12 +59,20 @@ export class Crossing {
     this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where), forwards.length)
     const noteBreach = (text: string): void => parts.breach(text)
     const receiving = { ...shared, ...owner, topicAliasMaximum, noteBreach }
-    this.#receiving = new Receiving(receiving, subscriptionBook(subscriptions, where), broker.standing().unreleased)
+    const book = subscriptionBook(subscriptions, where, parts.open)
+    this.#receiving = new Receiving(receiving, book, broker.standing().unreleased)
     if (!connack.sessionPresent) this.#receiving.forgetOld()
   }
 
   get inFlight(): number {
     return this.#forwarding.inFlight
+  }
+
+  /** How far it has come. */
+  get progress(): ConnectionLook {
+    const { isHeld, unsentBytes } = this.#parts.remote
+    const { inFlight, answers } = this.#forwarding
+    return { inFlight, answers, isHeld, unsentBytes }
   }
 
   /** Nothing is under way. */
@@ -79,7 +90,7 @@ export class Crossing {
   use({ forwards, subscriptions }: BridgeSettings): void {
     const where = whereOf(this.#parts.broker)
     this.#forwarding.use(forwardBook(forwards, where), forwards.length)
-    this.#receiving.book = subscriptionBook(subscriptions, where)
+    this.#receiving.book = subscriptionBook(subscriptions, where, this.#parts.open)
   }
 
   takeFromHere(packet: Packet): void {
@@ -115,8 +126,9 @@ export class Crossing {
     }
   }
 
-  /** A part of the keep alive has passed. */
-  forgiveUnasked(): void {
+  /** A part of the keep alive has passed: the remote broker is to say that it is there. */
+  askForLife(): void {
+    this.#parts.remote.send({ type: 'pingreq' })
     this.#unasked = 0
   }
 

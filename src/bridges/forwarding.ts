@@ -86,6 +86,8 @@ export class Forwarding {
   /** How many parts a message may have had, in earlier connections too. */
   #mostParts: number
   readonly #fields: PublishFields
+  /** PUBACK, PUBREC and PUBCOMP that were waited for. */
+  answers = 0
 
   constructor(parts: ForwardingParts, book: RuleBook, rules: number) {
     this.#parts = parts
@@ -204,6 +206,7 @@ export class Forwarding {
   }
 
   #takeFirst({ packetId, reasonCode }: AckPacket, next: number): void {
+    this.answers++
     const { counters, refusals } = this.#parts
     const isRefused = reasonCode >= firstError
     if (isRefused && passes(reasonCode) && this.#isToComeAgain(packetId)) {
@@ -226,6 +229,7 @@ export class Forwarding {
   #takeLast(packetId: PacketId): void {
     const { local } = this.#parts
     const of = packetId % idStep
+    this.answers++
     this.#owed[packetId] = owes.nothing
     this.#leave()
     if (--this.#unreleased[of] === 0) this.#finish(local, 'pubcomp', of)

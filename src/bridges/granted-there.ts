@@ -4,7 +4,8 @@
 //   what it need not ask for once more: before 5.0 every SUBSCRIBE brings all that topics remember
 //   what it has to take back: rules that went while the remote broker was away
 //
-// It is written when the remote broker has answered, and gone before anything is asked of one that remembers nothing.
+// It is written when the remote broker has answered, and gone before anything is asked of one that remembers nothing. Of many
+// filters there are several marks, each for those of one hash, so that a change does not write all of them anew.
 
 import {
   parseTopicFilter,
@@ -18,6 +19,9 @@ import {
 export const grantedPrefix = '$bridge/granted/'
 /** Of a filter that is kept: longer than topics may be it is not, and everything is asked for at every connection. */
 const mostCharacters = 60_000
+/** So many filters have a mark together. */
+const mostInOneMark = 64
+const marksOfMany = 32
 const firstFailure = 0x80
 
 /** Filters that go, and those that are to be there. */
@@ -33,15 +37,26 @@ export class GrantedThere {
   readonly #granted: Granted
   readonly #asked = new Map<number, SubscribePacket | UnsubscribePacket>()
 
-  /** `mark`: as it was kept; undefined: nothing was. */
-  constructor(mark: TopicFilter | undefined) {
-    this.#granted = mark === undefined ? new Map() : readMark(mark)
+  /** `marks`: as they were kept. */
+  constructor(marks: readonly TopicFilter[]) {
+    this.#granted = new Map(marks.flatMap((mark) => readMark(mark)))
   }
 
   /** Those that are kept among the subscriptions of the session here. */
-  static markAmong(filters: Iterable<TopicFilter>): TopicFilter | undefined {
-    for (const filter of filters) if (filter.startsWith(grantedPrefix)) return filter
-    return undefined
+  static marksAmong(filters: Iterable<TopicFilter>): readonly TopicFilter[] {
+    return [...filters].filter((filter) => filter.startsWith(grantedPrefix))
+  }
+
+  /** Answers are still to come. */
+  get isWaiting(): boolean {
+    return this.#asked.size > 0
+  }
+
+  /** What has been granted and is not among these. */
+  beside(requests: readonly SubscriptionRequest[]): Map<TopicFilter, QoS> {
+    const wanted = new Set(requests.map(({ filter }) => filter))
+    const others = [...this.#granted].filter(([filter]) => !wanted.has(filter))
+    return new Map(others.map(([filter, how]) => [filter, qosIn(how)]))
   }
 
   /** What differs from what is to be. */
@@ -76,11 +91,26 @@ export class GrantedThere {
     return this.#asked.size === 0
   }
 
-  get mark(): TopicFilter | undefined {
-    if (this.#granted.size === 0) return undefined
-    const text = Buffer.from(JSON.stringify([...this.#granted])).toString('base64url')
-    return text.length > mostCharacters ? undefined : (`${grantedPrefix}${text}` as TopicFilter)
+  get marks(): readonly TopicFilter[] {
+    const count = this.#granted.size > mostInOneMark ? marksOfMany : 1
+    const parts = Array.from({ length: count }, (): [TopicFilter, string][] => [])
+    for (const entry of this.#granted) parts[count === 1 ? 0 : hashOf(entry[0]) % count].push(entry)
+    return parts.flatMap((entries) => {
+      if (entries.length === 0) return []
+      const text = Buffer.from(JSON.stringify(entries)).toString('base64url')
+      return text.length > mostCharacters ? [] : [`${grantedPrefix}${text}` as TopicFilter]
+    })
   }
+}
+
+function hashOf(text: string): number {
+  let hash = 0
+  for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) >>> 0
+  return hash
+}
+
+function qosIn(how: string): QoS {
+  return how.startsWith('2') ? 2 : how.startsWith('1') ? 1 : 0
 }
 
 function textOf({
@@ -96,13 +126,13 @@ function textOf({
 }
 
 /** An operator may subscribe the session to anything: what was not written here says nothing. */
-function readMark(mark: TopicFilter): Granted {
+function readMark(mark: TopicFilter): [TopicFilter, string][] {
   const text = Buffer.from(mark.slice(grantedPrefix.length), 'base64url').toString()
   try {
     const entries: unknown = JSON.parse(text)
-    return new Map(Array.isArray(entries) ? entries.filter(isEntry) : [])
+    return Array.isArray(entries) ? entries.filter(isEntry) : []
   } catch {
-    return new Map()
+    return []
   }
 }
 

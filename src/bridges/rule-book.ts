@@ -18,13 +18,26 @@ export interface Part {
 class KnownParts implements TopicRoute {
   readonly isTopicRoute = true
   readonly book: RuleBook
+  /** Of what the bridge lets in beside its rules. */
+  readonly version: number
   readonly parts: readonly Part[]
 
-  constructor(book: RuleBook, parts: readonly Part[]) {
+  constructor(book: RuleBook, version: number, parts: readonly Part[]) {
     this.book = book
+    this.version = version
     this.parts = parts
   }
 }
+
+/** Topics that come in as they are where no rule is for them. */
+export interface OpenTopics {
+  /** Grows whenever they may be others. */
+  readonly version: number
+  matches(topic: string): boolean
+}
+
+const noOpenTopics: OpenTopics = { version: 0, matches: () => false }
+const asItIs = new TopicMapping({ filter: '#', target: '', prefix: '', suffix: '' })
 
 interface Rule {
   readonly mapping: TopicMapping
@@ -34,26 +47,34 @@ interface Rule {
   readonly isForOwnTopics: boolean
 }
 
+const openRule: Rule = { mapping: asItIs, qos: undefined, retain: undefined, isForOwnTopics: false }
+
 /** The rules of one direction, as they are at one time. */
 export class RuleBook {
   readonly #rules: readonly Rule[]
   readonly #topics: TopicTable
   readonly #maxTopicLevels: number
   readonly #isFirstOnly: boolean
+  readonly #open: OpenTopics
 
-  constructor(rules: readonly Rule[], how: { topics: TopicTable; maxTopicLevels: number; isFirstOnly: boolean }) {
+  constructor(
+    rules: readonly Rule[],
+    how: { topics: TopicTable; maxTopicLevels: number; isFirstOnly: boolean; open?: OpenTopics | undefined },
+  ) {
     this.#rules = rules
     this.#topics = how.topics
     this.#maxTopicLevels = how.maxTopicLevels
     this.#isFirstOnly = how.isFirstOnly
+    this.#open = how.open ?? noOpenTopics
   }
 
   /** In the order of the rules. `topic` is of a table that nobody else keeps anything with. */
   partsFor(topic: Topic): readonly Part[] {
     const known = topic.route
-    if (known instanceof KnownParts && known.book === this) return known.parts
+    const { version } = this.#open
+    if (known instanceof KnownParts && known.book === this && known.version === version) return known.parts
     const parts = this.#find(topic)
-    topic.route = new KnownParts(this, parts)
+    topic.route = new KnownParts(this, version, parts)
     return parts
   }
 
@@ -62,6 +83,7 @@ export class RuleBook {
     if (topic.name === brokerNameTopic) return []
     const matching = this.#rules.filter(({ mapping }) => mapping.matches(topic.name))
     const chosen = this.#isFirstOnly ? matching.slice(0, 1) : matching
+    if (chosen.length === 0 && this.#open.matches(topic.name)) chosen.push(openRule)
     return chosen.map(({ mapping, qos, retain, isForOwnTopics }) => {
       const name = mapping.map(topic.name, this.#maxTopicLevels)
       const isAllowed = name !== undefined && (isForOwnTopics || !name.startsWith('$'))
@@ -86,8 +108,12 @@ export function forwardBook(rules: readonly ForwardRule[], where: Where): RuleBo
   return new RuleBook(made, { ...where, isFirstOnly: false })
 }
 
-/** The first rule that matches counts. */
-export function subscriptionBook(rules: readonly SubscriptionRule[], where: Where): RuleBook {
+/** The first rule that matches counts, and where none does `open`. */
+export function subscriptionBook(
+  rules: readonly SubscriptionRule[],
+  where: Where,
+  open: OpenTopics | undefined,
+): RuleBook {
   const made = rules.map((rule) => {
     const mapping = mappingOfSubscription(rule)
     return {
@@ -97,7 +123,7 @@ export function subscriptionBook(rules: readonly SubscriptionRule[], where: Wher
       isForOwnTopics: isForOwnTopics(mapping),
     }
   })
-  return new RuleBook(made, { ...where, isFirstOnly: true })
+  return new RuleBook(made, { ...where, isFirstOnly: true, open })
 }
 
 function isForOwnTopics({ filter, target, prefix }: ReturnType<typeof mappingOfForward>): boolean {

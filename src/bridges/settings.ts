@@ -1,6 +1,6 @@
 // What a bridge is told to do, checked: made of the configuration before anything of it is in force.
 
-import { type MqttBridgeConfig, tlsOfBridge } from '../config/index.ts'
+import { type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../config/index.ts'
 import type { SpoolLimits } from '../core/index.ts'
 import {
   parseTopicName,
@@ -10,6 +10,7 @@ import {
   type UserProperties,
   type Will,
 } from '../protocol/index.ts'
+import type { AnswerPatience } from './stall-watch.ts'
 import { problemOfForward, problemOfSubscription, type ForwardRule, type SubscriptionRule } from './rules.ts'
 
 export interface BridgeSettings {
@@ -44,6 +45,10 @@ export interface BridgeSettings {
   /** Messages of the remote broker at most that this one has not taken yet; undefined: as many as of any client. */
   readonly mostUnanswered: number | undefined
   readonly spool: SpoolLimits
+  /** Subscriptions of clients here are made at the remote broker as well. */
+  readonly isTransparent: boolean
+  /** Undefined: an answer is waited for as long as the remote broker is there. */
+  readonly answerPatience: AnswerPatience | undefined
   readonly backoffMaxMs: number
   /** Of the connection, and again of CONNACK. */
   readonly connectTimeoutMs: number
@@ -55,7 +60,13 @@ export interface BridgeSettings {
   readonly link: object
 }
 
+/** Where nothing is said of one of the two. */
+const usualWaitMs = 3_000
+const usualIntervalMs = 5_000
+
 export interface BridgeFacts {
+  /** What `bridges.mqtt.cache` says of the spool of every bridge that says nothing itself. Undefined: nothing. */
+  readonly spoolMessages?: number | undefined
   /** No two brokers have the same, and this one keeps it: the client id of a bridge without one is made of it. */
   readonly brokerId: string
   readonly link: object
@@ -110,11 +121,9 @@ export function bridgeSettings(
       retriesQoS0: config.retry_qos_0,
       mostUnacknowledged: config.max_send_queue_len,
       mostUnanswered: config.max_recv_queue_len,
-      spool: {
-        maxMessages: config.spool_max_messages,
-        dropsNewest: config.spool_full_policy === 'drop_newest',
-        dropsOldest: config.spool_full_policy === 'drop_oldest',
-      },
+      spool: spoolOf(config, facts),
+      isTransparent: config.transparent,
+      answerPatience: patienceOf(config),
       backoffMaxMs: config.backoff_max,
       connectTimeoutMs: config.cancel_timeout,
       noLocalBefore5: config.no_local_v4,
@@ -122,6 +131,21 @@ export function bridgeSettings(
       link: facts.link,
     },
   }
+}
+
+function spoolOf(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): SpoolLimits {
+  const policy = spoolPolicyOf(config, spoolMessages)
+  return {
+    maxMessages: config.spool_max_messages ?? spoolMessages,
+    dropsNewest: policy === 'drop_newest',
+    dropsOldest: policy === 'drop_oldest',
+  }
+}
+
+/** 0 is as if it were not written. */
+function patienceOf({ resend_wait: wait = 0, resend_interval: interval = 0 }: MqttBridgeConfig) {
+  if (wait === 0 && interval === 0) return undefined
+  return { waitMs: wait === 0 ? usualWaitMs : wait, intervalMs: interval === 0 ? usualIntervalMs : interval }
 }
 
 function clientIdOf(name: string, { clientid }: MqttBridgeConfig, { brokerId }: BridgeFacts): string {
@@ -230,11 +254,12 @@ export function isTheSameConnection(before: BridgeSettings, after: BridgeSetting
 }
 
 function withoutRules(settings: BridgeSettings): string {
-  return JSON.stringify({ ...settings, forwards: [], subscriptions: [] })
+  return JSON.stringify({ ...settings, forwards: [], subscriptions: [], isTransparent: false })
 }
 
 export function hasTheSameRules(before: BridgeSettings, after: BridgeSettings): boolean {
-  const rulesOf = ({ forwards, subscriptions }: BridgeSettings): string => JSON.stringify([forwards, subscriptions])
+  const rulesOf = ({ forwards, subscriptions, isTransparent }: BridgeSettings): string =>
+    JSON.stringify([forwards, subscriptions, isTransparent])
   return rulesOf(before) === rulesOf(after)
 }
 

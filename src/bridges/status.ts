@@ -65,6 +65,10 @@ export interface BridgeStatus {
   readonly spoolDropped: number
   /** The same by reason. */
   readonly spoolDrops: Readonly<Record<string, number>>
+  /** Filters of clients here that the bridge has subscribed to there, or that lie within those. */
+  readonly passedOn: number
+  /** For which there was no room, or that the remote broker refused. */
+  readonly notPassedOn: number
   readonly counters: Readonly<BridgeCounters>
 }
 

@@ -40,8 +40,8 @@ export interface Changes {
 /** The marks that are to be there, and no others; undefined: those that are stay. */
 export interface Marks {
   readonly joined: TopicFilter
-  /** Undefined: the remote broker has granted nothing. */
-  readonly granted: TopicFilter | undefined
+  /** What the remote broker has granted. */
+  readonly granted: readonly TopicFilter[]
 }
 
 const noMark: WantedHere = { qos: 0, raisesTo: 0 }
@@ -53,7 +53,7 @@ export function changesHere(
 ): Changes {
   const wanted = isEnabled ? wantedHere(forwards, retriesQoS0) : new Map<TopicFilter, WantedHere>()
   if (marks !== undefined) wanted.set(marks.joined, noMark)
-  if (marks?.granted !== undefined) wanted.set(marks.granted, noMark)
+  for (const mark of marks?.granted ?? []) wanted.set(mark, noMark)
   const missing = new Map<QoS, SubscriptionRequest[]>()
   for (const [filter, how] of wanted) {
     if (isRight(subscriptions.get(filter), how)) continue

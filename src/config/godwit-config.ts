@@ -163,6 +163,19 @@ export function tlsOfBridge(bridge: MqttBridgeConfig): MqttBridgeConfig['tls'] {
   return bridge.tls.isSet ? bridge.tls : bridge.ssl
 }
 
+/** Messages that wait for each bridge that says nothing of it itself; undefined: nothing is said here either. */
+export function spoolMessagesIn({ disk_cache_size: size }: DiskCacheConfig): number | undefined {
+  return size === 0 ? undefined : size
+}
+
+/** What becomes of one message more. Of a cache the oldest makes room, as other brokers have it. */
+export function spoolPolicyOf(
+  { spool_max_messages: own, spool_full_policy: policy }: MqttBridgeConfig,
+  spoolMessages: number | undefined,
+): 'refuse' | 'drop_newest' | 'drop_oldest' {
+  return policy ?? (own === undefined && spoolMessages !== undefined ? 'drop_oldest' : 'refuse')
+}
+
 export type DiskCacheConfig = BridgesConfig['mqtt']['cache']
 
 /** Archives that the broker makes by itself. */

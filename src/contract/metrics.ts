@@ -67,6 +67,8 @@ export const metrics = {
   svc_bridge_messages_sent_rate: { type: 'gauge', help: 'Messages to the remote broker in a second, lately.' },
   svc_bridge_messages_received_rate: { type: 'gauge', help: 'Messages from the remote broker in a second, lately.' },
   svc_bridge_messages_dropped: { type: 'counter', help: 'Messages that went no further, by reason.' },
+  svc_bridge_filters_passed_on: { type: 'gauge', help: 'Filters of clients that a transparent bridge has passed on.' },
+  svc_bridge_filters_not_passed_on: { type: 'gauge', help: 'Those that were too many, or that were refused there.' },
   svc_bridge_connects: { type: 'counter', help: 'Connections that the remote broker accepted.' },
   svc_bridge_failures: { type: 'counter', help: 'Connections and attempts that failed.' },
   svc_shards_count: { type: 'gauge', help: 'Shards of the node.' },

@@ -10,6 +10,7 @@
 
 import { connackReasonFor, reasonCodes, returnCodeFor, type ProtocolError } from '../protocol/index.ts'
 import { BrokerState, type BrokerOptions } from './broker-state.ts'
+import { ClientFilters } from './client-filters.ts'
 import type { Connection } from './connection.ts'
 import { endConnection, handleConnectionClosed, refuseConnect } from './connections/close-connection.ts'
 import { stateOf } from './connections/connection-state.ts'
@@ -68,6 +69,11 @@ export class BrokerCore {
   /** Undefined where nothing is to be written now. The next batch begins with this call. */
   takeBatch(): Batch | undefined {
     return this.#state.batches.take()
+  }
+
+  /** What clients are subscribed to; undefined while nobody has asked for it with `client-filters`. */
+  get clientFilters(): Pick<ClientFilters, 'isComplete' | 'untold' | 'take' | 'all'> | undefined {
+    return this.#state.clientFilters
   }
 
   /** When `tick` is to come at the latest; Infinity: never. */
@@ -134,6 +140,9 @@ function handleRare(
       return handleCommand(state, input.question, input.command)
     case 'settings':
       state.settings = input.settings
+      return
+    case 'client-filters':
+      state.clientFilters = input.areWanted ? (state.clientFilters ?? new ClientFilters()) : undefined
       return
     case 'shutdown':
       return shutDown(state)

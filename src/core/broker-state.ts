@@ -6,6 +6,7 @@ import { everythingAllowed, type Permissions } from './access.ts'
 import { Batches } from './batches.ts'
 import { BodyCounts } from './body-counts.ts'
 import { isBridgeClient } from './bridge-client.ts'
+import type { ClientFilters } from './client-filters.ts'
 import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
@@ -114,6 +115,8 @@ export class BrokerState {
   readonly fullSessions = new Set<Session>()
   /** Who is being asked whether it may stay, since permissions changed; stale: they have changed once more meanwhile. */
   stayChecks: { readonly sessions: Iterator<Session>; isStale: boolean } | undefined = undefined
+  /** What clients are subscribed to, for bridges that want to know; undefined: none does. */
+  clientFilters: ClientFilters | undefined = undefined
   /** Who holds a filter exclusively: see `delivery/exclusive.ts`. */
   readonly exclusive = new Map<TopicFilter, Session>()
   openConnections = 0

@@ -75,6 +75,8 @@ export type Input =
   | { readonly kind: 'command'; readonly question: QuestionId; readonly command: Command }
   /** New limits, in force from here on. */
   | { readonly kind: 'settings'; readonly settings: CoreSettings }
+  /** What clients are subscribed to is to be counted, or no longer: see `BrokerCore.clientFilters`. */
+  | { readonly kind: 'client-filters'; readonly areWanted: boolean }
   /** The broker stops: open connections get DISCONNECT 0x8B and are closed, durable sessions are kept. */
   | { readonly kind: 'shutdown' }
 

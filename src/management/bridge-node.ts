@@ -1,6 +1,6 @@
 // A bridge as the API shows it: secrets masked, certificates as PEM, durations with their unit.
 
-import { mask, type MqttBridgeConfig, tlsOfBridge } from '../config/index.ts'
+import { mask, type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../config/index.ts'
 import type { bridgeEndpoints, ReplyOf } from '../contract/index.ts'
 import type { BridgeStanding } from './operations/bridges.ts'
 import { localTime } from './words.ts'
@@ -15,10 +15,17 @@ const msPerSecond = 1_000
 const usualQueue = 1_024
 const usualQueueBefore5 = 20
 
+export interface ShownBeside {
+  readonly readPem: ReadPem
+  readonly standing: BridgeStanding | undefined
+  /** Of each bridge that says nothing of it itself; undefined: nothing is said of it. */
+  readonly spoolMessages: number | undefined
+}
+
 export async function bridgeNodeOf(
   name: string,
   bridge: MqttBridgeConfig,
-  { readPem, standing }: { readonly readPem: ReadPem; readonly standing: BridgeStanding | undefined },
+  { readPem, standing, spoolMessages }: ShownBeside,
 ): Promise<BridgeNode> {
   return {
     name,
@@ -52,13 +59,13 @@ export async function bridgeNodeOf(
     max_recv_queue_len: bridge.max_recv_queue_len ?? bridge.conn_properties.receive_maximum,
     backoff_max: durationText(bridge.backoff_max),
     cancel_timeout: durationText(bridge.cancel_timeout),
-    resend_interval: durationText(bridge.resend_interval),
-    resend_wait: durationText(bridge.resend_wait),
+    resend_interval: writtenDuration(bridge.resend_interval),
+    resend_wait: writtenDuration(bridge.resend_wait),
     retry_qos_0: bridge.retry_qos_0,
     no_local_v4: bridge.no_local_v4,
     transparent: bridge.transparent,
     spool_max_messages: bridge.spool_max_messages ?? null,
-    spool_full_policy: bridge.spool_full_policy,
+    spool_full_policy: spoolPolicyOf(bridge, spoolMessages),
     will: willOf(bridge),
     tcp: tcpOf(bridge),
     status: standing === undefined ? null : statusOf(standing),
@@ -202,6 +209,11 @@ function durationText(ms: number): string {
   return ms % msPerSecond === 0 ? `${ms / msPerSecond}s` : `${ms}ms`
 }
 
+/** Null: it was not written, and being written would mean something. */
+function writtenDuration(ms: number | undefined): string | null {
+  return ms === undefined ? null : durationText(ms)
+}
+
 function statusOf(standing: BridgeStanding): BridgeNode['status'] {
   const { lastErrorAtMs, oldestAtMs, counters } = standing
   return {
@@ -218,6 +230,8 @@ function statusOf(standing: BridgeStanding): BridgeNode['status'] {
     lag: oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs),
     spool_dropped: standing.spoolDropped,
     spool_drops: { ...standing.spoolDrops },
+    passed_on: standing.passedOn,
+    not_passed_on: standing.notPassedOn,
     sent_rate: standing.sentRate,
     received_rate: standing.receivedRate,
     counters: {

@@ -8,7 +8,13 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { bridgeSettings } from '../bridges/index.ts'
-import { type GodwitConfig, type MqttBridgeConfig, parseServerUrl, tlsOfBridge } from '../config/index.ts'
+import {
+  type GodwitConfig,
+  type MqttBridgeConfig,
+  parseServerUrl,
+  spoolMessagesIn,
+  tlsOfBridge,
+} from '../config/index.ts'
 import type { BridgeLink, BridgePlan, BridgeReport } from '../shard/index.ts'
 import { problemOfDialFiles } from '../transports/index.ts'
 import type { ConfigOwner, Problem } from './configuration/config-owners.ts'
@@ -23,6 +29,8 @@ export interface LiveBridgesOptions {
   ask(): Promise<readonly BridgeReport[]>
 }
 
+const cachePrefix = 'bridges.mqtt.cache.'
+
 export class LiveBridges implements ConfigOwner {
   readonly isAlwaysAsked = true
   readonly #options: LiveBridgesOptions
@@ -36,7 +44,7 @@ export class LiveBridges implements ConfigOwner {
   }
 
   owns(key: string): boolean {
-    return key.startsWith('bridges.mqtt.') && !key.startsWith('bridges.mqtt.cache.')
+    return key.startsWith('bridges.mqtt.') && (!key.startsWith(cachePrefix) || key === `${cachePrefix}disk_cache_size`)
   }
 
   async apply(config: GodwitConfig): Promise<Problem | undefined> {
@@ -85,9 +93,10 @@ export function planBridges(
   secret: Uint8Array,
 ): { readonly plans: readonly BridgePlan[] } | Problem {
   const brokerId = brokerIdOf(secret)
+  const spoolMessages = spoolMessagesIn(bridges.mqtt.cache)
   const plans: BridgePlan[] = []
   for (const [name, config] of bridges.mqtt.named) {
-    const plan = { name, config, facts: { brokerId, link: linkOf(config, core.maxPacketBytes) } }
+    const plan = { name, config, facts: { brokerId, link: linkOf(config, core.maxPacketBytes), spoolMessages } }
     const read = bridgeSettings(name, config, plan.facts)
     if ('problem' in read) return read
     plans.push(plan)

@@ -7,6 +7,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type {
   AnswerTo,
   BridgeReport,
+  FilterNotice,
   NodeToShard,
   QuestionName,
   QuestionOf,
@@ -66,6 +67,7 @@ export class ShardCrew {
           setAside: (suspect) => options.setAside(suspect),
           alarms: options.alarms,
           noteBridges: (reports) => this.onBridges(number, reports),
+          passFilters: (notice) => this.#passFilters(number, notice),
           noteTrace: (trace, line) => this.onTrace(trace, line),
           links: () => this.#linksOf(number),
           onThreadEnd: (ended) => {
@@ -124,6 +126,12 @@ export class ShardCrew {
     const change = ++this.#lastChange
     const problems = await Promise.all(this.#shards.map((shard) => shard.change(change, message(change), alters)))
     return problems.find((problem) => problem !== undefined)
+  }
+
+  #passFilters(from: number, notice: FilterNotice): void {
+    for (const [number, shard] of this.#shards.entries()) {
+      if (number !== from) shard.send({ kind: 'client-filters', from, notice })
+    }
   }
 
   /** For a shard that starts: a port to each sibling. */

@@ -9,6 +9,7 @@ import { counterCells, Counters, type Logger } from '../telemetry/index.ts'
 import {
   type AnswerTo,
   type BridgeReport,
+  type FilterNotice,
   LoadMark,
   type NodeToShard,
   type QuestionName,
@@ -54,6 +55,8 @@ export interface WatchedShardOptions {
   readonly alarms: Alarms
   noteTrace(name: string, line: TraceLine): void
   noteBridges(reports: readonly BridgeReport[]): void
+  /** To all other shards: what clients of this one are subscribed to. */
+  passFilters(notice: FilterNotice): void
   /** Taking this in has killed the shard twice: resolves when it is out of the way. */
   setAside(suspect: Suspect): Promise<void>
   /** Ports to its siblings, for a thread that begins. */
@@ -238,6 +241,8 @@ export class WatchedShard {
         return this.#options.noteTrace(message.name, message.line)
       case 'bridges':
         return this.#options.noteBridges(message.reports)
+      case 'client-filters':
+        return this.#options.passFilters(message.notice)
       case 'alarm':
         return this.#options.alarms.raise(message.name, message.message, this.#source)
       case 'alarm-over':

@@ -15,12 +15,13 @@ import {
   joinedStreams,
   type LocalBroker,
 } from '../bridges/index.ts'
-import { bridgeClientId, type BrokerView, type PeerNumber, shardOf } from '../core/index.ts'
+import { bridgeClientId, type BrokerCore, type PeerNumber, shardOf } from '../core/index.ts'
 import { assert } from '../protocol/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { BridgeDialer } from './bridge-dialer.ts'
 import { BridgeRates } from './bridge-rates.ts'
+import { type FilterNotice, FilterTalk } from './filter-talk.ts'
 import { bridgesWithSession, goneBridge } from './gone-bridge.ts'
 import { DeadlineTimer } from './deadline-timer.ts'
 import type { BridgePlan, BridgeReport } from './bridge-plan.ts'
@@ -29,7 +30,8 @@ import { OldestWaiting, type ReadOldest } from './oldest-waiting.ts'
 
 /** The shard. */
 interface BridgeHome {
-  readonly core: { readonly view: BrokerView }
+  readonly core: Pick<BrokerCore, 'view' | 'clientFilters'>
+  input(input: { readonly kind: 'client-filters'; readonly areWanted: boolean }): void
   welcome(stream: ByteStream, listener: ShardListener): unknown
 }
 
@@ -44,6 +46,8 @@ export interface BridgeCrewGround {
   alarm(name: string, message: string): void
   alarmOver(name: string, message: string): void
   fail(error: unknown): void
+  /** To all other shards. */
+  tellFilters(notice: FilterNotice): void
   readonly readOldest: ReadOldest
   /** Once a second, while there are bridges. */
   report(reports: readonly BridgeReport[]): void
@@ -55,6 +59,8 @@ interface RunningBridge {
   readonly rates: BridgeRates
   /** It is not configured any more, and here until its session has ended. */
   isRetiring: boolean
+  /** It passes on what clients are subscribed to. */
+  isTransparent: boolean
 }
 
 const reportIntervalMs = 1_000
@@ -76,11 +82,25 @@ export class BridgeCrew {
   readonly #ground: BridgeCrewGround
   readonly #bridges = new Map<string, RunningBridge>()
   readonly #dialer = new BridgeDialer()
+  /** What clients on all shards are subscribed to, for bridges that pass it on. */
+  readonly filters: FilterTalk
   #reporter: NodeJS.Timeout | undefined
   #isStopped = false
 
   constructor(ground: BridgeCrewGround) {
     this.#ground = ground
+    const { own, shards, shard } = ground
+    this.filters = new FilterTalk({
+      core: shard.core,
+      own,
+      shards,
+      count: (areWanted) => shard.input({ kind: 'client-filters', areWanted }),
+      tell: (notice) => ground.tellFilters(notice),
+      passOn: (wishes) => {
+        for (const { bridge, isTransparent } of this.#bridges.values()) if (isTransparent) bridge.passOn(wishes)
+      },
+      guard: (work) => this.#guarded(work),
+    })
   }
 
   /** From here on the bridges are these. Their settings have been checked. */
@@ -90,6 +110,10 @@ export class BridgeCrew {
     const wanted = new Set(own.map(({ name }) => name))
     for (const [name, running] of this.#bridges) if (!wanted.has(name)) this.#retire(name, running)
     for (const plan of own) this.#takeOne(plan)
+    this.filters.set(plans.some(passesOn), own.some(passesOn))
+    for (const running of this.#bridges.values()) {
+      if (running.isTransparent) running.bridge.passOn(this.filters.wishes)
+    }
     this.#setReporter()
   }
 
@@ -111,6 +135,7 @@ export class BridgeCrew {
   stop(): void {
     this.#isStopped = true
     clearInterval(this.#reporter)
+    this.filters.stop()
     for (const { bridge, timer } of this.#bridges.values()) {
       timer.stop()
       bridge.stop()
@@ -129,13 +154,15 @@ export class BridgeCrew {
       if (running !== undefined) this.#remove(plan.name, running)
       return this.#add(plan.name, settings).bridge.start()
     }
+    running.isTransparent = settings.isTransparent
     running.bridge.change(settings)
   }
 
   #add(name: string, settings: BridgeSettings): RunningBridge {
     const timer = new DeadlineTimer(() => this.#guarded(() => this.#ring(name)))
     const bridge = new Bridge(settings, this.#worldOf(name, timer))
-    const running = { bridge, timer, rates: new BridgeRates(), isRetiring: false }
+    const { isTransparent } = settings
+    const running = { bridge, timer, rates: new BridgeRates(), isRetiring: false, isTransparent }
     this.#bridges.set(name, running)
     return running
   }
@@ -248,6 +275,10 @@ const nothing = {
   oldestAtMs: undefined,
   dropped: 0,
   drops: new Map(),
+}
+
+function passesOn({ config }: BridgePlan): boolean {
+  return config.enable && config.transparent
 }
 
 function alarmOf(name: string): string {

@@ -36,6 +36,8 @@ export function goneBridge(name: string): BridgeSettings {
     mostUnacknowledged: undefined,
     mostUnanswered: undefined,
     spool: { maxMessages: undefined, dropsNewest: false, dropsOldest: false },
+    isTransparent: false,
+    answerPatience: undefined,
     sessionExpirySeconds: 0,
     receiveMaximum: 1,
     maximumPacketBytes: undefined,

@@ -8,6 +8,7 @@ import type { SeatNotice, SeatRequest } from '../storage/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 import type { TlsSettings } from '../transports/index.ts'
 import type { BridgePlan, BridgeReport } from './bridge-plan.ts'
+import type { FilterNotice } from './filter-talk.ts'
 import type { ShardQuestion } from './questions.ts'
 
 export type { CertificateField } from '../config/index.ts'
@@ -154,6 +155,8 @@ export type ShardToNode =
   | { readonly kind: 'trace'; readonly name: string; readonly line: TraceLine }
   /** Something that the operator must know of. */
   | { readonly kind: 'alarm'; readonly name: string; readonly message: string }
+  /** Of what clients are subscribed to, for all other shards. */
+  | { readonly kind: 'client-filters'; readonly notice: FilterNotice }
   /** How the bridges of this shard are; every second, while there are any. */
   | { readonly kind: 'bridges'; readonly reports: readonly BridgeReport[] }
   /** It is in order again. */
@@ -187,6 +190,8 @@ export type NodeToShard =
     }
   /** The bridges are these from now on. Answered by `changed`. */
   | { readonly kind: 'bridges'; readonly change: number; readonly plans: readonly BridgePlan[] }
+  /** What another shard says of what its clients are subscribed to. */
+  | { readonly kind: 'client-filters'; readonly from: PeerNumber; readonly notice: FilterNotice }
   /** One step of a change of listeners. Answered by `changed`. */
   | {
       readonly kind: 'listeners'

@@ -126,6 +126,7 @@ function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
     fail,
     readOldest: (clientId, fromSequence) => readOldest(store, clientId, fromSequence),
     report: (reports) => post({ kind: 'bridges', reports }),
+    tellFilters: (notice) => post({ kind: 'client-filters', notice }),
   })
   shard.bridges.take(plans)
   shard.bridges.tidy().catch(fail)
@@ -171,7 +172,8 @@ function obey(message: NodeToShard, { shard, store, listeners, doors }: Running)
     plans = message.plans
     shard.bridges?.take(plans)
     post({ kind: 'changed', change: message.change })
-  } else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
+  } else if (message.kind === 'client-filters') shard.bridges?.filters.hear(message.from, message.notice)
+  else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') listeners.reload().catch(fail)
   else if (message.kind === 'listeners') {
     const { change } = message

@@ -54,6 +54,7 @@ export class Bridged {
   #timer: PlannedEvent | undefined
   /** Counts the lives of the bridge: nothing of an earlier one happens any more. */
   #life = 0
+  #isLooking = false
 
   constructor(options: BridgedOptions = {}) {
     const own = { shards: 1, seed: options.seed ?? 1 }
@@ -86,6 +87,8 @@ export class Bridged {
   change(text: string): void {
     this.settings = settingsOf(text)
     this.bridge.change(this.settings)
+    const life = this.#life
+    this.#tellWishes(this.bridge, () => this.#life === life)
     this.settle()
   }
 
@@ -97,6 +100,7 @@ export class Bridged {
 
   killHere(death: 'kill' | 'power-loss' = 'kill'): void {
     this.#life++
+    this.#isLooking = false
     this.stage.cancel(this.#timer)
     this.stream?.destroy()
     this.here.crash(death)
@@ -133,7 +137,25 @@ export class Bridged {
       tell: (event) => this.events.push(event),
     })
     bridge.start()
+    this.#tellWishes(bridge, isAlive)
     return bridge
+  }
+
+  /** What clients here are subscribed to, for a bridge that passes it on: looked for as a shard does. */
+  #tellWishes(bridge: Bridge, isAlive: () => boolean): void {
+    if (!this.settings.isTransparent || this.#isLooking) return
+    this.#isLooking = true
+    const { host } = this.here
+    host.handle({ kind: 'client-filters', areWanted: true })
+    const look = (): void => {
+      this.#isLooking = isAlive() && this.settings.isTransparent
+      if (!this.#isLooking) return
+      const filters = host.coreOf().clientFilters
+      if (filters?.isComplete === true)
+        bridge.passOn({ changes: filters.take(), isComplete: true, untold: filters.untold })
+      this.stage.after(100, look)
+    }
+    this.stage.after(0, look)
   }
 
   #connector(isAlive: () => boolean): BridgeConnector {

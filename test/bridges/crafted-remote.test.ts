@@ -6,18 +6,13 @@ import { describe, test } from 'node:test'
 import { AckPacket, reasonCodes } from '../../src/protocol/index.ts'
 import { encode, encodePublish } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged.ts'
-import { ack, connackIn, crafted, pingresp, repeated, type Answer } from './crafted.ts'
+import { ack, connackIn, crafted, pingresp, polite, repeated, type Answer } from './crafted.ts'
 
 const bothWays = `keepalive = 20s, backoff_max = 10s,
   forwards = [{local_topic = "out/#", remote_topic = ""}],
   subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]`
 
 const connack = connackIn(5)
-
-/** CONNACK, and then what `then` says for each packet. */
-function polite(then: Answer): Answer {
-  return (packet, send, close) => (packet.type === 'connect' ? send(connack) : then(packet, send, close))
-}
 
 function once(bytes: () => Buffer): Answer {
   return polite((packet, send) => {

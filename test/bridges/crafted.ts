@@ -69,3 +69,18 @@ export function ack(type: AckType, packetId: number): Buffer {
 export function repeated(bytes: Buffer, count: number): Buffer {
   return Buffer.concat(Array.from({ length: count }, () => bytes))
 }
+
+/** SUBACK or UNSUBACK as it is asked for; undefined for other packets. */
+export function granted(packet: Packet): Buffer | undefined {
+  const { type } = packet
+  if (type !== 'subscribe' && type !== 'unsubscribe') return undefined
+  const { packetId } = packet
+  const codes = type === 'subscribe' ? packet.subscriptions.map(({ qos }) => qos) : packet.filters.map(() => 0)
+  const answer = type === 'subscribe' ? 'suback' : 'unsuback'
+  return encode({ type: answer, packetId, reasonCodes: codes, properties: undefined }, 5)
+}
+
+/** CONNACK without a session, and then what `then` says for each packet. */
+export function polite(then: Answer): Answer {
+  return (packet, send, close) => (packet.type === 'connect' ? send(connackIn(5)) : then(packet, send, close))
+}

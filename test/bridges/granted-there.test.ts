@@ -14,13 +14,13 @@ function subscribe(packetId: number, subscriptions: SubscriptionRequest[]) {
 }
 
 test('the mark says what was granted when all answers are there, and nothing of what was refused', () => {
-  const granted = new GrantedThere(undefined)
+  const granted = new GrantedThere([])
   granted.noteAsked(subscribe(1, [request('a/#'), request('b/+', 2)]))
   granted.noteAsked(subscribe(2, [request('c')]))
   assert.equal(granted.take({ packetId: 1, reasonCodes: [1, 0x80] }), false)
   assert.equal(granted.take({ packetId: 7, reasonCodes: [0] }), false, 'nobody asked')
   assert.equal(granted.take({ packetId: 2, reasonCodes: [0] }), true)
-  const again = new GrantedThere(granted.mark)
+  const again = new GrantedThere(granted.marks)
   const missing = again.missing([request('a/#'), request('b/+', 2), request('c', 2)])
   assert.deepEqual(
     missing.requests.map(({ filter }) => filter),
@@ -33,14 +33,32 @@ test('the mark says what was granted when all answers are there, and nothing of 
 })
 
 test('a mark that is too long is none, and what was not written by a bridge says nothing', () => {
-  const granted = new GrantedThere(undefined)
+  const granted = new GrantedThere([])
   granted.noteAsked(subscribe(1, [request(`a/${'x'.repeat(50_000)}`)]))
   assert.equal(granted.take({ packetId: 1, reasonCodes: [0] }), true)
-  assert.equal(granted.mark, undefined)
+  assert.deepEqual(granted.marks, [])
   const texts = ['', '{', '7', '{"a":1}', '[["a"],[1,2],["b","1"],["c/#/d","1"],null]']
   const gone = texts.map((text) => {
     const mark = `${grantedPrefix}${Buffer.from(text).toString('base64url')}` as TopicFilter
-    return new GrantedThere(mark).missing([]).gone
+    return new GrantedThere([mark]).missing([]).gone
   })
   assert.deepEqual(gone, [[], [], [], [], ['b']])
+})
+
+test('of many filters there are several marks, of which a change makes one or two other ones', () => {
+  const granted = new GrantedThere([])
+  granted.noteAsked(
+    subscribe(
+      1,
+      Array.from({ length: 1_000 }, (_, index) => request(`plant/${index}/state`)),
+    ),
+  )
+  granted.take({ packetId: 1, reasonCodes: Array.from({ length: 1_000 }, () => 1) })
+  const before = new Set(granted.marks)
+  assert.ok(before.size > 16 && before.size <= 32, `${before.size} marks`)
+  const again = new GrantedThere([...before])
+  assert.deepEqual(again.missing([]).gone.length, 1_000)
+  again.noteAsked(subscribe(2, [request('one/more')]))
+  assert.equal(again.take({ packetId: 2, reasonCodes: [1] }), true)
+  assert.equal(again.marks.filter((mark) => !before.has(mark)).length, 1)
 })

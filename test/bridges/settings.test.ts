@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bridgeSettings, type BridgeSettings } from '../../src/bridges/index.ts'
-import { formatFault, type GodwitConfig, loadConfig } from '../../src/config/index.ts'
+import { formatFault, type GodwitConfig, loadConfig, spoolMessagesIn } from '../../src/config/index.ts'
 
-function read(text: string): ReturnType<typeof bridgeSettings> {
+function read(text: string, spoolMessages?: number): ReturnType<typeof bridgeSettings> {
   const loaded = loadConfig({ text: `bridges.mqtt.b ${text}`, file: 'test.conf', overrides: [] })
   if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
   const config = loaded.config.bridges.mqtt.named.get('b')
   assert.ok(config !== undefined)
-  return bridgeSettings('b', config, { brokerId: 'here', link: {} })
+  return bridgeSettings('b', config, { brokerId: 'here', link: {}, spoolMessages })
 }
 
 function loaded(text: string): { config: GodwitConfig; warnings: readonly string[] } {
@@ -17,8 +17,8 @@ function loaded(text: string): { config: GodwitConfig; warnings: readonly string
   return { config: found.config, warnings: found.warnings.map(formatFault) }
 }
 
-function settingsOf(text: string): BridgeSettings {
-  const made = read(text)
+function settingsOf(text: string, spoolMessages?: number): BridgeSettings {
+  const made = read(text, spoolMessages)
   if ('problem' in made) assert.fail(made.problem)
   return made.settings
 }
@@ -68,4 +68,34 @@ test('a bridge is off until it says that it is on, and its silence is told', () 
   assert.deepEqual(others, [])
   for (const enable of [true, false])
     assert.deepEqual(loaded(`${text}, bridges.mqtt.up.enable = ${enable}`).warnings, [])
+})
+
+function spoolOf(text: string, spoolMessages: number | undefined): readonly unknown[] {
+  const { spool } = settingsOf(`{server = "mqtt-tcp://h:1", ${text}}`, spoolMessages)
+  return [spool.maxMessages, spool.dropsNewest ? 'newest' : spool.dropsOldest ? 'oldest' : 'refused']
+}
+
+function cacheOf(text: string): number | undefined {
+  return spoolMessagesIn(loaded(`bridges.mqtt.cache { ${text} }`).config.bridges.mqtt.cache)
+}
+
+function patienceOf(text: string): BridgeSettings['answerPatience'] {
+  return settingsOf(`{server = "mqtt-tcp://h:1", ${text}}`).answerPatience
+}
+
+test('a cache says how many messages wait for bridges that say nothing, and the oldest of them make room', () => {
+  assert.deepEqual(spoolOf('', 10), [10, 'oldest'])
+  assert.deepEqual(spoolOf('spool_full_policy = refuse', 10), [10, 'refused'])
+  assert.deepEqual(spoolOf('spool_full_policy = drop_newest', 10), [10, 'newest'])
+  assert.deepEqual(spoolOf('spool_max_messages = 5', 10), [5, 'refused'])
+  assert.deepEqual(spoolOf('', undefined), [undefined, 'refused'])
+  assert.deepEqual(['disk_cache_size = 7', 'disk_cache_size = 0', ''].map(cacheOf), [7, undefined, undefined])
+})
+
+test('answers are waited for as long as it is written, and for any time where it is not', () => {
+  assert.deepEqual(patienceOf('resend_wait = 2500, resend_interval = 1m'), { waitMs: 2_500, intervalMs: 60_000 })
+  assert.deepEqual(patienceOf('resend_wait = 2s'), { waitMs: 2_000, intervalMs: 5_000 })
+  assert.deepEqual(patienceOf('resend_interval = 500'), { waitMs: 3_000, intervalMs: 500 })
+  for (const text of ['', 'resend_wait = 0', 'resend_wait = 0, resend_interval = 0'])
+    assert.equal(patienceOf(text), undefined)
 })

@@ -161,6 +161,43 @@ test('what the bridge sends to mosquitto does not come back, before MQTT 5.0 eit
   }
 })
 
+for (const version of [4, 5] as const) {
+  test(`what clients want of mosquitto is passed on to it and comes once, MQTT ${version}`, async (t) => {
+    const mosquitto = await startMosquitto(t)
+    const bridge = `
+      server = "mqtt-tcp://127.0.0.1:${mosquitto.port}"
+      proto_ver = ${version}
+      clientid = "transparent"
+      transparent = true
+      forwards = [{ local_topic = "up/#", remote_topic = "" }]
+      subscription = [{ remote_topic = "down/#", local_topic = "", qos = 1 }]`
+    const own = await startBridged(t, bridge, { set: oneShard })
+    await untilConnected(own)
+    // mosquitto sends a message once for each subscription that matches.
+    const filters = ['plant/#', 'plant/1', 'down/+', 'up/#']
+    const listeners = await Promise.all(filters.map((filter) => Listener.at(t, own.port, filter)))
+    await mosquitto.process.until(/transparent 2 plant\/#/)
+    await mosquitto.process.until(/Sending SUBACK to transparent[^]*Sending SUBACK to transparent/)
+    const there = await client(t, mosquitto.port)
+    await there.publishAsync('plant/1', 'state', { qos: 1 })
+    await there.publishAsync('down/x', 'command', { qos: 1 })
+    await (await client(t, own.port)).publishAsync('up/x', 'ours', { qos: 1 })
+    await there.publishAsync('plant/1', 'last', { qos: 1 })
+    await there.publishAsync('down/x', 'last', { qos: 1 })
+    await there.publishAsync('up/y', 'last', { qos: 1 })
+    for (const listener of listeners) await listener.until(['last'])
+    assert.deepEqual(
+      listeners.map(({ texts }) => texts),
+      [
+        ['state', 'last'],
+        ['state', 'last'],
+        ['command', 'last'],
+        ['ours', 'last'],
+      ],
+    )
+  })
+}
+
 test('a bridge to mosquitto over TLS shows its certificate, and believes no other authority', async (t) => {
   const authority = new Authority('The test authority')
   const server = authority.issue('localhost', { hostNames: ['localhost'] })

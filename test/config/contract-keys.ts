@@ -59,6 +59,9 @@ const mqttBridge = [
   'max_send_queue_len = 32',
   'max_recv_queue_len = 128',
   'retry_qos_0 = true',
+  'transparent = true',
+  'resend_interval = 5000, resend_wait = 3000',
+  'resend_wait = 3s',
   'spool_max_messages = 1000, spool_full_policy = drop_oldest',
 ]
 
@@ -171,14 +174,12 @@ export const keysThatWork: readonly string[] = [
   'retainer.max_payload_size = 1MB',
   'retainer.msg_expiry_interval = 0',
   'retainer.msg_expiry_interval = 1d',
+  'bridges.mqtt.cache.disk_cache_size = 102400',
   ...mqttBridge.map((line) => `bridges.mqtt.plant { enable = true, ${line} }`),
 ]
 
 /** Parts of a bridge on which nothing works: what QUIC's library cannot do, what the system does itself, what no timer is needed for. */
 const mqttBridgeIdle = [
-  'transparent = false',
-  'resend_interval = 5000',
-  'resend_wait = 3000',
   'quic_discon_timeout = 20s',
   'quic_send_idle_timeout = 60s',
   'quic_initial_rtt_ms = 800ms',
@@ -226,10 +227,10 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
     const [key] = line.split(' ', 1)
     return [`bridges.mqtt.plant { enable = true, ${line} }`, `bridges.mqtt.plant.${key}`] as const
   }),
-  [
-    'bridges.mqtt.cache { enable = true, disk_cache_size = 102400, mounted_file_path = "/tmp/", flush_mem_threshold = 100, resend_interval = 5000 }',
-    'bridges.mqtt.cache',
-  ],
+  ...['enable = false', 'mounted_file_path = "/tmp/"', 'flush_mem_threshold = 100', 'resend_interval = 5000'].map(
+    (line) =>
+      [`bridges.mqtt.cache { disk_cache_size = 10, ${line} }`, `bridges.mqtt.cache.${line.split(' ', 1)[0]}`] as const,
+  ),
   [
     'bridges.aws.c1 { server = "a.amazonaws.com:8883", proto_ver = 4, clientid = c, keepalive = 60s, clean_start = true }',
     'bridges.aws',

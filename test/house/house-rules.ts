@@ -34,6 +34,7 @@ export const houseRules: HouseRules = {
         'access',
         'access-records',
         'bridge-client',
+        'client-filters',
         'operator-records',
         'peer-messages',
         'peer-send-list',

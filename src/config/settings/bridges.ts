@@ -190,9 +190,10 @@ const mqttBridge = section('A bridge to one broker.', {
   backoff_max: setting(seconds, 5_000, { description: 'The longest pause between two attempts to connect.' }),
   spool_max_messages: setting(optional(integer({ min: 1, max: maxCount }), 'unset'), undefined, {
     description: 'Messages that wait on disk for the remote broker.',
-    defaultWords: 'as `mqtt.max_stored_messages`',
+    defaultWords: 'as `bridges.mqtt.cache.disk_cache_size` if that is written, else as `mqtt.max_stored_messages`',
   }),
-  spool_full_policy: setting(choice(['refuse', 'drop_newest', 'drop_oldest']), 'refuse', {
+  spool_full_policy: setting(optional(choice(['refuse', 'drop_newest', 'drop_oldest']), 'unset'), undefined, {
+    defaultWords: '`refuse`; `drop_oldest` where `bridges.mqtt.cache` says how many',
     description:
       'What becomes of one message more: its publisher is refused it (MQTT 5.0; else it is dropped), or for the bridge alone it, or the oldest, is dropped.',
   }),
@@ -201,8 +202,8 @@ const mqttBridge = section('A bridge to one broker.', {
       'Streams over which topics are dealt with multi_stream, 64 at most. Without it a bridge is one stream.',
   }),
   transparent: setting(flag, false, {
-    description: 'Whether subscriptions of clients here are made there as well.',
-    engine: 'none yet',
+    description:
+      'Whether subscriptions of clients here are made there as well: what is published there comes as it is.',
   }),
   no_local_v4: setting(flag, true, {
     description:
@@ -235,13 +236,14 @@ const mqttBridge = section('A bridge to one broker.', {
       'Messages of the remote broker that this one has not stored yet: it is told so, or not read meanwhile.',
     defaultWords: 'as `mqtt.receive_maximum`',
   }),
-  resend_interval: setting(milliseconds, 5_000, {
-    description: 'Read and kept: what waits is sent at the pace of the remote broker, and by no clock.',
-    engine: 'none yet',
+  resend_interval: setting(optional(milliseconds, 'unset'), undefined, {
+    description: 'With resend_wait: the shortest time between two connections that are renewed for that.',
+    defaultWords: '5s, where resend_wait is written',
   }),
-  resend_wait: setting(milliseconds, 3_000, {
-    description: 'Read and kept: what was under way is sent again as soon as the remote broker is there.',
-    engine: 'none yet',
+  resend_wait: setting(optional(milliseconds, 'unset'), undefined, {
+    description:
+      'A message waits so long for its answer while the remote broker answers nothing at all: then the connection is renewed, and what has no answer is sent again.',
+    defaultWords: '3s, where resend_interval is written; else any time',
   }),
   cancel_timeout: setting(milliseconds, 10_000, {
     description: 'How long opening a connection may take, and how long the answer to CONNECT.',
@@ -263,16 +265,36 @@ export const diskCache = {
   resend_interval: setting(milliseconds, 5_000, { description: 'Time between two rounds of sending again.' }),
 }
 
+/** The spool of a bridge is always on disk, so that little of it is left to be said. */
+const bridgeCache = {
+  enable: setting(flag, false, {
+    description: 'Read and kept: what waits for a remote broker is always on disk.',
+    engine: 'none yet',
+  }),
+  disk_cache_size: setting(optional(integer({ min: 0, max: maxCount }), 'unset'), undefined, {
+    description:
+      'Messages that wait on disk for each bridge that says nothing of it itself, the oldest of which make room for new ones; 0: as if it were not written.',
+    defaultWords: 'unset',
+    takes: 'at-once',
+  }),
+  mounted_file_path: setting(maybeText, undefined, {
+    description: 'Read and kept: it is in the data directory.',
+    engine: 'none yet',
+  }),
+  flush_mem_threshold: setting(integer({ min: 1, max: maxCount }), 100, {
+    description: 'Read and kept: what is acknowledged here is on disk or with the remote broker.',
+    engine: 'none yet',
+  }),
+  resend_interval: setting(milliseconds, 5_000, {
+    description: 'Read and kept: what waits goes as soon as the remote broker is there.',
+    engine: 'none yet',
+  }),
+}
+
 export const bridges = section('Connections to other brokers.', {
   mqtt: namedSection('Bridges over MQTT.', {
     entries: {
-      cache: section(
-        'What NanoMQ keeps while a remote broker is away. Godwit keeps it with its sessions; see storage.',
-        diskCache,
-        {
-          engine: 'none yet',
-        },
-      ),
+      cache: section('What waits for remote brokers, as NanoMQ describes it.', bridgeCache),
     },
     placeholder: 'name',
     named: takingAtOnce(mqttBridge),

@@ -71,6 +71,14 @@ const status = Type.Object({
   lag: Type.Number({ minimum: 0, description: 'Seconds that the remote broker is behind; 0: nothing waits for it.' }),
   spool_dropped: Type.Integer({ minimum: 0, description: 'For which there was no room, or that were too old.' }),
   spool_drops: Type.Record(text, count, { description: 'The same by reason.' }),
+  passed_on: Type.Integer({
+    minimum: 0,
+    description: 'Filters of clients here that a transparent bridge has subscribed to there, or that lie within those.',
+  }),
+  not_passed_on: Type.Integer({
+    minimum: 0,
+    description: 'Those that were too many, or that the remote broker refused.',
+  }),
   sent_rate: Type.Number({ minimum: 0, description: 'Messages in a second, over the last ten.' }),
   received_rate: Type.Number({ minimum: 0 }),
   counters: Type.Object({
@@ -140,8 +148,8 @@ const node = Type.Object({
   max_recv_queue_len: count,
   backoff_max: duration,
   cancel_timeout: duration,
-  resend_interval: duration,
-  resend_wait: duration,
+  resend_interval: orNull(duration),
+  resend_wait: orNull(duration),
   retry_qos_0: flag,
   no_local_v4: flag,
   transparent: flag,

@@ -135,6 +135,7 @@ export function subscribe(
   if (isNew) state.countSubscription(session, filter, 1)
   state.routes.subscribe(filter, session, options)
   if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: options })
+  state.clientFilters?.note(session, filter, { before, after: options })
   if (session.stored !== undefined) put(state, recordOf(session, filter, options))
   state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
   return { filter, options, isNew }
@@ -191,6 +192,7 @@ export function unsubscribe(state: BrokerState, session: Session, filter: TopicF
   state.routes.unsubscribe(filter, session)
   giveBack(state, session, filter)
   if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: undefined })
+  state.clientFilters?.note(session, filter, { before, after: undefined })
   dropScans(state, session, filter)
   if (session.stored !== undefined) remove(state, { kind: 'subscription', clientId: session.clientId, filter })
   state.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })

@@ -56,6 +56,7 @@ function putToSleep(session: Session): void {
 const sessionDeadlines = ['session-expiry', 'will-due', 'retry', 'await-release'] as const
 
 export function endSession(state: BrokerState, session: Session): void {
+  state.clientFilters?.forget(session)
   state.sessions.remove(session)
   session.rest = undefined
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)

@@ -39,6 +39,7 @@ export function handleTick(state: BrokerState): void {
   continueScans(state)
   if (state.neighbours !== undefined) answerQuestions(state, state.neighbours)
   continueStayChecks(state)
+  if (state.clientFilters?.isComplete === false) state.clientFilters.walk(state.sessions)
 }
 
 function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {

@@ -34,10 +34,9 @@ export class BrokerView {
 
   /** Work is left that no deadline stands for: `tick` at the next turn. */
   get hasMoreWork(): boolean {
-    const { neighbours, scanning, stayChecks } = this.#state
-    return (
-      scanning.size > 0 || stayChecks !== undefined || (neighbours !== undefined && this.#hasMoreForPeers(neighbours))
-    )
+    const { neighbours, scanning, stayChecks, clientFilters } = this.#state
+    if (scanning.size > 0 || stayChecks !== undefined) return true
+    return (neighbours !== undefined && this.#hasMoreForPeers(neighbours)) || clientFilters?.isComplete === false
   }
 
   #hasMoreForPeers(neighbours: Neighbours): boolean {

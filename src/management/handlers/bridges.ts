@@ -1,6 +1,6 @@
-import type { MqttBridgeConfig } from '../../config/index.ts'
+import { type MqttBridgeConfig, spoolMessagesIn } from '../../config/index.ts'
 import type { bridgeEndpoints, Caller, ReplyOf } from '../../contract/index.ts'
-import { bridgeNodeOf } from '../bridge-node.ts'
+import { bridgeNodeOf, type ShownBeside } from '../bridge-node.ts'
 import type { Handlers } from '../handler.ts'
 import type { BridgeOperations } from '../operations/bridges.ts'
 import { isSentObject, readBridgeNode, type ReadBridge, type Sent, withUserProperty } from '../read-bridge-node.ts'
@@ -29,7 +29,7 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
       const bridge = bridges.list().get(name)
       if (bridge === undefined) return noSuchBridge(bridges, name)
       const standing = (await bridges.standings()).get(name)
-      return { code: 0, data: { [name]: await bridgeNodeOf(name, bridge, { readPem: readPemOf(bridges), standing }) } }
+      return { code: 0, data: { [name]: await bridgeNodeOf(name, bridge, { ...besideOf(bridges), standing }) } }
     },
     put_mqtt_bridge_switch: (asked) => switchBridge(bridges, asked),
     sub_mqtt_bridge: (asked) => subscribe(bridges, asked),
@@ -38,6 +38,9 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
     post_unsub_mqtt_bridge: (asked) => unsubscribe(bridges, asked),
   }
 }
+
+/** Shown where none is written: what NanoMQ has then. */
+const usualCacheSize = 102_400
 
 /** What `GET /bridges` answers. */
 export async function shownBridges(bridges: BridgeOperations): Promise<Listing['data']['bridge']> {
@@ -48,15 +51,16 @@ async function listingOf(bridges: BridgeOperations, chosen: ReadonlyMap<string, 
   const standings = await bridges.standings()
   const nodes = []
   for (const [name, bridge] of chosen) {
-    nodes.push(await bridgeNodeOf(name, bridge, { readPem: readPemOf(bridges), standing: standings.get(name) }))
+    nodes.push(await bridgeNodeOf(name, bridge, { ...besideOf(bridges), standing: standings.get(name) }))
   }
-  const { enable, disk_cache_size, flush_mem_threshold, resend_interval, mounted_file_path = null } = bridges.cache()
+  const { enable, flush_mem_threshold, resend_interval, mounted_file_path = null, ...cache } = bridges.cache()
+  const { disk_cache_size = usualCacheSize } = cache
   const sqlite = { enable, disk_cache_size, flush_mem_threshold, resend_interval, mounted_file_path }
   return { code: 0, data: { bridge: { nodes, sqlite } } }
 }
 
-function readPemOf(bridges: BridgeOperations) {
-  return (file: string): Promise<string | undefined> => bridges.certificatesIn(file)
+function besideOf(bridges: BridgeOperations): Pick<ShownBeside, 'readPem' | 'spoolMessages'> {
+  return { readPem: (file) => bridges.certificatesIn(file), spoolMessages: spoolMessagesIn(bridges.cache()) }
 }
 
 async function putBridge(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {

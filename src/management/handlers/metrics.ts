@@ -145,6 +145,8 @@ function bridgesOf({ bridges }: NodeReading) {
     svc_bridge_messages_sent_rate: each(({ sentRate }) => sentRate),
     svc_bridge_messages_received_rate: each(({ receivedRate }) => receivedRate),
     svc_bridge_messages_dropped: bridges.flatMap(droppedByBridge),
+    svc_bridge_filters_passed_on: each(({ passedOn }) => passedOn),
+    svc_bridge_filters_not_passed_on: each(({ notPassedOn }) => notPassedOn),
     svc_bridge_connects: counted('connects'),
     svc_bridge_failures: counted('failures'),
   }

@@ -26,6 +26,10 @@ export interface BridgeStanding {
   readonly spoolDropped: number
   /** The same by reason. */
   readonly spoolDrops: Readonly<Record<string, number>>
+  /** Filters of clients here that it has subscribed to there, or that lie within those. */
+  readonly passedOn: number
+  /** Those that were too many, or that the remote broker refused. */
+  readonly notPassedOn: number
   readonly counters: {
     readonly sent: number
     readonly sentAgain: number

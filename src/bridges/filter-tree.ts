@@ -1,0 +1,133 @@
+// Filters as a tree of their levels, so that it can be told which of them match a topic, and which lie within which:
+//
+//   a/#   covers   a, a/+, a/b/c, a/b/#          every topic that one of these matches it matches too
+//
+// Filters that begin with `$` have no place here.
+
+import type { QoS, TopicFilter } from '../protocol/index.ts'
+
+interface Branch {
+  readonly below: Map<string, Branch>
+  /** The filter that ends here. */
+  filter: TopicFilter | undefined
+}
+
+type Visit = (filter: TopicFilter) => void
+
+export class FilterTree {
+  readonly #root: Branch = newBranch()
+  readonly #filters = new Map<TopicFilter, QoS>()
+  /** Grows whenever another set of topics may match. */
+  version = 0
+
+  get size(): number {
+    return this.#filters.size
+  }
+
+  get(filter: TopicFilter): QoS | undefined {
+    return this.#filters.get(filter)
+  }
+
+  keys(): IterableIterator<TopicFilter> {
+    return this.#filters.keys()
+  }
+
+  set(filter: TopicFilter, qos: QoS): void {
+    const isNew = !this.#filters.has(filter)
+    this.#filters.set(filter, qos)
+    if (!isNew) return
+    this.version++
+    let branch = this.#root
+    for (const level of filter.split('/')) {
+      const next = branch.below.get(level) ?? newBranch()
+      branch.below.set(level, next)
+      branch = next
+    }
+    branch.filter = filter
+  }
+
+  delete(filter: TopicFilter): void {
+    if (!this.#filters.delete(filter)) return
+    this.version++
+    cutOff(this.#root, filter.split('/'), 0)
+  }
+
+  /** Whether one of the filters matches. */
+  matches(topic: string): boolean {
+    return !topic.startsWith('$') && matchesBelow(this.#root, topic.split('/'), 0)
+  }
+
+  /** The others that match whatever `filter` matches. */
+  eachCovering(filter: TopicFilter, visit: Visit): void {
+    coveringBelow(this.#root, filter.split('/'), 0, except(filter, visit))
+  }
+
+  /** The others that match nothing that `filter` does not match. */
+  eachCovered(filter: TopicFilter, visit: Visit): void {
+    coveredBelow(this.#root, filter.split('/'), 0, except(filter, visit))
+  }
+}
+
+function newBranch(): Branch {
+  return { below: new Map(), filter: undefined }
+}
+
+function except(filter: TopicFilter, visit: Visit): Visit {
+  return (found) => {
+    if (found !== filter) visit(found)
+  }
+}
+
+/** True: nothing is left of the branch. */
+function cutOff(branch: Branch, levels: readonly string[], at: number): boolean {
+  if (at === levels.length) branch.filter = undefined
+  else {
+    const next = branch.below.get(levels[at])
+    if (next !== undefined && cutOff(next, levels, at + 1)) branch.below.delete(levels[at])
+  }
+  return branch.filter === undefined && branch.below.size === 0
+}
+
+function matchesBelow({ below, filter }: Branch, levels: readonly string[], at: number): boolean {
+  if (below.has('#')) return true
+  if (at === levels.length) return filter !== undefined
+  const same = below.get(levels[at])
+  const any = below.get('+')
+  if (same !== undefined && matchesBelow(same, levels, at + 1)) return true
+  return any !== undefined && matchesBelow(any, levels, at + 1)
+}
+
+function coveringBelow({ below, filter }: Branch, levels: readonly string[], at: number, visit: Visit): void {
+  const rest = below.get('#')?.filter
+  if (rest !== undefined) visit(rest)
+  if (at === levels.length) {
+    if (filter !== undefined) visit(filter)
+    return
+  }
+  const level = levels[at]
+  if (level === '#') return
+  const any = below.get('+')
+  if (any !== undefined) coveringBelow(any, levels, at + 1, visit)
+  const same = level === '+' ? undefined : below.get(level)
+  if (same !== undefined) coveringBelow(same, levels, at + 1, visit)
+}
+
+function coveredBelow(branch: Branch, levels: readonly string[], at: number, visit: Visit): void {
+  const level = levels[at]
+  if (level === '#') return all(branch, visit)
+  if (at === levels.length) {
+    if (branch.filter !== undefined) visit(branch.filter)
+    return
+  }
+  if (level === '+') {
+    for (const [found, next] of branch.below) if (found !== '#') coveredBelow(next, levels, at + 1, visit)
+    return
+  }
+  const next = branch.below.get(level)
+  if (next !== undefined) coveredBelow(next, levels, at + 1, visit)
+}
+
+function all({ below, filter }: Branch, visit: Visit): void {
+  if (filter !== undefined) visit(filter)
+  for (const next of below.values()) all(next, visit)
+}

@@ -1,0 +1,290 @@
+// Subscriptions of clients here that are made at the remote broker as well (`transparent`).
+//
+//   clients ──take──> wanted, as a tree ──settle──> target: what it comes to ──say──> SUBSCRIBE, UNSUBSCRIBE
+//
+// What lies within another filter is not asked for beside it, as many brokers send a message once for each subscription that
+// matches; so `a/b` goes when `a/#` is there, and `a/#` is asked for with the highest QoS of both. What a rule of the bridge
+// brings already is not asked for either. Filters that the remote broker refuses cover nothing.
+//
+// Whoever gives a filter up may be back in a moment: it is kept for some seconds. What is asked for goes at once, what is not
+// wanted any more when that has been answered, so that nothing is missed between the two. And nothing is given up
+// before all shards have said what their clients want: after a restart that takes a while.
+
+import type { FilterChange } from '../core/index.ts'
+import type { QoS, SubscriptionRequest, TopicFilter } from '../protocol/index.ts'
+import { FilterTree } from './filter-tree.ts'
+import type { ChangesThere } from './granted-there.ts'
+
+/** Filters that are passed on at most; the others wait for one of them to go. */
+export const mostPassedOn = 10_000
+/** What comes together within this is said together. */
+const gatherMs = 50
+/** A filter that nobody wants any more is kept for so long. */
+const lingerMs = 5_000
+/** Of one go: the tree may be large. */
+const settledAtOnce = 1_000
+/** Filters in a packet. */
+const filtersAtOnce = 64
+/** Packets that wait for their answer. */
+const packetsAtOnce = 4
+const firstFailure = 0x80
+/** It may be there or not. */
+const unsure = 'unsure'
+
+/** What clients want, as far as is known. */
+export interface ClientWishes {
+  readonly changes: readonly FilterChange[]
+  /** All shards have said what they want. */
+  readonly isComplete: boolean
+  /** Filters beyond what shards tell of. */
+  readonly untold: number
+}
+
+export interface PassedOnCounts {
+  /** Filters of clients that the bridge asks for, or that lie within those. */
+  readonly passedOn: number
+  /** For which there was no room, or that the remote broker refused. */
+  readonly notPassedOn: number
+}
+
+export class PassedOn {
+  /** What may come in under its own topic. */
+  readonly tree = new FilterTree()
+  #rules = new FilterTree()
+  #isOn = false
+  #isComplete = false
+  #untold = 0
+  #nowMs = 0
+  readonly #waiting = new Map<TopicFilter, QoS>()
+  /** Nobody wants it any more since then. */
+  readonly #leaving = new Map<TopicFilter, number>()
+  readonly #unsettled = new Set<TopicFilter>()
+  readonly #target = new Map<TopicFilter, QoS>()
+  readonly #refused = new Set<TopicFilter>()
+  /** In this connection: what the remote broker has been asked for. Undefined: it is not there. */
+  #said: Map<TopicFilter, QoS | typeof unsure> | undefined
+  readonly #unsaid = new Set<TopicFilter>()
+  /** By packet id. */
+  readonly #asked = new Map<number, ChangesThere>()
+  /** Asked for, or given up, in a connection that ended before the answer. */
+  readonly #unsure = new Set<TopicFilter>()
+  #settlesAtMs = Infinity
+
+  get counts(): PassedOnCounts {
+    const notPassedOn = this.#refused.size + this.#waiting.size + this.#untold
+    return { passedOn: this.tree.size - this.#refused.size, notPassedOn }
+  }
+
+  /** There are more filters than are passed on. */
+  get isFull(): boolean {
+    return this.#waiting.size > 0 || this.#untold > 0
+  }
+
+  /** When `tick` is to be called; Infinity: not. */
+  get dueAtMs(): number {
+    const first = this.#isComplete ? this.#leaving.values().next().value : undefined
+    return Math.min(this.#settlesAtMs, first === undefined ? Infinity : first + lingerMs)
+  }
+
+  /** It is among what the remote broker is to be asked for. */
+  isWanted(filter: TopicFilter): boolean {
+    return this.#target.has(filter)
+  }
+
+  /** Rules, as they are from now on. */
+  use(isOn: boolean, ruleFilters: readonly TopicFilter[], nowMs: number): void {
+    this.#nowMs = nowMs
+    this.#isOn = isOn
+    this.#rules = new FilterTree()
+    for (const filter of ruleFilters) if (!filter.startsWith('$')) this.#rules.set(filter, 0)
+    for (const filter of this.tree.keys()) this.#mark(filter)
+    if (isOn) return
+    this.#waiting.clear()
+    this.#leaving.clear()
+    for (const filter of this.tree.keys()) this.tree.delete(filter)
+  }
+
+  take({ changes, isComplete, untold }: ClientWishes, nowMs: number): void {
+    this.#nowMs = nowMs
+    this.#untold = untold
+    for (const [filter, qos] of changes) {
+      if (qos === undefined) this.#giveUp(filter)
+      else this.#want(filter, qos)
+    }
+    if (isComplete && !this.#isComplete) {
+      // From here on it is known what nobody wants.
+      this.#isComplete = true
+      for (const filter of this.#leaving.keys()) this.#leaving.set(filter, nowMs)
+    }
+  }
+
+  /**
+   * The remote broker is there. `granted`: what it has granted beside the rules, in an earlier connection of its session;
+   * undefined: it has none. `isSure`: that is still so.
+   */
+  meet(granted: ReadonlyMap<TopicFilter, QoS> | undefined, isSure: boolean, nowMs: number): void {
+    this.#nowMs = nowMs
+    const known = [...(granted ?? [])].map(([filter, qos]) => [filter, isSure ? qos : unsure] as const)
+    const said = (this.#said = new Map<TopicFilter, QoS | typeof unsure>(known))
+    if (granted !== undefined) for (const filter of this.#unsure) said.set(filter, unsure)
+    this.#unsure.clear()
+    for (const filter of this.#refused) this.#markAround(filter)
+    this.#refused.clear()
+    for (const filter of this.#target.keys()) this.#unsaid.add(filter)
+    for (const filter of said.keys()) {
+      this.#unsaid.add(filter)
+      if (!this.#isOn || this.tree.get(filter) !== undefined || filter.startsWith('$')) continue
+      // As if somebody had just given it up: he may be on his way back.
+      this.#want(filter, granted?.get(filter) ?? 0)
+      this.#giveUp(filter)
+    }
+    this.#settleSoon(0)
+  }
+
+  /** It is gone. */
+  part(): void {
+    for (const { gone, requests } of this.#asked.values()) {
+      for (const filter of gone) this.#unsure.add(filter)
+      for (const { filter } of requests) this.#unsure.add(filter)
+    }
+    this.#said = undefined
+    this.#asked.clear()
+  }
+
+  tick(nowMs: number): void {
+    this.#nowMs = nowMs
+    if (this.#isComplete) this.#letGo(nowMs - lingerMs)
+    if (nowMs >= this.#settlesAtMs) this.#settle()
+  }
+
+  /** What is to be said now, if anything; it is taken for said. */
+  next(version: number): ChangesThere | undefined {
+    if (this.#said === undefined || this.#asked.size >= packetsAtOnce || this.#unsettled.size > 0) return undefined
+    const requests: SubscriptionRequest[] = []
+    const gone: TopicFilter[] = []
+    for (const filter of this.#unsaid) {
+      const qos = this.#target.get(filter)
+      // A rule has taken it over, and says it itself.
+      if (qos === undefined && this.#rules.get(filter) !== undefined) this.#said.delete(filter)
+      if (this.#said.get(filter) === qos) this.#unsaid.delete(filter)
+      else if (qos === undefined) gone.push(filter)
+      else requests.push(requestOf(filter, qos, version))
+      if (requests.length === filtersAtOnce) break
+    }
+    if (requests.length > 0) return this.#take({ gone: [], requests })
+    // What is given up may be part of what was asked for and is not there yet.
+    if (gone.length === 0 || this.#asked.size > 0) return undefined
+    return this.#take({ gone: gone.slice(0, filtersAtOnce), requests: [] })
+  }
+
+  /** What `next` gave goes with this packet id. */
+  noteAsked(packetId: number, changes: ChangesThere): void {
+    this.#asked.set(packetId, changes)
+  }
+
+  /** SUBACK or UNSUBACK. False: it answers something of this, and a refusal in it is nothing new. */
+  takeAnswer({ packetId, reasonCodes }: { packetId: number; reasonCodes: readonly number[] }): boolean {
+    const asked = this.#asked.get(packetId)
+    if (asked === undefined) return true
+    const hadRefusals = this.#refused.size > 0
+    this.#asked.delete(packetId)
+    for (const [index, { filter }] of asked.requests.entries()) {
+      if ((reasonCodes[index] ?? firstFailure) < firstFailure) continue
+      this.#said?.delete(filter)
+      this.#refused.add(filter)
+      this.#markAround(filter)
+    }
+    return !hadRefusals
+  }
+
+  #take(changes: ChangesThere): ChangesThere {
+    for (const { filter, qos } of changes.requests) this.#said?.set(filter, qos)
+    for (const filter of changes.gone) this.#said?.delete(filter)
+    for (const { filter } of changes.requests) this.#unsaid.delete(filter)
+    for (const filter of changes.gone) this.#unsaid.delete(filter)
+    return changes
+  }
+
+  #want(filter: TopicFilter, qos: QoS): void {
+    this.#leaving.delete(filter)
+    const known = this.tree.get(filter)
+    if (known === qos) return
+    if (known === undefined && this.tree.size >= mostPassedOn) return void this.#waiting.set(filter, qos)
+    this.#waiting.delete(filter)
+    this.tree.set(filter, qos)
+    this.#markAround(filter)
+  }
+
+  #giveUp(filter: TopicFilter): void {
+    this.#waiting.delete(filter)
+    if (this.tree.get(filter) !== undefined && !this.#leaving.has(filter)) this.#leaving.set(filter, this.#nowMs)
+  }
+
+  /** Those that nobody has wanted since then. */
+  #letGo(sinceMs: number): void {
+    for (const [filter, leftAtMs] of this.#leaving) {
+      if (leftAtMs > sinceMs) break
+      this.#leaving.delete(filter)
+      this.tree.delete(filter)
+      this.#refused.delete(filter)
+      this.#markAround(filter)
+    }
+    for (const [filter, qos] of this.#waiting) {
+      if (this.tree.size >= mostPassedOn) break
+      this.#want(filter, qos)
+    }
+  }
+
+  /** What becomes of these may be something else now. */
+  #markAround(filter: TopicFilter): void {
+    this.#mark(filter)
+    this.tree.eachCovering(filter, (other) => this.#mark(other))
+    this.tree.eachCovered(filter, (other) => this.#mark(other))
+  }
+
+  #mark(filter: TopicFilter): void {
+    this.#unsettled.add(filter)
+    this.#settleSoon(gatherMs)
+  }
+
+  #settleSoon(inMs: number): void {
+    this.#settlesAtMs = Math.min(this.#settlesAtMs, this.#nowMs + inMs)
+  }
+
+  #settle(): void {
+    let left = settledAtOnce
+    this.#settlesAtMs = Infinity
+    for (const filter of this.#unsettled) {
+      if (left-- === 0) return this.#settleSoon(0)
+      this.#unsettled.delete(filter)
+      const qos = this.#qosFor(filter)
+      if (qos === this.#target.get(filter)) continue
+      if (qos === undefined) this.#target.delete(filter)
+      else this.#target.set(filter, qos)
+      this.#unsaid.add(filter)
+    }
+  }
+
+  /** Undefined: it is not to be asked for. */
+  #qosFor(filter: TopicFilter): QoS | undefined {
+    let highest = this.tree.get(filter)
+    if (highest === undefined || this.#refused.has(filter) || this.#rules.get(filter) !== undefined) return undefined
+    let isCovered = false
+    this.#rules.eachCovering(filter, () => (isCovered = true))
+    this.tree.eachCovering(filter, (other) => {
+      if (!this.#refused.has(other)) isCovered = true
+    })
+    if (isCovered) return undefined
+    this.tree.eachCovered(filter, (other) => {
+      const qos = this.tree.get(other) ?? 0
+      if (qos > (highest ?? 0)) highest = qos
+    })
+    return highest
+  }
+}
+
+function requestOf(filter: TopicFilter, qos: QoS, version: number): SubscriptionRequest {
+  const isVersion5 = version === 5
+  // What topics remember comes with a subscription that is new there.
+  return { filter, qos, noLocal: isVersion5, retainAsPublished: isVersion5, retainHandling: isVersion5 ? 1 : 0 }
+}

@@ -1,0 +1,88 @@
+// A transparent bridge of a broker with two shards: the clients are on both, the bridge is on one.
+
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import {
+  bridgeOf,
+  client,
+  durable,
+  Listener,
+  oneShard,
+  startAgain,
+  untilBridge,
+  untilConnected,
+} from './bridge-stage.ts'
+import { temporaryFolder } from './godwit-process.ts'
+
+const twoShards = ['node.shards=2']
+
+/** What clients of a broker are subscribed to, as it tells. */
+async function subscriptionsOf(broker: BrokerWithApi, clientId: string): Promise<readonly string[]> {
+  const { json } = await broker.ask(`/api/v4/subscriptions/${clientId}`)
+  const rows = (json?.data ?? []) as readonly { topic: string; qos: number }[]
+  return rows.map(({ topic, qos }) => `${topic} ${qos}`).toSorted()
+}
+
+async function untilSubscribed(broker: BrokerWithApi, wanted: readonly string[]): Promise<void> {
+  const isThere = (found: readonly string[]): boolean => found.join() === wanted.join()
+  while (!isThere(await subscriptionsOf(broker, 'up'))) await new Promise((resolve) => setTimeout(resolve, 20))
+}
+
+test('clients of all shards hear what is published at the remote broker, once, also after a restart and live changes', async (t) => {
+  const remote = await startBrokerWithApi(t, { set: oneShard })
+  const dataDirectory = await temporaryFolder(t)
+  const bridge = `server = "mqtt-tcp://127.0.0.1:${remote.port}", proto_ver = 5, clientid = up, backoff_max = 1s
+    subscription = [{ remote_topic = "cmd/#", local_topic = "do/#", qos = 1 }]`
+  await writeFile(
+    join(dataDirectory, 'godwit.conf'),
+    `bridges.mqtt.up {\nenable = true, transparent = true, ${bridge}\n}\n`,
+  )
+  const own = await startBrokerWithApi(t, { dataDirectory, set: twoShards })
+  await untilConnected(own)
+  const clients = await Promise.all(
+    ['one', 'two', 'three', 'four'].map((clientId) => Listener.at(t, own.port, `plant/${clientId}/+`, { clientId })),
+  )
+  const stored = await client(t, own.port, durable)
+  await stored.subscribeAsync('stored', { qos: 1 })
+  await stored.endAsync()
+  const rules = ['cmd/# 1', 'plant/four/+ 2', 'plant/one/+ 2', 'plant/three/+ 2', 'plant/two/+ 2', 'stored 1']
+  await untilSubscribed(remote, rules)
+
+  const publisher = await client(t, remote.port)
+  for (const clientId of ['one', 'two', 'three', 'four'])
+    await publisher.publishAsync(`plant/${clientId}/x`, clientId, { qos: 1 })
+  await publisher.publishAsync('stored', 'kept for it', { qos: 1 })
+  for (const [index, clientId] of ['one', 'two', 'three', 'four'].entries()) await clients[index]?.until([clientId])
+  assert.deepEqual(
+    clients.map(({ texts }) => texts),
+    [['one'], ['two'], ['three'], ['four']],
+  )
+  const { status } = await bridgeOf(own)
+  assert.deepEqual([status.passed_on, status.not_passed_on], [5, 0])
+  const { text } = await own.ask('/api/v4/prometheus')
+  assert.match(text, /^svc_bridge_filters_passed_on\{bridge="up"\} \d/m)
+
+  await own.process.stop('SIGKILL')
+  const again = await startAgain(t, own, twoShards)
+  const archive = await Listener.at(t, again.port, 'stored', durable)
+  await archive.until(['kept for it'])
+
+  // Live: off and on again, in the connection that there is.
+  await untilBridge(again, ({ state }) => state === 'connected')
+  const node = await bridgeOf(again)
+  assert.equal(node.transparent, true)
+  // What is shown where nothing is written is written by this, and so the connection begins anew.
+  await again.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
+  const { connects } = (await untilConnected(again)).counters
+  const off = await again.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, transparent: false } } })
+  assert.equal(off.json.data.up.transparent, false)
+  await untilSubscribed(remote, ['cmd/# 1'])
+  await again.ask('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, transparent: true } } })
+  await untilSubscribed(remote, ['cmd/# 1', 'stored 2'])
+  assert.equal((await bridgeOf(again)).status.counters.connects, connects)
+  await publisher.publishAsync('stored', 'after', { qos: 1 })
+  await archive.until(['after'])
+})
