@@ -3,18 +3,30 @@
 //
 //   look, each second: open a file ──> it opens ─────────> how many are open, of how many (over after ten good looks)
 //                                 └──> EMFILE, ENFILE ───> an alarm, and a second more in which there was none
+//
+// What is left but for the last few is for connections, which the doors of the shards keep to: a client too many is turned
+// away there, and counted, before the runtime has to do it.
 
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { Alarms } from './alarms.ts'
+import { setDescriptorRoom } from '../transports/index.ts'
 import { openFileLimitIn } from './machine-limits.ts'
 
 const intervalMs = 1_000
 /** Where the last one is taken and given back all the time the alarm does not come and go with it. */
 const goodLooksToEnd = 10
+/**
+ * Of those that are left some are not for connections: the database opens a file now and then, and so does the log. So many,
+ * or this part of all where there are few.
+ */
+const keptDescriptors = 16
+const keptShare = 1 / 16
 
 export interface DescriptorWatchOptions {
   readonly alarms: Pick<Alarms, 'raise' | 'over'>
+  /** Told how many connections may still take. */
+  readonly descriptorRoom?: SharedArrayBuffer
   /** Opens a file and closes it. Throws the system's error. */
   readonly tryToOpen?: () => void
 }
@@ -30,14 +42,16 @@ export interface OpenFiles {
 export class DescriptorWatch {
   readonly #alarms: DescriptorWatchOptions['alarms']
   readonly #tryToOpen: () => void
+  readonly #room: SharedArrayBuffer | undefined
   #open: OpenFiles = { count: undefined, limit: undefined }
   #lackingSeconds = 0
   /** In a row, since there was none the last time; undefined: no alarm was raised. */
   #goodLooks: number | undefined = undefined
   #timer: NodeJS.Timeout | undefined = undefined
 
-  constructor({ alarms, tryToOpen = openNothing }: DescriptorWatchOptions) {
+  constructor({ alarms, descriptorRoom, tryToOpen = openNothing }: DescriptorWatchOptions) {
     this.#alarms = alarms
+    this.#room = descriptorRoom
     this.#tryToOpen = tryToOpen
   }
 
@@ -73,18 +87,26 @@ export class DescriptorWatch {
   #noteLack(code: 'EMFILE' | 'ENFILE'): void {
     this.#lackingSeconds += 1
     this.#open = { ...this.#open, count: countOpen() }
+    if (this.#room !== undefined) setDescriptorRoom(this.#room, 0)
     if (this.#goodLooks === undefined) this.#alarms.raise('descriptors', wordsFor(code, this.#open))
     this.#goodLooks = 0
   }
 
   #noteRoom(): void {
-    this.#open = { count: countOpen(), limit: readLimit() ?? this.#open.limit }
+    const [count, limit] = [countOpen(), readLimit() ?? this.#open.limit]
+    this.#open = { count, limit }
+    if (this.#room !== undefined) setDescriptorRoom(this.#room, leftForConnections(this.#open))
     if (this.#goodLooks === undefined) return
     this.#goodLooks += 1
     if (this.#goodLooks < goodLooksToEnd) return
     this.#goodLooks = undefined
     this.#alarms.over('descriptors', 'files can be opened again, and clients are let in')
   }
+}
+
+function leftForConnections({ count, limit }: OpenFiles): number {
+  if (count === undefined || limit === undefined) return Infinity
+  return Math.floor(limit - count - Math.min(keptDescriptors, limit * keptShare))
 }
 
 function openNothing(): void {

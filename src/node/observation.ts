@@ -19,6 +19,8 @@ export interface ObservationGround {
   readonly nodeName: string
   readonly counters: SharedArrayBuffer
   readonly meters: SharedArrayBuffer
+  /** How many descriptors connections may still take: see `DescriptorWatch`. */
+  readonly descriptorRoom: SharedArrayBuffer
   readonly alarms: Alarms
   readonly log: Log
   readonly crew: ShardCrew
@@ -47,7 +49,7 @@ export function observeNode(ground: ObservationGround): Observation {
   crew.onTrace = (trace, line) => traces.note(trace, line)
   const gauges = new Gauges(counters)
   const resources = new ResourceWatch({ ...ground, shownCertificates: () => certificatesOf(ground) })
-  const descriptors = new DescriptorWatch({ alarms })
+  const descriptors = new DescriptorWatch(ground)
   const overload = new OverloadWatch(meters, alarms)
   return {
     operations: {

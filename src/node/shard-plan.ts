@@ -11,6 +11,7 @@ import {
   type ShardStart,
 } from '../shard/index.ts'
 import { createCounterTable, createMeterTable } from '../telemetry/index.ts'
+import { createDescriptorRoom } from '../transports/index.ts'
 import { placesFor } from './shared-places.ts'
 import { memoryBytes, roomForConnections } from './machine-limits.ts'
 import { clientEventsTopic } from './sys-topics.ts'
@@ -38,6 +39,8 @@ export interface ShardPlan {
   readonly counters: SharedArrayBuffer
   /** Shared histograms of all shards. */
   readonly meters: SharedArrayBuffer
+  /** How many descriptors connections may still take, for `DescriptorWatch`. */
+  readonly descriptorRoom: SharedArrayBuffer
   /** What namespaces have and may have; undefined: nobody belongs to one. */
   readonly namespaceTable: SharedArrayBuffer | undefined
 }
@@ -73,6 +76,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const room = await roomForConnections()
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
   const places = placesFor(shards)
+  const descriptorRoom = createDescriptorRoom()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
   const starts = Array.from({ length: shards }, (_, shardNumber) => ({
     shardNumber,
@@ -92,6 +96,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     maxPropertyBytes: config.maxPropertyBytes,
     maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shards),
     places,
+    descriptorRoom,
     counters,
     meters,
     loadMark: createLoadMark(),
@@ -102,6 +107,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     starts,
     counters,
     meters,
+    descriptorRoom,
     namespaceTable,
     room,
     maxHeapMb: Math.max(leastHeapMb, Math.floor((memoryBytes() * heapShare) / shards / bytesPerMb)),

@@ -141,7 +141,9 @@ export class Porter {
   }
 
   get #noRoom(): string {
-    const { limit } = this.#world.budget
+    const { limit, isOutOfDescriptors } = this.#world.budget
+    if (isOutOfDescriptors)
+      return 'nearly as many files are open as may be, and more connections are turned away; raise the open-file limit'
     return `all ${limit} connections are taken and more are turned away; raise limits.max_connections or the open-file limit`
   }
 

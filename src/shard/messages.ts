@@ -132,6 +132,8 @@ export interface ShardStart extends ShardSettings {
   readonly maxUnsentBytesTotal: number
   /** Made by `createSharedPlaces`: who has how many of `maxConnections`. Undefined: this is the only shard. */
   readonly places?: SharedArrayBuffer | undefined
+  /** Descriptors that connections of all shards may still take: see `ConnectionBudget`. */
+  readonly descriptorRoom?: SharedArrayBuffer | undefined
   /** Made by `createCounterTable`; the shard writes its own row. */
   readonly counters: SharedArrayBuffer
   /** Made by `createMeterTable`; the shard writes its own row. Undefined: nobody looks. */

@@ -207,8 +207,11 @@ function namespaceOfKey(username: string, listener: ShardListener): string | und
   return namespaces && namespaceOf(namespaces, { listener, arrival: undefined, username })
 }
 
-function doorsOf({ maxConnectionRate, maxConnections, places, shardNumber: own }: ShardStart): Doors {
-  const shared = places === undefined ? {} : { places: { cells: places, own } }
+function doorsOf({ maxConnectionRate, maxConnections, places, descriptorRoom, shardNumber: own }: ShardStart): Doors {
+  const shared = {
+    ...(places !== undefined && { places: { cells: places, own } }),
+    ...(descriptorRoom !== undefined && { descriptorRoom }),
+  }
   return { budget: new ConnectionBudget(maxConnections, shared), rate: new ConnectionRate(maxConnectionRate) }
 }
 

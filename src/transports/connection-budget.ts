@@ -4,6 +4,9 @@
 //   taken by all | by thread 0 | by thread 1 | ...     what a thread had that died is given back by who watches it
 //
 // A place of a listener may be one of a larger budget as well.
+//
+// Other parts of the process take descriptors, too. How many are left for connections is looked up now and then by who can
+// count them, and each place takes one off until then.
 
 import type { DoorRefusal } from './byte-stream.ts'
 
@@ -29,9 +32,26 @@ export function freeSharedPlaces({ cells, own }: SharedPlaces): void {
   Atomics.sub(counts, 0, Atomics.exchange(counts, 1 + own, 0))
 }
 
+/** Shared memory for the number of descriptors that connections may still take; nobody has counted them yet. */
+export function createDescriptorRoom(): SharedArrayBuffer {
+  const room = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+  setDescriptorRoom(room, unlimited)
+  return room
+}
+
+/** They have been counted. */
+export function setDescriptorRoom(room: SharedArrayBuffer, left: number): void {
+  Atomics.store(new Int32Array(room), 0, Math.min(Math.max(left, 0), unlimited))
+}
+
+/** Far from where counting up and down would come to an end. */
+const unlimited = 0x3fff_ffff
+
 export interface BudgetOptions {
   /** Threads that share this budget. */
   readonly places?: SharedPlaces
+  /** Made by `createDescriptorRoom`: nobody is let in where nothing is left. */
+  readonly descriptorRoom?: SharedArrayBuffer
   /** Each place is taken there, too. */
   readonly within?: ConnectionBudget
   /** What is said when this one is spent. */
@@ -48,33 +68,44 @@ export class ConnectionBudget {
   readonly #within: ConnectionBudget | undefined
   readonly #cells: Int32Array | undefined
   readonly #own: number
+  readonly #descriptors: Int32Array | undefined
 
-  constructor(limit: number, { places, within, refusal = 'no-room' }: BudgetOptions = {}) {
+  constructor(limit: number, { places, descriptorRoom, within, refusal = 'no-room' }: BudgetOptions = {}) {
     this.limit = limit
     this.taken = 0
     this.#refusal = refusal
     this.#within = within
     this.#cells = places === undefined ? undefined : new Int32Array(places.cells)
     this.#own = places === undefined ? 0 : 1 + places.own
+    this.#descriptors = descriptorRoom === undefined ? undefined : new Int32Array(descriptorRoom)
   }
 
   /** Why nobody can be let in now; undefined: there is room. */
   get lack(): DoorRefusal | undefined {
     const taken = this.#cells === undefined ? this.taken : Atomics.load(this.#cells, 0)
-    return taken >= this.limit ? this.#refusal : this.#within?.lack
+    return taken >= this.limit || this.isOutOfDescriptors ? this.#refusal : this.#within?.lack
+  }
+
+  get isOutOfDescriptors(): boolean {
+    return this.#descriptors !== undefined && Atomics.load(this.#descriptors, 0) <= 0
   }
 
   /** Takes a place, or says why there is none: another thread may have taken the last one since `lack` was asked. */
   take(): DoorRefusal | undefined {
-    if (!this.#takeHere()) return this.#refusal
+    if (this.isOutOfDescriptors || !this.#takeHere()) return this.#refusal
     const refusal = this.#within?.take()
-    if (refusal === undefined) this.taken += 1
-    else this.#giveBackHere()
-    return refusal
+    if (refusal !== undefined) {
+      this.#giveBackHere()
+      return refusal
+    }
+    this.taken += 1
+    if (this.#descriptors !== undefined) Atomics.sub(this.#descriptors, 0, 1)
+    return undefined
   }
 
   giveBack(): void {
     this.taken -= 1
+    if (this.#descriptors !== undefined) Atomics.add(this.#descriptors, 0, 1)
     this.#giveBackHere()
     this.#within?.giveBack()
   }

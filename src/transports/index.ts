@@ -10,8 +10,10 @@ export type {
 } from './byte-stream.ts'
 export {
   ConnectionBudget,
+  createDescriptorRoom,
   createSharedPlaces,
   freeSharedPlaces,
+  setDescriptorRoom,
   type SharedPlaces,
   takenPlaces,
 } from './connection-budget.ts'

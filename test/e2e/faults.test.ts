@@ -214,6 +214,36 @@ async function limitFiles(process: WatchedProcess, limit: number): Promise<void>
   assert.equal(await prlimit.ended, 0, prlimit.errors)
 }
 
+test('descriptors that run out below the budget: newcomers are turned away with an alarm, who is there is served, and others when some are free', async (t) => {
+  const broker = await startBroker(t, { set: ['node.shards=2'] })
+  const address = `mqtt://127.0.0.1:${broker.port}`
+  const there = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
+  t.after(() => there.end(true))
+  // So many that some may come in still, and fewer than knock.
+  const { length: taken } = await readdir(`/proc/${broker.process.child.pid}/fd`)
+  await limitFiles(broker.process, taken + 20)
+  const sockets = Array.from({ length: 60 }, () => connect(broker.port, '127.0.0.1').resume())
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  await firstOf(
+    sockets.map(async (socket) => {
+      socket.on('error', () => {})
+      await new Promise<void>((resolve) => socket.once('close', () => resolve()))
+    }),
+    1,
+  )
+  await there.publishAsync('still', 'alive', { qos: 1 })
+  await broker.process.until(
+    /"event":"alarm","name":"(?:descriptors|connections)","message":"(?:no file can be|nearly as many files)/,
+  )
+  for (const socket of sockets) socket.destroy()
+  const client = mqtt.connect(address, { ...knocking })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  await client.publishAsync('back', 'in', { qos: 1 })
+})
+
 test('[bad-input 21] SIGHUP while there is no descriptor left changes nothing, the broker goes on, and an alarm says so', async (t) => {
   const folder = await temporaryFolder(t)
   const config = join(folder, 'godwit.conf')

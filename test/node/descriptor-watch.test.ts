@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Alarms } from '../../src/node/alarms.ts'
 import { DescriptorWatch } from '../../src/node/descriptor-watch.ts'
+import { ConnectionBudget, createDescriptorRoom } from '../../src/transports/index.ts'
 
 function watched() {
   const alarms = new Alarms({ log: { error: () => {}, warn: () => {} } })
   let code: string | undefined
+  const descriptorRoom = createDescriptorRoom()
   const watch = new DescriptorWatch({
     alarms,
+    descriptorRoom,
     tryToOpen: () => {
       if (code !== undefined) throw Object.assign(new Error(code), { code })
     },
@@ -17,7 +20,8 @@ function watched() {
     code = failing
     for (let i = 0; i < times; i += 1) watch.look()
   }
-  return { alarms, watch, holding, look }
+  const budget = new ConnectionBudget(10, { descriptorRoom })
+  return { alarms, watch, holding, look, budget }
 }
 
 test('the last descriptor taken raises an alarm, once, and each second without one is counted', () => {
@@ -57,4 +61,14 @@ test('how many are open, of how many, is what the system says', { skip: process.
   const { count, limit } = watch.open
   assert.ok(limit !== undefined && limit > 0)
   if (count !== undefined) assert.ok(count > 2 && count < limit)
+})
+
+test('while there is none nobody is let in, and somebody is again as soon as there is one', () => {
+  const { look, budget } = watched()
+  look(1)
+  assert.equal(budget.lack, undefined)
+  look(1, 'EMFILE')
+  assert.equal(budget.lack, 'no-room')
+  look(1)
+  assert.equal(budget.lack, undefined)
 })

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConnectionBudget, createSharedPlaces, freeSharedPlaces } from '../../src/transports/index.ts'
+import {
+  ConnectionBudget,
+  createDescriptorRoom,
+  createSharedPlaces,
+  freeSharedPlaces,
+  setDescriptorRoom,
+} from '../../src/transports/index.ts'
 
 test('threads that share a budget take no more places than it has, whoever takes them', () => {
   const cells = createSharedPlaces(3)
@@ -35,4 +41,21 @@ test('a place of a listener is one of the node too, and is given back at both', 
   listener.giveBack()
   assert.deepEqual([node.taken, listener.taken, other.taken], [0, 0, 0])
   assert.equal(other.take(), undefined)
+})
+
+test('nobody is let in where no descriptor is left, whoever has taken it, and somebody is when one is free', () => {
+  const descriptorRoom = createDescriptorRoom()
+  const [one, two] = [0, 1].map(() => new ConnectionBudget(5, { descriptorRoom }))
+  const listener = new ConnectionBudget(5, { within: two, refusal: 'listener-full' })
+  assert.deepEqual([one.take(), listener.take()], [undefined, undefined], 'nobody has counted yet')
+  setDescriptorRoom(descriptorRoom, 1)
+  assert.equal(listener.take(), undefined)
+  assert.deepEqual([one.lack, listener.lack, one.take(), listener.take()], Array(4).fill('no-room'))
+  assert.deepEqual([one.taken, two.taken, listener.taken], [1, 2, 2], 'who is in stays in')
+  listener.giveBack()
+  assert.deepEqual([listener.take(), one.take()], [undefined, 'no-room'])
+  setDescriptorRoom(descriptorRoom, -3)
+  assert.equal(one.isOutOfDescriptors, true)
+  setDescriptorRoom(descriptorRoom, Infinity)
+  assert.equal(one.take(), undefined)
 })
