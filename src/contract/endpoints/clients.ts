@@ -70,7 +70,17 @@ const clientQuery = Type.Object({
   ...pagingQuery,
 })
 
-const clientList = Type.Object({ code: Type.Literal(0), data: Type.Array(client), meta: Type.Optional(pagingMeta) })
+/** Every way to clients is one list; the path says a part of what must hold. */
+const listing = {
+  method: 'GET',
+  query: clientQuery,
+  unknownQuery: 'refuse',
+  reply: Type.Object({ code: Type.Literal(0), data: Type.Array(client), meta: Type.Optional(pagingMeta) }),
+  failures: ['rpcError', 'invalidParameter'],
+  access: 'read',
+  isForNamespaces: true,
+} as const
+
 const ofClient = Type.Object({ clientid: Type.String() })
 const ofNode = Type.Object({ node: Type.String() })
 const ofNodeAndClient = Type.Object({ node: Type.String(), clientid: Type.String() })
@@ -85,75 +95,39 @@ const verdict = Type.Object({
 
 export const clientEndpoints = {
   list_clients: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/clients',
     summary: 'The clients that are connected or have a session, all or those that fulfil all conditions.',
-    query: clientQuery,
-    unknownQuery: 'refuse',
-    reply: clientList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   lookup_client: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/clients/:clientid',
     summary: 'The client of that identifier: one or none.',
     params: ofClient,
-    query: clientQuery,
-    unknownQuery: 'refuse',
-    reply: clientList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   lookup_client_via_username: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/clients/username/:username',
     summary: 'The clients of that user name.',
     params: Type.Object({ username: Type.String() }),
-    query: clientQuery,
-    unknownQuery: 'refuse',
-    reply: clientList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   list_node_clients: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/nodes/:node/clients',
     summary: 'The clients of one node.',
     params: ofNode,
-    query: clientQuery,
-    unknownQuery: 'refuse',
-    reply: clientList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   lookup_node_client: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/nodes/:node/clients/:clientid',
     summary: 'The client of that identifier on one node: one or none.',
     params: ofNodeAndClient,
-    query: clientQuery,
-    unknownQuery: 'refuse',
-    reply: clientList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   lookup_node_client_via_username: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/nodes/:node/clients/username/:username',
     summary: 'The clients of that user name on one node.',
     params: Type.Object({ node: Type.String(), username: Type.String() }),
-    query: clientQuery,
-    unknownQuery: 'refuse',
-    reply: clientList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   kickout_node_client: endpoint({
     method: 'DELETE',

@@ -27,11 +27,16 @@ const subscriptionQuery = Type.Object({
   ...pagingQuery,
 })
 
-const subscriptionList = Type.Object({
-  code: Type.Literal(0),
-  data: Type.Array(subscription),
-  meta: Type.Optional(pagingMeta),
-})
+/** Every way to subscriptions is one list; the path says a part of what must hold. */
+const listing = {
+  method: 'GET',
+  query: subscriptionQuery,
+  unknownQuery: 'refuse',
+  reply: Type.Object({ code: Type.Literal(0), data: Type.Array(subscription), meta: Type.Optional(pagingMeta) }),
+  failures: ['rpcError', 'invalidParameter'],
+  access: 'read',
+  isForNamespaces: true,
+} as const
 
 const route = Type.Object({ topic: Type.String(), node: Type.String() })
 const routeList = Type.Object({ code: Type.Literal(0), data: Type.Array(route), meta: Type.Optional(pagingMeta) })
@@ -44,51 +49,27 @@ const treeNode = Type.Object({
 
 export const subscriptionEndpoints = {
   list_subscriptions: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/subscriptions',
     summary: 'What clients subscribe to: all, or what fulfils all conditions.',
-    query: subscriptionQuery,
-    unknownQuery: 'refuse',
-    reply: subscriptionList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   lookup_client_subscriptions: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/subscriptions/:clientid',
     summary: 'What one client subscribes to.',
     params: Type.Object({ clientid: Type.String() }),
-    query: subscriptionQuery,
-    unknownQuery: 'refuse',
-    reply: subscriptionList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   list_node_subscriptions: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/nodes/:node/subscriptions',
     summary: 'What the clients of one node subscribe to.',
     params: Type.Object({ node: Type.String() }),
-    query: subscriptionQuery,
-    unknownQuery: 'refuse',
-    reply: subscriptionList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   lookup_node_client_subscriptions: endpoint({
-    method: 'GET',
+    ...listing,
     path: '/nodes/:node/subscriptions/:clientid',
     summary: 'What one client of one node subscribes to.',
     params: Type.Object({ node: Type.String(), clientid: Type.String() }),
-    query: subscriptionQuery,
-    unknownQuery: 'refuse',
-    reply: subscriptionList,
-    failures: ['rpcError', 'invalidParameter'],
-    access: 'read',
-    isForNamespaces: true,
   }),
   'list_topic-tree': endpoint({
     method: 'GET',
