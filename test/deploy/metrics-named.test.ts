@@ -26,6 +26,14 @@ for (const file of ['grafana/godwit.json', 'prometheus/alerts.yml']) {
   })
 }
 
+test('a counter of ours says by its name that it counts; those that are prescribed keep theirs', () => {
+  const counters = Object.entries(metrics).filter(([, { type }]) => type === 'counter')
+  const others = counters.map(([name]) => name).filter((name) => !name.endsWith('_total'))
+  assert.deepEqual(others, ['svc_messages_received', 'svc_messages_sent', 'svc_messages_dropped'])
+  const gauges = Object.entries(metrics).filter(([name, { type }]) => type !== 'counter' && name.endsWith('_total'))
+  assert.deepEqual(gauges, [])
+})
+
 test('the dashboard is JSON with a query in each panel', () => {
   const { panels } = JSON.parse(readFileSync(`${folder}grafana/godwit.json`, 'utf8')) as {
     panels: { title: string; targets: { expr: string }[] }[]

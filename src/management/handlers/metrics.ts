@@ -103,23 +103,23 @@ function requiredOf({ counters, highest, memoryBytes, cpuPercent }: NodeReading)
 function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
   return {
     svc_uptime_seconds: Math.floor(uptimeMs / msPerSecond),
-    svc_connections_accepted: counters.connectionsAccepted,
-    svc_connections_refused: counters.connectionsRefused,
-    svc_clients_connected: counters.clientsConnected,
-    svc_clients_refused: reasonsOf(counters, refused),
+    svc_connections_accepted_total: counters.connectionsAccepted,
+    svc_connections_refused_total: counters.connectionsRefused,
+    svc_clients_connected_total: counters.clientsConnected,
+    svc_clients_refused_total: reasonsOf(counters, refused),
     svc_subscriptions_count: counters.subscriptionsStored,
     svc_subscriptions_shared_count: counters.sharedSubscriptionsStored,
     svc_retained_count: counters.retainedStored,
-    svc_packets_received: counters.packetsReceived,
-    svc_packets_sent: counters.packetsSent,
-    svc_bytes_received: counters.bytesReceived,
-    svc_bytes_sent: counters.bytesSent,
+    svc_packets_received_total: counters.packetsReceived,
+    svc_packets_sent_total: counters.packetsSent,
+    svc_bytes_received_total: counters.bytesReceived,
+    svc_bytes_sent_total: counters.bytesSent,
     svc_unsent_bytes: counters.unsentBytes,
     svc_messages_received_rate: rates.received,
     svc_messages_sent_rate: rates.sent,
     svc_messages_dropped_rate: rates.dropped,
-    svc_messages_dropped_by_reason: reasonsOf(counters, dropped),
-    svc_log_lines_dropped: counters.logLinesDropped,
+    svc_messages_dropped_by_reason_total: reasonsOf(counters, dropped),
+    svc_log_lines_dropped_total: counters.logLinesDropped,
   }
 }
 
@@ -136,19 +136,19 @@ function bridgesOf({ bridges }: NodeReading) {
     svc_bridge_in_flight: each(({ inFlight }) => inFlight),
     svc_bridge_oldest_seconds: each(({ oldestAtMs }) => (oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs))),
     svc_bridge_lag_seconds: each(({ oldestAtMs }) => (oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs))),
-    svc_bridge_messages_sent: counted('sent'),
-    svc_bridge_messages_sent_again: counted('sentAgain'),
-    svc_bridge_messages_acknowledged: counted('acknowledged'),
-    svc_bridge_messages_received: counted('received'),
-    svc_bridge_bytes_sent: counted('sentBytes'),
-    svc_bridge_bytes_received: counted('receivedBytes'),
+    svc_bridge_messages_sent_total: counted('sent'),
+    svc_bridge_messages_sent_again_total: counted('sentAgain'),
+    svc_bridge_messages_acknowledged_total: counted('acknowledged'),
+    svc_bridge_messages_received_total: counted('received'),
+    svc_bridge_bytes_sent_total: counted('sentBytes'),
+    svc_bridge_bytes_received_total: counted('receivedBytes'),
     svc_bridge_messages_sent_rate: each(({ sentRate }) => sentRate),
     svc_bridge_messages_received_rate: each(({ receivedRate }) => receivedRate),
-    svc_bridge_messages_dropped: bridges.flatMap(droppedByBridge),
+    svc_bridge_messages_dropped_total: bridges.flatMap(droppedByBridge),
     svc_bridge_filters_passed_on: each(({ passedOn }) => passedOn),
     svc_bridge_filters_not_passed_on: each(({ notPassedOn }) => notPassedOn),
-    svc_bridge_connects: counted('connects'),
-    svc_bridge_failures: counted('failures'),
+    svc_bridge_connects_total: counted('connects'),
+    svc_bridge_failures_total: counted('failures'),
   }
 }
 
@@ -184,12 +184,12 @@ function placeOf(reading: NodeReading) {
     listeners.map((one) => ({ labels: { listener: one.listener }, value: one[count] }))
   return {
     svc_listener_connections_count: each('connections'),
-    svc_listener_connections_accepted: each('accepted'),
-    svc_listener_connections_refused: each('refused'),
+    svc_listener_connections_accepted_total: each('accepted'),
+    svc_listener_connections_refused_total: each('refused'),
     svc_disk_free_bytes: diskFreeBytes ?? [],
     svc_open_files_count: openFiles.count ?? [],
     svc_open_files_limit: openFiles.limit ?? [],
-    svc_open_files_lacking_seconds: reading.openFilesLackingSeconds,
+    svc_open_files_lacking_seconds_total: reading.openFilesLackingSeconds,
     svc_certificate_end_timestamp_seconds: certificates.map(({ of, file, endsAtMs }) => ({
       labels: { of, file },
       value: endsAtMs / msPerSecond,
@@ -205,7 +205,7 @@ function shardsOf(reading: NodeReading) {
   return {
     svc_shards_count: shards.length,
     svc_shards_running: shardsRunning,
-    svc_shard_restarts: shardRestarts,
+    svc_shard_restarts_total: shardRestarts,
     svc_shard_connections_count: shards.map(({ connections }, shard) => ({
       labels: { shard: String(shard) },
       value: connections,
