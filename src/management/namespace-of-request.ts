@@ -52,7 +52,7 @@ export function namespaceOfRequest(
   if (!isForNamespaces) return undefined
   if (caller.namespace !== undefined) return caller.namespace
   const wanted = query[namespaceKey]
-  if (wanted === undefined || wanted === '') return undefined
+  if (wanted === undefined) return undefined
   if (isNamespaceName(wanted)) return wanted
   return refuse('invalidParameter', `${namespaceKey} in the query is the name of no namespace: letters, digits, - _ .`)
 }

@@ -4,14 +4,17 @@
 const keysOfTopics = new Set(['topic', '_match_topic'])
 const loneWildcard = /(^|\/|%2f)\+(?=$|\/|%2f)/gi
 
-/** Each key with its value, decoded once; of a key that comes several times all values. */
+/**
+ * Each key with its value, decoded once; of a key that comes several times all values. A pair without a key or without a
+ * value is as if it were not there.
+ */
 export function readQueryString(text: string): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>
   for (const pair of text.split('&')) {
-    if (pair === '') continue
     const equals = pair.indexOf('=')
-    const key = decode(equals === -1 ? pair : pair.slice(0, equals))
-    const raw = equals === -1 ? '' : pair.slice(equals + 1)
+    if (equals < 1 || equals === pair.length - 1) continue
+    const key = decode(pair.slice(0, equals))
+    const raw = pair.slice(equals + 1)
     const value = decode(keysOfTopics.has(key) ? raw.replaceAll(loneWildcard, '$1%2B') : raw)
     const before = query[key]
     if (before === undefined) query[key] = value

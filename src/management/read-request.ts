@@ -82,12 +82,11 @@ function wrongKind({ body: schema }: Endpoint, body: unknown): string | undefine
   return isObject || Array.isArray(body) ? undefined : 'an object or array of JSON'
 }
 
-/** What has no value, or no key, is taken as if it were not there. */
 function unknownKeyOf({ query, isForNamespaces = false }: Endpoint, raw: unknown): string | undefined {
   const known = query?.properties ?? {}
   const isKnown = (key: string): boolean => Object.hasOwn(known, key) || (isForNamespaces && key === namespaceKey)
-  const found = Object.entries(raw as object).find(([key, text]) => key !== '' && text !== '' && !isKnown(key))
-  return found === undefined ? undefined : JSON.stringify(found[0])
+  const found = Object.keys(raw as object).find((key) => !isKnown(key))
+  return found === undefined ? undefined : JSON.stringify(found)
 }
 
 /** Text becomes what its schema says it stands for. What stands for nothing stays text, and the check says so. */
@@ -95,7 +94,7 @@ function readQuery(endpoint: Endpoint, raw: Record<string, string>): Record<stri
   const query: Record<string, unknown> = {}
   for (const [key, schema] of Object.entries(endpoint.query?.properties ?? {})) {
     const text = raw[key]
-    if (text === undefined || text === '') continue
+    if (text === undefined) continue
     query[key] = valueOf(text, (schema as { type?: string }).type)
   }
   return query

@@ -167,10 +167,11 @@ test('where a shard is not there every answer that needs it is 101 and names it'
   assert.ok(asked.length >= outcomes.length)
 })
 
-test('a query is decoded once, and a plus sign is a wildcard where it can be one', () => {
+test('a query is decoded once, what has no value is not there, and a plus sign is a wildcard where it can be one', () => {
   const cases: readonly [string, Record<string, unknown>][] = [
     ['', {}],
-    ['a=b&c', { a: 'b', c: '' }],
+    ['a=b&c&d=&=e&=&&', { a: 'b' }],
+    ['a=&a=1', { a: '1' }],
     ['a=1&a=2&a=3', { a: ['1', '2', '3'] }],
     ['topic=+/+/b+c/%2b', { topic: '+/+/b c/+' }],
     ['topic=a%2F+%2fb', { topic: 'a/+/b' }],
