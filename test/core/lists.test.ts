@@ -5,13 +5,15 @@ import type { SliceWanted, WalkPosition } from '../../src/core/index.ts'
 import { plainIdentity } from '../../src/core/index.ts'
 import { Session } from '../../src/core/sessions/session.ts'
 import { SessionTable } from '../../src/core/sessions/session-table.ts'
-import { walkSessions } from '../../src/core/views/walk.ts'
+import { walkChosen, walkSessions } from '../../src/core/views/walk.ts'
 
 const start: WalkPosition = { place: 0, offset: 0 }
 
 function session(clientId: string): Session {
   return new Session(clientId, 0, plainIdentity(clientId, undefined, ''))
 }
+
+type Visit = Parameters<typeof walkSessions>[2]
 
 function wanted(from: WalkPosition): SliceWanted {
   return { from, skip: 0, most: 1, isOver: () => true }
@@ -62,4 +64,38 @@ test('a place that has become free is taken by the next session, and an empty ta
   table.remove(second)
   table.remove(third)
   assert.deepEqual([table.size, table.places], [0, 0])
+})
+
+test('a walk along sessions that were chosen before finds what a walk along all finds, slice by slice', () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(5), { maxLength: 120 }), fc.integer({ min: 1, max: 4 }), (rows, most) => {
+      const table = new SessionTable()
+      for (const [index, count] of rows.entries()) table.add(session(`${index}:${count}`))
+      const chosen = [...table.values()].filter(({ clientId }) => !clientId.endsWith(':0'))
+      /** Every session has as many rows as its name says, and so many fit into a slice. */
+      const rowsOf = (walk: (at: WalkPosition, visit: Visit) => WalkPosition | undefined): string[] => {
+        const read: string[] = []
+        for (let at: WalkPosition | undefined = start; at !== undefined;) {
+          let room = most
+          at = walk(at, ({ clientId }, offset) => {
+            for (let row = offset; row < Number(clientId.split(':')[1]); row++) {
+              if (room-- === 0) return row
+              read.push(`${clientId} ${row}`)
+            }
+            return undefined
+          })
+        }
+        return read
+      }
+      const found = rowsOf((at, visit) => walkChosen(chosen, wanted(at), visit))
+      assert.deepEqual(
+        found,
+        rowsOf((at, visit) => walkSessions(table, wanted(at), visit)),
+      )
+      assert.equal(
+        found.length,
+        rows.reduce((sum, count) => sum + count, 0),
+      )
+    }),
+  )
 })

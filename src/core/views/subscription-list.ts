@@ -4,8 +4,10 @@ import { bareFilter, hasWildcard, matchesFilter, splitSharedFilter, type TopicFi
 import type { BrokerState } from '../broker-state.ts'
 import { isOfNamespace } from '../namespaced-names.ts'
 import type { Session } from '../sessions/session.ts'
-import { type Slice, SliceBuilder, type SliceWanted, walkSessions } from './walk.ts'
+import { type Slice, SliceBuilder, type SliceWanted, walkChosen, walkSessions } from './walk.ts'
 
+/** So many subscribers of one topic are put in order at a time; where there are more, all sessions are walked along. */
+const mostChosen = 1_000
 /** How many subscriptions of one session are looked at between two looks at the clock. */
 const rowsBetweenLooks = 64
 
@@ -45,7 +47,8 @@ export function listSubscriptions(
   const visit = (session: Session, offset: number): number | undefined =>
     addRows(builder, session, { state, offset, filter, wanted })
   if (filter.clientId === undefined) {
-    const next = walkSessions(sessions, wanted, visit)
+    const chosen = holdersOf(state, filter)
+    const next = chosen === undefined ? walkSessions(sessions, wanted, visit) : walkChosen(chosen, wanted, visit)
     return { rows: builder.rows, passed: builder.passed, next }
   }
   const session = sessions.get(filter.clientId)
@@ -53,6 +56,23 @@ export function listSubscriptions(
   const next =
     session === undefined || stoppedAt === undefined ? undefined : { place: session.place, offset: stoppedAt }
   return { rows: builder.rows, passed: builder.passed, next }
+}
+
+/** Who subscribes to the one topic that is asked for, in the order of walks. Undefined: all have to be looked at. */
+function holdersOf({ routes }: BrokerState, { filter, bareFilter: bare }: SubscriptionFilter): Session[] | undefined {
+  const topic = bare ?? (filter === undefined ? undefined : bareFilter(filter as TopicFilter))
+  if (topic === undefined) return undefined
+  const audience = routes.audienceOf(topic as TopicFilter)
+  if (audience === undefined) return []
+  let subscribers = audience.size
+  audience.forEachGroup((group) => void (subscribers += group.size))
+  if (subscribers > mostChosen) return undefined
+  const holders = new Set<Session>()
+  audience.forEach((session) => void holders.add(session))
+  audience.forEachGroup((group) => {
+    for (const { subscriber } of group.members()) holders.add(subscriber)
+  })
+  return [...holders].toSorted((one, other) => one.place - other.place)
 }
 
 interface RowsWanted {

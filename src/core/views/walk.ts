@@ -74,3 +74,21 @@ export function walkSessions(
   }
   return undefined
 }
+
+/** The same along sessions that were chosen before, which are in the order of their places. */
+export function walkChosen(
+  chosen: readonly Session[],
+  wanted: SliceWanted,
+  visit: (session: Session, offset: number) => number | undefined,
+): WalkPosition | undefined {
+  const { from } = wanted
+  let looked = 0
+  for (const session of chosen) {
+    const { place } = session
+    if (place < from.place) continue
+    const stoppedAt = visit(session, place === from.place ? from.offset : 0)
+    if (stoppedAt !== undefined) return { place, offset: stoppedAt }
+    if (++looked % sessionsBetweenLooks === 0 && wanted.isOver()) return { place: place + 1, offset: 0 }
+  }
+  return undefined
+}
