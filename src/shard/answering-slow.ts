@@ -11,11 +11,11 @@ const sliceMs = 4
 const slack = 4
 
 /** The slowest, first those that are furthest behind. */
-export async function slowFor(shard: Shard, asked: QuestionOf<'slow'>): Promise<readonly SlowSession[]> {
+export async function slowFor(shard: Shard, asked: QuestionOf<'slow'>, nowMs: number): Promise<readonly SlowSession[]> {
   let found: SlowSession[] = []
   let looked = 0
   let sliceEndsAtMs = performance.now() + sliceMs
-  for (const slow of shard.core.view.slowSessions()) {
+  for (const slow of shard.core.view.slowSessions(nowMs)) {
     if (slow !== undefined && slow.ageMs >= asked.atLeastMs && isAskedFor(slow, asked)) found.push(slow)
     if (found.length >= asked.most * slack) found = slowest(found, asked.most)
     if (++looked % sessionsBetweenLooks !== 0 || performance.now() < sliceEndsAtMs) continue

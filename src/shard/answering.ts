@@ -10,7 +10,11 @@ import type { Shard } from './shard.ts'
 import { wantedOf } from './slices.ts'
 
 type Answers = {
-  readonly [Name in QuestionName]: (shard: Shard, asked: QuestionOf<Name>) => AnswerTo<Name> | Promise<AnswerTo<Name>>
+  readonly [Name in QuestionName]: (
+    shard: Shard,
+    asked: QuestionOf<Name>,
+    nowMs: number,
+  ) => AnswerTo<Name> | Promise<AnswerTo<Name>>
 }
 
 const answers: Answers = {
@@ -41,8 +45,8 @@ const answers: Answers = {
   timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),
 }
 
-/** Rejects only by a mistake of ours. */
-export async function answerOf(shard: Shard, asked: ShardQuestion): Promise<unknown> {
-  const answer = answers[asked.question] as (shard: Shard, asked: ShardQuestion) => unknown
-  return await answer(shard, asked)
+/** `nowMs`: by the clock of the shard; its last turn may be long ago. Rejects only by a mistake of ours. */
+export async function answerOf(shard: Shard, asked: ShardQuestion, nowMs: number): Promise<unknown> {
+  const answer = answers[asked.question] as (shard: Shard, asked: ShardQuestion, nowMs: number) => unknown
+  return await answer(shard, asked, nowMs)
 }

@@ -40,9 +40,9 @@ export interface ExplainingParts {
   readonly access: AccessControl
 }
 
-export function explain({ core, access }: ExplainingParts, asked: AskedExplanation): Explanation {
+export function explain({ core, access }: ExplainingParts, asked: AskedExplanation, nowMs: number): Explanation {
   const { clientId, action, topic } = asked
-  const standing = core.view.standing(clientId)
+  const standing = core.view.standing(clientId, nowMs)
   const who = identityFor(asked, standing?.identity)
   // As the core asks it: without what says how it is subscribed to.
   const bare = action === 'subscribe' ? bareFilter(topic as TopicFilter) : topic

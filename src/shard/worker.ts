@@ -100,7 +100,7 @@ async function run(): Promise<void> {
   seat.onTrouble = () => running.commits.noteTrouble(seat.trouble)
   seat.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
-  hear = (message) => obey(message, { shard: running, store, listeners, doors })
+  hear = (message) => obey(message, { shard: running, store, listeners, doors, clock })
   for (const message of early) hear(message)
   await letClientsIn(running, listeners)
   bridgesOf(running, store, clock)
@@ -149,12 +149,13 @@ interface Running {
   readonly store: Store
   readonly listeners: ListenerSet
   readonly doors: Doors
+  readonly clock: Clock
 }
 
 /** What all listeners of the shard have in common. */
 type Doors = Pick<ListeningWorld, 'budget' | 'rate'>
 
-function obey(message: NodeToShard, { shard, store, listeners, doors }: Running): void {
+function obey(message: NodeToShard, { shard, store, listeners, doors, clock }: Running): void {
   if (message.kind === 'settings') {
     settings = message.settings
     shard.changeSettings(settings)
@@ -182,8 +183,8 @@ function obey(message: NodeToShard, { shard, store, listeners, doors }: Running)
   } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
   else if (message.kind === 'ask') {
     const { ask } = message
-    answerOf(shard, message.question).then((answer) => post({ kind: 'answer', ask, answer }), fail)
-  } else if (message.kind === 'stop') stop({ shard, store, listeners, doors }).catch(fail)
+    answerOf(shard, message.question, clock.nowMs()).then((answer) => post({ kind: 'answer', ask, answer }), fail)
+  } else if (message.kind === 'stop') stop({ shard, store, listeners, doors, clock }).catch(fail)
 }
 
 /** A shard that cannot be reached keeps nobody out for ever: its clients hear that it is not there, the others are served. */

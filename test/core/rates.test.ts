@@ -78,3 +78,21 @@ describe('listeners.*.bytes_rate', () => {
     assert.deepEqual(listener.payloads.slice(1), ['second'])
   })
 })
+
+test('what is left of a rate and how far a client is behind is told as of the time that is asked for, also where nothing has happened since', () => {
+  const world = limitedWorld({ messagesPerSecond: 10 })
+  const slow = world.connect('slow')
+  slow.subscribe('a', { qos: 1 })
+  slow.acknowledges = false
+  const author = world.connect('author')
+  for (let count = 0; count < 10; count++) author.publish('a', 'x')
+  world.publish('a', 'y', { qos: 1 })
+  const [shard] = world.host.shards
+  const view = shard?.core.view
+  const usedAt = (nowMs: number): number | undefined =>
+    view?.standing('author', nowMs)?.quotas.find(({ name }) => name === 'messages_rate')?.used
+  assert.ok((usedAt(world.nowMs) ?? 0) > 5)
+  assert.equal(usedAt(world.nowMs + 1_000), 0)
+  const behindAt = (nowMs: number) => [...(view?.slowSessions(nowMs) ?? [])].find((one) => one?.clientId === 'slow')
+  assert.deepEqual([behindAt(world.nowMs)?.ageMs, behindAt(world.nowMs + 700)?.ageMs], [0, 700])
+})

@@ -117,9 +117,9 @@ export class BrokerView {
     return bridgeSessionOf(this.#state, clientId)
   }
 
-  /** Who the client is and what is left to it; undefined: it has no session here. */
-  standing(clientId: string): Standing | undefined {
-    return standingOf(this.#state, clientId)
+  /** Who the client is and what is left to it at that time; undefined: it has no session here. */
+  standing(clientId: string, nowMs: number): Standing | undefined {
+    return standingOf(this.#state, clientId, nowMs)
   }
 
   /** At most `limit` of the subscriptions of sessions here that match a publication. */
@@ -148,8 +148,8 @@ export class BrokerView {
   }
 
   /** One for each session; undefined for those that are not behind. */
-  slowSessions(): IterableIterator<SlowSession | undefined> {
-    return walkSlowSessions(this.#state)
+  slowSessions(nowMs: number): IterableIterator<SlowSession | undefined> {
+    return walkSlowSessions(this.#state, nowMs)
   }
 
   retained(topic: Topic): Message | undefined {

@@ -34,14 +34,14 @@ export interface Quota {
   readonly limit: number
 }
 
-export function standingOf(state: BrokerState, clientId: string): Standing | undefined {
+export function standingOf(state: BrokerState, clientId: string, nowMs: number): Standing | undefined {
   const session = state.sessions.get(clientId)
   if (session === undefined) return undefined
   const { identity, connection, mountpoint } = session
-  return { identity, isConnected: connection !== undefined, mountpoint, quotas: quotasOf(state, session) }
+  return { identity, isConnected: connection !== undefined, mountpoint, quotas: quotasOf(state, session, nowMs) }
 }
 
-function quotasOf({ settings, nowMs }: BrokerState, session: Session): Quota[] {
+function quotasOf({ settings }: BrokerState, session: Session, nowMs: number): Quota[] {
   const { connection, stored } = session
   const quotas: Quota[] = [
     { name: 'max_subscriptions', used: session.subscriptions?.size ?? 0, limit: settings.maxSubscriptions },

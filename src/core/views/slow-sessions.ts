@@ -13,12 +13,15 @@ export interface SlowSession {
   readonly waiting: number
 }
 
-/** One for each session, in no order; undefined: its client is not there or has taken everything. */
-export function* walkSlowSessions(state: BrokerState): IterableIterator<SlowSession | undefined> {
-  for (const session of state.sessions.values()) yield slownessOf(state, session)
+/**
+ * One for each session, in no order; undefined: its client is not there or has taken everything. `nowMs` is told, since
+ * the time of the last turn is long ago where nothing happens.
+ */
+export function* walkSlowSessions(state: BrokerState, nowMs: number): IterableIterator<SlowSession | undefined> {
+  for (const session of state.sessions.values()) yield slownessOf(session, nowMs)
 }
 
-function slownessOf(state: BrokerState, session: Session): SlowSession | undefined {
+function slownessOf(session: Session, nowMs: number): SlowSession | undefined {
   if (session.connection === undefined) return undefined
   const inFlight = session.inflightCount
   const waiting = inFlight + session.pendingCount + session.onDiskCount
@@ -32,6 +35,6 @@ function slownessOf(state: BrokerState, session: Session): SlowSession | undefin
     })
   }
   if (oldest === undefined) return undefined
-  const ageMs = Math.max(0, state.nowMs - oldest.publishedAtMs)
+  const ageMs = Math.max(0, nowMs - oldest.publishedAtMs)
   return { clientId: session.clientId, topic: oldest.topic.name, ageMs, waiting }
 }
