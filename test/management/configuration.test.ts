@@ -379,6 +379,16 @@ describe('the history of configurations', () => {
     const last = dataOf('list_configuration_history', await get(broker, '/configuration_history'))
     assert.equal(last.length, 20)
     assert.equal(last[0].number - last[19].number, 19)
+    const shownNow = (await get(broker, '/configuration/log')).json.data
+    for (const [path, body] of [
+      ['/reload', { data: { msq_len: 119 } }],
+      ['/configuration/log', { data: shownNow }],
+      ['/configuration_reload', undefined],
+    ] as const) {
+      assert.equal((await post(broker, path, body)).status, 200)
+    }
+    const same = dataOf('list_configuration_history', await get(broker, '/configuration_history'))
+    assert.equal(same[0].number, last[0].number, 'what is so already is no other configuration')
   })
 
   test('a signal and a request read the file again in one way, and what is wrong with it changes nothing', async (t) => {

@@ -18,7 +18,7 @@ export interface ConfigAuthor {
   readonly address: string
 }
 
-export interface ConfigVersion {
+export interface ConfigVersion extends ConfigState {
   readonly number: number
   readonly atMs: number
   readonly author: ConfigAuthor
@@ -26,6 +26,10 @@ export interface ConfigVersion {
   readonly act: string
   /** Keys that differ from the version before. */
   readonly changed: readonly string[]
+}
+
+/** Everything that a version leads back to. */
+export interface ConfigState {
   /** Of the file; undefined: there was none. */
   readonly text: string | undefined
   readonly changes: PlainValue
@@ -78,6 +82,11 @@ export class ConfigHistory {
     return this.#versions.find((version) => version.number === number)
   }
 
+  /** Whether it is what the newest version leads back to. */
+  isNewest(state: ConfigState): boolean {
+    return this.newest !== undefined && JSON.stringify(stateOf(this.newest)) === JSON.stringify(stateOf(state))
+  }
+
   /** What is not as by default. */
   settingsOf(config: GodwitConfig): ConfigVersion['settings'] {
     const settings: Record<string, { text: string } | { digest: string }> = Object.create(null) as never
@@ -110,6 +119,11 @@ export class ConfigHistory {
       .update(JSON.stringify([key, text]))
       .digest('base64url')
   }
+}
+
+/** In one order. */
+function stateOf({ text, changes, untilRestart, settings }: ConfigState): ConfigState {
+  return { text, changes, untilRestart, settings }
 }
 
 async function readVersion(path: string): Promise<ConfigVersion | undefined> {

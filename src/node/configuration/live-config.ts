@@ -30,7 +30,7 @@ import {
 import type { Logger } from '../../telemetry/index.ts'
 import { keptAccount, refusalOfAccountChange } from './account-settings.ts'
 import { readConfigFile } from './config-files.ts'
-import type { ConfigAuthor, ConfigHistory } from './config-history.ts'
+import type { ConfigAuthor, ConfigHistory, ConfigState } from './config-history.ts'
 import {
   type ConfigRefusal,
   refuseDisk,
@@ -444,16 +444,16 @@ export class LiveConfig {
   async #remember({ name, author }: Pick<Act, 'name' | 'author'>): Promise<void> {
     const { history, log } = this.#options
     const { document, changes, untilRestart } = this.#layers
+    const state: ConfigState = {
+      text: document?.text,
+      changes: toPlain(changes),
+      untilRestart: toPlain(untilRestart),
+      settings: history.settingsOf(this.#wanted),
+    }
+    // Who asks for what is so already pushes no configuration out of the history.
+    if (history.isNewest(state)) return
     try {
-      await history.add({
-        atMs: Date.now(),
-        author,
-        act: name,
-        text: document?.text,
-        changes: toPlain(changes),
-        untilRestart: toPlain(untilRestart),
-        settings: history.settingsOf(this.#wanted),
-      })
+      await history.add({ atMs: Date.now(), author, act: name, ...state })
     } catch (error) {
       // It holds all the same: a history that cannot be written is no reason to take it back.
       log.error('the history of configurations cannot be written', { why: (error as Error).message })
