@@ -47,6 +47,8 @@ export interface Endpoint {
   readonly replyType?: string
   /** What may go wrong beyond what may go wrong everywhere (101 to 104, 116). */
   readonly failures?: readonly ResultCodeName[]
+  /** What goes wrong with a status of HTTP that is not the one of its code. */
+  readonly otherStatuses?: readonly (readonly [ResultCodeName, number])[]
   /** The same of the fifth version, beyond what may go wrong everywhere there. */
   readonly reasons?: readonly ReasonName[]
   readonly access: Access

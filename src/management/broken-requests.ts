@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { allowedMethods, refuseMethod } from './absent-path.ts'
-import { type Refusal, refuse } from './refusal.ts'
+import { bodyOfRefusal, refuse } from './refusal.ts'
 
 /** Of the request line and all headers: a client id and a topic in it may be as long as MQTT allows, each byte written as three. */
 export const maxHeaderBytes = 524_288
@@ -33,11 +33,12 @@ export function answerBrokenRequest({ code, rawPacket }: BrokenRequest, socket: 
     return
   }
   const method = code === 'HPE_INVALID_METHOD' ? methodIn(rawPacket) : undefined
-  const body = bodyOf(
+  const refusal =
     method === undefined
       ? refuse('invalidParameter', reasons[code ?? ''] ?? 'this is not a request of HTTP/1.1')
-      : refuseMethod(method),
-  )
+      : refuseMethod(method)
+  // What it was about is not known.
+  const body = bodyOfRefusal(refusal, '')
   const head = [
     method === undefined ? 'HTTP/1.1 400 Bad Request' : `HTTP/1.1 405 Method Not Allowed\r\nAllow: ${allowedMethods}`,
     'Content-Type: application/json; charset=utf-8',
@@ -59,12 +60,8 @@ function methodIn(packet: unknown): string | undefined {
 }
 
 /** The request expects something else than that it be read. */
-export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const body = bodyOf(refuse('invalidParameter', 'the header Expect can only say 100-continue'))
+export function answerExpectation({ url = '/' }: IncomingMessage, response: ServerResponse): void {
+  const body = bodyOfRefusal(refuse('invalidParameter', 'the header Expect can only say 100-continue'), url)
   const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) }
   response.writeHead(400, { ...headers, connection: 'close' }).end(body)
-}
-
-function bodyOf({ code, message }: Refusal): string {
-  return JSON.stringify({ code, message })
 }

@@ -19,6 +19,8 @@ test('what is no HTTP is refused as everything else is', async () => {
     assert.match(head, /content-type: application\/json/i)
     assert.equal(JSON.parse(body).code, 108)
   }
+  const { body } = await answerTo(broker, 'GET /api/v5/users HTTP/1.1\r\nHost: a\r\nExpect: 200-maybe\r\n\r\n')
+  assert.equal(JSON.parse(body).reason, 'BAD_REQUEST', 'where its path is known, in the words of its version')
 })
 
 test('a method that nobody knows is 405, as those are that HTTP has and the API has not', async () => {

@@ -158,7 +158,9 @@ test('a broker with everything in it has a value for every metric, in the format
     families = readExposition((await broker.ask('/api/v4/prometheus')).text)
   assert.deepEqual([...families.keys()], Object.keys(metrics))
   assert.ok(hasAlarm(families, 'certificate-ends'))
-  const refused = families.get('svc_clients_refused_total')?.samples.map(({ labels, value }) => [labels['reason'], value])
+  const refused = families
+    .get('svc_clients_refused_total')
+    ?.samples.map(({ labels, value }) => [labels['reason'], value])
   assert.equal(
     refused?.reduce((sum, [, value]) => sum + Number(value), 0),
     1,

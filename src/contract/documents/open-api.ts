@@ -2,7 +2,6 @@
 
 import { type Endpoint, failure, failureWithReason, namespaceKey } from '../endpoint.ts'
 import { reasons } from '../reasons.ts'
-import { type ResultCode, resultCodes } from '../result-codes.ts'
 import type { TObject, TSchema } from '../schema.ts'
 import { possibleFailures, possibleReasons } from './possible-failures.ts'
 import { tagOf, urlsOf } from './urls.ts'
@@ -144,10 +143,7 @@ function failuresOf(endpoint: Endpoint): Record<string, DocumentPart> {
   const byStatus = new Map<number, string[]>()
   const note = (status: number, words: string): void =>
     void byStatus.set(status, [...(byStatus.get(status) ?? []), words])
-  for (const name of possibleFailures(endpoint)) {
-    const { code, status, sentence }: ResultCode = resultCodes[name]
-    note(status, `${code}: ${sentence}`)
-  }
+  for (const { code, status, sentence } of possibleFailures(endpoint)) note(status, `${code}: ${sentence}`)
   for (const name of possibleReasons(endpoint)) note(reasons[name].status, `${name}: ${reasons[name].sentence}`)
   const form = endpoint.version === undefined ? 'Failure' : 'FailureWithReason'
   const content = { 'application/json': { schema: { $ref: `#/components/schemas/${form}` } } }

@@ -2,29 +2,44 @@
 
 import type { Endpoint } from '../endpoint.ts'
 import { type ReasonName, reasons } from '../reasons.ts'
-import { type ResultCodeName, resultCodes } from '../result-codes.ts'
+import { type ResultCode, type ResultCodeName, resultCodes } from '../result-codes.ts'
 
-/** Names of result codes, by their numbers. */
-export function possibleFailures(endpoint: Endpoint): ResultCodeName[] {
-  const { version, access, params, query, body, failures = [] } = endpoint
+/** By their numbers. The same number may come with several statuses. */
+export function possibleFailures(endpoint: Endpoint): ResultCode[] {
+  const { version, path, access, body, failures = [], otherStatuses = [] } = endpoint
   if (version !== undefined) return []
-  const names = new Set<ResultCodeName>(failures)
+  // Headers may be wrong as well.
+  const names = new Set<ResultCodeName>([...failures, 'invalidParameter', 'unknownError'])
   if (access !== 'open') for (const name of ofSignIn) names.add(name)
-  if (params !== undefined || query !== undefined || body !== undefined) names.add('invalidParameter')
   if (typeof body === 'object') names.add('missingParameter').add('notJson')
-  names.add('unknownError')
-  return [...names].toSorted((one, other) => resultCodes[one].code - resultCodes[other].code)
+  const others = new Map<string, ResultCode>()
+  const note = (name: ResultCodeName, status: number): void => {
+    others.set(`${name} ${status}`, { code: resultCodes[name].code, status, sentence: wordsOf[status] ?? '' })
+  }
+  note('invalidParameter', 403)
+  if (access !== 'open') note('rpcError', 503)
+  if (access !== 'open' && access !== 'signed-in') note('wrongCredentials', 403)
+  if (path.includes('/:node')) note('invalidParameter', 404)
+  for (const [name, status] of otherStatuses) note(name, status)
+  const all: ResultCode[] = [...[...names].map((name) => resultCodes[name]), ...others.values()]
+  return all.toSorted((one, other) => one.code - other.code)
+}
+
+/** What a number means where it comes with a status that is not its own. */
+const wordsOf: Readonly<Record<number, string>> = {
+  400: 'it is empty in the body',
+  403: 'who asks, or the page that asks, may not',
+  404: 'there is nothing of that name',
+  503: 'it cannot be answered now: ask again later',
 }
 
 /** Reasons of an operation of the fifth version, by the status that goes with them. */
-export function possibleReasons({ version, access, params, query, body, reasons: own = [] }: Endpoint): ReasonName[] {
+export function possibleReasons({ version, access, reasons: own = [] }: Endpoint): ReasonName[] {
   if (version === undefined) return []
-  const names = new Set<ReasonName>(own)
+  const names = new Set<ReasonName>([...own, 'BAD_REQUEST', 'FORBIDDEN', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'])
   if (access !== 'open') for (const name of reasonsOfSignIn) names.add(name)
   if (access !== 'open' && access !== 'signed-in') names.add('UNAUTHORIZED_ROLE')
   if (access === 'accounts' || access === 'own-account') names.add('API_KEY_NOT_ALLOW')
-  if (params !== undefined || query !== undefined || body !== undefined) names.add('BAD_REQUEST')
-  names.add('INTERNAL_ERROR').add('SERVICE_UNAVAILABLE')
   return [...names].toSorted((one, other) => reasons[one].status - reasons[other].status)
 }
 

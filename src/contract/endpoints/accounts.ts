@@ -64,6 +64,7 @@ export const accountEndpoints = {
     }),
     reply: done,
     failures: ['emptyCredentials', 'userExists'],
+    otherStatuses: [['emptyCredentials', 400]],
     access: 'accounts',
   }),
   update_user: endpoint({

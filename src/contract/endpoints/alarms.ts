@@ -107,6 +107,7 @@ export const alarmEndpoints = {
     }),
     reply: done,
     failures: ['missingParameter', 'invalidParameter', 'notJson'],
+    otherStatuses: [['invalidParameter', 404]],
     access: 'change',
   }),
   forget_node_deactivated_alarms: endpoint({

@@ -178,6 +178,7 @@ const listing = answer(
 const params = Type.Object({ bridge_name: Type.String({ description: 'Name of the bridge in the configuration.' }) })
 const body = Type.Unknown()
 const failures = ['missingParameter', 'invalidParameter', 'notJson', 'configNotWritten'] as const
+const otherStatuses = [['invalidParameter', 404]] as const
 
 const subscribing = {
   summary: 'Adds subscriptions at the remote broker to a bridge, or replaces those of the same remote topic.',
@@ -186,6 +187,7 @@ const subscribing = {
   body,
   reply: done,
   failures,
+  otherStatuses,
   access: 'change',
 } as const
 
@@ -196,6 +198,7 @@ const unsubscribing = {
   body,
   reply: done,
   failures,
+  otherStatuses,
   access: 'change',
 } as const
 
@@ -214,6 +217,7 @@ export const bridgeEndpoints = {
     params,
     reply: listing,
     failures: ['invalidParameter'],
+    otherStatuses,
     access: 'read',
   }),
   put_mqtt_bridge: endpoint({
@@ -224,6 +228,7 @@ export const bridgeEndpoints = {
     body,
     reply: answer(Type.Record(text, node)),
     failures,
+    otherStatuses,
     access: 'change',
   }),
   put_mqtt_bridge_switch: endpoint({
@@ -234,6 +239,7 @@ export const bridgeEndpoints = {
     body,
     reply: done,
     failures,
+    otherStatuses,
     access: 'change',
   }),
   sub_mqtt_bridge: endpoint({ method: 'PUT', ...subscribing }),

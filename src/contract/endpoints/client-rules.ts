@@ -43,6 +43,7 @@ function removal(path: string, params: Readonly<Record<string, TSchema>>) {
     params: Type.Object({ ...params, topic: Type.String() }),
     reply: done,
     failures: ['invalidParameter'],
+    otherStatuses: [['invalidParameter', 404]],
     access: 'change',
     isForNamespaces: true,
   })
@@ -165,6 +166,7 @@ export const clientRuleEndpoints = {
     params: Type.Object({ as: Type.String(), who: Type.String() }),
     reply: done,
     failures: ['invalidParameter'],
+    otherStatuses: [['invalidParameter', 404]],
     access: 'change',
     isForNamespaces: true,
   }),

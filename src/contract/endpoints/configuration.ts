@@ -110,6 +110,7 @@ export const configurationEndpoints = {
     params: Type.Object({ section: Type.String({ description: '`mqtt`, `auth`, `listeners`, ...' }) }),
     reply: answer(section),
     failures: ['rpcError'],
+    otherStatuses: [['rpcError', 404]],
     access: 'read',
   }),
   set_broker_configuration: endpoint({
@@ -129,6 +130,7 @@ export const configurationEndpoints = {
     body: Type.Object({ data: section }),
     reply: answer(outcome),
     failures: [...changeFailures, 'rpcError'],
+    otherStatuses: [['rpcError', 404]],
     access: 'change',
   }),
   list_configuration_history: endpoint({
@@ -145,6 +147,7 @@ export const configurationEndpoints = {
     params: numberOfVersion,
     reply: answer(Type.Object({ ...version, text: Type.String() })),
     failures: ['invalidParameter'],
+    otherStatuses: [['invalidParameter', 404]],
     access: 'read',
   }),
   diff_configuration: endpoint({
@@ -155,6 +158,7 @@ export const configurationEndpoints = {
     query: Type.Object({ to: Type.Optional(Type.Integer({ description: 'The other version.' })) }),
     reply: answer(Type.Object({ from: Type.Integer(), to: Type.Integer(), changes: Type.Array(change) })),
     failures: ['invalidParameter'],
+    otherStatuses: [['invalidParameter', 404]],
     access: 'read',
   }),
   rollback_configuration: endpoint({
@@ -164,6 +168,7 @@ export const configurationEndpoints = {
     params: numberOfVersion,
     reply: answer(outcome),
     failures: changeFailures,
+    otherStatuses: [['invalidParameter', 404]],
     access: 'change',
   }),
 }

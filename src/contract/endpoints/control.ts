@@ -12,6 +12,7 @@ export const controlEndpoints = {
     params: Type.Object({ action: Type.String({ description: '`stop` or `restart`, in upper or lower case.' }) }),
     reply: done,
     failures: ['rpcError', 'invalidParameter'],
+    otherStatuses: [['rpcError', 404]],
     access: 'change',
   }),
 }

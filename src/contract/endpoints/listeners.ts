@@ -45,6 +45,7 @@ export const listenerEndpoints = {
     params: Type.Object({ identifier }),
     reply: done,
     failures: ['invalidParameter', 'unknownError'],
+    otherStatuses: [['invalidParameter', 404]],
     access: 'change',
   }),
   restart_node_listener: endpoint({
@@ -54,6 +55,7 @@ export const listenerEndpoints = {
     params: Type.Object({ node, identifier }),
     reply: done,
     failures: ['invalidParameter', 'unknownError'],
+    otherStatuses: [['invalidParameter', 404]],
     access: 'change',
   }),
 }

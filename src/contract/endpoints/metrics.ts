@@ -58,6 +58,7 @@ export const metricEndpoints = {
     summary: 'Whether the node serves, in two lines of text; 503 where it does not.',
     reply: 'text',
     failures: ['rpcError'],
+    otherStatuses: [['rpcError', 503]],
     access: 'open',
   }),
 }

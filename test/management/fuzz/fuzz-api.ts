@@ -7,7 +7,16 @@
 //   warmed up.
 
 import { Agent, request as httpRequest } from 'node:http'
-import { basicAuthorization, type Endpoint, endpoints, type Shape, shapeOf } from '../../../src/contract/index.ts'
+import {
+  basicAuthorization,
+  type Endpoint,
+  endpoints,
+  reasons,
+  resultCodes,
+  type Shape,
+  shapeOf,
+} from '../../../src/contract/index.ts'
+import { possibleFailures, possibleReasons } from '../../../src/contract/documents/possible-failures.ts'
 import type { Broker } from '../../e2e/godwit-process.ts'
 import { residentMib } from '../../fuzz/fuzz-broker.ts'
 import { HealthyClient } from '../../fuzz/healthy-client.ts'
@@ -107,6 +116,14 @@ for (const [name, { reply }] of Object.entries<Endpoint>(endpoints)) {
   if (typeof reply === 'object') replyShapes.set(name, shapeOf(reply))
 }
 
+/** What each operation says of how it may fail: a status, and in the fourth version the code that comes with it. */
+const promisedFailures = new Map<string, ReadonlySet<string>>()
+for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
+  const ofCodes = possibleFailures(endpoint).map(({ status, code }) => `${status} ${code}`)
+  const ofReasons = possibleReasons(endpoint).map((reason) => `${reasons[reason].status} ${reason}`)
+  promisedFailures.set(name, new Set([...ofCodes, ...ofReasons]))
+}
+
 interface Answered {
   readonly status: number
   readonly text: string
@@ -189,11 +206,22 @@ class FuzzRun {
     if (status >= 500) this.noteFault(`${status} ${kind}`, shown)
     if (made.method === 'HEAD' || status === 0) return
     if (status >= 400) this.#judgeRefusal(kind, shown, text)
+    // With a slash too many it may be another operation.
+    const isAsMeant = made.name !== undefined && !/\/\/(\?|$)/.test(made.path)
+    if (status >= 400 && isAsMeant) this.#judgePromise(made.name, { status, shown, text })
     const shape = made.name === undefined ? undefined : replyShapes.get(made.name)
     if (status !== 200 || shape === undefined) return
     const value = type.startsWith('application/json') ? parsed(text) : undefined
     const fault = value === undefined ? { path: '', message: 'is not JSON' } : shape.faultOf(value)
     if (fault !== undefined) this.noteFault(`reply of ${kind}`, `${fault.path} ${fault.message}: ${shown}`)
+  }
+
+  #judgePromise(name: string, { status, shown, text }: { status: number; shown: string; text: string }): void {
+    const { code, reason = code } = (parsed(text) ?? {}) as { code?: number; reason?: unknown }
+    // A path that was made longer or a method that was exchanged may be no operation at all.
+    const isAbsent = code === resultCodes.unknownError.code && (status === 404 || status === 405)
+    if (isAbsent || promisedFailures.get(name)?.has(`${status} ${String(reason)}`) === true) return
+    this.noteFault(`${name} does not say ${status} ${String(reason)}`, shown)
   }
 
   #judgeRefusal(kind: string, shown: string, text: string): void {
