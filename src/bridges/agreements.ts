@@ -69,18 +69,18 @@ export class Agreements {
   meet(meeting: Meeting, isKnown: boolean, nowMs: number): void {
     const { settings } = meeting
     this.#meeting = meeting
-    const requests = requestsThere(settings, isKnown)
-    const missing = this.#granted.missing(requests)
-    // What clients have given up meanwhile is not given up at once.
-    const gone = settings.isTransparent ? [] : missing.gone
-    const asked = settings.version === 5 ? requests : missing.requests
     this.#useRules(settings, nowMs)
-    const granted = isKnown && settings.isTransparent ? this.#granted.beside(requests) : undefined
-    this.passedOn.meet(granted, this.#hasMet || settings.version !== 5, nowMs)
+    if (settings.isTransparent) {
+      const isSure = this.#hasMet || settings.version !== 5
+      this.passedOn.meet(isKnown ? this.#granted.all : undefined, isSure, nowMs)
+    } else {
+      const requests = requestsThere(settings, isKnown)
+      const missing = this.#granted.missing(requests)
+      this.passedOn.meet(undefined, true, nowMs)
+      // From 5.0 on what is subscribed to can be said again without any harm.
+      this.#ask(settings.version === 5 ? { ...missing, requests } : missing)
+    }
     this.#hasMet = true
-    // From 5.0 on what is subscribed to can be said again without any harm.
-    this.#ask({ gone, requests: asked })
-    this.#passOn()
   }
 
   /** One of the two is gone. */
@@ -95,8 +95,10 @@ export class Agreements {
     this.#meeting = { ...this.#meeting, settings }
     this.sayHere(this.#meeting.local, this.changesHere(settings, undefined))
     this.#useRules(settings, nowMs)
-    const { gone, requests } = changesThere(before, settings)
-    this.#ask({ gone: gone.filter((filter) => this.passedOn.tree.get(filter) === undefined), requests })
+    if (settings.isTransparent) {
+      if (!before.isTransparent) this.passedOn.meet(this.#granted.all, true, nowMs)
+    } else if (before.isTransparent) this.#ask({ gone: [], requests: requestsThere(settings, true) })
+    else this.#ask(changesThere(before, settings))
   }
 
   /** What clients here are subscribed to has changed. Gives a warning, if there is one. */
@@ -136,9 +138,8 @@ export class Agreements {
     this.sayHere(local, this.changesHere(settings, marks))
   }
 
-  #useRules({ isTransparent, subscriptions }: BridgeSettings, nowMs: number): void {
-    const filters = subscriptions.map(({ remoteFilter }) => remoteFilter as TopicFilter)
-    this.passedOn.use(isTransparent, filters, nowMs)
+  #useRules(settings: BridgeSettings, nowMs: number): void {
+    this.passedOn.use(settings.isTransparent, requestsThere(settings, false), nowMs)
   }
 
   #passOn(): void {

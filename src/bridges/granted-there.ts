@@ -52,11 +52,8 @@ export class GrantedThere {
     return this.#asked.size > 0
   }
 
-  /** What has been granted and is not among these. */
-  beside(requests: readonly SubscriptionRequest[]): Map<TopicFilter, QoS> {
-    const wanted = new Set(requests.map(({ filter }) => filter))
-    const others = [...this.#granted].filter(([filter]) => !wanted.has(filter))
-    return new Map(others.map(([filter, how]) => [filter, qosIn(how)]))
+  get all(): Map<TopicFilter, QoS> {
+    return new Map([...this.#granted].map(([filter, how]) => [filter, qosIn(how)]))
   }
 
   /** What differs from what is to be. */

@@ -1,10 +1,11 @@
-// Subscriptions of clients here that are made at the remote broker as well (`transparent`).
+// Subscriptions of clients here that are made at the remote broker as well (`transparent`), together with those of the rules.
 //
-//   clients ──take──> wanted, as a tree ──settle──> target: what it comes to ──say──> SUBSCRIBE, UNSUBSCRIBE
+//   clients ──take──┬──> wanted, as a tree ──settle──> target: what it comes to ──next──> SUBSCRIBE, UNSUBSCRIBE
+//   rules ────use───┘
 //
 // What lies within another filter is not asked for beside it, as many brokers send a message once for each subscription that
-// matches; so `a/b` goes when `a/#` is there, and `a/#` is asked for with the highest QoS of both. What a rule of the bridge
-// brings already is not asked for either. Filters that the remote broker refuses cover nothing.
+// matches; so `a/b` goes when `a/#` is there, and `a/#` is asked for with the highest QoS of both. Filters that the remote
+// broker refuses cover nothing.
 //
 // Whoever gives a filter up may be back in a moment: it is kept for some seconds. What is asked for goes at once, what is not
 // wanted any more when that has been answered, so that nothing is missed between the two. And nothing is given up
@@ -48,10 +49,13 @@ export interface PassedOnCounts {
 }
 
 export class PassedOn {
-  /** What may come in under its own topic. */
+  /** What clients and rules want. */
   readonly tree = new FilterTree()
-  #rules = new FilterTree()
-  #isOn = false
+  /** What clients want, those included who have just given it up. */
+  readonly #clients = new Map<TopicFilter, QoS>()
+  readonly #rules = new Map<TopicFilter, SubscriptionRequest>()
+  /** Filters of rules while this is off: somebody else asks for them. */
+  #others: ReadonlySet<TopicFilter> = new Set()
   #isComplete = false
   #untold = 0
   #nowMs = 0
@@ -64,6 +68,8 @@ export class PassedOn {
   /** In this connection: what the remote broker has been asked for. Undefined: it is not there. */
   #said: Map<TopicFilter, QoS | typeof unsure> | undefined
   readonly #unsaid = new Set<TopicFilter>()
+  /** Granted before this connection, and since then not given up: who wanted it may be on his way back. */
+  readonly #spared = new Map<TopicFilter, number>()
   /** By packet id. */
   readonly #asked = new Map<number, ChangesThere>()
   /** Asked for, or given up, in a connection that ended before the answer. */
@@ -71,8 +77,8 @@ export class PassedOn {
   #settlesAtMs = Infinity
 
   get counts(): PassedOnCounts {
-    const notPassedOn = this.#refused.size + this.#waiting.size + this.#untold
-    return { passedOn: this.tree.size - this.#refused.size, notPassedOn }
+    const refused = [...this.#refused].filter((filter) => this.#clients.has(filter)).length
+    return { passedOn: this.#clients.size - refused, notPassedOn: refused + this.#waiting.size + this.#untold }
   }
 
   /** There are more filters than are passed on. */
@@ -82,26 +88,27 @@ export class PassedOn {
 
   /** When `tick` is to be called; Infinity: not. */
   get dueAtMs(): number {
-    const first = this.#isComplete ? this.#leaving.values().next().value : undefined
-    return Math.min(this.#settlesAtMs, first === undefined ? Infinity : first + lingerMs)
+    if (!this.#isComplete) return this.#settlesAtMs
+    const [first = Infinity] = this.#leaving.values()
+    const [spared = Infinity] = this.#spared.values()
+    return Math.min(this.#settlesAtMs, Math.min(first, spared) + lingerMs)
   }
 
-  /** It is among what the remote broker is to be asked for. */
-  isWanted(filter: TopicFilter): boolean {
-    return this.#target.has(filter)
-  }
-
-  /** Rules, as they are from now on. */
-  use(isOn: boolean, ruleFilters: readonly TopicFilter[], nowMs: number): void {
+  /** Rules, as they are from now on. While it is off clients want nothing, and nobody asks here for what rules want. */
+  use(isOn: boolean, rules: readonly SubscriptionRequest[], nowMs: number): void {
     this.#nowMs = nowMs
-    this.#isOn = isOn
-    this.#rules = new FilterTree()
-    for (const filter of ruleFilters) if (!filter.startsWith('$')) this.#rules.set(filter, 0)
-    for (const filter of this.tree.keys()) this.#mark(filter)
+    const before = new Map(this.#rules)
+    this.#rules.clear()
+    for (const rule of rules) if (isOn) this.#rules.set(rule.filter, rule)
+    for (const [filter, rule] of this.#rules) if (!isTheSame(before.get(filter), rule)) this.#sayAgain(filter)
+    this.#others = new Set(isOn ? [] : rules.map(({ filter }) => filter))
+    for (const filter of [...before.keys(), ...this.#rules.keys()]) this.#look(filter)
     if (isOn) return
-    this.#waiting.clear()
-    this.#leaving.clear()
-    for (const filter of this.tree.keys()) this.tree.delete(filter)
+    this.#isComplete = false
+    for (const list of [this.#waiting, this.#leaving, this.#spared]) list.clear()
+    const known = [...this.#clients.keys()]
+    this.#clients.clear()
+    for (const filter of known) this.#look(filter)
   }
 
   take({ changes, isComplete, untold }: ClientWishes, nowMs: number): void {
@@ -111,16 +118,15 @@ export class PassedOn {
       if (qos === undefined) this.#giveUp(filter)
       else this.#want(filter, qos)
     }
-    if (isComplete && !this.#isComplete) {
-      // From here on it is known what nobody wants.
-      this.#isComplete = true
-      for (const filter of this.#leaving.keys()) this.#leaving.set(filter, nowMs)
-    }
+    if (!isComplete || this.#isComplete) return
+    // From here on it is known what nobody wants.
+    this.#isComplete = true
+    for (const held of [this.#leaving, this.#spared]) for (const filter of held.keys()) held.set(filter, nowMs)
   }
 
   /**
-   * The remote broker is there. `granted`: what it has granted beside the rules, in an earlier connection of its session;
-   * undefined: it has none. `isSure`: that is still so.
+   * The remote broker is there. `granted`: what it has granted in an earlier connection of its session; undefined: it has
+   * none. `isSure`: that is still so.
    */
   meet(granted: ReadonlyMap<TopicFilter, QoS> | undefined, isSure: boolean, nowMs: number): void {
     this.#nowMs = nowMs
@@ -133,10 +139,7 @@ export class PassedOn {
     for (const filter of this.#target.keys()) this.#unsaid.add(filter)
     for (const filter of said.keys()) {
       this.#unsaid.add(filter)
-      if (!this.#isOn || this.tree.get(filter) !== undefined || filter.startsWith('$')) continue
-      // As if somebody had just given it up: he may be on his way back.
-      this.#want(filter, granted?.get(filter) ?? 0)
-      this.#giveUp(filter)
+      this.#spared.set(filter, nowMs)
     }
     this.#settleSoon(0)
   }
@@ -149,6 +152,7 @@ export class PassedOn {
     }
     this.#said = undefined
     this.#asked.clear()
+    this.#spared.clear()
   }
 
   tick(nowMs: number): void {
@@ -164,11 +168,10 @@ export class PassedOn {
     const gone: TopicFilter[] = []
     for (const filter of this.#unsaid) {
       const qos = this.#target.get(filter)
-      // A rule has taken it over, and says it itself.
-      if (qos === undefined && this.#rules.get(filter) !== undefined) this.#said.delete(filter)
+      if (qos === undefined && this.#others.has(filter)) this.#said.delete(filter)
       if (this.#said.get(filter) === qos) this.#unsaid.delete(filter)
-      else if (qos === undefined) gone.push(filter)
-      else requests.push(requestOf(filter, qos, version))
+      else if (qos !== undefined) requests.push({ ...(this.#rules.get(filter) ?? requestOf(filter, version)), qos })
+      else if (!this.#spared.has(filter)) gone.push(filter)
       if (requests.length === filtersAtOnce) break
     }
     if (requests.length > 0) return this.#take({ gone: [], requests })
@@ -182,19 +185,20 @@ export class PassedOn {
     this.#asked.set(packetId, changes)
   }
 
-  /** SUBACK or UNSUBACK. False: it answers something of this, and a refusal in it is nothing new. */
+  /** SUBACK or UNSUBACK. False: a refusal in it is nothing new. */
   takeAnswer({ packetId, reasonCodes }: { packetId: number; reasonCodes: readonly number[] }): boolean {
     const asked = this.#asked.get(packetId)
     if (asked === undefined) return true
-    const hadRefusals = this.#refused.size > 0
+    let isNews = this.#refused.size === 0
     this.#asked.delete(packetId)
     for (const [index, { filter }] of asked.requests.entries()) {
       if ((reasonCodes[index] ?? firstFailure) < firstFailure) continue
+      if (this.#rules.has(filter)) isNews = true
       this.#said?.delete(filter)
       this.#refused.add(filter)
       this.#markAround(filter)
     }
-    return !hadRefusals
+    return isNews
   }
 
   #take(changes: ChangesThere): ChangesThere {
@@ -207,32 +211,52 @@ export class PassedOn {
 
   #want(filter: TopicFilter, qos: QoS): void {
     this.#leaving.delete(filter)
-    const known = this.tree.get(filter)
-    if (known === qos) return
-    if (known === undefined && this.tree.size >= mostPassedOn) return void this.#waiting.set(filter, qos)
+    if (!this.#clients.has(filter) && this.#clients.size >= mostPassedOn) return void this.#waiting.set(filter, qos)
     this.#waiting.delete(filter)
-    this.tree.set(filter, qos)
-    this.#markAround(filter)
+    this.#clients.set(filter, qos)
+    this.#look(filter)
   }
 
   #giveUp(filter: TopicFilter): void {
     this.#waiting.delete(filter)
-    if (this.tree.get(filter) !== undefined && !this.#leaving.has(filter)) this.#leaving.set(filter, this.#nowMs)
+    if (this.#clients.has(filter) && !this.#leaving.has(filter)) this.#leaving.set(filter, this.#nowMs)
   }
 
   /** Those that nobody has wanted since then. */
   #letGo(sinceMs: number): void {
+    for (const [filter, sparedAtMs] of this.#spared) {
+      if (sparedAtMs > sinceMs) break
+      this.#spared.delete(filter)
+    }
     for (const [filter, leftAtMs] of this.#leaving) {
       if (leftAtMs > sinceMs) break
       this.#leaving.delete(filter)
-      this.tree.delete(filter)
-      this.#refused.delete(filter)
-      this.#markAround(filter)
+      this.#clients.delete(filter)
+      this.#look(filter)
     }
     for (const [filter, qos] of this.#waiting) {
-      if (this.tree.size >= mostPassedOn) break
+      if (this.#clients.size >= mostPassedOn) break
       this.#want(filter, qos)
     }
+  }
+
+  /** As it was asked for it is not right any more, if it was. */
+  #sayAgain(filter: TopicFilter): void {
+    if (this.#said === undefined) this.#unsure.add(filter)
+    else if (this.#said.has(filter)) this.#said.set(filter, unsure)
+    this.#unsaid.add(filter)
+  }
+
+  /** Whether the filter is wanted, and with how much, may have changed. */
+  #look(filter: TopicFilter): void {
+    const [client, rule] = [this.#clients.get(filter), this.#rules.get(filter)?.qos]
+    const qos = client === undefined || (rule !== undefined && rule > client) ? rule : client
+    if (qos === undefined) this.#refused.delete(filter)
+    if (qos === this.tree.get(filter)) return
+    this.#spared.delete(filter)
+    if (qos === undefined) this.tree.delete(filter)
+    else this.tree.set(filter, qos)
+    this.#markAround(filter)
   }
 
   /** What becomes of these may be something else now. */
@@ -268,23 +292,32 @@ export class PassedOn {
   /** Undefined: it is not to be asked for. */
   #qosFor(filter: TopicFilter): QoS | undefined {
     let highest = this.tree.get(filter)
-    if (highest === undefined || this.#refused.has(filter) || this.#rules.get(filter) !== undefined) return undefined
+    if (highest === undefined || this.#refused.has(filter)) return undefined
     let isCovered = false
-    this.#rules.eachCovering(filter, () => (isCovered = true))
     this.tree.eachCovering(filter, (other) => {
       if (!this.#refused.has(other)) isCovered = true
     })
-    if (isCovered) return undefined
+    if (isCovered && !this.#isOfItsOwnKind(filter)) return undefined
     this.tree.eachCovered(filter, (other) => {
       const qos = this.tree.get(other) ?? 0
       if (qos > (highest ?? 0)) highest = qos
     })
     return highest
   }
+
+  /** A rule that wants something else of its messages than others do. */
+  #isOfItsOwnKind(filter: TopicFilter): boolean {
+    const rule = this.#rules.get(filter)
+    return rule !== undefined && rule.noLocal && (!rule.retainAsPublished || rule.retainHandling === 2)
+  }
 }
 
-function requestOf(filter: TopicFilter, qos: QoS, version: number): SubscriptionRequest {
+function isTheSame(one: SubscriptionRequest | undefined, other: SubscriptionRequest): boolean {
+  return one?.retainAsPublished === other.retainAsPublished && one.retainHandling === other.retainHandling
+}
+
+function requestOf(filter: TopicFilter, version: number): SubscriptionRequest {
   const isVersion5 = version === 5
   // What topics remember comes with a subscription that is new there.
-  return { filter, qos, noLocal: isVersion5, retainAsPublished: isVersion5, retainHandling: isVersion5 ? 1 : 0 }
+  return { filter, qos: 0, noLocal: isVersion5, retainAsPublished: isVersion5, retainHandling: isVersion5 ? 1 : 0 }
 }
