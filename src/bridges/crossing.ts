@@ -18,6 +18,8 @@ const maxUnsentBytes = 1_048_576
 const roomFromBytes = maxUnsentBytes / 2
 /** So many packets that nothing had asked for, in a part of the keep alive, and the remote broker is out of order. */
 const mostUnasked = 1_000
+/** Whoever keeps to packet ids cannot be owed so many: each is free again only when its answer has been read. */
+const mostUnreadAnswers = 200_000
 /** Topics that each side remembers with what becomes of them. */
 export const topicsRemembered = 65_536
 
@@ -135,6 +137,7 @@ export class Crossing {
   /** Whoever brings more than the other side takes is not read for a while. */
   holdWhoeverIsAhead(): void {
     const { remote, local } = this.#parts
+    if (remote.unsentAnswers > mostUnreadAnswers) return this.#parts.breach('it asks for answers and reads none')
     if (remote.unsentBytes > maxUnsentBytes) local.hold()
     if (local.unsentBytes > maxUnsentBytes || !this.#hasRoom) remote.hold()
     else if (remote.isHeld) this.letGoOn()

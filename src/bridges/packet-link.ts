@@ -67,6 +67,9 @@ export class PacketLink {
   #spare: Buffer | undefined
   #used = 0
   #writingBytes = 0
+  /** Among what has gathered, and among what is being written. */
+  #answers = 0
+  #writingAnswers = 0
   #flushIsPlanned = false
 
   constructor(owner: LinkOwner, stream: ByteStream, { version, limits, topics, later, ownsChunks }: LinkOptions) {
@@ -88,9 +91,15 @@ export class PacketLink {
     return this.#used + this.#writingBytes
   }
 
+  /** Acknowledgements that the other side has not read. */
+  get unsentAnswers(): number {
+    return this.#answers + this.#writingAnswers
+  }
+
   acknowledge(type: AckType, packetId: PacketId): void {
     writeAck(type, packetId, this.#reserve(ackBytes), this.#used)
     this.#used += ackBytes
+    this.#answers++
   }
 
   send(packet: ControlPacket): void {
@@ -200,8 +209,11 @@ export class PacketLink {
     const bytes = this.#taken()
     if (bytes === undefined) return
     this.#writingBytes = bytes.length
+    this.#writingAnswers = this.#answers
+    this.#answers = 0
     this.#stream.write(bytes, () => {
       this.#writingBytes = 0
+      this.#writingAnswers = 0
       if (this.#ownsChunks && buffer !== undefined && buffer.length <= mostKeptBytes) this.#spare = buffer
       if (this.#isOver) return
       if (this.#used > 0) this.flush()

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { AckPacket, reasonCodes } from '../../src/protocol/index.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
 import { encode, encodePublish } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged.ts'
 import { ack, connackIn, crafted, pingresp, polite, repeated, type Answer } from './crafted.ts'
@@ -96,6 +97,29 @@ describe('a remote broker that sends', () => {
     assert.equal(world.events.filter(({ event }) => event === 'warning').length, 0)
     assert.equal(world.events.filter((event) => event.event === 'disconnected' && event.isNew).length, 1)
   })
+
+  for (const topic of ['in/a', 'nowhere']) {
+    test(`messages to ${topic} without end, and reads no answer, is left before the answers fill the memory`, () => {
+      const most = 300_000
+      const packets = Array.from({ length: 1_000 }, (_, index) =>
+        encodePublish({ topic, payload: 'x', qos: 1, packetId: index + 1 }, 5),
+      )
+      let theirs: ByteStream | undefined
+      const there = crafted(
+        polite((packet, send) => {
+          if (packet.type !== 'subscribe') return
+          theirs?.pause()
+          send(repeated(Buffer.concat(packets), most / packets.length))
+        }),
+      )
+      const remote = (stream: ByteStream): void => {
+        theirs = stream
+        there.remote(stream)
+      }
+      const world = new Bridged({ bridge: bothWays, crafted: remote })
+      assert.match(world.status.lastError ?? '', /asks for answers and reads none/)
+    })
+  }
 
   test('PUBREC for a message over and over is answered each time, and not for ever', () => {
     const answer: Answer = polite((packet, send) => {
