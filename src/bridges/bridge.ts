@@ -11,27 +11,22 @@
 // draining     no message is begun any more, and those under way come to their end
 
 import { spoolProperties } from '../core/index.ts'
-import {
-  type ConnackPacket,
-  type Packet,
-  type PacketId,
-  type ProtocolError,
-  reasonCodes,
-  TopicTable,
-} from '../protocol/index.ts'
+import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { Agreements } from './agreements.ts'
-import { connectHere, endHere, goodbye, limitsOf, ownLimits, refusalHere, wordsOfReason } from './connecting.ts'
+import { connectHere, endHere, goodbye, limitsOf, refusalHere, wordsOfReason } from './connecting.ts'
 import { ConnectionWatch } from './connection-watch.ts'
-import { Crossing, topicsRemembered } from './crossing.ts'
+import { Crossing } from './crossing.ts'
 import { Dialects } from './dialects.ts'
 import { Greeting, type Step } from './greeting.ts'
 import { shorterKeepAlive } from './keep-alive.ts'
-import { PacketLink, type LinkOptions, type LinkOwner } from './packet-link.ts'
+import { linkHere, linkThere } from './linking.ts'
+import type { LinkOwner, PacketLink } from './packet-link.ts'
 import type { ClientWishes } from './passed-on.ts'
 import { PreferredServer } from './preferred-server.ts'
 import { Preparation } from './preparation.ts'
 import { Reconnection, steadyAfterMs } from './reconnection.ts'
+import { Refusals } from './refusals.ts'
 import { hasTheSameRules, isTheSameConnection, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
 import { areNone, type Marks } from './subscriptions.ts'
@@ -47,7 +42,7 @@ export class Bridge implements LinkOwner {
   #spoken: BridgeSettings
   readonly #world: BridgeWorld
   readonly #counters = newBridgeCounters()
-  readonly #refusals = new Map<PacketId, number>()
+  readonly #refusals = new Refusals()
   #state: BridgeState = 'off'
   #sinceMs: number
   #reconnection: Reconnection
@@ -114,7 +109,7 @@ export class Bridge implements LinkOwner {
     this.#leave(goodbye(this.#spoken.version, { forgets: true }))
     this.#isRetired = true
     this.#moveTo('off', this.#world.nowMs() + patienceHereMs)
-    this.#local = this.#linkTo(this.#world.broker.open())
+    this.#local = linkHere(this, this.#world)
     this.#local.send(connectHere(this.#settings, { receiveMaximum: 1, ends: true }))
   }
 
@@ -197,7 +192,7 @@ export class Bridge implements LinkOwner {
     if (areNone(changes) && !saysLimits) return then()
     if (marks === undefined) this.#moveTo('preparing', this.#world.nowMs() + patienceHereMs)
     this.#preparation = new Preparation({
-      linkTo: (owner) => this.#linkTo(this.#world.broker.open(), { owner }),
+      linkTo: (owner) => linkHere(owner, this.#world),
       done: () => {
         this.#preparation = undefined
         then()
@@ -229,9 +224,8 @@ export class Bridge implements LinkOwner {
     const { server } = this.#reconnection
     const dialect = this.#dialects.with(server, this.#settings)
     const settings = { ...this.#settings, version: dialect.version }
-    this.#connack = undefined
     this.#moveTo('connecting', this.#world.nowMs() + settings.connectTimeoutMs)
-    const link = this.#linkTo(stream, { version: settings.version, ownsChunks: true })
+    const link = linkThere(this, stream, settings.version, this.#world)
     this.#remote = link
     this.#spoken = settings
     this.#greeting = new Greeting({
@@ -282,7 +276,7 @@ export class Bridge implements LinkOwner {
 
   #join(connack: ConnackPacket): void {
     const { receiveMaximum } = limitsOf(connack, this.#spoken)
-    this.#local = this.#linkTo(this.#world.broker.open())
+    this.#local = linkHere(this, this.#world)
     this.#local.send(connectHere(this.#spoken, { receiveMaximum, isForgotten: !connack.sessionPresent }))
   }
 
@@ -349,6 +343,7 @@ export class Bridge implements LinkOwner {
   #takeFromThere(link: PacketLink, packet: Packet): void {
     if (this.#greeting !== undefined) return this.#take(this.#greeting.take(packet), link)
     if (packet.type === 'disconnect') {
+      this.#crossing?.noteEnd(packet.reasonCode)
       const words = wordsOfReason(packet.reasonCode, 5, packet.properties?.reasonString)
       return this.#fail(`the remote broker ended the connection: ${words}`)
     }
@@ -486,15 +481,5 @@ export class Bridge implements LinkOwner {
   #plan(): void {
     const others = [this.#watch, this.#agreements, this.#preferred].map((part) => part?.dueAtMs ?? Infinity)
     this.#world.wakeAt(Math.min(this.#dueAtMs, ...others))
-  }
-
-  #linkTo(
-    stream: ByteStream,
-    { owner = this, ...how }: { owner?: LinkOwner } & Partial<Pick<LinkOptions, 'version' | 'ownsChunks'>> = {},
-  ): PacketLink {
-    const topics = new TopicTable(topicsRemembered)
-    const limits = how.ownsChunks === true ? this.#world.broker.limits : ownLimits
-    const later = (work: () => void): void => this.#world.later(work)
-    return new PacketLink(owner, stream, { version: 5, limits, ownsChunks: false, ...how, topics, later })
   }
 }

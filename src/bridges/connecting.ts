@@ -7,7 +7,6 @@ import {
   type ConnackPacket,
   type ConnectPacket,
   type DisconnectPacket,
-  type PacketLimits,
   type ProtocolVersion,
   type SubackPacket,
   type UnsubackPacket,
@@ -23,13 +22,6 @@ const mostInFlight = 1_024
 /** Before 5.0 nobody says how much is taken at a time. mosquitto answers more than this of QoS 2 and forgets them. */
 const usualInflight = 20
 const mostReasonCharacters = 200
-/** Our own core is believed: what it has taken may be longer in 5.0 than it came, or older than the limits of today. */
-const largestPacketBytes = 268_435_460
-export const ownLimits: PacketLimits = {
-  maxPacketBytes: largestPacketBytes,
-  maxPropertyBytes: largestPacketBytes,
-  maxTopicLevels: 65_535,
-}
 
 /** To our own broker. `isForgotten`: the remote broker has no session of the bridge. */
 export function connectHere(

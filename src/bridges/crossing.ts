@@ -1,11 +1,12 @@
 // While both sides are there: what goes over, in both directions, and who is held back.
 
-import { TopicTable, type ConnackPacket, type Packet, type PacketId } from '../protocol/index.ts'
+import { TopicTable, type ConnackPacket, type Packet } from '../protocol/index.ts'
 import { limitsOf } from './connecting.ts'
 import type { ConnectionLook } from './connection-watch.ts'
 import { Forwarding } from './forwarding.ts'
 import { HopMark, nameIn } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
+import { isForPacket, type Refusals } from './refusals.ts'
 import { Receiving } from './receiving.ts'
 import { forwardBook, type OpenTopics, subscriptionBook } from './rule-book.ts'
 import type { BridgeSettings } from './settings.ts'
@@ -30,7 +31,7 @@ export interface CrossingParts {
   readonly settings: BridgeSettings
   readonly broker: LocalBroker
   readonly counters: BridgeCounters
-  readonly refusals: Map<PacketId, number>
+  readonly refusals: Refusals
   /** What clients here are subscribed to, of a bridge that passes that on. */
   readonly open: OpenTopics
   /** Messages can not go on: the connection is to be made anew after a while, and they come again. */
@@ -60,7 +61,8 @@ export class Crossing {
     const forwarding = { ...shared, limits, refusals, owner }
     this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where), forwards.length)
     const noteBreach = (text: string): void => parts.breach(text)
-    const receiving = { ...shared, ...owner, topicAliasMaximum, noteBreach }
+    const { maxPropertyBytes } = broker.limits
+    const receiving = { ...shared, ...owner, topicAliasMaximum, maxPropertyBytes, noteBreach }
     const book = subscriptionBook(subscriptions, where, parts.open)
     this.#receiving = new Receiving(receiving, book, broker.standing().unreleased)
     if (!connack.sessionPresent) this.#receiving.forgetOld()
@@ -126,6 +128,11 @@ export class Crossing {
       default:
         return this.#parts.breach(`${packet.type} was not asked for`)
     }
+  }
+
+  /** The remote broker has ended the connection. */
+  noteEnd(reason: number): void {
+    if (isForPacket(reason)) this.#forwarding.noteBlame()
   }
 
   /** A part of the keep alive has passed: the remote broker is to say that it is there. */

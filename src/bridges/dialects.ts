@@ -9,8 +9,12 @@
 // pauses, and again only after a connection that lasted: a Godwit that dies in between does not do so five times in a row.
 //
 // Before 5.0 the bridge says in CONNECT that it is one, so that what it sent does not come back, and a Godwit tells its
-// name. Some brokers do not know the bit for that, and say so with CONNACK, or just close. Each time that happens they are asked
-// once more without it, at once: if they let the bridge in then, it was the bit. If not, it was something else.
+// name. Some brokers do not know the bit for that, and say so with CONNACK, or just close:
+//
+//   said --refused as unknown--------------------------------------------------> left out
+//   said --closed, at once--> left out once --let in--> said again --closed--> left out
+//     ^                            |                        |
+//     '---closed as well-----------'------------------------'---let in: something else had closed it
 
 import type { ProtocolVersion } from '../protocol/index.ts'
 import { saysBridge, type BridgeSettings } from './settings.ts'
@@ -20,6 +24,8 @@ export interface Dialect {
   readonly version: ProtocolVersion
   readonly saysBridge: boolean
   readonly language: Language
+  /** It would be told that we are a bridge, and does not bear it. */
+  readonly lacksBit: boolean
 }
 
 /** The last two: 5.0 is spoken in place of what is configured. */
@@ -29,7 +35,9 @@ interface Learnt {
   language: Language
   /** Tries of 5.0 that came to nothing, one after the other. */
   lostTries: number
-  bit: 'said' | 'left out once' | 'left out'
+  bit: 'said' | 'left out once' | 'said again' | 'left out'
+  /** What it means that the bit is left out has been told. */
+  isWarnedOf: boolean
 }
 
 const mostLostTries = 5
@@ -40,8 +48,14 @@ export class Dialects {
   with(server: string, settings: BridgeSettings): Dialect {
     const { language, bit } = this.#of(server)
     const isAsConfigured = language === 'as configured'
-    const says = isAsConfigured && bit === 'said' && saysBridge(settings)
-    return { version: isAsConfigured ? settings.version : 5, saysBridge: says, language }
+    const isForBridges = isAsConfigured && saysBridge(settings)
+    const isSaid = bit === 'said' || bit === 'said again'
+    return {
+      version: isAsConfigured ? settings.version : 5,
+      language,
+      saysBridge: isForBridges && isSaid,
+      lacksBit: isForBridges && !isSaid,
+    }
   }
 
   /** It says that it is a Godwit. True: it is to be asked in 5.0. */
@@ -59,26 +73,35 @@ export class Dialects {
     learnt.lostTries = 0
   }
 
-  /** It does not take the bit, or so it seems. True: it is to be asked without. */
-  leaveBitOut(server: string): boolean {
+  /** It does not take the bit, or so it seems: `isSaid`: it has said so. True: it is to be asked without. */
+  leaveBitOut(server: string, isSaid: boolean): boolean {
     const learnt = this.#of(server)
-    if (learnt.bit !== 'said') return false
-    learnt.bit = 'left out once'
+    if (learnt.bit !== 'said' && learnt.bit !== 'said again') return false
+    learnt.bit = isSaid || learnt.bit === 'said again' ? 'left out' : 'left out once'
     return true
   }
 
-  /** It has let in the bridge, which spoke as configured. True: and that is new, for it had not with the bit. */
+  /** It lets in the bridge, which spoke as configured. True: it is to be asked once more, with the bit. */
   noteLetIn(server: string): boolean {
     const learnt = this.#of(server)
+    if (learnt.bit === 'said again') learnt.bit = 'said'
     if (learnt.bit !== 'left out once') return false
-    learnt.bit = 'left out'
+    learnt.bit = 'said again'
     return true
+  }
+
+  /** True: nobody has been told yet that it has the bit left out. */
+  isNews(server: string): boolean {
+    const learnt = this.#of(server)
+    const isNews = !learnt.isWarnedOf
+    learnt.isWarnedOf = true
+    return isNews
   }
 
   /** An attempt has failed, or a connection. `wasThere`: it has heard CONNECT, and has not let in the bridge. */
   noteFailure(server: string, wasThere: boolean): void {
     const learnt = this.#of(server)
-    if (learnt.bit === 'left out once') learnt.bit = 'said'
+    if (learnt.bit !== 'left out') learnt.bit = 'said'
     if (!wasThere) return
     if (learnt.language === 'tries 5.0') learnt.lostTries++
     learnt.language = 'as configured'
@@ -89,12 +112,13 @@ export class Dialects {
     const learnt = this.#of(server)
     learnt.lostTries = 0
     learnt.bit = 'said'
+    learnt.isWarnedOf = false
   }
 
   #of(server: string): Learnt {
     const known = this.#learnt.get(server)
     if (known !== undefined) return known
-    const learnt: Learnt = { language: 'as configured', lostTries: 0, bit: 'said' }
+    const learnt: Learnt = { language: 'as configured', lostTries: 0, bit: 'said', isWarnedOf: false }
     this.#learnt.set(server, learnt)
     return learnt
   }

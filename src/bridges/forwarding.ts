@@ -24,6 +24,7 @@ import {
 import { publishedQoSOf } from '../core/index.ts'
 import type { HopMark } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
+import type { Refusals } from './refusals.ts'
 import type { Part, RuleBook } from './rule-book.ts'
 import { maxForwards } from './settings.ts'
 import type { BridgeCounters } from './status.ts'
@@ -33,8 +34,6 @@ const largestLocalId = 2_047
 const idStep = largestLocalId + 1
 const allIds = 65_536
 const firstError = 0x80
-/** So often the remote broker may refuse a message for reasons that pass. Then it is given up. */
-const maxRefusals = 5
 
 /** Of one part: what the remote broker owes. */
 const owes = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4 } as const
@@ -60,8 +59,8 @@ export interface ForwardingParts {
   readonly limits: RemoteLimits
   readonly counters: BridgeCounters
   readonly mark: HopMark
-  /** How often each message of the core was refused: outlives connections. */
-  readonly refusals: Map<PacketId, number>
+  /** Outlives connections. */
+  readonly refusals: Refusals
   readonly owner: ForwardingOwner
 }
 
@@ -83,6 +82,10 @@ export class Forwarding {
   /** Parts that the remote broker has not done with. */
   #inFlight = 0
   #held: HeldPart[] = []
+  /** So many messages go one at a time, for the remote broker does not bear one of them. */
+  #suspects: number
+  /** The one that is on its way then. */
+  #alone: PacketId = 0
   /** How many parts a message may have had, in earlier connections too. */
   #mostParts: number
   readonly #fields: PublishFields
@@ -93,6 +96,8 @@ export class Forwarding {
     this.#parts = parts
     this.#book = book
     this.#mostParts = Math.max(1, Math.min(rules, maxForwards))
+    this.#suspects = parts.refusals.suspects
+    parts.refusals.suspects = 0
     this.#fields = emptyFields()
   }
 
@@ -111,7 +116,7 @@ export class Forwarding {
     const { topic, qos, packetId } = packet
     if (topic === undefined || packetId > largestLocalId)
       return this.#parts.owner.startOver('our own core broke the rules')
-    const { counters, mark, remote, limits } = this.#parts
+    const { counters, mark, remote, limits, refusals } = this.#parts
     if (qos > 0) {
       this.#qos[packetId] = qos
       // One more than there are parts: none of them is the last before all have been sent.
@@ -120,6 +125,7 @@ export class Forwarding {
     const parts = this.#book.partsFor(topic)
     if (packet.properties !== undefined && !mark.mayLeave(packet.properties)) counters.dropped.loop++
     else if (parts.length === 0) counters.dropped['no-rule']++
+    else if (qos > 0 ? refusals.isGivenUp(packetId) : this.#suspects > 0) counters.dropped['refused-there']++
     else {
       const properties = remote.version === 5 ? mark.marked(packet.properties) : undefined
       // QoS 2 is released when all parts are there. Where the remote broker does not take so many at once they never were.
@@ -160,6 +166,14 @@ export class Forwarding {
     if (type === 'pubrec' && owed === owes.pubcomp) this.#parts.remote.acknowledge('pubrel', packetId)
   }
 
+  /** The remote broker has ended the connection for something that it was sent. */
+  noteBlame(): void {
+    const onTheirWay = new Set<PacketId>()
+    for (const [id, owed] of this.#owed.entries())
+      if (owed === owes.puback || owed === owes.pubrec) onTheirWay.add(id % idStep)
+    this.#parts.refusals.blame(onTheirWay)
+  }
+
   #send(
     packet: PublishPacket,
     part: Part,
@@ -181,13 +195,19 @@ export class Forwarding {
     fields.payloadEnd = packet.frameEnd
     if (fields.qos === 0) return void this.#write(fields)
     this.#unanswered[packet.packetId]++
-    if (this.#inFlight >= limits.receiveMaximum) this.#held.push({ fields: keptFields(fields) })
-    else this.#sendOwed(fields)
+    if (this.#held.length === 0 && this.#mayGo(fields.packetId)) this.#sendOwed(fields)
+    else this.#held.push({ fields: keptFields(fields) })
+  }
+
+  #mayGo(packetId: PacketId): boolean {
+    if (this.#suspects > 0) return this.#inFlight === 0 || this.#alone === packetId % idStep
+    return this.#inFlight < this.#parts.limits.receiveMaximum
   }
 
   #sendOwed(fields: PublishFields): void {
     if (!this.#write(fields)) return this.#partIsOver(fields.packetId)
     this.#owed[fields.packetId] = fields.qos === 1 ? owes.puback : owes.pubrec
+    this.#alone = fields.packetId % idStep
     this.#inFlight++
   }
 
@@ -209,12 +229,11 @@ export class Forwarding {
     this.answers++
     const { counters, refusals } = this.#parts
     const isRefused = reasonCode >= firstError
-    if (isRefused && passes(reasonCode) && this.#isToComeAgain(packetId)) {
+    if (isRefused && passes(reasonCode) && refusals.refuse(packetId % idStep)) {
       return this.#parts.owner.startOver(`it refused a message (0x${reasonCode.toString(16)})`)
     }
     if (isRefused) counters.dropped['refused-there']++
     else counters.acknowledged++
-    if (refusals.size > 0) refusals.delete(packetId % idStep)
     this.#owed[packetId] = isRefused ? owes.nothing : next
     if (isRefused || next === owes.nothing) this.#leave()
     this.#partIsOver(packetId)
@@ -243,24 +262,22 @@ export class Forwarding {
 
   #finish(local: PacketLink, type: AckType, packetId: PacketId): void {
     this.#qos[packetId] = 0
+    this.#parts.refusals.forget(packetId)
+    if (this.#suspects > 0) this.#suspects--
     local.acknowledge(type, packetId)
   }
 
   /** One part less is under way. */
   #leave(): void {
     this.#inFlight--
-    if (this.#held.length === 0 || this.#inFlight >= this.#parts.limits.receiveMaximum) return
-    const next = this.#held.shift()
-    if (next !== undefined) this.#sendOwed(next.fields)
+    this.#sendHeld()
   }
 
-  #isToComeAgain(packetId: PacketId): boolean {
-    const { refusals } = this.#parts
-    const local = packetId % idStep
-    const count = (refusals.get(local) ?? 0) + 1
-    if (count >= maxRefusals) return false
-    refusals.set(local, count)
-    return true
+  #sendHeld(): void {
+    for (let [next] = this.#held; next !== undefined && this.#mayGo(next.fields.packetId); [next] = this.#held) {
+      this.#held.shift()
+      this.#sendOwed(next.fields)
+    }
   }
 }
 

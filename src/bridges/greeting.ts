@@ -74,12 +74,13 @@ export class Greeting {
   close(): Step | undefined {
     const { dialect, dialects, server } = this.#parts
     const isAnswer = this.connack === undefined && dialect.saysBridge
-    return isAnswer && dialects.leaveBitOut(server) ? again() : undefined
+    return isAnswer && dialects.leaveBitOut(server, false) ? again() : undefined
   }
 
   #takeConnack(connack: ConnackPacket): Step {
     const { dialect, dialects, server, isJoined, isCleared, link } = this.#parts
-    if (dialect.saysBridge && isUnknownVersion(connack, dialect.version) && dialects.leaveBitOut(server)) return again()
+    if (dialect.saysBridge && isUnknownVersion(connack, dialect.version) && dialects.leaveBitOut(server, true))
+      return again()
     if (connack.reasonCode !== 0) {
       const words = wordsOfReason(connack.reasonCode, dialect.version, connack.properties?.reasonString)
       return { step: 'fail', why: `the remote broker refused the bridge: ${words}` }
@@ -89,7 +90,8 @@ export class Greeting {
     if (connack.sessionPresent && (this.#cleanStart || !isJoined))
       return { step: 'breach', text: 'a session that was to be forgotten is there' }
     if (!isAsConfigured) dialects.noteKept(server)
-    else if (dialects.noteLetIn(server)) this.#warnOfEchoes()
+    else if (dialects.noteLetIn(server)) return again(dialect.version)
+    if (dialect.lacksBit) this.#warnOfEchoes()
     if (!dialect.saysBridge || isCleared) return this.#letIn(connack, undefined)
     this.connack = connack
     link.send({ type: 'pingreq' })
@@ -123,8 +125,9 @@ export class Greeting {
   }
 
   #warnOfEchoes(): void {
-    const { forwards, subscriptions } = this.#parts.settings
-    if (forwards.length === 0 || subscriptions.length === 0) return
+    const { dialects, server, settings } = this.#parts
+    const isHarmless = settings.forwards.length === 0 || settings.subscriptions.length === 0
+    if (isHarmless || !dialects.isNews(server)) return
     const text =
       'the remote broker cannot be asked not to send back what the bridge sent: rules both ways must not meet'
     this.#parts.tell({ event: 'warning', text })

@@ -11,6 +11,8 @@ import type { RuleBook } from './rule-book.ts'
 import type { BridgeCounters } from './status.ts'
 
 const allIds = 65_536
+/** What a broker on the way may have added to the properties of a message: identifiers, marks. */
+const addedPropertyBytes = 1_024
 const firstError = 0x80
 
 /** By packet id: what is waited for. */
@@ -22,6 +24,8 @@ export interface ReceivingParts {
   readonly counters: BridgeCounters
   readonly mark: HopMark
   readonly topicAliasMaximum: number
+  /** Of what clients of this broker may send. */
+  readonly maxPropertyBytes: number
   /** The remote broker breaks the protocol. */
   noteBreach(text: string): void
   noteUnasked(what: string): void
@@ -74,6 +78,10 @@ export class Receiving {
     }
     if (packet.properties !== undefined && !mark.mayEnter(packet.properties)) {
       counters.dropped.loop++
+      return this.#passOver(packet)
+    }
+    if (packet.properties !== undefined && propertyBytesOf(packet, topic) > this.#mostPropertyBytes) {
+      counters.dropped['too-large']++
       return this.#passOver(packet)
     }
     this.#expectAnswer(packet)
@@ -146,6 +154,10 @@ export class Receiving {
     this.#parts.local.acknowledge('pubrel', packetId)
   }
 
+  get #mostPropertyBytes(): number {
+    return this.#parts.maxPropertyBytes + addedPropertyBytes
+  }
+
   /** Answered as if it had been taken: asked again it would be dropped again. */
   #passOver({ qos, packetId }: PublishPacket): void {
     const { remote } = this.#parts
@@ -167,6 +179,11 @@ export class Receiving {
     if (known === undefined) this.#parts.noteBreach(`topic alias ${alias}, which stands for nothing`)
     return known
   }
+}
+
+/** About: headers and lengths are a few bytes of it. */
+function propertyBytesOf({ frameStart, payloadStart }: PublishPacket, topic: Topic): number {
+  return payloadStart - frameStart - topic.bytes.length
 }
 
 function fieldsOf(

@@ -15,7 +15,7 @@ export type BridgeDrop =
   | 'no-rule'
   /** What the rule makes of its topic is no topic. */
   | 'unmappable'
-  /** The other side takes nothing so large. */
+  /** The other side, or this broker, takes nothing so large. */
   | 'too-large'
   /** It has been at this broker before, or has gone over too many bridges. */
   | 'loop'

@@ -201,9 +201,10 @@ export class BridgeCrew {
   }
 
   #localBroker(name: string): LocalBroker {
-    const { shard } = this.#ground
+    const ground = this.#ground
+    const { shard } = ground
     const clientId = bridgeClientId(name)
-    const oldest = new OldestWaiting(clientId, this.#ground.readOldest, (error) => this.#ground.fail(error))
+    const oldest = new OldestWaiting(clientId, ground.readOldest, (error) => ground.fail(error))
     return {
       open: () => {
         // Right behind what is done now: an answer and what it makes room for pass within one round of the event loop.
@@ -217,7 +218,13 @@ export class BridgeCrew {
         const isOnDisk = session.oldestAtMs === undefined && session.spooled > 0 && session.onDiskFrom !== undefined
         return isOnDisk ? { ...session, oldestAtMs: oldest.from(session.onDiskFrom) } : session
       },
-      ...this.#ground.limits(),
+      // As they are when they are asked for: they may change while the bridge runs.
+      get limits() {
+        return ground.limits().limits
+      },
+      get receiveMaximum() {
+        return ground.limits().receiveMaximum
+      },
     }
   }
 

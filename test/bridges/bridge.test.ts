@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { encodePublish } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged.ts'
+import { connackIn, crafted, type Answer } from './crafted.ts'
 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = "", qos = 2}]'
 const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
@@ -317,6 +319,88 @@ describe('a message that is as large as this broker takes', () => {
     assert.equal(world.status.counters.failures, 0)
     assert.deepEqual(listener.payloads, ['x'])
   })
+})
+
+/** Lets everybody in, and is gone with the first message. */
+const closesOnMessages: Answer = (packet, send, close) => {
+  if (packet.type === 'connect') send(connackIn(5))
+  if (packet.type === 'publish') close()
+}
+
+describe('a message that the remote broker does not bear', () => {
+  // With the mark of this broker its properties are more than the other one takes, which ends the connection for that.
+  const tooMany = { userProperties: [['k', 'v'.repeat(32_762)]] } as const
+  const twice =
+    'forwards = [{local_topic = "out/#", remote_topic = ""}, {local_topic = "out/#", remote_topic = "twin"}]'
+  const asPublished = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
+
+  for (const [how, bridge] of [
+    ['goes to one topic', asPublished],
+    ['goes to two topics', twice],
+  ] as const) {
+    for (const qos of [1, 2] as const) {
+      test(`is given up, and all others come over once, in order (QoS ${qos}, ${how})`, () => {
+        const world = new Bridged({ bridge: `${bridge}, backoff_max = 2s`, network: slow })
+        const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        listener.subscribe('out/#')
+        const author = world.here.connect('author')
+        for (const payload of payloads(10)) author.publish('out/a', payload, { qos })
+        author.publish('out/a', 'too much', { qos, properties: tooMany })
+        for (const payload of payloads(10, 'n')) author.publish('out/a', payload, { qos })
+        world.passSeconds(60)
+        const heard = qos === 2 ? listener.payloads : [...new Set(listener.payloads)]
+        assert.deepEqual(heard, [...payloads(10), ...payloads(10, 'n')])
+        assert.equal(world.status.counters.dropped['refused-there'], 1)
+        assert.deepEqual([world.status.state, world.status.spooled], ['connected', 0])
+      })
+    }
+  }
+
+  test('is gone at QoS 0, and nothing else for it', () => {
+    const world = new Bridged({ bridge: `${asPublished}, backoff_max = 2s`, network: slow })
+    const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+    listener.subscribe('out/#')
+    const author = world.here.connect('author')
+    for (const payload of payloads(20)) {
+      author.publish('out/a', 'too much', { qos: 0, properties: tooMany })
+      author.publish('out/a', payload, { qos: 1 })
+      world.passSeconds(3)
+    }
+    world.passSeconds(60)
+    assert.deepEqual([...new Set(listener.payloads)], payloads(20))
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('is kept where the remote broker does not say why it closes', () => {
+    const world = new Bridged({ bridge: `${asPublished}, backoff_max = 1s`, crafted: crafted(closesOnMessages).remote })
+    publishAll(world.here, 'out/a', payloads(3), 1)
+    world.passSeconds(300)
+    assert.equal(world.status.spooled, 3)
+  })
+})
+
+test('a message of the remote broker with more properties than are taken here is passed over, and no other', () => {
+  const much = { userProperties: [['k', 'v'.repeat(40_000)]] } as const
+  const answered: number[] = []
+  const answer: Answer = (packet, send) => {
+    if (packet.type === 'connect') send(connackIn(5))
+    if (packet.type === 'puback' || packet.type === 'pubrec') answered.push(packet.packetId)
+    if (packet.type !== 'subscribe') return
+    for (const [index, properties] of [undefined, much, undefined].entries())
+      send(encodePublish({ topic: 'in/a', payload: `${index}`, qos: 1, packetId: index + 1, properties }, 5))
+  }
+  const world = new Bridged({ bridge: inward, crafted: crafted(answer).remote, isBroken: () => true })
+  const listener = world.here.subscriber('in/#')
+  world.isBroken = () => false
+  world.passSeconds(10)
+  assert.deepEqual(
+    [listener.payloads, answered.toSorted((one, other) => one - other)],
+    [
+      ['0', '2'],
+      [1, 2, 3],
+    ],
+  )
+  assert.equal(world.status.counters.dropped['too-large'], 1)
 })
 
 test('a remote broker whose keep alive is longer than ours is noticed to be gone as soon as is configured', () => {
