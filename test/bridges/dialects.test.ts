@@ -44,6 +44,14 @@ describe('a bridge to a Godwit', () => {
     })
   }
 
+  test('of several shards finds out on any of them', () => {
+    for (const clientid of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      const world = new Bridged({ bridge: `${before5}, clientid = ${clientid}`, remote: { ...named, shards: 3 } })
+      world.passSeconds(5)
+      assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
+    }
+  })
+
   test('comes back with 5.0 at once when the connection has broken, and stays with it', () => {
     const world = new Bridged({ bridge: before5, remote: named })
     world.passSeconds(60)

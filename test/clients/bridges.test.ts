@@ -291,9 +291,10 @@ for (const version of ['mqttv311', 'mqttv50'] as const) {
       'restart_timeout 1',
       'topic both/# both 2',
     ])
-    const [there, ours] = await Promise.all([
+    const [there, names, ours] = await Promise.all([
       Listener.at(t, mosquitto.port, 'both/#'),
-      Listener.at(t, here.port, 'both/#'),
+      Listener.at(t, mosquitto.port, '$godwit/#'),
+      Listener.at(t, here.port, '#'),
     ])
     const author = await client(t, mosquitto.port)
     const probe = async (number: number): Promise<void> => {
@@ -316,5 +317,9 @@ for (const version of ['mqttv311', 'mqttv50'] as const) {
     assert.deepEqual(textsOf(there, 'both/down'), down)
     assert.deepEqual(textsOf(archive, 'both/later'), later)
     assert.deepEqual(textsOf(ours, 'both/down'), down, 'what went there does not come back')
+    // To mosquitto the name of this broker is a message for whoever there wants it, and goes no further.
+    assert.equal(names.heard.length > 0, version === 'mqttv311')
+    assert.ok(names.heard.every(({ topic, qos, retain }) => topic === '$godwit/broker' && qos === 0 && !retain))
+    assert.ok(ours.heard.every(({ topic }) => topic.startsWith('both/')))
   })
 }

@@ -77,7 +77,7 @@ for (const [number, way] of ways.entries()) {
     const topic = `way-${number}`
     const bridge = `
       server = "${way.url}:${portOf(broker, way.kind)}${way.path}"
-      proto_ver = 5
+      proto_ver = ${way.kind === 'ssl' ? 5 : 4}
       clientid = "${topic}"
       clean_start = false
       tls { cacertfile = "${path('ca.pem')}", certfile = "${path('bridge.pem')}", keyfile = "${path('bridge-key.pem')}" }
@@ -85,7 +85,7 @@ for (const [number, way] of ways.entries()) {
       subscription = [{ remote_topic = "${topic}/down/#", local_topic = "", qos = 2 }]
       ${'more' in way ? way.more : ''}`
     const own = await startBridged(t, bridge, { set: ['node.shards=1'] })
-    await untilConnected(own)
+    assert.equal((await untilConnected(own)).proto_ver, 5, 'whatever is configured: the other end is a Godwit')
     const there = await Listener.at(t, broker.port, `${topic}/up/#`)
     const here = await Listener.at(t, own.port, `${topic}/down/#`)
     const publishers = { up: await client(t, own.port), down: await client(t, broker.port) }
