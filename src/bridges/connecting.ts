@@ -8,6 +8,7 @@ import {
   type ConnectPacket,
   type DisconnectPacket,
   type ProtocolVersion,
+  type QoS,
   type SubackPacket,
   type UnsubackPacket,
 } from '../protocol/index.ts'
@@ -88,15 +89,19 @@ export function usuallyInFlight(version: ProtocolVersion): number {
   return version === 5 ? mostInFlight : usualInflight
 }
 
+export function lowerQoS(one: QoS, other: QoS): QoS {
+  return one < other ? one : other
+}
+
 export function limitsOf(
   { properties }: ConnackPacket,
-  { version, mostUnacknowledged }: Pick<BridgeSettings, 'version' | 'mostUnacknowledged'>,
+  { version, mostUnacknowledged, mostQoS }: Pick<BridgeSettings, 'version' | 'mostUnacknowledged' | 'mostQoS'>,
 ): RemoteLimits {
   const wanted = mostUnacknowledged ?? usuallyInFlight(version)
   return {
     receiveMaximum: Math.min(properties?.receiveMaximum ?? largestReceiveMaximum, wanted),
     maximumPacketBytes: properties?.maximumPacketSizeBytes ?? Infinity,
-    maximumQoS: properties?.maximumQoS ?? 2,
+    maximumQoS: lowerQoS(properties?.maximumQoS ?? 2, mostQoS),
     retainAvailable: properties?.retainAvailable ?? true,
   }
 }

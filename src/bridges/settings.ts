@@ -3,6 +3,7 @@
 import { type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../config/index.ts'
 import type { SpoolLimits } from '../core/index.ts'
 import {
+  hasWildcard,
   parseTopicName,
   type ProtocolVersion,
   type QoS,
@@ -38,6 +39,8 @@ export interface BridgeSettings {
   readonly subscribeUserProperties: UserProperties
   readonly forwards: readonly ForwardRule[]
   readonly subscriptions: readonly SubscriptionRule[]
+  /** What the remote broker is known to take, whatever it says itself. */
+  readonly mostQoS: QoS
   /** QoS 0 messages wait for the remote broker like others. */
   readonly retriesQoS0: boolean
   /** Messages on their way to the remote broker at most; undefined: see `usuallyInFlight`. */
@@ -65,6 +68,10 @@ const usualWaitMs = 3_000
 const usualIntervalMs = 5_000
 
 export interface BridgeFacts {
+  /** Where the bridge stands in the configuration; undefined: among those of `bridges.mqtt`. */
+  readonly key?: string | undefined
+  /** The remote broker is one of AWS IoT. */
+  readonly isOfAws?: boolean | undefined
   /** What `bridges.mqtt.cache` says of the spool of every bridge that says nothing itself. Undefined: nothing. */
   readonly spoolMessages?: number | undefined
   /** No two brokers have the same, and this one keeps it: the client id of a bridge without one is made of it. */
@@ -90,8 +97,10 @@ export function bridgeSettings(
 ): { readonly settings: BridgeSettings } | { readonly problem: string } {
   const forwards = config.forwards.map(forwardOf)
   const subscriptions = config.subscription.map(subscriptionOf)
-  const problem = problemOf(config, forwards, subscriptions)
-  if (problem !== undefined) return { problem: `bridges.mqtt.${name}.${problem}` }
+  const { isOfAws = false, key = `bridges.mqtt.${name}` } = facts
+  const problem =
+    problemOf(config, forwards, subscriptions) ?? (isOfAws ? wildcardIn(forwards, subscriptions) : undefined)
+  if (problem !== undefined) return { problem: `${key}.${problem}` }
   const { conn_properties: properties, sub_properties: subscribing } = config
   const expiry = properties.session_expiry_interval
   return {
@@ -118,6 +127,7 @@ export function bridgeSettings(
       subscribeUserProperties: [...subscribing.user_property],
       forwards,
       subscriptions,
+      mostQoS: isOfAws ? 1 : 2,
       retriesQoS0: config.retry_qos_0,
       mostUnacknowledged: config.max_send_queue_len,
       mostUnanswered: config.max_recv_queue_len,
@@ -172,6 +182,14 @@ function problemOf(
   if (topic !== undefined && topic !== '' && parseTopicName(topic) === undefined)
     return 'will.topic is no topic name: it may hold no wildcards'
   return undefined
+}
+
+/** With AWS IoT topics become others as a whole. */
+function wildcardIn(forwards: readonly ForwardRule[], subscriptions: readonly SubscriptionRule[]): string | undefined {
+  const forward = forwards.findIndex(({ remoteTopic }) => hasWildcard(remoteTopic))
+  if (forward !== -1) return `forwards.${forward}.remote_topic may hold no wildcards`
+  const subscription = subscriptions.findIndex(({ localTopic }) => hasWildcard(localTopic))
+  return subscription === -1 ? undefined : `subscription.${subscription}.local_topic may hold no wildcards`
 }
 
 /** Where a bridge may go to several, QUIC has the same machine over TCP behind it. */

@@ -14,6 +14,7 @@ import type {
   UnsubscribePacket,
 } from '../protocol/index.ts'
 import { type ChangesThere, grantedPrefix } from './granted-there.ts'
+import { lowerQoS } from './connecting.ts'
 import type { PacketLink } from './packet-link.ts'
 import { wantedHere, type WantedHere } from './rule-book.ts'
 import type { BridgeSettings } from './settings.ts'
@@ -85,10 +86,13 @@ function requestOf(filter: TopicFilter, qos: QoS): SubscriptionRequest {
 }
 
 /** `isKnown`: the remote broker has the session of the bridge still; what it remembers of topics does not come again. */
-export function requestsThere({ subscriptions, version }: BridgeSettings, isKnown: boolean): SubscriptionRequest[] {
+export function requestsThere(
+  { subscriptions, version, mostQoS }: BridgeSettings,
+  isKnown: boolean,
+): SubscriptionRequest[] {
   return subscriptions.map(({ remoteFilter, qos, retainAsPublished, retainHandling }) => ({
     filter: remoteFilter as TopicFilter,
-    qos,
+    qos: lowerQoS(qos, mostQoS),
     noLocal: version === 5,
     retainAsPublished: version === 5 && retainAsPublished,
     retainHandling: handlingOf(version === 5 ? retainHandling : 0, isKnown && version === 5),

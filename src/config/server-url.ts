@@ -62,3 +62,18 @@ export const serverUrl: SettingType<string> = {
   },
   show: showText,
 }
+
+/** Host and port of a broker that is reached by TLS, as they are written. */
+export const serverAddress: SettingType<string> = {
+  name: 'host:port of a broker, such as endpoint.example:8883',
+  jsonSchema: { type: 'string' },
+  read(value) {
+    const text = scalarText(value)
+    if (text === undefined) return notA(this.name, value)
+    if (text === '') return { value: text }
+    if (text.includes('/')) return { problem: 'the address is only host:port: TLS is spoken with it in any case' }
+    const parsed = parseServerUrl(`mqtts://${text}`)
+    return 'problem' in parsed ? { problem: `the address ${parsed.problem}` } : { value: text }
+  },
+  show: showText,
+}

@@ -7,8 +7,9 @@ import { readFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { bridgeSettings } from '../bridges/index.ts'
+import { type BridgeFacts, bridgeSettings } from '../bridges/index.ts'
 import {
+  bridgesOfAws,
   type GodwitConfig,
   type MqttBridgeConfig,
   parseServerUrl,
@@ -44,6 +45,7 @@ export class LiveBridges implements ConfigOwner {
   }
 
   owns(key: string): boolean {
+    if (key.startsWith('bridges.aws.')) return true
     return key.startsWith('bridges.mqtt.') && (!key.startsWith(cachePrefix) || key === `${cachePrefix}disk_cache_size`)
   }
 
@@ -95,11 +97,24 @@ export function planBridges(
   const brokerId = brokerIdOf(secret)
   const spoolMessages = spoolMessagesIn(bridges.mqtt.cache)
   const plans: BridgePlan[] = []
-  for (const [name, config] of bridges.mqtt.named) {
-    const plan = { name, config, facts: { brokerId, link: linkOf(config, core.maxPacketBytes), spoolMessages } }
-    const read = bridgeSettings(name, config, plan.facts)
+  const add = (
+    name: string,
+    config: MqttBridgeConfig,
+    where: Pick<BridgeFacts, 'key' | 'isOfAws'>,
+  ): Problem | undefined => {
+    const facts = { brokerId, link: linkOf(config, core.maxPacketBytes), spoolMessages, ...where }
+    const read = bridgeSettings(name, config, facts)
     if ('problem' in read) return read
-    plans.push(plan)
+    plans.push({ name, config, facts })
+    return undefined
+  }
+  for (const [name, config] of bridges.mqtt.named) {
+    const problem = add(name, config, { key: `bridges.mqtt.${name}` })
+    if (problem !== undefined) return problem
+  }
+  for (const [name, config] of bridgesOfAws(bridges)) {
+    const problem = add(name, config, { key: `bridges.${name}`, isOfAws: true })
+    if (problem !== undefined) return problem
   }
   return { plans }
 }
@@ -179,7 +194,7 @@ function problemOfFiles({ name, config, facts }: BridgePlan, read?: (file: strin
   const servers = [config.server ?? '', ...(config.hybrid_bridging ? config.hybrid_servers : [])]
   const isSecure = usesTls || servers.some((server) => isSecureServer(server))
   const problem = config.enable && isSecure ? problemOfDialFiles(tls, read) : undefined
-  return problem === undefined ? undefined : `bridges.mqtt.${name}.${config.tls.isSet ? 'tls' : 'ssl'}.${problem}`
+  return problem === undefined ? undefined : `${facts.key ?? name}.${config.tls.isSet ? 'tls' : 'ssl'}.${problem}`
 }
 
 function isSecureServer(server: string): boolean {

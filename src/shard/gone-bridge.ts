@@ -37,6 +37,7 @@ export function goneBridge(name: string): BridgeSettings {
     mostUnanswered: undefined,
     spool: { maxMessages: undefined, dropsNewest: false, dropsOldest: false },
     isTransparent: false,
+    mostQoS: 2,
     answerPatience: undefined,
     sessionExpirySeconds: 0,
     receiveMaximum: 1,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bridgeSettings, type BridgeSettings } from '../../src/bridges/index.ts'
-import { formatFault, type GodwitConfig, loadConfig, spoolMessagesIn } from '../../src/config/index.ts'
+import { bridgesOfAws, formatFault, type GodwitConfig, loadConfig, spoolMessagesIn } from '../../src/config/index.ts'
 
 function read(text: string, spoolMessages?: number): ReturnType<typeof bridgeSettings> {
   const loaded = loadConfig({ text: `bridges.mqtt.b ${text}`, file: 'test.conf', overrides: [] })
@@ -98,4 +98,28 @@ test('answers are waited for as long as it is written, and for any time where it
   assert.deepEqual(patienceOf('resend_interval = 500'), { waitMs: 3_000, intervalMs: 500 })
   for (const text of ['', 'resend_wait = 0', 'resend_wait = 0, resend_interval = 0'])
     assert.equal(patienceOf(text), undefined)
+})
+
+test('a bridge to AWS IoT has names of its own kind, TLS and QoS 1, and topics that become others as a whole', () => {
+  const { bridges } = loaded('bridges.aws.iot { server = "a.example", forwards = [{local_topic = "a/#"}] }').config
+  const [[name, config] = []] = bridgesOfAws(bridges)
+  assert.ok(name === 'aws.iot' && config !== undefined)
+  const facts = { brokerId: 'here', link: {}, key: 'bridges.aws.iot', isOfAws: true }
+  const made = bridgeSettings(name, config, facts)
+  if ('problem' in made) assert.fail(made.problem)
+  const { isEnabled, servers, mostQoS, clientId } = made.settings
+  assert.deepEqual(
+    { isEnabled, servers, mostQoS, clientId },
+    { isEnabled: true, servers: ['tls+mqtt-tcp://a.example'], mostQoS: 1, clientId: 'godwit-here-aws.iot' },
+  )
+  const rule = new Map([
+    ['local_topic', 'a/+'],
+    ['remote_topic', 'b/+'],
+  ])
+  const refusedRule = bridgeSettings(name, { ...config, forwards: [rule] }, facts)
+  assert.deepEqual(refusedRule, { problem: 'bridges.aws.iot.forwards.0.remote_topic may hold no wildcards' })
+  for (const server of ['mqtt-tcp://a.example:1883', 'a.example:0', 'a b']) {
+    const found = loadConfig({ text: `bridges.aws.iot.server = "${server}"`, file: 'test.conf', overrides: [] })
+    assert.ok('faults' in found, server)
+  }
 })

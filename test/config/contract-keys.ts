@@ -175,6 +175,8 @@ export const keysThatWork: readonly string[] = [
   'retainer.msg_expiry_interval = 0',
   'retainer.msg_expiry_interval = 1d',
   'bridges.mqtt.cache.disk_cache_size = 102400',
+  'bridges.aws.c1 { server = "a.amazonaws.com:8883", proto_ver = 4, clientid = c, keepalive = 60s, clean_start = true }',
+  'bridges.aws.c1 { server = "a.amazonaws.com", username = u, password = p, ssl.enable = true, forwards = [], subscription = [] }',
   ...mqttBridge.map((line) => `bridges.mqtt.plant { enable = true, ${line} }`),
 ]
 
@@ -232,12 +234,8 @@ export const keysWithoutEngine: readonly (readonly [line: string, warned: string
       [`bridges.mqtt.cache { disk_cache_size = 10, ${line} }`, `bridges.mqtt.cache.${line.split(' ', 1)[0]}`] as const,
   ),
   [
-    'bridges.aws.c1 { server = "a.amazonaws.com:8883", proto_ver = 4, clientid = c, keepalive = 60s, clean_start = true }',
-    'bridges.aws',
-  ],
-  [
-    'bridges.aws.c1 { username = u, password = p, ssl.enable = true, forwards = [], subscription = [], max_parallel_processes = 2 }',
-    'bridges.aws',
+    'bridges.aws.c1 { server = "a.amazonaws.com:8883", max_parallel_processes = 2 }',
+    'bridges.aws.c1.max_parallel_processes',
   ],
   ['rules.sqlite { path = "/tmp/rules.db", rules = [{ sql = "SELECT * FROM \\"a\\"", table = t }] }', 'rules'],
   ...databases.map(

@@ -4,7 +4,7 @@ import { listOf, record, textMap } from '../schema/collections.ts'
 import { duration } from '../schema/quantities.ts'
 import { namedSection, section, setting, takingAtOnce } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
-import { serverUrl } from '../server-url.ts'
+import { serverAddress, serverUrl } from '../server-url.ts'
 import { maxCount } from './node.ts'
 
 const dayMs = 86_400_000
@@ -183,7 +183,7 @@ const mqttServer = setting(optional(serverUrl, 'none'), undefined, {
     'The remote broker: mqtt-tcp://host:1883, tls+mqtt-tcp://host:8883, mqtt-quic://host:14567, ws://host:8083/mqtt or wss://host:8084/mqtt.',
 })
 
-const mqttBridge = section('A bridge to one broker.', {
+export const mqttBridge = section('A bridge to one broker.', {
   enable: setting(flag, false, { description: 'Whether the bridge runs.' }),
   ...connection,
   server: mqttServer,
@@ -291,6 +291,19 @@ const bridgeCache = {
   }),
 }
 
+const awsBridge = section('A bridge to one endpoint.', {
+  enable: setting(flag, true, { description: 'Whether the bridge runs.' }),
+  ...connection,
+  server: setting(optional(serverAddress, 'none'), undefined, {
+    description: 'The endpoint: host:port, or host for port 8883.',
+  }),
+  max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, {
+    description: 'Read and kept: a bridge is one connection.',
+    engine: 'none yet',
+  }),
+  ...rules,
+})
+
 export const bridges = section('Connections to other brokers.', {
   mqtt: namedSection('Bridges over MQTT.', {
     entries: {
@@ -299,16 +312,10 @@ export const bridges = section('Connections to other brokers.', {
     placeholder: 'name',
     named: takingAtOnce(mqttBridge),
   }),
-  aws: namedSection('Bridges to AWS IoT.', {
+  aws: namedSection('Bridges to AWS IoT: over TLS, at QoS 1 at most.', {
     entries: {},
     placeholder: 'name',
-    named: section('A bridge to one endpoint.', {
-      enable: setting(flag, true, { description: 'Whether the bridge runs.' }),
-      ...connection,
-      max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, { description: 'Connections.' }),
-      ...rules,
-    }),
-    engine: 'none yet',
+    named: takingAtOnce(awsBridge),
   }),
 })
 

@@ -17,9 +17,9 @@ interface Asked {
 
 export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridgeEndpoints> {
   return {
-    get_mqtt_bridges: () => listingOf(bridges, bridges.list()),
+    get_mqtt_bridges: () => listingOf(bridges, new Map([...bridges.list(), ...bridges.others()])),
     get_mqtt_bridge: ({ params: { bridge_name: name } }) => {
-      const bridge = bridges.list().get(name)
+      const bridge = bridges.list().get(name) ?? bridges.others().get(name)
       return bridge === undefined ? noSuchBridge(bridges, name) : listingOf(bridges, new Map([[name, bridge]]))
     },
     put_mqtt_bridge: async (asked) => {
@@ -179,6 +179,9 @@ function notAnObject(what: string): Refusal {
 }
 
 function noSuchBridge(bridges: BridgeOperations, name: string): Refusal {
+  if (bridges.others().has(name)) {
+    return refuse('invalidParameter', `${JSON.stringify(name)} is changed with the configuration: bridges.${name}`, 404)
+  }
   const names = [...bridges.list().keys()].join(', ')
   const known = names === '' ? 'none is configured' : `there are: ${names}`
   return refuse('invalidParameter', `there is no bridge ${JSON.stringify(name)}; ${known}`, 404)

@@ -52,6 +52,8 @@ export interface BridgeStanding {
 export interface BridgeOperations {
   /** By name, in the order of the configuration. */
   list(): ReadonlyMap<string, MqttBridgeConfig>
+  /** Those of AWS IoT: they are shown, and changed with the configuration. */
+  others(): ReadonlyMap<string, MqttBridgeConfig>
   cache(): DiskCacheConfig
   /** By name. One whose shard is away at the moment is not among them. */
   standings(): Promise<ReadonlyMap<string, BridgeStanding>>

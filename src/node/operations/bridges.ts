@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseHocon } from '../../config/index.ts'
+import { bridgesOfAws, parseHocon } from '../../config/index.ts'
 import type { BridgeOperations } from '../../management/index.ts'
 import type { LiveBridges } from '../live-bridges.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
@@ -22,6 +22,7 @@ const digestLength = 16
 export function bridgeOperations({ dataDirectory, configuration, bridges }: BridgeFacts): BridgeOperations {
   return {
     list: () => configuration.config.bridges.mqtt.named,
+    others: () => bridgesOfAws(configuration.config.bridges),
     cache: () => configuration.config.bridges.mqtt.cache,
     standings: () => bridges.reports(),
     certificatesIn,
