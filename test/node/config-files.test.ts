@@ -40,6 +40,15 @@ test('a link within the folder is followed, as mounted configuration has them', 
   assert.deepEqual(includeReader(file)('linked.conf', file), { text: 'log.level = info' })
 })
 
+test('a configuration does not include itself by another name', async (t) => {
+  const { file, folder } = await tree(t)
+  await writeFile(join(folder, 'real.conf'), 'log.level = info')
+  await symlink(join(folder, 'real.conf'), file)
+  for (const from of [file, join(folder, 'parts', 'log.conf')]) {
+    assert.deepEqual(includeReader(file)(join(folder, 'real.conf'), from), { error: 'it is this configuration itself' })
+  }
+})
+
 test('nothing outside the folder can be included, by whatever way', async (t) => {
   const { file, folder, outside } = await tree(t)
   const read = includeReader(file)

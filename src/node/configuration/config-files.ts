@@ -1,7 +1,7 @@
 // Reads configuration files for the configuration's own reader, which is pure and knows no files. An `include` reaches
 // only what lies below the folder of the configuration: a text that somebody sent must not show /etc/shadow.
 
-import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 
 export type FileText = { readonly text: string } | { readonly error: string }
@@ -31,7 +31,10 @@ export function includeReader(file: string): (path: string, from: string) => Fil
       const realFolder = realpathSync(folder)
       // Of what lies elsewhere it is not even told whether it is there.
       if (!isBelow(target, folder) && !isBelow(target, realFolder)) return outside
-      if (!isBelow(realpathSync(target), realFolder)) return outside
+      const realTarget = realpathSync(target)
+      if (!isBelow(realTarget, realFolder)) return outside
+      // By a link it has two names. A text that is to take its place would still find it there, and never again.
+      if (existsSync(file) && realpathSync(file) === realTarget) return { error: 'it is this configuration itself' }
     } catch (error) {
       return { error: reasonOf(error) }
     }
