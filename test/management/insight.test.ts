@@ -63,6 +63,8 @@ describe('GET /dropped', () => {
     assert.deepEqual(await topics('clientid=other'), [])
     assert.deepEqual(await topics(`since=${Date.now() + 60_000}`), [])
     assert.deepEqual(await topics('_page=2&_limit=2'), ['shut/a'])
+    const noFilter = await broker.ask('/api/v4/dropped?topic=shut%23')
+    assert.deepEqual([noFilter.status, noFilter.json.code], [400, 115])
     for (const query of ['reason=whim', 'since=yesterday', 'since=-1', '_page=0', '_limit=1.5', 'colour=red']) {
       const answer = await broker.ask(`/api/v4/dropped?${query}`)
       assert.deepEqual([answer.status, answer.json.code], [400, 108], query)
@@ -94,15 +96,15 @@ describe('GET /clients/:clientid/timeline', () => {
       [
         ['connected', 1],
         ['taken-over', 1],
-        ['session-ended', 1],
         ['disconnected', 1],
+        ['session-ended', 1],
         ['connected', 1],
         ['message-dropped', 2],
-        ['session-ended', 1],
         ['disconnected', 1],
+        ['session-ended', 1],
       ],
     )
-    assert.equal(answer.json.data[3].reason_code, 0x8e)
+    assert.equal(answer.json.data[2].reason_code, 0x8e)
     assert.equal(answer.json.data[0].ip_address, '127.0.0.1')
     assert.equal(answer.json.data[5].text, 'not-allowed')
   })

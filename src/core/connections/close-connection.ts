@@ -99,7 +99,7 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   forgetWait(state, now)
   if (now.reauthentication?.question !== undefined) state.asked.delete(now.reauthentication.question)
   if (connection.namespace !== undefined) state.quotas?.giveBackClient(connection.namespace)
-  detach(state, session, ending)
+  // What becomes of the session is told after that.
   state.events.push({
     event: 'client-disconnected',
     connection,
@@ -107,6 +107,7 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
     reason: ending.reason,
     text: ending.text,
   })
+  detach(state, session, ending)
 }
 
 function forgetQuestion(state: BrokerState, connection: Connection): void {
