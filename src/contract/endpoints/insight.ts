@@ -152,7 +152,7 @@ export const insightEndpoints = {
         }),
       }),
     }),
-    failures: ['invalidParameter'],
+    failures: ['invalidParameter', 'invalidTopic'],
     access: 'read',
     isForNamespaces: true,
   }),

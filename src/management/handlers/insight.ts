@@ -1,6 +1,6 @@
 import type { insightEndpoints, Static } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
-import { parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
+import { hasWildcard, parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
 import { clientName } from '../lists/client-name.ts'
 import type { Doing, DoingExplained, InsightOperations } from '../operations/insight.ts'
 import { refuse } from '../refusal.ts'
@@ -21,6 +21,9 @@ export function insightHandlers(operations: InsightOperations): Handlers<typeof 
     },
     list_dropped: async ({ query }) => {
       const { topic, reason, clientid: clientId, since: sinceMs, _page: pageOf4, _limit: limitOf4 } = query
+      if (topic !== undefined && hasWildcard(topic) && parseTopicFilter(topic) === undefined) {
+        return refuse('invalidTopic', `"${topic}" is no topic filter`)
+      }
       const page = pageOf4 ?? query.page ?? 1
       const limit = limitOf4 ?? query.limit ?? defaultLimit
       const window = { skip: (page - 1) * limit, limit }
