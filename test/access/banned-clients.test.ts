@@ -34,6 +34,15 @@ describe('a client that is banned', () => {
     })
   }
 
+  test('by a user name that only its certificate tells is refused, whatever it calls itself', () => {
+    const certificate = { commonName: 'u', subject: 'CN=u', serialNumber: '01', fingerprint: '', der: new Uint8Array() }
+    const stage = new AccessStage({ chain: ['certificate'] })
+    const shown = { username: 'nobody', arrival: { certificate } }
+    assert.equal(outcomeOf(stage.verdict(shown)), 'in')
+    stage.access.applyRecords({ put: [ban('username', 'u')], delete: [] })
+    assert.equal(outcomeOf(stage.verdict(shown)), reasonCodes.banned)
+  })
+
   test('comes in again when the ban has run out or is lifted', () => {
     const stage = new AccessStage({ allowAnonymous: true })
     stage.access.applyRecords({ put: [ban('clientid', 'client', stage.nowMs + 1_000)], delete: [] })

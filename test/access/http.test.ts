@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import type { AccessSettings } from '../../src/access/index.ts'
-import { isForbiddenAddress } from '../../src/transports/index.ts'
+import { denyAddresses, isForbiddenAddress } from '../../src/transports/index.ts'
 import { HttpAuthority, type HttpAuthoritySettings } from '../../src/access/http/http-authority.ts'
 import type { ConnectVerdict } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
@@ -350,6 +350,16 @@ test('addresses of the link, among them where clouds keep credentials, are not a
   const stage = stageFor(context, { authRequest: requestTo('http://2852039166/latest') })
   assert.equal(await outcome(stage), serverUnavailable)
   assert.match(stage.told, /an address that is not asked/)
+})
+
+test('a name that leads to an address that is not asked is as little asked as the address', async (context) => {
+  const service = await HttpService.start(context)
+  context.after(() => denyAddresses([]))
+  const stage = stageFor(context, { authRequest: requestTo(`http://localhost:${service.port}/auth`) })
+  denyAddresses(['loopback'])
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.match(stage.told, /can not be reached: EADDRNOTAVAIL/)
+  assert.equal(service.connections, 0)
 })
 
 test('a service that stays the same keeps its connections when other settings change', async (context) => {

@@ -409,6 +409,17 @@ test('[MQTT-3.1.3-7] [MQTT-3.1.3-8] an empty client id without clean session is 
   assert.equal(end.isOpen, false)
 })
 
+test('[MQTT-3.1.3-9] [MQTT5-3.1.3-8] a client id as the bridges of the broker have them is refused: it would be given what waits for one', () => {
+  for (const [version, refusal] of [
+    [4, '20020002'],
+    [5, '2003008500'],
+  ] as const) {
+    const end = new RawEnd(new World())
+    assert.equal(end.send(connectBytes(version, { payload: [text('$bridge/north')] })), refusal)
+    assert.equal(end.isOpen, false)
+  }
+})
+
 test('[MQTT-4.8.0-2] a CONNECT that cannot be served while the disk fails ends its connection', () => {
   const world = new World()
   world.disk.fail()
