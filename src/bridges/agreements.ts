@@ -1,8 +1,14 @@
 // What the bridge has agreed on with either broker: what it is subscribed to here, whom it is joined with, and what the
 // remote broker has granted.
 
-import type { SubackPacket, TopicFilter, UnsubackPacket } from '../protocol/index.ts'
-import { refusalThere } from './connecting.ts'
+import type {
+  SubackPacket,
+  SubscribePacket,
+  TopicFilter,
+  UnsubackPacket,
+  UnsubscribePacket,
+} from '../protocol/index.ts'
+import { refusalHere, refusalThere } from './connecting.ts'
 import { type ChangesThere, GrantedThere } from './granted-there.ts'
 import type { PacketLink } from './packet-link.ts'
 import { type ClientWishes, mostPassedOn, PassedOn } from './passed-on.ts'
@@ -12,6 +18,7 @@ import {
   changesHere,
   changesThere,
   joinedMark,
+  keepMark,
   type Marks,
   packetsThere,
   requestsThere,
@@ -21,6 +28,9 @@ import {
 import type { LocalBroker } from './world.ts'
 
 const tooMany = `clients are subscribed to more than ${mostPassedOn} filters: those beyond are not passed on`
+
+/** Then it is waited until everything has been answered, and they are replaced. */
+const mostUnsureMarks = 16
 
 /** While both brokers are there. */
 interface Meeting {
@@ -33,10 +43,13 @@ interface Meeting {
 export class Agreements {
   readonly #broker: LocalBroker
   readonly #ids = new SubscribeIds()
+  readonly #idsThere = new SubscribeIds((packetId) => this.#granted.isAsked({ packetId }))
   #granted = new GrantedThere([])
   #meeting: Meeting | undefined
-  /** In this life of the broker: what an earlier one had asked for may not have been kept as a mark. */
-  #hasMet = false
+  /** What goes to the remote broker when a mark here says that it may be there: by the packet id of that. */
+  readonly #untilMarked = new Map<number, readonly (SubscribePacket | UnsubscribePacket)[]>()
+  /** Marks of that kind, until they are all replaced by what has been granted. */
+  #unsureMarks = 0
   /** Subscriptions of clients that are made there as well. */
   readonly passedOn = new PassedOn()
 
@@ -71,21 +84,21 @@ export class Agreements {
     this.#meeting = meeting
     this.#useRules(settings, nowMs)
     if (settings.isTransparent) {
-      const isSure = this.#hasMet || settings.version !== 5
-      this.passedOn.meet(isKnown ? this.#granted.all : undefined, isSure, nowMs)
+      this.passedOn.meet(isKnown ? this.#granted.all : undefined, nowMs)
     } else {
       const requests = requestsThere(settings, isKnown)
       const missing = this.#granted.missing(requests)
-      this.passedOn.meet(undefined, true, nowMs)
+      this.passedOn.meet(undefined, nowMs)
       // From 5.0 on what is subscribed to can be said again without any harm.
       this.#ask(settings.version === 5 ? { ...missing, requests } : missing)
     }
-    this.#hasMet = true
   }
 
   /** One of the two is gone. */
   part(): void {
     this.#meeting = undefined
+    this.#untilMarked.clear()
+    this.#unsureMarks = 0
     this.passedOn.part()
   }
 
@@ -96,7 +109,7 @@ export class Agreements {
     this.sayHere(this.#meeting.local, this.changesHere(settings, undefined))
     this.#useRules(settings, nowMs)
     if (settings.isTransparent) {
-      if (!before.isTransparent) this.passedOn.meet(this.#granted.all, true, nowMs)
+      if (!before.isTransparent) this.passedOn.meet(this.#granted.all, nowMs)
     } else if (before.isTransparent) this.#ask({ gone: [], requests: requestsThere(settings, true) })
     else this.#ask(changesThere(before, settings))
   }
@@ -131,11 +144,21 @@ export class Agreements {
     return isNews ? refusalThere(answer) : undefined
   }
 
+  /** SUBACK or UNSUBACK of our own broker. Gives what it refuses, as a sentence. */
+  takeAnswerHere(answer: SubackPacket | UnsubackPacket): string | undefined {
+    const packets = this.#untilMarked.get(answer.packetId)
+    this.#untilMarked.delete(answer.packetId)
+    for (const packet of packets ?? []) this.#meeting?.remote.send(packet)
+    return refusalHere(answer)
+  }
+
   #keepMarks(): void {
     if (this.#meeting === undefined) return
     const { local, server, settings } = this.#meeting
     const marks = { joined: joinedMark(server, settings.clientId), granted: this.#granted.marks }
     this.sayHere(local, this.changesHere(settings, marks))
+    this.#unsureMarks = 0
+    this.#passOn()
   }
 
   #useRules(settings: BridgeSettings, nowMs: number): void {
@@ -144,21 +167,33 @@ export class Agreements {
 
   #passOn(): void {
     if (this.#meeting === undefined) return
-    const { version } = this.#meeting.settings
-    for (let next = this.passedOn.next(version); next !== undefined; next = this.passedOn.next(version)) {
-      for (const packetId of this.#ask(next)) this.passedOn.noteAsked(packetId, next)
+    const { local, settings } = this.#meeting
+    while (this.#unsureMarks < mostUnsureMarks) {
+      const next = this.passedOn.next(settings.version)
+      if (next === undefined) return
+      const packets = this.#packetsFor(next, settings)
+      for (const { packetId } of packets) this.passedOn.noteAsked(packetId, next)
+      const mark = GrantedThere.unsureMark(next)
+      if (mark === undefined) for (const packet of packets) this.#meeting.remote.send(packet)
+      else {
+        const kept = keepMark(mark, this.#ids)
+        this.#untilMarked.set(kept.packetId, packets)
+        this.#unsureMarks++
+        local.send(kept)
+      }
     }
   }
 
-  /** Gives the packet ids. */
-  #ask(changes: ChangesThere): readonly number[] {
-    if (this.#meeting === undefined) return []
+  #ask(changes: ChangesThere): void {
+    if (this.#meeting === undefined) return
     const { remote, settings } = this.#meeting
-    return packetsThere(settings, changes, this.#ids).map((packet) => {
-      this.#granted.noteAsked(packet)
-      remote.send(packet)
-      return packet.packetId
-    })
+    for (const packet of this.#packetsFor(changes, settings)) remote.send(packet)
+  }
+
+  #packetsFor(changes: ChangesThere, settings: BridgeSettings): readonly (SubscribePacket | UnsubscribePacket)[] {
+    const packets = packetsThere(settings, changes, this.#idsThere)
+    for (const packet of packets) this.#granted.noteAsked(packet)
+    return packets
   }
 
   get #keptMarks(): readonly TopicFilter[] {

@@ -322,7 +322,7 @@ export class Bridge implements LinkOwner {
         return this.#takeConnackHere(packet)
       case 'suback':
       case 'unsuback':
-        return this.#warnIf(refusalHere(packet))
+        return this.#warnIf(this.#agreements.takeAnswerHere(packet))
       case 'disconnect':
         return this.#fail(endHere(packet))
       default:

@@ -6,6 +6,9 @@
 //
 // It is written when the remote broker has answered, and gone before anything is asked of one that remembers nothing. Of many
 // filters there are several marks, each for those of one hash, so that a change does not write all of them anew.
+//
+// What clients want comes and goes by itself, and nobody would ask for it again after a crash. So before it is asked for, or
+// given up, a mark of its own says that it may be there or not, until the answer has been written down.
 
 import {
   parseTopicFilter,
@@ -23,6 +26,8 @@ const mostCharacters = 60_000
 const mostInOneMark = 64
 const marksOfMany = 32
 const firstFailure = 0x80
+/** In place of what was asked for: it may be there or not. */
+const unsure = '?'
 
 /** Filters that go, and those that are to be there. */
 export interface ChangesThere {
@@ -39,7 +44,9 @@ export class GrantedThere {
 
   /** `marks`: as they were kept. */
   constructor(marks: readonly TopicFilter[]) {
-    this.#granted = new Map(marks.flatMap((mark) => readMark(mark)))
+    this.#granted = new Map()
+    for (const [filter, how] of marks.flatMap((mark) => readMark(mark)))
+      if (this.#granted.get(filter) !== unsure) this.#granted.set(filter, how)
   }
 
   /** Those that are kept among the subscriptions of the session here. */
@@ -47,12 +54,18 @@ export class GrantedThere {
     return [...filters].filter((filter) => filter.startsWith(grantedPrefix))
   }
 
+  /** Says of all that changes that it may be there or not; undefined: that would be too long. */
+  static unsureMark({ gone, requests }: ChangesThere): TopicFilter | undefined {
+    return markOf([...gone, ...requests.map(({ filter }) => filter)].map((filter) => [filter, unsure]))
+  }
+
   /** Answers are still to come. */
   get isWaiting(): boolean {
     return this.#asked.size > 0
   }
 
-  get all(): Map<TopicFilter, QoS> {
+  /** Undefined: the filter may be there or not. */
+  get all(): Map<TopicFilter, QoS | undefined> {
     return new Map([...this.#granted].map(([filter, how]) => [filter, qosIn(how)]))
   }
 
@@ -92,12 +105,14 @@ export class GrantedThere {
     const count = this.#granted.size > mostInOneMark ? marksOfMany : 1
     const parts = Array.from({ length: count }, (): [TopicFilter, string][] => [])
     for (const entry of this.#granted) parts[count === 1 ? 0 : hashOf(entry[0]) % count].push(entry)
-    return parts.flatMap((entries) => {
-      if (entries.length === 0) return []
-      const text = Buffer.from(JSON.stringify(entries)).toString('base64url')
-      return text.length > mostCharacters ? [] : [`${grantedPrefix}${text}` as TopicFilter]
-    })
+    return parts.flatMap((entries) => markOf(entries) ?? [])
   }
+}
+
+function markOf(entries: readonly (readonly [TopicFilter, string])[]): TopicFilter | undefined {
+  if (entries.length === 0) return undefined
+  const text = Buffer.from(JSON.stringify(entries)).toString('base64url')
+  return text.length > mostCharacters ? undefined : (`${grantedPrefix}${text}` as TopicFilter)
 }
 
 function hashOf(text: string): number {
@@ -106,7 +121,8 @@ function hashOf(text: string): number {
   return hash
 }
 
-function qosIn(how: string): QoS {
+function qosIn(how: string): QoS | undefined {
+  if (how === unsure) return undefined
   return how.startsWith('2') ? 2 : how.startsWith('1') ? 1 : 0
 }
 

@@ -125,12 +125,12 @@ export class PassedOn {
   }
 
   /**
-   * The remote broker is there. `granted`: what it has granted in an earlier connection of its session; undefined: it has
-   * none. `isSure`: that is still so.
+   * The remote broker is there. `granted`: what it has granted in an earlier connection of its session, undefined where it may
+   * be there or not; undefined itself: it has no session.
    */
-  meet(granted: ReadonlyMap<TopicFilter, QoS> | undefined, isSure: boolean, nowMs: number): void {
+  meet(granted: ReadonlyMap<TopicFilter, QoS | undefined> | undefined, nowMs: number): void {
     this.#nowMs = nowMs
-    const known = [...(granted ?? [])].map(([filter, qos]) => [filter, isSure ? qos : unsure] as const)
+    const known = [...(granted ?? [])].map(([filter, qos]) => [filter, qos ?? unsure] as const)
     const said = (this.#said = new Map<TopicFilter, QoS | typeof unsure>(known))
     if (granted !== undefined) for (const filter of this.#unsure) said.set(filter, unsure)
     this.#unsure.clear()

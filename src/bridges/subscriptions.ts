@@ -105,12 +105,27 @@ function handlingOf(asked: RetainHandling, isKnown: boolean): RetainHandling {
 
 /** Packet ids of SUBSCRIBE and UNSUBSCRIBE: those that no message of the bridge has. */
 export class SubscribeIds {
+  readonly #isTaken: (packetId: number) => boolean
   #last = 0
 
+  /** `isTaken`: it waits for its answer. */
+  constructor(isTaken: (packetId: number) => boolean = () => false) {
+    this.#isTaken = isTaken
+  }
+
   readonly next = (): number => {
-    this.#last = (this.#last % countOfIds) + 1
+    for (let tried = 0; tried < countOfIds; tried++) {
+      this.#last = (this.#last % countOfIds) + 1
+      if (!this.#isTaken(this.#last * idStep)) break
+    }
     return this.#last * idStep
   }
+}
+
+/** The packet that keeps a mark with the session here. */
+export function keepMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket {
+  const { qos } = noMark
+  return { type: 'subscribe', packetId: ids.next(), subscriptions: [requestOf(mark, qos)], properties: undefined }
 }
 
 /** Gives the number of answers. What is unwanted goes first: of two marks one would be wrong. */

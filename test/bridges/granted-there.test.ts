@@ -62,3 +62,20 @@ test('of many filters there are several marks, of which a change makes one or tw
   assert.equal(again.take({ packetId: 2, reasonCodes: [1] }), true)
   assert.equal(again.marks.filter((mark) => !before.has(mark)).length, 1)
 })
+
+test('a mark that says that a filter may be there or not counts for more than one that says that it is', () => {
+  const granted = new GrantedThere([])
+  granted.noteAsked(subscribe(1, [request('a'), request('b')]))
+  granted.take({ packetId: 1, reasonCodes: [1, 1] })
+  const unsure = GrantedThere.unsureMark({ gone: ['a' as TopicFilter], requests: [request('c')] })
+  assert.ok(unsure !== undefined)
+  for (const marks of [
+    [unsure, ...granted.marks],
+    [...granted.marks, unsure],
+  ]) {
+    const all = new GrantedThere(marks).all
+    assert.deepEqual([all.get('a' as TopicFilter), all.get('b' as TopicFilter)], [undefined, 1])
+    assert.deepEqual([...all.keys()].join(''), marks[0] === unsure ? 'acb' : 'abc')
+  }
+  assert.equal(GrantedThere.unsureMark({ gone: [], requests: [request(`a/${'x'.repeat(50_000)}`)] }), undefined)
+})
