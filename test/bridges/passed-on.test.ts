@@ -165,6 +165,18 @@ describe('a transparent bridge', () => {
     assert.deepEqual(client.payloads, ['kept'])
   })
 
+  test('keeps its marks where clients may have few subscriptions', () => {
+    const forwards = 'forwards = [{local_topic = "x", remote_topic = ""}, {local_topic = "y", remote_topic = ""}]'
+    const world = new Bridged({ bridge: `${transparent}, ${forwards}`, world: { settings: { maxSubscriptions: 1 } } })
+    for (const filter of ['a', 'b', 'c']) world.here.subscriber(filter, { qos: 1 })
+    world.passSeconds(1)
+    assert.deepEqual(subscribed(world), { a: 1, b: 1, c: 1 })
+    world.restartHere('power-loss')
+    world.passSeconds(aWhile)
+    assert.deepEqual(subscribed(world), {})
+    assert.equal(world.status.lastError, undefined)
+  })
+
   test('asks for what is left where the remote broker refuses the filter that covers it', () => {
     const there = crafted(
       polite((packet, send) => {

@@ -133,7 +133,8 @@ const inFile = `
 test('what the file says of a bridge is said to the remote broker, and so is what is put', async (t) => {
   const remote = await RawRemote.start(t)
   const server = `mqtt-tcp://127.0.0.1:${remote.port}`
-  const own = await startBridged(t, `server = "${server}"\n${inFile}`, { set: oneShard })
+  const cache = 'bridges.mqtt.cache.disk_cache_size=500'
+  const own = await startBridged(t, `server = "${server}"\n${inFile}`, { set: [...oneShard, cache] })
   await untilConnected(own)
   const asked = await remote.connect()
   const { willDelayIntervalSeconds, ...ofWill } = asked.will?.properties ?? {}
@@ -197,8 +198,10 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
   ])
 
   // As it was put: in the names of the API, with MQTT 3.1.1, and without what belongs to 5.0.
-  const { enable, name } = await bridgeOf(own)
-  assert.deepEqual([enable, name], [true, 'up'])
+  const { enable, name, spool_max_messages: ownLimit, spool_full_policy: policy } = await bridgeOf(own)
+  assert.deepEqual([enable, name, ownLimit, policy], [true, 'up', null, 'drop_oldest'])
+  const { json: listed } = await own.ask('/api/v4/bridges')
+  assert.equal(listed.data.bridge.sqlite.disk_cache_size, 500)
   remote.forget()
   const node = {
     connector: {

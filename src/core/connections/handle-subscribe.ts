@@ -12,7 +12,7 @@ import {
   type TopicFilter,
   type UnsubscribePacket,
 } from '../../protocol/index.ts'
-import { raiseIn } from '../bridge-client.ts'
+import { isBridgeClient, raiseIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { Open } from './connection-state.ts'
@@ -99,7 +99,9 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
   if (!settings.wildcardSubscriptionAvailable && hasWildcard(filter))
     return reasonCodes.wildcardSubscriptionsNotSupported
   const isNew = session.subscriptions?.has(filter) !== true
-  if (isNew && (session.subscriptions?.size ?? 0) >= settings.maxSubscriptions) return reasonCodes.quotaExceeded
+  const isFull = isNew && (session.subscriptions?.size ?? 0) >= settings.maxSubscriptions
+  // What bridges have is what the operator has written, and marks of their own.
+  if (isFull && !isBridgeClient(session.clientId)) return reasonCodes.quotaExceeded
   if (session.stored !== undefined && !state.storageIsHealthy) return reasonCodes.unspecifiedError
   return undefined
 }
