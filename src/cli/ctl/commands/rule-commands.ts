@@ -77,17 +77,25 @@ async function listRules({ client, options }: CtlCall): Promise<Outcome> {
   return { rows, columns: ['clientid', 'username', 'all', 'access', 'action', 'topic'] }
 }
 
+/** In the words of `ctl explain` as well. */
+const actions = new Map<string, 'pub' | 'sub' | 'pubsub'>([
+  ['pub', 'pub'],
+  ['publish', 'pub'],
+  ['sub', 'sub'],
+  ['subscribe', 'sub'],
+  ['pubsub', 'pubsub'],
+])
+
 function addRule({
   client,
   words: [access = '', action = '', topic = ''],
   options,
 }: CtlCall): Promise<Outcome> | Outcome {
   if (access !== 'allow' && access !== 'deny') return { usage: `${access}: there are allow and deny` }
-  if (action !== 'pub' && action !== 'sub' && action !== 'pubsub') {
-    return { usage: `${action}: there are pub, sub and pubsub` }
-  }
+  const act = actions.get(action)
+  if (act === undefined) return { usage: `${action}: there are pub, sub and pubsub` }
   return doneAs(
-    client.create_acl({ body: { ...whoseOf(options), topic, action, access } }),
+    client.create_acl({ body: { ...whoseOf(options), topic, action: act, access } }),
     `${access} ${action} ${topic}`,
   )
 }
