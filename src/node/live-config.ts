@@ -1,7 +1,7 @@
 // The node's configuration while it runs: which part of the node takes which setting.
 
 import { join } from 'node:path'
-import type { GodwitConfig } from '../config/index.ts'
+import { faultAt, type GodwitConfig, type Warning } from '../config/index.ts'
 import type { ShardSettings } from '../shard/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { accessSettingsOf } from './access-settings.ts'
@@ -11,6 +11,7 @@ import type { ConfigOwner } from './configuration/config-owners.ts'
 import { LiveConfig } from './configuration/live-config.ts'
 import type { ConfigurationSources } from './configuration/read-configuration.ts'
 import { logOwner } from './live-log.ts'
+import { dangerOfPassword, wellKnownInWords } from './operators/own-account.ts'
 import type { ShardCrew } from './shard-crew.ts'
 import { doorLimitsOf } from './shard-plan.ts'
 import type { SysTopics } from './sys-topics.ts'
@@ -52,9 +53,17 @@ export async function createLiveConfig(ground: LiveConfigGround): Promise<LiveCo
       const admission = accessSettingsOf(changed, secret)
       return 'problem' in admission ? admission : undefined
     },
+    warningsOf,
     reasonToWait,
     log,
   })
+}
+
+/** Where it would be a danger it has been refused already. */
+function warningsOf(held: GodwitConfig): readonly Warning[] {
+  if (!held.http.isEnabled || dangerOfPassword(held, true) === undefined) return []
+  const { key, message, hint } = wellKnownInWords
+  return [faultAt(held.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
 }
 
 /** What is not said means something else in the other profile, and half a profile is none. */

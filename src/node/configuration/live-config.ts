@@ -94,6 +94,8 @@ export interface LiveConfigOptions {
   readonly owners: readonly ConfigOwner[]
   /** What keeps a configuration from being taken, beyond what the configuration's room knows. */
   problemOf(config: GodwitConfig): Problem | undefined
+  /** What is to be said of a configuration that holds, beyond what its own room says. */
+  warningsOf(config: GodwitConfig): readonly Warning[]
   /** The setting by which one is so unlike the other that nothing of it can be in force before the next start. */
   reasonToWait(config: GodwitConfig, running: GodwitConfig): string | undefined
   readonly log: Logger
@@ -396,7 +398,8 @@ export class LiveConfig {
     const { changed, needsRestart, withoutEngine } = toldOf(found, live)
     await this.#remember(act)
     this.#tell(act, { live: changed, needsRestart })
-    return { isDone: true, changed, needsRestart, withoutEngine, pinned, warnings }
+    const said = [...warnings, ...this.#options.warningsOf(config)]
+    return { isDone: true, changed, needsRestart, withoutEngine, pinned, warnings: said }
   }
 
   #reasonToWait(config: GodwitConfig): string | undefined {

@@ -43,6 +43,13 @@ export async function makeFirstPassword(
   return { username, password }
 }
 
+/** Of the password in the configuration. */
+export const wellKnownInWords = {
+  key: 'http_server.password',
+  message: 'everybody tries that password first',
+  hint: 'set one of your own, or none for a random one',
+} as const
+
 /** What is to be said of a configured password that everybody tries first. */
 export function dangerOfPassword(
   { http, node }: GodwitConfig,
@@ -51,7 +58,7 @@ export function dangerOfPassword(
   const { username, password } = http
   if (node.securityProfile !== 'hardened' || password === undefined || http.authType === 'no_auth') return undefined
   if (!isWellKnownPassword(username, password)) return undefined
-  const words =
-    'http_server.password: everybody tries that password first; set one of your own, or none for a random one'
+  const { key, message, hint } = wellKnownInWords
+  const words = `${key}: ${message}; ${hint}`
   return isLoopback ? { warning: words } : { problem: `${words}; the API is not opened to others with it` }
 }
