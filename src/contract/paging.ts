@@ -25,7 +25,7 @@ export const pagingMeta = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1 })),
   limit: Type.Integer({ minimum: 1 }),
   count: Type.Optional(Type.Integer({ minimum: 0, description: 'Rows of all pages. Not known by cursor.' })),
-  hasnext: Type.Boolean({ description: 'More follows.' }),
+  hasnext: Type.Boolean({ description: 'More follows; by cursor: more may follow.' }),
   cursor: Type.Optional(Type.String({ description: 'Where the next page begins.' })),
 })
 

@@ -123,7 +123,14 @@ test('stats and metrics of the node are numbers by name; of another node there a
     assert.deepEqual([ofNode.json.data[`${name}.count`], ofNode.json.data[`${name}.max`]], [0, 0], name)
   const counts = await broker.ask('/api/v4/nodes/godwit%40plant/metrics')
   assertShape(metricEndpoints.get_node_metrics.reply, counts.json)
-  assert.equal(counts.json.data['messages.received'], 0)
+  for (const name of [
+    'bytes.received',
+    'packets.sent',
+    'messages.received',
+    'delivery.dropped.queue_full',
+    'client.connected',
+  ])
+    assert.equal(counts.json.data[name], 0, name)
   for (const what of ['stats', 'metrics']) {
     const elsewhere = await broker.ask(`/api/v4/nodes/nowhere/${what}`)
     assert.deepEqual([elsewhere.status, elsewhere.json.code], [404, 108])

@@ -65,6 +65,11 @@ function countsOf({ counters }: NodeReading): Record<string, number> {
     'messages.received': counters.messagesReceived,
     'messages.sent': counters.messagesSent,
     'messages.dropped': counters.messagesDropped,
+    'delivery.dropped': counters.messagesDropped,
+    'delivery.dropped.queue_full': counters.droppedQueueFull,
+    'delivery.dropped.expired': counters.droppedExpired,
+    'delivery.dropped.too_large': counters.droppedTooLarge,
+    'client.connected': counters.clientsConnected,
     'connections.accepted': counters.connectionsAccepted,
     'connections.refused': counters.connectionsRefused,
   }
