@@ -7,13 +7,14 @@
 //
 // And an answer may be older than what the client has heard live meanwhile: then it is passed over.
 
-import { bareFilter, hasWildcard, matchesFilter, type TopicFilter } from '../../protocol/index.ts'
+import { bareFilter, hasWildcard, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Peer } from '../neighbours/peer.ts'
 import { ownerOf, type PeerNumber } from '../peer-messages.ts'
-import type { RetainedMarks, RetainedScan, RetainedSource, Session } from '../sessions/session.ts'
+import type { RetainedMarks, RetainedScan, RetainedSource } from '../sessions/scan-queue.ts'
+import type { Session } from '../sessions/session.ts'
 import { Vow } from '../vow.ts'
 import { awaitBatch } from './held-answers.ts'
 
@@ -112,7 +113,7 @@ export function comesByItself(
 export function noteHeard(neighbours: Neighbours, message: Message): void {
   const { name } = message.topic
   for (const session of neighbours.scanners) {
-    if (session.scans?.some(({ filter }) => matchesFilter(bareFilter(filter), name)) !== true) continue
+    if (session.scans?.awaits(name) !== true) continue
     session.heardSinceAsked ??= new Set()
     if (session.heardSinceAsked.size < maxHeard) session.heardSinceAsked.add(name)
   }
@@ -133,7 +134,7 @@ export function endWatch(neighbours: Neighbours, session: Session): void {
 /** A shard is back, and knows of no question: those to it are put from their beginning. */
 export function askAnew(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
   for (const session of neighbours.scanners) {
-    for (const { source } of session.scans ?? []) {
+    for (const { source } of session.scans?.all() ?? []) {
       if ('cursor' in source || source.owner !== peer.number) continue
       neighbours.asking.delete(source.question)
       source.marks = startMarks(state, neighbours, session)

@@ -2,12 +2,13 @@
 // fast as the client takes them. Where the node has several shards each keeps the messages of its topics: what they
 // have is asked for in the same way (retained-elsewhere.ts).
 
-import { bareFilter, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
-import type { RetainedScan, RetainedSource, Session } from '../sessions/session.ts'
+import { type RetainedScan, ScanQueue } from '../sessions/scan-queue.ts'
+import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { hand, raised } from './publish.ts'
 import { effectiveQoS } from './offer.ts'
@@ -15,6 +16,8 @@ import { askForMore, cancelAsked, comesByItself, endWatch, hasMarks, sourcesOf }
 
 /** Topics that one slice looks at: about a millisecond. */
 const sliceTopics = 1_000
+/** Filters of single topics that one slice looks for. */
+const sliceFilters = 100
 
 /** [MQTT5-3.3.1-9 to -11] By retain handling; a shared subscription is given none [MQTT5-4.8.2]. */
 export function startRetained(
@@ -29,37 +32,26 @@ export function startRetained(
   const { neighbours } = state
   if (neighbours === undefined && state.retained.count === 0) return
   dropScans(state, session, filter)
-  const scan = (source: RetainedSource): RetainedScan => ({
-    filter,
-    options: how.options,
-    source,
-    found: [],
-    isAtEnd: false,
-  })
   const cursor = state.retained.matching(bareFilter(filter))
   const sources =
     neighbours === undefined ? [{ cursor, marks: undefined }] : sourcesOf(state, neighbours, session, filter)
-  session.scans = [...(session.scans ?? []), ...sources.map(scan)]
+  session.scans ??= new ScanQueue()
+  const { options } = how
+  for (const source of sources) session.scans.add({ filter, options, source, found: [], isAtEnd: false })
   state.scanning.add(session)
 }
 
 /** The subscription is gone, or begins anew; undefined: all of them, as the client has gone. */
 export function dropScans(state: BrokerState, session: Session, filter: TopicFilter | undefined): void {
-  if (session.scans === undefined) return
-  const isDropped = (scan: RetainedScan): boolean => filter === undefined || scan.filter === filter
-  if (state.neighbours !== undefined) {
-    for (const scan of session.scans) if (isDropped(scan)) cancelAsked(state, state.neighbours, scan)
-  }
-  setScans(
-    state,
-    session,
-    session.scans.filter((scan) => !isDropped(scan)),
-  )
+  const { scans } = session
+  if (scans === undefined) return
+  const dropped = filter === undefined ? [...scans.all()] : scans.drop(filter)
+  if (state.neighbours !== undefined) for (const scan of dropped) cancelAsked(state, state.neighbours, scan)
+  if (filter === undefined || scans.isEmpty) endScanning(state, session)
 }
 
-function setScans(state: BrokerState, session: Session, scans: RetainedScan[]): void {
-  session.scans = scans.length === 0 ? undefined : scans
-  if (session.scans !== undefined) return
+function endScanning(state: BrokerState, session: Session): void {
+  session.scans = undefined
   state.scanning.delete(session)
   if (state.neighbours !== undefined) endWatch(state.neighbours, session)
 }
@@ -71,11 +63,20 @@ export function continueScans(state: BrokerState): void {
       state.scanning.delete(session) // `pump` puts it back when there is room.
       continue
     }
-    const scan = session.scans?.[0]
-    if (scan !== undefined) continueScan(state, session, scan)
-    const isOver = scan === undefined || (scan.isAtEnd && scan.found.length === 0)
-    setScans(state, session, (isOver ? session.scans?.slice(1) : session.scans) ?? [])
+    for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirst(state, session)) break
+    if (session.scans?.first === undefined) endScanning(state, session)
   }
+}
+
+/** True if it is over and was about one topic: there is time for the next. */
+function continueFirst(state: BrokerState, session: Session): boolean {
+  const { scans } = session
+  const scan = scans?.first
+  if (scans === undefined || scan === undefined) return false
+  continueScan(state, session, scan)
+  if (!scan.isAtEnd || scan.found.length > 0) return false
+  scans.end(scan)
+  return !hasWildcard(scan.filter)
 }
 
 function continueScan(state: BrokerState, session: Session, scan: RetainedScan): void {

@@ -2,7 +2,8 @@
 // the node has one shard.
 
 import { assert, type QoS, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
-import type { RetainedScan, Session } from '../sessions/session.ts'
+import type { RetainedScan } from '../sessions/scan-queue.ts'
+import type { Session } from '../sessions/session.ts'
 import type { Connection } from '../connection.ts'
 import type { QuestionId } from '../inputs.ts'
 import type { Arrival } from '../message.ts'

@@ -3,7 +3,7 @@
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { Interest, PeerNumber } from '../peer-messages.ts'
-import type { RetainedMarks } from '../sessions/session.ts'
+import type { RetainedMarks } from '../sessions/scan-queue.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
 import { WideMap, type WideMapWalk } from '../topics/index.ts'
 import type { Vow } from '../vow.ts'

@@ -10,17 +10,17 @@ import type { PacketId, ProtocolVersion, TopicFilter } from '../../protocol/inde
 import type { Identity } from '../access.ts'
 import { isBridgeClient, largestBridgePacketId, type SpoolLimits } from '../bridge-client.ts'
 import type { Connection } from '../connection.ts'
-import type { PeerNumber } from '../peer-messages.ts'
 import type { QuestionId } from '../inputs.ts'
 import type { Message } from '../message.ts'
 import type { DropReason } from '../outputs.ts'
-import type { RetainedCursor, SharedGroup, SubscriptionOptions } from '../topics/index.ts'
+import type { SharedGroup, SubscriptionOptions } from '../topics/index.ts'
 import type { AnswerPace } from './answer-pace.ts'
 import type { Delivery } from './delivery.ts'
 import type { ForwardedIds } from './forwarded-ids.ts'
 import { OutgoingWindow } from './outgoing-window.ts'
 import { PacketIdSet } from './packet-id-set.ts'
 import { PendingQueue } from './pending-queue.ts'
+import type { ScanQueue } from './scan-queue.ts'
 
 /** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
 export const neverExpires = 0xffffffff
@@ -30,28 +30,6 @@ export type SessionDelivery = Delivery<SharedGroup<Session>>
 export interface SessionWill {
   readonly message: Message
   readonly delaySeconds: number
-}
-
-/** Of several shards: how far each had come when it learned of the subscription. See retained-elsewhere.ts. */
-export interface RetainedMarks {
-  /** By shard: how many numbered messages it had sent to each; undefined: it has not said. */
-  readonly sentBy: (readonly number[] | undefined)[]
-  isComplete: boolean
-}
-
-/** Where retained messages are: here, or with another shard. */
-export type RetainedSource =
-  | { readonly cursor: RetainedCursor<Message>; readonly marks: RetainedMarks | undefined }
-  | { readonly owner: PeerNumber; marks: RetainedMarks; question: number; isAsked: boolean; hasBegun: boolean }
-
-/** Retained messages that a new subscription is still to be given. */
-export interface RetainedScan {
-  readonly filter: TopicFilter
-  readonly options: SubscriptionOptions
-  readonly source: RetainedSource
-  /** Found, and not yet taken by the session. */
-  found: Message[]
-  isAtEnd: boolean
 }
 
 /** The part of a session's queue that outlives the process. */
@@ -128,7 +106,8 @@ export class Session {
   will: SessionWill | undefined
   /** When the will of a client that is gone is due; Infinity where none is. */
   willDueAtMs: number
-  scans: RetainedScan[] | undefined
+  /** Undefined: there are none. */
+  scans: ScanQueue | undefined
   /** Topics that it was given live messages of, which they remember, since it waits for what others remember. */
   heardSinceAsked: Set<string> | undefined
   /** Undefined where nothing of this session is stored. */
