@@ -36,7 +36,9 @@ test('messages go both ways, with the topics, levels and flags that the rules sa
   await publisher.publishAsync('plant/7/state/a/b', 'up', { qos: 2 })
   await publisher.publishAsync('plant/8/other', 'nowhere', { qos: 2 })
   const commander = await client(t, remote.port)
-  await commander.publishAsync('cmd/7/do/this/now', 'down', { qos: 2 })
+  // As many properties as the remote broker takes: with the marks of the bridge they are more.
+  const properties = { userProperties: { k: 'v'.repeat(32_762) } }
+  await commander.publishAsync('cmd/7/do/this/now', 'down', { qos: 2, properties })
   await here.until(['down'])
   await there.until(['up'])
   assert.deepEqual(here.heard, [{ topic: 'do/7/this/now', text: 'down', qos: 1, retain: false }])
