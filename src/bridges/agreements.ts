@@ -50,6 +50,7 @@ export class Agreements {
   readonly #untilMarked = new Map<number, readonly (SubscribePacket | UnsubscribePacket)[]>()
   /** Marks of that kind, until they are all replaced by what has been granted. */
   #unsureMarks = 0
+  #wasFull = false
   /** Subscriptions of clients that are made there as well. */
   readonly passedOn = new PassedOn()
 
@@ -114,11 +115,9 @@ export class Agreements {
     else this.#ask(changesThere(before, settings))
   }
 
-  /** What clients here are subscribed to has changed. Gives a warning, if there is one. */
-  takeWishes(wishes: ClientWishes, nowMs: number): string | undefined {
-    const wasFull = this.passedOn.isFull
+  /** What clients here are subscribed to has changed. */
+  takeWishes(wishes: ClientWishes, nowMs: number): void {
     this.passedOn.take(wishes, nowMs)
-    return !wasFull && this.passedOn.isFull ? tooMany : undefined
   }
 
   /** When `tick` is to be called; Infinity: not. */
@@ -126,9 +125,13 @@ export class Agreements {
     return this.passedOn.dueAtMs
   }
 
-  tick(nowMs: number): void {
+  /** Gives a warning, if there is one. */
+  tick(nowMs: number): string | undefined {
     this.passedOn.tick(nowMs)
     this.#passOn()
+    const wasFull = this.#wasFull
+    this.#wasFull = this.passedOn.isFull
+    return this.#wasFull && !wasFull ? tooMany : undefined
   }
 
   /**

@@ -115,13 +115,13 @@ export class Bridge implements LinkOwner {
 
   /** What clients of this broker are subscribed to: of a bridge that passes that on. */
   passOn(wishes: ClientWishes): void {
-    this.#warnIf(this.#agreements.takeWishes(wishes, this.#world.nowMs()))
+    this.#agreements.takeWishes(wishes, this.#world.nowMs())
     this.#plan()
   }
 
   tick(): void {
     const nowMs = this.#world.nowMs()
-    if (nowMs >= this.#agreements.dueAtMs) this.#agreements.tick(nowMs)
+    if (nowMs >= this.#agreements.dueAtMs) this.#warnIf(this.#agreements.tick(nowMs))
     if (nowMs >= this.#dueAtMs) this.#endOfPatience()
     if (this.#state === 'connected' || this.#state === 'draining') {
       if (nowMs >= this.#watch.dueAtMs) this.#lookAfterConnection(nowMs)

@@ -23,7 +23,7 @@ const gatherMs = 50
 /** A filter that nobody wants any more is kept for so long. */
 const lingerMs = 5_000
 /** Of one go: the tree may be large. */
-const settledAtOnce = 1_000
+const settledAtOnce = 500
 /** Filters in a packet. */
 const filtersAtOnce = 64
 /** Packets that wait for their answer. */
@@ -56,6 +56,10 @@ export class PassedOn {
   readonly #rules = new Map<TopicFilter, SubscriptionRequest>()
   /** Filters of rules while this is off: somebody else asks for them. */
   #others: ReadonlySet<TopicFilter> = new Set()
+  /** What has changed of it and is still to be looked at. */
+  readonly #news = new Map<TopicFilter, QoS | undefined>()
+  #isAllThere = false
+  /** And all of it has been looked at. */
   #isComplete = false
   #untold = 0
   #nowMs = 0
@@ -105,7 +109,7 @@ export class PassedOn {
     for (const filter of [...before.keys(), ...this.#rules.keys()]) this.#look(filter)
     if (isOn) return
     this.#isComplete = false
-    for (const list of [this.#waiting, this.#leaving, this.#spared]) list.clear()
+    for (const list of [this.#news, this.#waiting, this.#leaving, this.#spared]) list.clear()
     const known = [...this.#clients.keys()]
     this.#clients.clear()
     for (const filter of known) this.#look(filter)
@@ -114,14 +118,9 @@ export class PassedOn {
   take({ changes, isComplete, untold }: ClientWishes, nowMs: number): void {
     this.#nowMs = nowMs
     this.#untold = untold
-    for (const [filter, qos] of changes) {
-      if (qos === undefined) this.#giveUp(filter)
-      else this.#want(filter, qos)
-    }
-    if (!isComplete || this.#isComplete) return
-    // From here on it is known what nobody wants.
-    this.#isComplete = true
-    for (const held of [this.#leaving, this.#spared]) for (const filter of held.keys()) held.set(filter, nowMs)
+    this.#isAllThere = isComplete
+    for (const [filter, qos] of changes) this.#news.set(filter, qos)
+    this.#settleSoon(gatherMs)
   }
 
   /**
@@ -163,7 +162,8 @@ export class PassedOn {
 
   /** What is to be said now, if anything; it is taken for said. */
   next(version: number): ChangesThere | undefined {
-    if (this.#said === undefined || this.#asked.size >= packetsAtOnce || this.#unsettled.size > 0) return undefined
+    const isSettled = this.#news.size === 0 && this.#unsettled.size === 0
+    if (this.#said === undefined || this.#asked.size >= packetsAtOnce || !isSettled) return undefined
     const requests: SubscriptionRequest[] = []
     const gone: TopicFilter[] = []
     for (const filter of this.#unsaid) {
@@ -278,8 +278,17 @@ export class PassedOn {
   #settle(): void {
     let left = settledAtOnce
     this.#settlesAtMs = Infinity
-    for (const filter of this.#unsettled) {
+    for (const [filter, qos] of this.#news) {
       if (left-- === 0) return this.#settleSoon(0)
+      this.#news.delete(filter)
+      if (qos === undefined) this.#giveUp(filter)
+      else this.#want(filter, qos)
+    }
+    if (this.#isAllThere && !this.#isComplete) this.#complete()
+    // What this has marked is settled with it, as far as there is time.
+    this.#settlesAtMs = Infinity
+    for (const filter of this.#unsettled) {
+      if (left-- <= 0) return this.#settleSoon(0)
       this.#unsettled.delete(filter)
       const qos = this.#qosFor(filter)
       if (qos === this.#target.get(filter)) continue
@@ -287,6 +296,12 @@ export class PassedOn {
       else this.#target.set(filter, qos)
       this.#unsaid.add(filter)
     }
+  }
+
+  /** From here on it is known what nobody wants. */
+  #complete(): void {
+    this.#isComplete = true
+    for (const held of [this.#leaving, this.#spared]) for (const filter of held.keys()) held.set(filter, this.#nowMs)
   }
 
   /** Undefined: it is not to be asked for. */

@@ -255,11 +255,15 @@ function wants(from: number, to: number, qos: QoS | undefined): FilterChange[] {
 test('more filters than are passed on wait, are told of, and go when there is room', () => {
   const passedOn = new PassedOn()
   passedOn.use(true, [], 0)
+  const passUntil = (endMs: number): void => {
+    for (let nowMs = passedOn.dueAtMs; nowMs < endMs; nowMs = passedOn.dueAtMs) passedOn.tick(nowMs)
+  }
   passedOn.take({ changes: wants(0, mostPassedOn + 5, 1), isComplete: true, untold: 2 }, 0)
+  passUntil(1_000)
   assert.equal(passedOn.isFull, true)
   assert.deepEqual(passedOn.counts, { passedOn: mostPassedOn, notPassedOn: 7 })
   passedOn.take({ changes: wants(0, 10, undefined), isComplete: true, untold: 0 }, 1_000)
-  for (let nowMs = passedOn.dueAtMs; nowMs < 10_000; nowMs = passedOn.dueAtMs) passedOn.tick(nowMs)
+  passUntil(10_000)
   assert.deepEqual(passedOn.counts, { passedOn: mostPassedOn - 5, notPassedOn: 0 })
   assert.equal(passedOn.isFull, false)
   assert.equal(passedOn.tree.get(`own/${mostPassedOn + 4}` as TopicFilter), 1)
