@@ -24,7 +24,8 @@ export interface RunningBroker {
   stop(): Promise<void>
 }
 
-const startLimitMs = 30_000
+/** With a million sessions to read, on a machine that does other things as well. */
+const startLimitMs = 120_000
 const stopLimitMs = 10_000
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 
