@@ -25,8 +25,6 @@ export interface PeerLine {
 
 /** A run is cut here: what carries it has room for so many bytes. */
 const longestRunBytes = 32_768
-/** Columns longer than this are given up when they are emptied. */
-const longestKept = 65_536
 
 export class PeerSendList {
   /** Only the first `length` entries of each column mean anything. */
@@ -70,17 +68,14 @@ export class PeerSendList {
     }
   }
 
-  /** Empties the list but keeps its room, as `SendList.clear` does. */
+  /** Begins new columns, as `SendList.clear` does. */
   clear(): void {
-    const length = this.#length
-    if (length === 0) return
+    if (this.#length === 0) return
     this.#length = 0
     this.#lastRun.fill(-1)
-    if (length > longestKept) {
-      this.#to = []
-      this.#what = []
-      this.#end = []
-    } else this.#what.fill(undefined, 0, length)
+    this.#to = []
+    this.#what = []
+    this.#end = []
   }
 
   #add(to: PeerNumber, what: PeerMessage | Message, end: number): void {
