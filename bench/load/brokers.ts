@@ -100,11 +100,16 @@ export async function startBroker(kind: BrokerKind, processors: number | string 
       await pause(50)
     }
   }
-  await isUp()
-  // What a program still compiles and allocates just after its start is not what is measured.
-  await pause(700)
-  // The first answer may have come from a program that only tried whether it can have the port.
-  await isUp()
+  try {
+    await isUp()
+    // What a program still compiles and allocates just after its start is not what is measured.
+    await pause(700)
+    // The first answer may have come from a program that only tried whether it can have the port.
+    await isUp()
+  } catch (error) {
+    await stopBroker(child, folder)
+    throw error
+  }
   return { port, pid: listenerPid(port), folder, stop: () => stopBroker(child, folder) }
 }
 
