@@ -7,7 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { runGodwit, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { runGodwit, startBroker, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
 
 interface Ended {
   code: number | null
@@ -31,6 +31,34 @@ async function refusal(t: TestContext, code: number, words: readonly string[]): 
 }
 
 const quietly = ['--set', 'listeners.tcp.bind="127.0.0.1:0"']
+
+test('a broker begins under settings that have the C library give memory back, in the process that was started', async (t) => {
+  const { process: godwit } = await startBroker(t)
+  // There is no such library, and no such file, on other systems.
+  if (process.platform !== 'linux') return assert.equal(process.env['MALLOC_TRIM_THRESHOLD_'], undefined)
+  const settings = environmentOf(godwit)
+  assert.equal(settings['MALLOC_MMAP_THRESHOLD_'], '1048576')
+  assert.equal(settings['MALLOC_TRIM_THRESHOLD_'], '8388608')
+})
+
+test('whoever has told the C library what to keep is not told otherwise', async (t) => {
+  const environment = { ...process.env, MALLOC_TRIM_THRESHOLD_: '16777216' }
+  const words = ['start', '--data', await temporaryFolder(t), ...quietly, '--set', 'http_server.port=0']
+  const godwit = runGodwit(t, words, environment)
+  await godwit.until(/listening +mqtt/)
+  if (process.platform !== 'linux') return
+  const settings = environmentOf(godwit)
+  assert.equal(settings['MALLOC_MMAP_THRESHOLD_'], undefined)
+  assert.equal(settings['MALLOC_TRIM_THRESHOLD_'], '16777216')
+})
+
+/** What a process was started with, as the system knows it. */
+function environmentOf({ child }: WatchedProcess): Record<string, string> {
+  const lines = readFileSync(`/proc/${child.pid}/environ`, 'utf8')
+    .split('\0')
+    .filter((line) => line.includes('='))
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
+}
 
 test('--version prints the version of the package', async (t) => {
   const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
