@@ -49,7 +49,10 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   if (queryFault !== undefined) return refuseShape('query', queryFault)
   if (endpoint.body === 'upload') return { params, query, body: undefined, caller }
   const bytes = Buffer.isBuffer(raw.body) ? raw.body : Buffer.of()
-  if (endpoint.body !== undefined && !isUtf8(bytes)) return refuse('notJson', 'the body is not text in UTF-8')
+  if (endpoint.body !== undefined && !isUtf8(bytes)) {
+    // What is taken as text is a configuration.
+    return refuse(endpoint.body === 'text' ? 'notHocon' : 'notJson', 'the body is not text in UTF-8')
+  }
   const text = bytes.toString()
   if (endpoint.body === 'text') return { params, query, body: text, caller }
   if (endpoint.body === undefined) return { params, query, body: undefined, caller }

@@ -129,6 +129,8 @@ test('a body beyond max_body is 108, and one that is no text 109', async (t) => 
   assert.equal(await statusOf(broker, `${chunked}fff\r\n${'x'.repeat(0xfff)}\r\n0\r\n\r\n`), 400)
   const broken = written('POST /api/v4/apps', ['content-length: 2'])
   assert.match(await sendBytes(broker.url, Buffer.from(`${broken}\u00ff\u00fe`, 'latin1')), /"code":109/)
+  const noHocon = written('POST /api/v4/config_update', ['content-length: 2'])
+  assert.match(await sendBytes(broker.url, Buffer.from(`${noHocon}\u00ff\u00fe`, 'latin1')), /"code":117/)
 })
 
 test('two lengths of one body are no request, and nothing is smuggled behind it', async () => {
