@@ -2,9 +2,9 @@
 // spool drains that filled while the remote broker was away.
 //
 //   node bench/bridge/bridge.ts [--seconds 5] [--spooled 100000] [--window 1000] [--remote sink|mosquitto|godwit] [--answer-after MS]
-//     [--only godwit]
+//     [--only godwit] [--processors 0]
 //
-// The broker with the bridge has processor 0, the generator and the other end have processor 1, and every bridge has the
+// The broker with the bridge has processor 0 unless told, the generator and the other end have processor 1, and every bridge has the
 // same other end. `cpu µs` is the processor time of all threads of the broker with the bridge, for each message.
 
 import { writeFileSync } from 'node:fs'
@@ -27,6 +27,7 @@ const { values: options } = parseArgs({
     remote: { type: 'string', default: 'sink' },
     'answer-after': { type: 'string', default: '0' },
     only: { type: 'string' },
+    processors: { type: 'string', default: '0' },
   },
 })
 const seconds = Number(options.seconds)
@@ -96,7 +97,7 @@ interface Throughput {
 async function throughput(kindOf: (remotePort: number) => BrokerKind): Promise<Throughput> {
   const remotePort = await freePort()
   const remote = await startRemote(remoteKind, remotePort, answerAfterMs)
-  const own = await startBroker(kindOf(remotePort), 0)
+  const own = await startBroker(kindOf(remotePort), options.processors)
   try {
     // The bridge is there when something comes through it.
     while (remote.count() === 0) {
@@ -132,7 +133,7 @@ interface Drain {
 
 async function drain(): Promise<Drain> {
   const remotePort = await freePort()
-  const own = await startBroker(ours(remotePort), 0)
+  const own = await startBroker(ours(remotePort), options.processors)
   const mib = (): number => (residentKib(own.pid) ?? NaN) / kibPerMib
   try {
     await (
