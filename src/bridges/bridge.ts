@@ -18,7 +18,7 @@ import { connectHere, endHere, goodbye, limitsOf, refusalHere, wordsOfReason } f
 import { ConnectionWatch } from './connection-watch.ts'
 import { Crossing } from './crossing.ts'
 import { Dialects } from './dialects.ts'
-import { Greeting, type Step } from './greeting.ts'
+import { Greeting, listeningMs, type Step } from './greeting.ts'
 import { shorterKeepAlive } from './keep-alive.ts'
 import { linkHere, linkThere } from './linking.ts'
 import type { LinkOwner, PacketLink } from './packet-link.ts'
@@ -246,7 +246,7 @@ export class Bridge implements LinkOwner {
   #take(step: Step, link: PacketLink): void {
     switch (step.step) {
       case 'wait':
-        return
+        return this.#moveTo('connecting', Math.min(this.#dueAtMs, this.#world.nowMs() + listeningMs))
       case 'again':
         link.end(step.farewell)
         this.#leave(undefined)
@@ -407,6 +407,8 @@ export class Bridge implements LinkOwner {
   #endOfPatience(): void {
     const wasWaiting = this.#state === 'waiting'
     this.#dueAtMs = Infinity
+    const silence = this.#greeting?.endListening()
+    if (silence !== undefined && this.#remote !== undefined) return this.#take(silence, this.#remote)
     if (this.#isRetired) this.#leave(undefined)
     else if (wasWaiting) this.start()
     else if (this.#state === 'draining') this.#beginAnew()

@@ -5,7 +5,7 @@
 //     | <---------- CONNACK  |
 //     | <-- PUBLISH, a name  |     a Godwit, before 5.0: the bridge comes again with 5.0
 //     | PINGREQ -----------> |     only before 5.0: what would have come behind CONNACK stands before the answer
-//     | <--------- PINGRESP  |
+//     | <--------- PINGRESP  |     or nothing for `listeningMs`: whoever is no Godwit may leave a ping without its answer
 //
 // What becomes of it is a step that the bridge takes. Where a connection was made to learn something, or to have the remote broker
 // forget the bridge, the next one is made at once, to the same server.
@@ -18,6 +18,9 @@ import type { PacketLink } from './packet-link.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { BridgeEvent } from './status.ts'
 import type { LocalBroker } from './world.ts'
+
+/** A Godwit says its name before it answers a ping: who is silent for so long tells none. */
+export const listeningMs = 2_000
 
 export type Step =
   | { readonly step: 'wait' }
@@ -96,6 +99,11 @@ export class Greeting {
     this.connack = connack
     link.send({ type: 'pingreq' })
     return { step: 'wait' }
+  }
+
+  /** Nothing has come behind CONNACK for `listeningMs`. Undefined: it has not let the bridge in yet. */
+  endListening(): Step | undefined {
+    return this.connack === undefined ? undefined : this.#letIn(this.connack, undefined)
   }
 
   /** What comes first behind CONNACK. */

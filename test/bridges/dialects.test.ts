@@ -198,6 +198,22 @@ test('what a remote broker before 5.0 says behind CONNACK is heard, and in order
   assert.deepEqual(listener.payloads, ['1', '2', '3'])
 })
 
+test('a remote broker that leaves a ping without its answer is served all the same, two seconds later', () => {
+  const published: Packet[] = []
+  const answer: Answer = (packet, send) => {
+    if (packet.type === 'connect') send(connackIn(4))
+    if (packet.type !== 'publish') return
+    published.push(packet)
+    send(ack('puback', packet.packetId))
+  }
+  const world = new Bridged({ bridge: before5, crafted: crafted(answer).remote })
+  assert.equal(world.status.state, 'connecting', 'it may be a Godwit that is far away')
+  world.passSeconds(3)
+  assert.deepEqual([world.status.state, world.status.version, world.status.counters.failures], ['connected', 4, 0])
+  world.here.publish('out/a', 'up', { qos: 1 })
+  assert.equal(published.length, 1)
+})
+
 /** Knows no bridges: refuses them in its own way. */
 function narrow(refuse: (send: (bytes: Buffer) => void, close: () => void) => void): {
   answer: Answer
