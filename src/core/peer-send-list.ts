@@ -25,6 +25,8 @@ export interface PeerLine {
 
 /** A run is cut here: what carries it has room for so many bytes. */
 const longestRunBytes = 32_768
+/** Columns longer than this are given up when they are emptied. */
+const longestKept = 65_536
 
 export class PeerSendList {
   /** Only the first `length` entries of each column mean anything. */
@@ -68,14 +70,17 @@ export class PeerSendList {
     }
   }
 
-  /** Begins new columns, as `SendList.clear` does. */
+  /** Empties the list but keeps its room, as `SendList.clear` does. */
   clear(): void {
-    if (this.#length === 0) return
+    const length = this.#length
+    if (length === 0) return
     this.#length = 0
     this.#lastRun.fill(-1)
-    this.#to = []
-    this.#what = []
-    this.#end = []
+    if (length > longestKept) {
+      this.#to = []
+      this.#what = []
+      this.#end = []
+    } else this.#what.fill(undefined, 0, length)
   }
 
   #add(to: PeerNumber, what: PeerMessage | Message, end: number): void {

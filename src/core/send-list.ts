@@ -35,6 +35,9 @@ export const headBits = {
 export const publishHead = (qos: QoS, flags: { retain: boolean; dup: boolean }, packetId: PacketId): number =>
   sendKinds.publish | (flags.retain ? 8 : 0) | (flags.dup ? 16 : 0) | (qos << 5) | (packetId << 8)
 
+/** Columns longer than this are given up when they are emptied: one great fan-out does not keep its room for ever. */
+const longestKept = 65_536
+
 export class SendList {
   /** Only the first `length` entries of each column mean anything. */
   to: (Connection | undefined)[] = []
@@ -74,17 +77,23 @@ export class SendList {
   }
 
   /**
-   * Begins new columns. Keeping them looks cheaper and is not: an array that lives long is old to the collector, which
-   * then has to be told of every message that is put into it (a tenth of the time of a message), and each place would
-   * have to be emptied, or a chunk would live until it is taken.
+   * Empties the list but keeps its room: an array that is cut to nothing and filled again is made anew each time. What
+   * it referred to is let go, or a chunk would live until its place is taken.
    */
   clear(): void {
-    if (this.#length === 0) return
+    const length = this.#length
+    if (length === 0) return
     this.#length = 0
-    this.to = []
-    this.what = []
-    this.head = []
-    this.extra = []
+    if (length > longestKept) {
+      this.to = []
+      this.what = []
+      this.head = []
+      this.extra = []
+      return
+    }
+    this.to.fill(undefined, 0, length)
+    this.what.fill(undefined, 0, length)
+    this.extra.fill(undefined, 0, length)
   }
 
   #add(

@@ -6,7 +6,15 @@
 // A turn is bounded. A connection that sends more than its part is set back: the others come first.
 
 import { AccessControl, type RecordChange } from '../access/index.ts'
-import { BrokerCore, type Batch, type CoreSettings, type Input, type PeerNumber, type Question } from '../core/index.ts'
+import {
+  BrokerCore,
+  type Connection,
+  type Batch,
+  type CoreSettings,
+  type Input,
+  type PeerNumber,
+  type Question,
+} from '../core/index.ts'
 import type { LinkPort } from '../links/index.ts'
 import {
   assert,
@@ -98,6 +106,7 @@ export class Shard implements OutletOwner {
     maxUnsentBytes: () => this.#settings.maxUnsentBytes,
   })
   readonly #timer = new DeadlineTimer(() => this.#guarded(() => this.#planTurnEnd()))
+  readonly #packetInput: { kind: 'packet'; connection: Connection; packet: Packet }
 
   constructor(world: ShardWorld) {
     this.#world = world
@@ -149,6 +158,8 @@ export class Shard implements OutletOwner {
       },
       loadMark === undefined ? undefined : new LoadMark(loadMark),
     )
+    // One object for the input that comes by the million.
+    this.#packetInput = { kind: 'packet', connection: undefined as never, packet: undefined as never }
   }
 
   get connections(): number {
@@ -328,6 +339,7 @@ export class Shard implements OutletOwner {
     const { tracer } = this.eventLog
     if (connection === undefined) return
     const nowMs = this.#now()
+    const input = this.#packetInput
     const { sends } = this.core.takeOutputs()
     let packets = 0
     try {
@@ -336,8 +348,9 @@ export class Shard implements OutletOwner {
         if (packet === undefined) break
         packets++
         if (tracer !== undefined) tracer.notePacket(connection, packet, nowMs)
-        // A new object each time is none at all once this is compiled, and one that is kept would be told to the collector.
-        this.core.handle({ kind: 'packet', connection, packet }, nowMs)
+        input.connection = connection
+        input.packet = packet
+        this.core.handle(input, nowMs)
         if (sends.length >= maxSendsBetweenDrains) this.#carryOut()
         else if (packets % packetsBetweenLooks !== 0) continue
         if (this.#world.clock.nowMs() - nowMs >= maxTurnMs) {
