@@ -45,7 +45,9 @@ test('a configuration does not include itself by another name', async (t) => {
   await writeFile(join(folder, 'real.conf'), 'log.level = info')
   await symlink(join(folder, 'real.conf'), file)
   for (const from of [file, join(folder, 'parts', 'log.conf')]) {
-    assert.deepEqual(includeReader(file)(join(folder, 'real.conf'), from), { error: 'it is this configuration, which so includes itself' })
+    assert.deepEqual(includeReader(file)(join(folder, 'real.conf'), from), {
+      error: 'it is this configuration, which so includes itself',
+    })
   }
 })
 

@@ -34,7 +34,8 @@ export function includeReader(file: string): (path: string, from: string) => Fil
       const realTarget = realpathSync(target)
       if (!isBelow(realTarget, realFolder)) return outside
       // By a link it has two names. A text that is to take its place would still find it there, and never again.
-      if (existsSync(file) && realpathSync(file) === realTarget) return { error: 'it is this configuration, which so includes itself' }
+      if (existsSync(file) && realpathSync(file) === realTarget)
+        return { error: 'it is this configuration, which so includes itself' }
     } catch (error) {
       return { error: reasonOf(error) }
     }
