@@ -21,13 +21,31 @@ export const pageQuery = {
 export const pagingQuery = { ...pageQuery, _cursor: Type.Optional(cursor), cursor: Type.Optional(cursor) }
 
 /** Beside `data`, where pages were asked for: by number, or by cursor. */
-export const pagingMeta = Type.Object({
+const pagingMeta = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1 })),
   limit: Type.Integer({ minimum: 1 }),
   count: Type.Optional(Type.Integer({ minimum: 0, description: 'Rows of all pages. Not known by cursor.' })),
   hasnext: Type.Boolean({ description: 'More follows; by cursor: more may follow.' }),
   cursor: Type.Optional(Type.String({ description: 'Where the next page begins.' })),
 })
+
+/** `{code: 0, data}`, and `meta` where pages were asked for. */
+export function listOf<Item extends TSchema>(item: Item) {
+  return Type.Object({ code: Type.Literal(0), data: Type.Array(item), meta: Type.Optional(pagingMeta) })
+}
+
+/** What the ways to one list have in common. The path of each says a part of what must hold, and `query` the rest. */
+export function listing<Query extends TSchema, Item extends TSchema>(query: Query, item: Item) {
+  return {
+    method: 'GET',
+    query,
+    unknownQuery: 'refuse',
+    reply: listOf(item),
+    failures: ['rpcError', 'invalidParameter'],
+    access: 'read',
+    isForNamespaces: true,
+  } as const
+}
 
 const numberedMeta = Type.Object({
   page: Type.Integer({ minimum: 1 }),

@@ -1,7 +1,7 @@
 // Clients: those that are connected, and those whose session is kept for them.
 
 import { answer, done, endpoint } from '../endpoint.ts'
-import { pagingMeta, pagingQuery } from '../paging.ts'
+import { listing, pagingQuery } from '../paging.ts'
 import { Type } from '../schema.ts'
 
 const time = (description: string) => Type.String({ description: `${description}, \`YYYY-MM-DD HH:mm:ss\`.` })
@@ -70,16 +70,7 @@ const clientQuery = Type.Object({
   ...pagingQuery,
 })
 
-/** Every way to clients is one list; the path says a part of what must hold. */
-const listing = {
-  method: 'GET',
-  query: clientQuery,
-  unknownQuery: 'refuse',
-  reply: Type.Object({ code: Type.Literal(0), data: Type.Array(client), meta: Type.Optional(pagingMeta) }),
-  failures: ['rpcError', 'invalidParameter'],
-  access: 'read',
-  isForNamespaces: true,
-} as const
+const clientList = listing(clientQuery, client)
 
 const ofClient = Type.Object({ clientid: Type.String() })
 const ofNode = Type.Object({ node: Type.String() })
@@ -95,36 +86,36 @@ const verdict = Type.Object({
 
 export const clientEndpoints = {
   list_clients: endpoint({
-    ...listing,
+    ...clientList,
     path: '/clients',
     summary: 'The clients that are connected or have a session, all or those that fulfil all conditions.',
   }),
   lookup_client: endpoint({
-    ...listing,
+    ...clientList,
     path: '/clients/:clientid',
     summary: 'The client of that identifier: one or none.',
     params: ofClient,
   }),
   lookup_client_via_username: endpoint({
-    ...listing,
+    ...clientList,
     path: '/clients/username/:username',
     summary: 'The clients of that user name.',
     params: Type.Object({ username: Type.String() }),
   }),
   list_node_clients: endpoint({
-    ...listing,
+    ...clientList,
     path: '/nodes/:node/clients',
     summary: 'The clients of one node.',
     params: ofNode,
   }),
   lookup_node_client: endpoint({
-    ...listing,
+    ...clientList,
     path: '/nodes/:node/clients/:clientid',
     summary: 'The client of that identifier on one node: one or none.',
     params: ofNodeAndClient,
   }),
   lookup_node_client_via_username: endpoint({
-    ...listing,
+    ...clientList,
     path: '/nodes/:node/clients/username/:username',
     summary: 'The clients of that user name on one node.',
     params: Type.Object({ node: Type.String(), username: Type.String() }),

@@ -1,7 +1,7 @@
 // What clients subscribe to, as a list, as a tree and as the topics that lead somewhere.
 
 import { answer, endpoint } from '../endpoint.ts'
-import { pagingMeta, pagingQuery } from '../paging.ts'
+import { listing, listOf, pagingQuery } from '../paging.ts'
 import { Type } from '../schema.ts'
 
 const subscription = Type.Object({
@@ -27,19 +27,10 @@ const subscriptionQuery = Type.Object({
   ...pagingQuery,
 })
 
-/** Every way to subscriptions is one list; the path says a part of what must hold. */
-const listing = {
-  method: 'GET',
-  query: subscriptionQuery,
-  unknownQuery: 'refuse',
-  reply: Type.Object({ code: Type.Literal(0), data: Type.Array(subscription), meta: Type.Optional(pagingMeta) }),
-  failures: ['rpcError', 'invalidParameter'],
-  access: 'read',
-  isForNamespaces: true,
-} as const
+const subscriptionList = listing(subscriptionQuery, subscription)
 
 const route = Type.Object({ topic: Type.String(), node: Type.String() })
-const routeList = Type.Object({ code: Type.Literal(0), data: Type.Array(route), meta: Type.Optional(pagingMeta) })
+const routeList = listOf(route)
 
 const treeNode = Type.Object({
   topic: Type.String({ description: 'One level; empty at the root.' }),
@@ -49,24 +40,24 @@ const treeNode = Type.Object({
 
 export const subscriptionEndpoints = {
   list_subscriptions: endpoint({
-    ...listing,
+    ...subscriptionList,
     path: '/subscriptions',
     summary: 'What clients subscribe to: all, or what fulfils all conditions.',
   }),
   lookup_client_subscriptions: endpoint({
-    ...listing,
+    ...subscriptionList,
     path: '/subscriptions/:clientid',
     summary: 'What one client subscribes to.',
     params: Type.Object({ clientid: Type.String() }),
   }),
   list_node_subscriptions: endpoint({
-    ...listing,
+    ...subscriptionList,
     path: '/nodes/:node/subscriptions',
     summary: 'What the clients of one node subscribe to.',
     params: Type.Object({ node: Type.String() }),
   }),
   lookup_node_client_subscriptions: endpoint({
-    ...listing,
+    ...subscriptionList,
     path: '/nodes/:node/subscriptions/:clientid',
     summary: 'What one client of one node subscribes to.',
     params: Type.Object({ node: Type.String(), clientid: Type.String() }),
