@@ -10,7 +10,7 @@
 // All that was set aside goes with the first batch that has to be written. What nobody waits for is put off: it goes along
 // then as well, or by itself after a while.
 
-import { assert } from '../protocol/index.ts'
+import { failedAssertion } from '../protocol/index.ts'
 import type { Batch } from './outputs.ts'
 import type { StoredChange } from './records.ts'
 import { SendList } from './send-list.ts'
@@ -131,7 +131,8 @@ export class Batches {
   /** The batch that was taken first is where it belongs. */
   commit(number: number): Batch {
     const batch = this.#committing.shift()
-    assert(batch !== undefined && batch.number === number, `batch ${number} was committed out of turn`)
+    if (batch === undefined || batch.number !== number)
+      throw failedAssertion(`batch ${number} was committed out of turn`)
     // While none goes to the disk nobody knows how long that takes, and it may have become quick.
     if (isStruck(batch)) this.commitMs *= 1 - 1 / commitsRemembered
     else this.commitMs += (this.#ground.nowMs - batch.takenAtMs - this.commitMs) / commitsRemembered

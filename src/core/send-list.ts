@@ -6,7 +6,7 @@
 //   head:  kind, flags and packet id packed into one small integer | ...
 //   extra: PublishExtra or undefined | ...
 
-import { assert, type ControlPacket, type PacketId, type QoS } from '../protocol/index.ts'
+import { failedAssertion, type ControlPacket, type PacketId, type QoS } from '../protocol/index.ts'
 import type { Connection } from './connection.ts'
 import type { Message } from './message.ts'
 
@@ -72,7 +72,7 @@ export class SendList {
   /** The connection that the entry is for. */
   connectionAt(index: number): Connection {
     const connection = this.to[index]
-    assert(connection !== undefined, `there is no sending ${index}`)
+    if (connection === undefined) throw failedAssertion(`there is no sending ${index}`)
     return connection
   }
 

@@ -8,7 +8,7 @@
 // taken in the link is congested: who feeds it stops reading, until half of it is gone.
 
 import type { Message, PeerLine, PeerMessage, PeerNumber } from '../core/index.ts'
-import { assert, type TopicTable } from '../protocol/index.ts'
+import { assert, failedAssertion, type TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import type { LinkPort } from './link-port.ts'
 import { FoundGathering, readClone, readCommitted, readRare, writeClone, writeRare } from './peer-message-records.ts'
@@ -259,7 +259,7 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
       case recordKinds.relayDestroy:
         return this.#doors.get(reader.uint32())?.destroy()
       default:
-        assert(false, `a record of kind ${kind} has come from shard ${this.peer}`)
+        throw failedAssertion(`a record of kind ${kind} has come from shard ${this.peer}`)
     }
   }
 
@@ -280,7 +280,7 @@ export class Link implements PeerLine, RelayHome, RelaySocketSide {
 
   #streamOf(relay: number): RelayedStream {
     const stream = this.#streams.get(relay)
-    assert(stream !== undefined, `shard ${this.peer} relays no connection ${relay}`)
+    if (stream === undefined) throw failedAssertion(`shard ${this.peer} relays no connection ${relay}`)
     return stream
   }
 

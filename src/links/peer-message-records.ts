@@ -3,7 +3,7 @@
 
 import { deserialize, serialize } from 'node:v8'
 import type { Message, PeerMessage, PeerPublish } from '../core/index.ts'
-import { assert } from '../protocol/index.ts'
+import { failedAssertion } from '../protocol/index.ts'
 import type { PostReader } from './post-reader.ts'
 import type { PostWriter } from './post-writer.ts'
 import type { PublishWriter } from './publish-writer.ts'
@@ -66,7 +66,7 @@ export class FoundGathering {
   }
 
   add(message: Message): void {
-    assert(!this.isWhole, `more than ${this.#header.count} retained messages have come`)
+    if (this.isWhole) throw failedAssertion(`more than ${this.#header.count} retained messages have come`)
     this.#messages.push(message)
   }
 

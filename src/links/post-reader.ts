@@ -1,6 +1,6 @@
 // Takes posts apart again, see post-writer.ts. Both ends are this program: what does not fit is a mistake of ours.
 
-import { assert } from '../protocol/index.ts'
+import { failedAssertion } from '../protocol/index.ts'
 import { postHeaderBytes, recordHeaderBytes } from './post-writer.ts'
 
 const noBytes = Buffer.alloc(0)
@@ -25,7 +25,8 @@ export class PostReader {
   open(post: ArrayBuffer): void {
     const chunk = Buffer.from(post)
     const end = chunk.length < postHeaderBytes ? 0 : readUint32(chunk, 0)
-    assert(end >= postHeaderBytes && end <= chunk.length, `a post of ${chunk.length} bytes says that it has ${end}`)
+    if (end < postHeaderBytes || end > chunk.length)
+      throw failedAssertion(`a post of ${chunk.length} bytes says that it has ${end}`)
     this.chunk = chunk
     this.at = postHeaderBytes
     this.recordEnd = this.at
@@ -43,10 +44,12 @@ export class PostReader {
   /** The kind of the next record, whose body is `chunk[at, recordEnd)` from now on. */
   begin(): number {
     const { chunk, at } = this
-    assert(at + recordHeaderBytes <= this.#end, `a record at ${at} has no header in a post of ${this.#end} bytes`)
+    if (at + recordHeaderBytes > this.#end)
+      throw failedAssertion(`a record at ${at} has no header in a post of ${this.#end} bytes`)
     const bodyAt = at + recordHeaderBytes
     const recordEnd = bodyAt + readUint32(chunk, at + 1)
-    assert(recordEnd <= this.#end, `a record at ${at} ends at ${recordEnd} in a post of ${this.#end} bytes`)
+    if (recordEnd > this.#end)
+      throw failedAssertion(`a record at ${at} ends at ${recordEnd} in a post of ${this.#end} bytes`)
     this.at = bodyAt
     this.recordEnd = recordEnd
     return chunk[at]
@@ -89,7 +92,8 @@ export class PostReader {
 
   #advance(bytes: number): number {
     const { at } = this
-    assert(at + bytes <= this.recordEnd, `${bytes} bytes at ${at} of a record that ends at ${this.recordEnd}`)
+    if (at + bytes > this.recordEnd)
+      throw failedAssertion(`${bytes} bytes at ${at} of a record that ends at ${this.recordEnd}`)
     this.at = at + bytes
     return at
   }

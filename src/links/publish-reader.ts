@@ -4,6 +4,7 @@
 import { Message, messageFromPublish, never, type PeerPublish } from '../core/index.ts'
 import {
   assert,
+  failedAssertion,
   readPublish,
   type ProtocolVersion,
   type PublishContext,
@@ -144,7 +145,7 @@ export class PublishReader implements PublishContext {
       if (chunk[payloadStart] !== 0) return this.#readWithProperties(frameStart, bodyStart)
       payloadStart++
     }
-    assert(payloadStart <= frameEnd, `the frame at ${frameStart} ends before its payload begins`)
+    if (payloadStart > frameEnd) throw failedAssertion(`the frame at ${frameStart} ends before its payload begins`)
     const message = new Message(this.findTopic(chunk, bodyStart + 2, topicEnd), {
       qos,
       retain: (chunk[frameStart] & 1) !== 0,
@@ -196,7 +197,8 @@ export class PublishReader implements PublishContext {
       shift += 7
     } while (byte >= 0x80)
     const frameEnd = bodyStart + bodyBytes
-    assert(frameEnd <= recordEnd, `a frame at ${at} ends at ${frameEnd} in a record that ends at ${recordEnd}`)
+    if (frameEnd > recordEnd)
+      throw failedAssertion(`a frame at ${at} ends at ${frameEnd} in a record that ends at ${recordEnd}`)
     reader.at = frameEnd
     return bodyStart
   }

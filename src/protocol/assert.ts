@@ -1,7 +1,15 @@
 // Assertions for the pure rooms, which import nothing of Node. They stay on in production: a broker that has
 // contradicted itself stops before it does harm.
 
-/** Throws a plain `Error` where `condition` does not hold: our own mistake, never the peer's (see `ProtocolError`). */
+/**
+ * Throws a plain `Error` where `condition` does not hold: our own mistake, never the peer's (see `ProtocolError`).
+ * A message that has to be put together is so at every call, most of which need none: there `failedAssertion` is thrown.
+ */
 export function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new Error(`Assertion failed: ${message}`)
+  if (!condition) throw failedAssertion(message)
+}
+
+/** What `assert` throws, for a message that is only put together where it is needed. */
+export function failedAssertion(message: string): Error {
+  return new Error(`Assertion failed: ${message}`)
 }

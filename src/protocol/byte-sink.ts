@@ -1,7 +1,7 @@
 // Where packets are written to. The same code runs over a counter, to know how much room is needed, and over a
 // writer, to fill it; so the two can never disagree.
 
-import { assert } from './assert.ts'
+import { assert, failedAssertion } from './assert.ts'
 
 /** The largest variable byte integer, and so the largest remaining length. */
 export const largestVariableInteger = 268_435_455
@@ -11,7 +11,7 @@ export function variableIntegerBytes(value: number): number {
   if (value < 0x80) return 1
   if (value < 0x4000) return 2
   if (value < 0x200000) return 3
-  assert(value <= largestVariableInteger, `${value} is too large for a variable byte integer`)
+  if (value > largestVariableInteger) throw failedAssertion(`${value} is too large for a variable byte integer`)
   return 4
 }
 

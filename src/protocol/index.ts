@@ -1,6 +1,6 @@
 // The door of the wire: MQTT 3.1, 3.1.1 and 5.0 as bytes and as values, for both ends of a connection.
 
-export { assert } from './assert.ts'
+export { assert, failedAssertion } from './assert.ts'
 export * from './packets.ts'
 export * from './properties.ts'
 export * from './reason-codes.ts'

@@ -1,6 +1,6 @@
 // The properties of MQTT 5.0 (table 2-4), said once: reading and writing both follow this table.
 
-import { assert } from './assert.ts'
+import { failedAssertion } from './assert.ts'
 import type { ReasonName } from './reason-codes.ts'
 
 /** Where properties stand: in a packet, or in the will of a CONNECT. */
@@ -136,7 +136,7 @@ export const rulesByHolder: Readonly<Record<PropertyHolder, HolderRules>> = {
 /** For code that writes a property by hand. `name` is one of the holder's. */
 export function identifierOf(holder: PropertyHolder, name: string): number {
   const rule = rulesByHolder[holder].inOrder.find((candidate) => candidate.name === name)
-  assert(rule !== undefined, `${holder} has a property ${name}`)
+  if (rule === undefined) throw failedAssertion(`${holder} has a property ${name}`)
   return rule.identifier
 }
 

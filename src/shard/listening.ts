@@ -168,7 +168,7 @@ export class Porter {
 
   async #openOverQuic(listener: ShardListener): Promise<OpenListener> {
     const { tls, quic } = listener
-    assert(quic !== undefined && tls !== undefined, `${wordsOf(listener)} has QUIC settings`)
+    assert(quic !== undefined && tls !== undefined, 'a QUIC listener has QUIC settings')
     const opening = QuicFiles.open({ settings: tls, onProblem: (problem) => this.#noteFiles(listener, problem) })
     // The main thread has tried the same files just now, and said it by the name of the setting.
     if ('problem' in opening) throw new Error(`${wordsOf(listener)}: ${opening.problem.message}`)
@@ -242,7 +242,7 @@ function wordsOf({ kind, name }: ShardListener): string {
 }
 
 function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLoopback: boolean } {
-  assert(listener.webSocket !== undefined, `${wordsOf(listener)} has WebSocket settings`)
+  assert(listener.webSocket !== undefined, 'a WebSocket listener has WebSocket settings')
   return { ...listener.webSocket, isLoopback: listener.isLoopback }
 }
 

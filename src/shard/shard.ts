@@ -17,7 +17,7 @@ import {
 } from '../core/index.ts'
 import type { LinkPort } from '../links/index.ts'
 import {
-  assert,
+  failedAssertion,
   PacketDecoder,
   ProtocolError,
   TopicTable,
@@ -191,7 +191,7 @@ export class Shard implements OutletOwner {
 
   /** Another shard of the node is there, and this is the way to it. */
   link(peer: PeerNumber, port: LinkPort): void {
-    assert(this.#peers !== undefined, `shard ${peer} is there beside the only one`)
+    if (this.#peers === undefined) throw failedAssertion(`shard ${peer} is there beside the only one`)
     this.#peers.add(peer, port)
   }
 

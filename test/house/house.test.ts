@@ -117,6 +117,12 @@ describe('the inspection of a house', () => {
       'library',
       /computed/,
     ],
+    [
+      'an assertion that writes its message each time',
+      { 'src/hall/a.ts': 'assert(1 < 2, `not ${1}`)' },
+      'assertion',
+      /failedAssertion/,
+    ],
     ['a file that is not TypeScript', { 'src/hall/a.ts': 'const = 1' }, 'syntax', /./],
   ]
   for (const [promise, files, kind, message] of faults) {
@@ -173,6 +179,10 @@ describe('the inspection of a house', () => {
       inspect({}, { ...smallHouse, exceptions }).map((breach) => breach.kind),
       ['stale-exception'],
     )
+  })
+
+  test('leaves an assertion with a fixed message alone', () => {
+    assert.deepEqual(inspect({ 'src/hall/a.ts': `assert(1 < 2, 'never')\nassert(1 < 2)` }), [])
   })
 
   test('says where the fault is', () => {

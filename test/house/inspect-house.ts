@@ -18,6 +18,7 @@ export type BreachKind =
   | 'file-name'
   | 'library'
   | 'impure'
+  | 'assertion'
   | 'syntax'
   | 'stale-exception'
 
@@ -88,7 +89,9 @@ function inspectFile(file: SourceFile, rules: HouseRules): Breach[] {
   return breaches
 }
 
-/** What only `src/` must keep: rooms that the plan knows, one owner per library, purity. */
+const costly = 'the message of an assertion is put together at every call: throw failedAssertion(...) where it fails'
+
+/** What only `src/` must keep: rooms that the plan knows, one owner per library, cheap assertions, purity. */
 function inspectSource(file: SourceFile, rules: HouseRules): Breach[] {
   const roomName = roomOf(file.path)
   const room = rules.rooms[roomName]
@@ -96,6 +99,7 @@ function inspectSource(file: SourceFile, rules: HouseRules): Breach[] {
     return [{ kind: 'unknown-room', file: file.path, line: 1, message: `the floor plan has no room ${roomName}` }]
   }
   const breaches = file.imports.flatMap((imported) => inspectLibrary(file, imported, rules))
+  for (const line of file.costlyAssertions) breaches.push({ kind: 'assertion', file: file.path, line, message: costly })
   return room.pure ? [...breaches, ...inspectPurity(file)] : breaches
 }
 

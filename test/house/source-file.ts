@@ -1,4 +1,5 @@
-// Reads one source file into what the rules ask about: its imports, its functions, and the names it takes from the world.
+// Reads one source file into what the rules ask about: its imports, its functions, its assertions, and the names it
+// takes from the world.
 
 import { parseSync, visitorKeys } from 'oxc-parser'
 
@@ -30,6 +31,8 @@ export interface SourceFile {
   readonly names: readonly NamedPlace[]
   /** `async`, `await` and `Math.random`: what no single name betrays. */
   readonly constructs: readonly NamedPlace[]
+  /** Where `assert` gets a message that is put together at every call, whether it is needed or not. */
+  readonly costlyAssertions: readonly number[]
   readonly syntaxErrors: readonly string[]
 }
 
@@ -53,6 +56,7 @@ export function readSource(path: string, text: string): SourceFile {
     functions: [] as SourceFunction[],
     names: [] as NamedPlace[],
     constructs: [] as NamedPlace[],
+    costlyAssertions: [] as number[],
     syntaxErrors: parsed.errors.map((error) => error.message),
   }
   walk(parsed.program as unknown as SyntaxNode, undefined, '', (node, parent, key) => {
@@ -63,6 +67,7 @@ export function readSource(path: string, text: string): SourceFile {
       file.functions.push({ name: nameOfFunction(node, parent), line, lines: lineOf(node.end) - line + 1 })
     }
     if (node.type === 'Identifier' && !isOnlyALabel(parent, key)) file.names.push({ name: String(node['name']), line })
+    if (isCostlyAssertion(node)) file.costlyAssertions.push(line)
     const construct = constructOf(node)
     if (construct !== undefined) file.constructs.push({ name: construct, line })
   })
@@ -107,6 +112,13 @@ function constructOf(node: SyntaxNode): string | undefined {
   const property = node['property'] as SyntaxNode
   const member = property['name'] ?? property['value']
   return object['name'] === 'Math' && member === 'random' ? 'Math.random' : undefined
+}
+
+function isCostlyAssertion(node: SyntaxNode): boolean {
+  if (node.type !== 'CallExpression') return false
+  const [callee, parts] = [node['callee'] as SyntaxNode, node['arguments'] as readonly SyntaxNode[]]
+  const message = parts[1]
+  return callee['name'] === 'assert' && message !== undefined && message.type !== 'Literal'
 }
 
 /** In `a.process`, `{ process: 1 }` and `interface A { process: string }` the name is a label, nothing that is taken. */

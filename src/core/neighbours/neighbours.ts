@@ -1,7 +1,7 @@
 // The other shards of the node, all that this one knows of them and has promised to them. There is none of this where
 // the node has one shard.
 
-import { assert, type QoS, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
+import { failedAssertion, type QoS, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
 import type { RetainedScan } from '../sessions/scan-queue.ts'
 import type { Session } from '../sessions/session.ts'
 import type { Connection } from '../connection.ts'
@@ -95,7 +95,8 @@ export class Neighbours {
 
   peer(number: PeerNumber): Peer {
     const peer = this.peers[number < this.place.own ? number : number - 1]
-    assert(peer !== undefined && peer.number === number, `shard ${number} is no peer of shard ${this.place.own}`)
+    if (peer === undefined || peer.number !== number)
+      throw failedAssertion(`shard ${number} is no peer of shard ${this.place.own}`)
     return peer
   }
 

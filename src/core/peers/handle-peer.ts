@@ -1,7 +1,7 @@
 // What comes from the other shards of the node: see peer-messages.ts for the play.
 
 import type { BrokerState } from '../broker-state.ts'
-import { assert } from '../../protocol/index.ts'
+import { assert, failedAssertion } from '../../protocol/index.ts'
 import { resumeWaiting } from '../connections/handle-packet.ts'
 import { askAnew } from '../delivery/retained-elsewhere.ts'
 import { tellOn } from '../delivery/tell-peers.ts'
@@ -49,7 +49,7 @@ export function handlePassed(state: BrokerState, from: PeerNumber, message: Mess
   const { neighbours } = state
   assert(neighbours !== undefined, 'the only shard of a node has no peers')
   const { link } = neighbours.peer(from)
-  assert(link !== undefined, `shard ${from} speaks, and has not joined`)
+  if (link === undefined) throw failedAssertion(`shard ${from} speaks, and has not joined`)
   handlePlain(state, link, message)
 }
 
@@ -79,7 +79,7 @@ function leave(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
 
 function handleMessage(state: BrokerState, neighbours: Neighbours, peer: Peer, message: PeerMessage): void {
   const { link } = peer
-  assert(link !== undefined, `shard ${peer.number} speaks, and has not joined`)
+  if (link === undefined) throw failedAssertion(`shard ${peer.number} speaks, and has not joined`)
   switch (message.kind) {
     case 'publish':
       return handleForwarded(state, neighbours, { from: peer.number, link }, message)

@@ -1,7 +1,7 @@
 // What topics here remember, for a session of another shard: see retained-elsewhere.ts for why an answer waits, and what it
 // leaves out.
 
-import { assert } from '../../protocol/index.ts'
+import { failedAssertion } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
@@ -34,7 +34,7 @@ export function handleRetainedWanted(
     return
   }
   const asked = neighbours.questions.get(key)
-  assert(asked !== undefined, `shard ${peer.number} asks for more of what it never asked for`)
+  if (asked === undefined) throw failedAssertion(`shard ${peer.number} asks for more of what it never asked for`)
   asked.wanted = limit
 }
 

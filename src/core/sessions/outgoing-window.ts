@@ -5,7 +5,7 @@
 // Packet ids are ours to choose: an id whose slot is taken is passed over, so two ids never meet in a slot. Slots
 // double while they are more than half full; two ids apart modulo n are apart modulo 2n, so nothing collides then.
 
-import { assert, type PacketId } from '../../protocol/index.ts'
+import { assert, failedAssertion, type PacketId } from '../../protocol/index.ts'
 
 const firstSlots = 8
 const allPacketIds = 65_536
@@ -48,7 +48,7 @@ export class OutgoingWindow<D extends InFlight> {
 
   /** Puts back what had its packet id before a restart. */
   addWithId(delivery: D, packetId: PacketId): void {
-    assert(this.get(packetId) === undefined, `packet id ${packetId} is in flight already`)
+    if (this.get(packetId) !== undefined) throw failedAssertion(`packet id ${packetId} is in flight already`)
     while (this.#slots[packetId & (this.#slots.length - 1)] !== undefined) this.#grow()
     this.#put(delivery, packetId)
   }
@@ -60,7 +60,7 @@ export class OutgoingWindow<D extends InFlight> {
 
   remove(delivery: D): void {
     const slot = delivery.packetId & (this.#slots.length - 1)
-    assert(this.#slots[slot] === delivery, `packet id ${delivery.packetId} was never in flight`)
+    if (this.#slots[slot] !== delivery) throw failedAssertion(`packet id ${delivery.packetId} was never in flight`)
     this.#slots[slot] = undefined
     this.#count--
   }
