@@ -1,14 +1,14 @@
 // The broker: a state machine without a world. Whoever drives it gives it inputs with the time, carries out what it
 // puts out, and finds the same broker again from the same inputs.
 //
-//   handle(input, nowMs)   any number of times, then
+//   handle(input, nowMs)   any number of times, then (`handlePacket` is the same for a packet)
 //   takeOutputs()          what may be done at once
 //   takeBatch()            what is to be stored, when the disk is free; `committed` is its answer
 //   nextDeadlineMs()       when to say `tick` at the latest
 //
 // There is no socket, disk, timer, clock, promise or random number in here.
 
-import { connackReasonFor, reasonCodes, returnCodeFor, type ProtocolError } from '../protocol/index.ts'
+import { connackReasonFor, reasonCodes, returnCodeFor, type Packet, type ProtocolError } from '../protocol/index.ts'
 import { BrokerState, type BrokerOptions } from './broker-state.ts'
 import { ClientFilters } from './client-filters.ts'
 import type { Connection } from './connection.ts'
@@ -45,13 +45,23 @@ export class BrokerCore {
 
   /** `nowMs` never goes back. */
   handle(input: Input, nowMs: number): void {
+    if (input.kind === 'packet') return this.handlePacket(input.connection, input.packet, nowMs)
     const state = this.#state
     if (nowMs > state.nowMs) state.nowMs = nowMs
-    // The ways of nearly every input, looked at before the others.
-    if (input.kind === 'packet') handlePacket(state, input.connection, input.packet)
-    else if (input.kind === 'peer-passes') handlePassed(state, input.peer, input.message)
+    // The ways of nearly every other input, looked at before the rest.
+    if (input.kind === 'peer-passes') handlePassed(state, input.peer, input.message)
     else if (input.kind === 'peer-message') handlePeer(state, input)
     else handleRare(state, input)
+  }
+
+  /**
+   * The same as `handle` of a packet. Every packet of every client comes this way, and an object around it would be made
+   * anew each time, or be an old one that refers to something young, which V8 has to write down.
+   */
+  handlePacket(connection: Connection, packet: Packet, nowMs: number): void {
+    const state = this.#state
+    if (nowMs > state.nowMs) state.nowMs = nowMs
+    handlePacket(state, connection, packet)
   }
 
   /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */

@@ -6,15 +6,7 @@
 // A turn is bounded. A connection that sends more than its part is set back: the others come first.
 
 import { AccessControl, type RecordChange } from '../access/index.ts'
-import {
-  BrokerCore,
-  type Connection,
-  type Batch,
-  type CoreSettings,
-  type Input,
-  type PeerNumber,
-  type Question,
-} from '../core/index.ts'
+import { BrokerCore, type Batch, type CoreSettings, type Input, type PeerNumber, type Question } from '../core/index.ts'
 import type { LinkPort } from '../links/index.ts'
 import {
   failedAssertion,
@@ -106,7 +98,6 @@ export class Shard implements OutletOwner {
     maxUnsentBytes: () => this.#settings.maxUnsentBytes,
   })
   readonly #timer = new DeadlineTimer(() => this.#guarded(() => this.#planTurnEnd()))
-  readonly #packetInput: { kind: 'packet'; connection: Connection; packet: Packet }
 
   constructor(world: ShardWorld) {
     this.#world = world
@@ -158,8 +149,6 @@ export class Shard implements OutletOwner {
       },
       loadMark === undefined ? undefined : new LoadMark(loadMark),
     )
-    // One object for the input that comes by the million.
-    this.#packetInput = { kind: 'packet', connection: undefined as never, packet: undefined as never }
   }
 
   get connections(): number {
@@ -229,7 +218,7 @@ export class Shard implements OutletOwner {
       this.#count(counterCells.packetsReceived, 1)
       connection.receivedPackets++
       this.eventLog.tracer?.notePacket(connection, first, this.#now())
-      this.core.handle({ kind: 'packet', connection, packet: first }, this.#now())
+      this.core.handlePacket(connection, first, this.#now())
     }
     this.#read(outlet)
   }
@@ -339,7 +328,6 @@ export class Shard implements OutletOwner {
     const { tracer } = this.eventLog
     if (connection === undefined) return
     const nowMs = this.#now()
-    const input = this.#packetInput
     const { sends } = this.core.takeOutputs()
     let packets = 0
     try {
@@ -348,9 +336,7 @@ export class Shard implements OutletOwner {
         if (packet === undefined) break
         packets++
         if (tracer !== undefined) tracer.notePacket(connection, packet, nowMs)
-        input.connection = connection
-        input.packet = packet
-        this.core.handle(input, nowMs)
+        this.core.handlePacket(connection, packet, nowMs)
         if (sends.length >= maxSendsBetweenDrains) this.#carryOut()
         else if (packets % packetsBetweenLooks !== 0) continue
         if (this.#world.clock.nowMs() - nowMs >= maxTurnMs) {
