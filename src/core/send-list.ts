@@ -45,6 +45,8 @@ export class SendList {
   head: number[] = []
   extra: (PublishExtra | undefined)[] = []
   #length = 0
+  /** Some entry has an `extra`; else that column, which few need, is not touched. */
+  #hasExtras = false
 
   get length(): number {
     return this.#length
@@ -78,7 +80,8 @@ export class SendList {
 
   /**
    * Empties the list but keeps its room: an array that is cut to nothing and filled again is made anew each time. What
-   * it referred to is let go, or a chunk would live until its place is taken.
+   * it referred to is let go, or a chunk would live until its place is taken. By hand: a list is emptied after each chunk,
+   * has few entries then, and `fill` leaves JavaScript for each column.
    */
   clear(): void {
     const length = this.#length
@@ -89,11 +92,17 @@ export class SendList {
       this.what = []
       this.head = []
       this.extra = []
+      this.#hasExtras = false
       return
     }
-    this.to.fill(undefined, 0, length)
-    this.what.fill(undefined, 0, length)
-    this.extra.fill(undefined, 0, length)
+    const { to, what, extra } = this
+    for (let index = 0; index < length; index++) {
+      to[index] = undefined
+      what[index] = undefined
+    }
+    if (!this.#hasExtras) return
+    this.#hasExtras = false
+    for (let index = 0; index < length; index++) extra[index] = undefined
   }
 
   #add(
@@ -106,6 +115,11 @@ export class SendList {
     this.to[index] = connection
     this.what[index] = what
     this.head[index] = head
-    this.extra[index] = extra
+    if (extra !== undefined) {
+      this.#hasExtras = true
+      this.extra[index] = extra
+    } else if (index >= this.extra.length) {
+      this.extra[index] = undefined
+    }
   }
 }
