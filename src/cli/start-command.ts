@@ -10,6 +10,7 @@ import {
   startNode,
 } from '../node/index.ts'
 import { keepHeapTidy } from '../shard/index.ts'
+import { readCounters } from '../telemetry/index.ts'
 import { banner } from './banner.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
@@ -44,9 +45,10 @@ export async function startCommand(options: StartOptions, program: Program, term
     return configured.exitCode
   }
   makeRoomForWrites(configured.config)
-  // No message goes through the main thread: here nobody feels a pause.
-  keepHeapTidy(() => 0)
-  const surroundings = { options, program, terminal, signals: new Signals() }
+  const signals = new Signals()
+  // No message goes through the main thread, but a collection takes every processor: the shards feel it.
+  keepHeapTidy(() => (signals.node === undefined ? 0 : messagesSoFar(signals.node)))
+  const surroundings = { options, program, terminal, signals }
   let life: Life = await runNode(configured, surroundings)
   let former = configured
   while (life.end === 'restart') {
@@ -63,6 +65,12 @@ export async function startCommand(options: StartOptions, program: Program, term
     } else former = next
   }
   return life.end === 'stopped' ? exitCodes.done : terminal.fail(life.problem)
+}
+
+/** By all its shards, in this life. */
+function messagesSoFar({ counters }: RunningNode): number {
+  const { messagesReceived, messagesSent } = readCounters(counters)
+  return messagesReceived + messagesSent
 }
 
 /** How a life of the node has ended. */
