@@ -12,34 +12,23 @@
 
 import type { QoS } from '../../src/protocol/index.ts'
 import { Stage } from '../simulator/stage.ts'
-import { World, type Client, type Publication } from '../simulator/world.ts'
+import { World } from '../simulator/world.ts'
 import { Bridged } from './bridged.ts'
+import { comeBack, durable, told, type People, type StoryEnd } from './told-story.ts'
 
 const topics = ['a', 'b/c'] as const
 
-interface Side {
+interface Side extends People {
   readonly name: 'here' | 'there'
-  readonly world: () => World
-  readonly author: Client
-  readonly listener: Client
-  readonly publications: Publication[]
 }
 
-export interface StoryEnd {
-  readonly fault: string | undefined
+interface BridgeEnd {
   readonly carried: number
   readonly reconnects: number
 }
 
-export function tellBridgeStory(seed: number): StoryEnd {
-  const story = new BridgeStory(seed)
-  try {
-    story.tell()
-    return { fault: story.fault(), ...story.end }
-  } catch (error) {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    return { fault: `the story stopped: ${text} [seed ${seed}]`, ...story.end }
-  }
+export function tellBridgeStory(seed: number): StoryEnd<BridgeEnd> {
+  return told(seed, new BridgeStory(seed))
 }
 
 class BridgeStory {
@@ -87,7 +76,7 @@ class BridgeStory {
     this.#sides = [this.#side('here', here), this.#side('there', there)]
   }
 
-  get end(): { carried: number; reconnects: number } {
+  get end(): BridgeEnd {
     return {
       carried: this.#sides.reduce((sum, { listener }) => sum + listener.messages.length, 0),
       reconnects: this.#world.status.counters.connects,
@@ -103,10 +92,10 @@ class BridgeStory {
     }
     this.#world.here.passMs(activeMs)
     this.#isCalm = true
-    this.#everybodyComesBack()
+    comeBack(this.#sides)
     for (let round = 0; round < 60 && !this.#isQuiet(); round++) {
       this.#world.passSeconds(10)
-      this.#everybodyComesBack()
+      comeBack(this.#sides)
     }
   }
 
@@ -117,7 +106,6 @@ class BridgeStory {
   }
 
   #side(name: Side['name'], world: World): Side {
-    const durable = { cleanStart: false, sessionExpirySeconds: 100_000 }
     const author = world.client(`author-${name}`, durable)
     const listener = world.client(`listener-${name}`, durable)
     author.connect()
@@ -125,7 +113,7 @@ class BridgeStory {
     this.#world.passSeconds(2)
     listener.subscribe(name === 'here' ? 'in/#' : ['out/#', 'twin'])
     this.#world.passSeconds(2)
-    return { name, world: () => world, author, listener, publications: [] }
+    return { name, world, author, listener, publications: [] }
   }
 
   #planActs(side: Side): void {
@@ -134,7 +122,7 @@ class BridgeStory {
     const next = (): void => {
       if (this.#isCalm) return
       this.#stage.after(random.between(0, 1_000), next)
-      if (!side.world().host.isRunning) return
+      if (!side.world.host.isRunning) return
       if (!author.isConnected && !author.hasOpenConnection) author.connect()
       if (!side.listener.hasOpenConnection) side.listener.connect()
       for (let left = random.between(1, 8); left > 0; left--) {
@@ -172,18 +160,11 @@ class BridgeStory {
     })
   }
 
-  #everybodyComesBack(): void {
-    if (!this.#world.here.host.isRunning || !this.#world.there.host.isRunning) return
-    for (const { author, listener } of this.#sides) {
-      for (const client of [author, listener]) if (!client.hasOpenConnection) client.connect()
-    }
-  }
-
   #isQuiet(): boolean {
     const { here, there, status } = this.#world
     if (!here.host.isRunning || !there.host.isRunning || status.state !== 'connected') return false
     const isDone = this.#sides.every(({ author, listener, world }) => {
-      const view = world().view.client(listener.id)
+      const view = world.view.client(listener.id)
       return author.unfinished === 0 && view !== undefined && view.waiting === 0 && view.inflight === 0
     })
     const remote = there.view.client('c')

@@ -8,35 +8,22 @@
 
 import type { QoS } from '../../src/protocol/index.ts'
 import { Stage } from '../simulator/stage.ts'
-import { World, type Client, type Publication } from '../simulator/world.ts'
+import { World } from '../simulator/world.ts'
 import { Bridged } from './bridged.ts'
+import { comeBack, durable, told, type People, type StoryEnd } from './told-story.ts'
 
-interface Member {
+interface Member extends People {
   readonly name: string
-  readonly world: World
   readonly bridged: Bridged
-  readonly author: Client
-  readonly listener: Client
-  readonly publications: Publication[]
 }
 
-const durable = { cleanStart: false, sessionExpirySeconds: 100_000 } as const
-
-export interface RingStoryEnd {
-  readonly fault: string | undefined
+interface RingEnd {
   readonly carried: number
   readonly loops: number
 }
 
-export function tellRingStory(seed: number): RingStoryEnd {
-  const story = new RingStory(seed)
-  try {
-    story.tell()
-    return { fault: story.fault(), ...story.end }
-  } catch (error) {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    return { fault: `the story stopped: ${text} [seed ${seed}]`, ...story.end }
-  }
+export function tellRingStory(seed: number): StoryEnd<RingEnd> {
+  return told(seed, new RingStory(seed))
 }
 
 class RingStory {
@@ -76,7 +63,7 @@ class RingStory {
     })
   }
 
-  get end(): { carried: number; loops: number } {
+  get end(): RingEnd {
     const sum = (of: (member: Member) => number): number => this.#members.reduce((total, one) => total + of(one), 0)
     return {
       carried: sum(({ listener }) => listener.messages.length),
@@ -97,10 +84,10 @@ class RingStory {
     }
     this.#pass(activeMs / 1_000)
     this.#isCalm = true
-    this.#everybodyComesBack()
+    comeBack(this.#members)
     for (let round = 0; round < 60 && !this.#isQuiet(); round++) {
       this.#pass(10)
-      this.#everybodyComesBack()
+      comeBack(this.#members)
     }
   }
 
@@ -161,13 +148,6 @@ class RingStory {
       this.#stage.after(random.between(0, 3_000), () => bridged.startHere())
     } else if (dice < 0.75) bridged.stream?.fallIntoBlackHole()
     else bridged.stream?.destroy()
-  }
-
-  #everybodyComesBack(): void {
-    for (const { world, author, listener } of this.#members) {
-      if (!world.host.isRunning) continue
-      for (const client of [author, listener]) if (!client.hasOpenConnection) client.connect()
-    }
   }
 
   #isQuiet(): boolean {
