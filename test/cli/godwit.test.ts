@@ -7,7 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { runGodwit, startBroker, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
+import { runGodwit, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
 
 interface Ended {
   code: number | null
@@ -34,7 +34,8 @@ const quietly = ['--set', 'listeners.tcp.bind="127.0.0.1:0"']
 
 test('a broker begins under settings that have the C library give memory back, in the process that was started', async (t) => {
   // Other systems have no such library, and a broker begins once there.
-  const expected = process.platform === 'linux' ? 'own from 1048576, kept up to 8388608' : 'own from unset, kept up to unset'
+  const expected =
+    process.platform === 'linux' ? 'own from 1048576, kept up to 8388608' : 'own from unset, kept up to unset'
   const { memorySettings, child } = await startTelling(t, {})
   assert.equal(memorySettings, expected)
   assert.equal(child.exitCode, null)
