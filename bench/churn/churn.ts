@@ -4,12 +4,13 @@
 //
 // One publisher goes round all topics as fast as one subscriber (to everything) takes them: QoS 0, at most so many
 // under way. Meanwhile another client subscribes and unsubscribes: to single topics, then to filters that match a
-// thousandth of them.
+// thousandth of them. A healthy client sends itself messages all the while, and at the end all but that one go.
 
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { chosenBroker, pinSelf, startBroker } from '../load/brokers.ts'
 import { publishFrame, subscribeFrame } from '../load/frames.ts'
+import { HealthyProbe } from '../load/healthy-probe.ts'
 import { openClient, openSubscriber } from '../load/open-client.ts'
 import { residentKib } from '../load/process-facts.ts'
 import { number, printTable } from '../load/table.ts'
@@ -30,11 +31,17 @@ const window = 4_000
 const framesPerWrite = 500
 const tickMs = 20
 const payload = Buffer.alloc(64, 'c')
+/** An idle broker gives memory back in two steps, fifteen seconds each. */
+const restMs = 60_000
 const topicOf = (index: number): string => `churn/${index % 1_000}/${index}`
 
 pinSelf()
 const broker = await startBroker(chosenBroker(options.broker, ['log.level=error']))
 try {
+  const probe = await HealthyProbe.open(broker.port)
+  const rows: string[][] = []
+  await pause(5_000)
+  note('before', undefined)
   let received = 0
   const subscriber = await openSubscriber(
     { port: broker.port, clientId: 'everything', filters: ['churn/#'], qos: 0 },
@@ -49,18 +56,27 @@ try {
   for (let at = 0; at < topics; at += framesPerWrite) batches.push(Buffer.concat(frames.slice(at, at + framesPerWrite)))
 
   await run(seconds, undefined)
-  const rows: string[][] = []
+  probe.take()
   const alone = await run(seconds, undefined)
+  note('nobody changes anything', alone)
   for (const [name, filterOf] of [
     ['single topics', topicOf],
     ['a thousandth of the topics each', (index: number) => `churn/${index % 1_000}/+`],
   ] as const) {
-    const beside = await run(seconds, filterOf)
-    rows.push([name, number(beside), number(alone), `${number(beside / alone, 2)}x`])
+    note(name, await run(seconds, filterOf), alone)
   }
-  printTable(['subscribed and unsubscribed', 'messages/s', 'without', ''], rows)
-  console.log(`the broker uses ${number((residentKib(broker.pid) ?? NaN) / 1_024, 1)} MiB`)
   for (const client of [subscriber, publisher, changer]) client.close()
+  await pause(restMs)
+  note('60 s after all have gone', undefined)
+  const columns = ['messages/s', '', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'not come back']
+  printTable(['subscribed and unsubscribed', ...columns], rows)
+  probe.close()
+
+  function note(what: string, rate: number | undefined, without?: number): void {
+    const ratio = rate === undefined || without === undefined ? '' : `${number(rate / without, 2)}x`
+    const mib = number((residentKib(broker.pid) ?? NaN) / 1_024, 1)
+    rows.push([what, rate === undefined ? '' : number(rate), ratio, mib, ...probe.take()])
+  }
 
   /** Messages a second that arrived. */
   async function run(lengthSeconds: number, filterOf: ((index: number) => string) | undefined): Promise<number> {
