@@ -11,7 +11,8 @@ export function variableIntegerBytes(value: number): number {
   if (value < 0x80) return 1
   if (value < 0x4000) return 2
   if (value < 0x200000) return 3
-  if (value > largestVariableInteger) throw failedAssertion(`${value} is too large for a variable byte integer`)
+  // What is no number is refused as well.
+  if (!(value <= largestVariableInteger)) throw failedAssertion(`${value} is too large for a variable byte integer`)
   return 4
 }
 

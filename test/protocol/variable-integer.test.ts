@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { variableIntegerBytes } from '../../src/protocol/byte-sink.ts'
+
+test('a variable byte integer takes one to four bytes', () => {
+  const limits = [0, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, 268_435_455]
+  assert.deepEqual(limits.map(variableIntegerBytes), [1, 1, 2, 2, 3, 3, 4, 4])
+})
+
+test('what fits into none, and what is no number, is a mistake of ours', () => {
+  for (const value of [268_435_456, Infinity, NaN]) {
+    assert.throws(() => variableIntegerBytes(value), new RegExp(`Assertion failed: ${value} is too large`))
+  }
+})
