@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { WebSocketConfig } from '../config/index.ts'
+import { failedAssertion } from '../protocol/index.ts'
 import { ListenerCounters, type Log } from '../telemetry/index.ts'
 import {
   type ByteStream,
@@ -168,7 +169,7 @@ export class Porter {
 
   async #openOverQuic(listener: ShardListener): Promise<OpenListener> {
     const { tls, quic } = listener
-    assert(quic !== undefined && tls !== undefined, 'a QUIC listener has QUIC settings')
+    if (quic === undefined || tls === undefined) throw failedAssertion(`${wordsOf(listener)} has no QUIC settings`)
     const opening = QuicFiles.open({ settings: tls, onProblem: (problem) => this.#noteFiles(listener, problem) })
     // The main thread has tried the same files just now, and said it by the name of the setting.
     if ('problem' in opening) throw new Error(`${wordsOf(listener)}: ${opening.problem.message}`)
@@ -242,7 +243,7 @@ function wordsOf({ kind, name }: ShardListener): string {
 }
 
 function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLoopback: boolean } {
-  assert(listener.webSocket !== undefined, 'a WebSocket listener has WebSocket settings')
+  if (listener.webSocket === undefined) throw failedAssertion(`${wordsOf(listener)} has no WebSocket settings`)
   return { ...listener.webSocket, isLoopback: listener.isLoopback }
 }
 
