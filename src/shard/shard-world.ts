@@ -15,6 +15,8 @@ export interface ShardWorld {
   listenerOf(number: number): ShardListener | undefined
   /** Random text: nobody is to guess the client ids that are assigned. */
   readonly identity: string
+  /** At the end of the turn that brought the first message of all, from a client or from another shard. */
+  noteFirstMessage(): void
   alarm(name: string, message: string): void
   /** What the alarm of that name was about is in order again. */
   alarmOver(name: string, message: string): void

@@ -82,6 +82,7 @@ export class Shard implements OutletOwner {
   #turnMs = 0
   #turnIsPlanned = false
   #turn = 0
+  #hasHeardMessage = false
   #settings: CoreSettings
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
@@ -411,9 +412,16 @@ export class Shard implements OutletOwner {
     this.#flush()
     this.#peers?.flush()
     publishCounters(this.#world.counters, this.core.view, this.buffers.takenBytes)
+    if (!this.#hasHeardMessage) this.#lookForMessage()
     this.#patience.lookAgain()
     this.#turnMs = 0
     this.#meters.endTurn()
+  }
+
+  #lookForMessage(): void {
+    const { publishesReceived, publishesSent } = this.core.view.counts
+    this.#hasHeardMessage = publishesReceived + publishesSent > 0
+    if (this.#hasHeardMessage) this.#world.noteFirstMessage()
   }
 
   #flush(): void {

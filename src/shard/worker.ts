@@ -34,8 +34,6 @@ const longestTimerMs = 2_147_483_647
 
 const identityBytes = 8
 
-inlineFarther()
-
 const start = workerData as ShardStart
 let isStopping = false
 /** As they were changed last. */
@@ -91,7 +89,19 @@ async function run(): Promise<void> {
     sendAway: (numbers) => sendAway(running, numbers),
   })
   const listenerOf = (number: number): ShardListener | undefined => listeners.byNumber(number)
-  const running: Shard = new Shard({ start, store, clock, counters, log, identity, listenerOf, alarm, alarmOver, fail })
+  const running: Shard = new Shard({
+    start,
+    store,
+    clock,
+    counters,
+    log,
+    identity,
+    listenerOf,
+    noteFirstMessage: inlineFarther,
+    alarm,
+    alarmOver,
+    fail,
+  })
   shard = running
   running.eventLog.tracer = tracerOf(start.traces ?? [])
   await restoreAccess(store, running.access)

@@ -55,6 +55,8 @@ export class ShardStage {
   readonly store: HeldStore
   readonly lines: { level: string; event: string; fields: unknown }[] = []
   readonly alarms: string[] = []
+  /** How often the shard has said that the first message has come. */
+  firstMessages = 0
   readonly clock: { now: number; nowMs(): number }
   readonly #context: TestContext
   readonly #counters: Counters
@@ -93,6 +95,7 @@ export class ShardStage {
       clock: this.clock,
       counters: this.#counters,
       log: this.#log(),
+      noteFirstMessage: () => this.firstMessages++,
       alarm: (_, message) => this.alarms.push(message),
       alarmOver: (_, message) => this.alarms.push(message),
       fail: (error) => {

@@ -62,3 +62,15 @@ test('buffers go back to the pool when the stream breaks under them', async (con
   await stage.turns()
   assert.equal(stage.shard.buffers.takenBytes, 0)
 })
+
+test('the first message of all is told once, and a client that comes or subscribes is none', async (context) => {
+  const stage = new ShardStage(context)
+  await stage.subscriber('subscriber', 'a')
+  const publisher = await stage.client('publisher')
+  assert.equal(stage.firstMessages, 0)
+  publisher.publish(...frames(3))
+  await stage.turns()
+  publisher.publish(...frames(3))
+  await stage.turns()
+  assert.equal(stage.firstMessages, 1)
+})
