@@ -28,14 +28,17 @@ export class PasswordAuthenticator implements Authenticator {
     return { result: 'success', username: attempt.username, isSuperuser: fitting.isSuperuser }
   }
 
-  /** Undefined: nobody of this name. As long as there is anybody at all it takes the same time to find that out. */
+  /**
+   * Undefined: nobody of this name. As long as there is anybody at all it takes the same time to find that out; who gives no
+   * name has none to find out about.
+   */
   #compare(
     kind: CredentialKind,
     id: string | undefined,
     { password, namespace }: Attempt,
   ): { isRight: boolean; isSuperuser: boolean } | undefined {
-    if (this.#book.isEmpty(kind)) return undefined
-    const record = id === undefined ? undefined : this.#book.find(kind, id, namespace)
+    if (id === undefined || this.#book.isEmpty(kind)) return undefined
+    const record = this.#book.find(kind, id, namespace)
     if (record === undefined) {
       spendHashingTime(password, this.#usualAlgorithm)
       return undefined
