@@ -96,8 +96,8 @@ export type Question =
       readonly retain: boolean
     }
   /**
-   * Read the session's queued records from `fromSequence` on, at most `limit`, with bodies resolved, and in front of
-   * them all its outgoing records. Batches up to `afterBatch` must be on disk before the reading begins.
+   * Read the session's queued records from `fromSequence` on, at most `limit`, with bodies resolved. Batches up to
+   * `afterBatch` must be on disk before the reading begins.
    */
   | {
       readonly kind: 'load-queue'

@@ -22,6 +22,7 @@ import type { StoreSeat } from './store-seat.ts'
 import {
   type BodyReferences,
   type QueueEntry,
+  type QueueRange,
   ReadingInterrupted,
   type RecordRange,
   type StorageAlarm,
@@ -110,9 +111,11 @@ class LevelStore implements Store {
   }
 
   async *read(range: RecordRange): AsyncIterable<StoredRecord> {
-    if (this.#opening === undefined && !this.#isClosed)
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    for await (const slice of this.#during((reading) => reading.records(range))) yield* slice
+    for await (const slice of this.#slices(range)) yield* slice
+  }
+
+  readQueue(range: QueueRange): AsyncIterable<readonly StoredRecord[]> {
+    return this.#slices(range)
   }
 
   scanQueues(): AsyncIterable<readonly QueueEntry[]> {
@@ -312,6 +315,12 @@ class LevelStore implements Store {
         ? storageFailureOf(`Reading from the database in ${this.#options.directory} failed`, error)
         : new ReadingInterrupted('the database was opened again during a reading', { cause: error }),
     )
+  }
+
+  async *#slices(range: RecordRange): AsyncIterable<readonly StoredRecord[]> {
+    if (this.#opening === undefined && !this.#isClosed)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    yield* this.#during((reading) => reading.records(range))
   }
 
   #syncLater(): void {

@@ -54,11 +54,16 @@ class MemoryStore implements Store {
     if (range.clientId === undefined) {
       for (const { entry, clientId } of this.#allOf(range.kind)) yield readRecord(entry.key, entry.value, clientId)
     } else if (range.kind === 'queued') {
-      yield* this.#readQueue(range)
+      yield* this.#queue(range)
     } else {
       const entries = sorted(this.#sessions.get(range.clientId)?.get(range.kind))
       for (const entry of entries) yield readRecord(entry.key, entry.value, range.clientId)
     }
+  }
+
+  async *readQueue(range: QueueRange): AsyncIterable<readonly StoredRecord[]> {
+    assert(!this.#isClosed, 'the store is closed')
+    yield* inSlices(this.#queue(range))
   }
 
   scanQueues(): AsyncIterable<readonly QueueEntry[]> {
@@ -124,7 +129,7 @@ class MemoryStore implements Store {
     )
   }
 
-  #readQueue(range: QueueRange): StoredRecord[] {
+  #queue(range: QueueRange): StoredRecord[] {
     let entries = sorted(this.#sessions.get(range.clientId)?.get('queued'))
     const from = range.fromSequence ?? 0
     entries = entries.filter((entry) => sequenceOfKey(entry.key) >= from)

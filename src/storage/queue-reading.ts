@@ -11,12 +11,9 @@ export interface QueueBounds {
   readonly count: number
 }
 
-/**
- * A part of a session's queue: first all of its outgoing records by sequence, then its queued ones, with their
- * messages.
- */
+/** A part of a session's queue by sequence, with the messages. */
 export interface QueuePart {
-  readonly records: StoredRecord[]
+  readonly records: readonly StoredRecord[]
   /** No queued record follows. */
   readonly isEnd: boolean
 }
@@ -45,21 +42,16 @@ export async function readQueue(
 }
 
 async function readPart(store: Store, clientId: string, fromSequence: number, limit: number): Promise<QueuePart> {
-  const outgoing: Extract<StoredRecord, { kind: 'outgoing' }>[] = []
-  for await (const record of store.read({ kind: 'outgoing', clientId })) {
-    if (record.kind === 'outgoing') outgoing.push(record)
-  }
-  outgoing.sort((a, b) => a.sequence - b.sequence)
-  const records: StoredRecord[] = outgoing
-  let count = 0
+  const records: StoredRecord[] = []
   let bytes = 0
   // One more than asked for tells whether more follow.
   const range = { kind: 'queued', clientId, fromSequence, limit: limit + 1, withBodies: true } as const
-  for await (const record of store.read(range)) {
-    if (count === limit || bytes >= maxPartBytes) return { records, isEnd: false }
-    count += 1
-    bytes += payloadBytes(record)
-    records.push(record)
+  for await (const slice of store.readQueue(range)) {
+    for (const record of slice) {
+      if (records.length === limit || bytes >= maxPartBytes) return { records, isEnd: false }
+      bytes += payloadBytes(record)
+      records.push(record)
+    }
   }
   return { records, isEnd: true }
 }

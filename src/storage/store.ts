@@ -71,6 +71,8 @@ export interface Store {
    * alarm. Throws StorageFailure, ReadingInterrupted.
    */
   read(range: RecordRange): AsyncIterable<StoredRecord>
+  /** The same of a part of a queue, in slices: what is read by the thousand is not to cost a promise for each record. */
+  readQueue(range: QueueRange): AsyncIterable<readonly StoredRecord[]>
   /**
    * Every queued record, session after session, each session's by sequence; in slices, as of the moment of the call.
    */

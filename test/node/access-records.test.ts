@@ -36,6 +36,7 @@ class Disk {
       commit,
       reopen,
       read: (range) => inner.read(range),
+      readQueue: (range) => inner.readQueue(range),
       scanQueues: () => inner.scanQueues(),
       countBodyReferences: () => inner.countBodyReferences(),
       close: () => inner.close(),

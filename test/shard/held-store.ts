@@ -1,6 +1,12 @@
 // A store in memory whose commits wait or fail as a test says.
 
-import { openMemoryStore, StorageFailure, type RecordRange, type Store } from '../../src/storage/index.ts'
+import {
+  openMemoryStore,
+  type QueueRange,
+  type RecordRange,
+  StorageFailure,
+  type Store,
+} from '../../src/storage/index.ts'
 
 type Changes = Parameters<Store['commit']>[0]
 
@@ -15,7 +21,7 @@ export class HeldStore implements Store {
   /** What was asked to be committed, in order, the same again each time. */
   readonly attempts: Changes[] = []
   /** Readings of parts of a queue. */
-  readonly queueReads: RecordRange[] = []
+  readonly queueReads: QueueRange[] = []
   reopenings = 0
   readonly #waiting: (() => void)[] = []
 
@@ -32,9 +38,13 @@ export class HeldStore implements Store {
   }
 
   read(range: RecordRange): ReturnType<Store['read']> {
-    if (range.kind === 'queued') this.queueReads.push(range)
-    if (range.kind === 'queued' && this.readsFail) throw new StorageFailure('input/output error')
     return this.#inner.read(range)
+  }
+
+  readQueue(range: QueueRange): ReturnType<Store['readQueue']> {
+    this.queueReads.push(range)
+    if (this.readsFail) throw new StorageFailure('input/output error')
+    return this.#inner.readQueue(range)
   }
 
   scanQueues(): ReturnType<Store['scanQueues']> {

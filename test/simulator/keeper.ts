@@ -13,8 +13,8 @@ export interface StartRecords {
 }
 
 export interface QueueSlice {
-  /** Outgoing records first, then queued ones with their messages. */
-  readonly records: StoredRecord[]
+  /** With their messages. */
+  readonly records: readonly StoredRecord[]
   readonly isEnd: boolean
 }
 
@@ -116,16 +116,14 @@ export class MemoryKeeper implements Keeper {
   }
 
   readQueue(clientId: string, fromSequence: number, limit: number): QueueSlice {
-    const outgoing: StoredRecord[] = []
     const queued: (StoredRecord & { kind: 'queued' })[] = []
     for (const record of this.records.values()) {
-      if (record.kind === 'outgoing' && record.clientId === clientId) outgoing.push(copyOf(record))
       if (record.kind === 'queued' && record.clientId === clientId && record.sequence >= fromSequence)
         queued.push(record)
     }
     queued.sort((one, other) => one.sequence - other.sequence)
     const slice = queued.slice(0, limit).map((record) => this.withBody(record))
-    return { records: [...outgoing, ...slice], isEnd: queued.length <= limit }
+    return { records: slice, isEnd: queued.length <= limit }
   }
 
   readAll(): StoredRecord[] {

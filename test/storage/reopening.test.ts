@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { StoredRecord } from '../../src/core/index.ts'
 import { openMemoryStore, ReadingInterrupted, readQueue, StorageFailure, type Store } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
 import { gather, put, readAll } from './read-all.ts'
@@ -63,9 +62,9 @@ test('a directory that cannot be used is refused in one sentence', async (contex
 
 function interruptedOnce(inner: Store): Store {
   let isInterrupted = false
-  async function* read(...[range]: Parameters<Store['read']>): AsyncIterable<StoredRecord> {
+  async function* readQueue(...[range]: Parameters<Store['readQueue']>): ReturnType<Store['readQueue']> {
     for (const record of await gather(inner.read(range))) {
-      yield record
+      yield [record]
       if (isInterrupted) continue
       isInterrupted = true
       throw new ReadingInterrupted('once')
@@ -73,7 +72,8 @@ function interruptedOnce(inner: Store): Store {
   }
   return {
     commit: (changes) => inner.commit(changes),
-    read,
+    read: (range) => inner.read(range),
+    readQueue,
     scanQueues: () => inner.scanQueues(),
     countBodyReferences: () => inner.countBodyReferences(),
     reopen: () => inner.reopen(),

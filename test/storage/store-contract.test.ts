@@ -134,7 +134,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(record, { kind: 'retained', message: message('t', 'before') })
     })
 
-    test('answers load-queue: outgoing packets first, then messages with their bodies, and whether more follow', async (context) => {
+    test('answers load-queue: messages with their bodies, and whether more follow', async (context) => {
       const store = await open(context, [])
       const shared = message('shared', 'once')
       await store.commit(
@@ -144,16 +144,14 @@ for (const [name, open] of Object.entries(stores)) {
           message: shared,
         }),
       )
-      await store.commit(put(outgoing(7, 5), outgoing(9, 4)))
       const resolved = (sequence: number): StoredRecord =>
         ({ ...queued('client', sequence), message: shared, bodyId: 9 }) as StoredRecord
-      const front = [outgoing(9, 4), outgoing(7, 5)]
       assert.deepEqual(await readQueue(store, 'client', 4, 2), {
-        records: [...front, queued('client', 4), resolved(5)],
+        records: [queued('client', 4), resolved(5)],
         isEnd: false,
       })
       assert.deepEqual(await readQueue(store, 'client', 5, 2), {
-        records: [...front, resolved(5), resolved(6)],
+        records: [resolved(5), resolved(6)],
         isEnd: true,
       })
       assert.deepEqual(await readQueue(store, 'nobody', 0, 2), { records: [], isEnd: true })
@@ -212,10 +210,6 @@ for (const [name, open] of Object.entries(stores)) {
       await assert.rejects(store.commit([]), /the store is closed/)
     })
   })
-}
-
-function outgoing(packetId: number, sequence: number): StoredRecord {
-  return { kind: 'outgoing', clientId: 'client', packetId, sequence, stage: 'sent' }
 }
 
 function body(id: number): StoredRecord {
