@@ -87,12 +87,17 @@ export class IdleTidy {
 /** Of `gc()`, see V8's src/extensions/gc-extension. */
 type Collect = (options?: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' }) => void
 
+/** The longest that V8 can be told to wait, in ms. It begins anew with each collection of the whole heap. */
+const longestReducerDelayMs = 2_147_483_647
+
 /**
  * The heap of this thread, as long as it lives. `messages`: see `TidyWorld`. V8 is kept from doing the like by itself: it
- * does so eight seconds after a collection whatever goes on then, and messages wait for a millisecond and more.
+ * does so eight seconds after a collection whatever goes on then, and messages wait for a millisecond and more. It is put
+ * off and not forbidden (`--memory-reducer-gc-count=0`): with none to be made it takes itself for done when the eight
+ * seconds are over, lets the heap grow by a third at a time from then on, and collects all of it some ten times as often.
  */
 export function keepHeapTidy(messages: () => number): void {
-  setFlagsFromString('--memory-reducer-gc-count=0')
+  setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${longestReducerDelayMs}`)
   const tidy = new IdleTidy({ ...ownHeap(), messages })
   setInterval(() => tidy.look(), tidyIntervalMs).unref()
 }
