@@ -1,6 +1,6 @@
 // What people sent, once it has come off the wire. One object for each publication, however many receive it.
 
-import { Topic, type MessageProperties, type PublishPacket, type QoS } from '../protocol/index.ts'
+import { ownBytes, Topic, type MessageProperties, type PublishPacket, type QoS } from '../protocol/index.ts'
 import type { Identity } from './access.ts'
 import type { StoredMessage } from './records.ts'
 import type { Slabs } from './slabs.ts'
@@ -188,13 +188,12 @@ function moveInto(message: Message, slabs: Slabs, at: number): void {
 
 /** The message by itself, with a buffer of just its size: for what may stay for years (retained). */
 export function ownedApart(message: Message, expiresAtMost: number): Message {
-  const payload = Buffer.allocUnsafeSlow(message.payloadBytes)
-  message.chunk.copy(payload, 0, message.payloadStart, message.frameEnd)
+  const payload = ownBytes(message.chunk, message.payloadStart, message.frameEnd)
   // A topic of its own: the interned one keeps its route, which a million retained messages have no use for.
   const apart = new Message(new Topic(message.topic.name, message.topic.bytes), {
     qos: message.qos,
     retain: message.retain,
-    properties: message.properties,
+    properties: ownedProperties(message.properties),
     publisher: message.publisher,
     publishedAtMs: message.publishedAtMs,
     expiresAtMs: message.expiresAtMs === never ? expiresAtMost : message.expiresAtMs,
@@ -206,6 +205,13 @@ export function ownedApart(message: Message, expiresAtMost: number): Message {
   apart.isByOwnRight = message.isByOwnRight
   apart.isOwned = true
   return apart
+}
+
+/** The same, for what may stay for years: their bytes are in memory of their own. */
+export function ownedProperties<P extends MessageProperties>(properties: P | undefined): P | undefined {
+  const correlationData = properties?.correlationData
+  if (properties === undefined || correlationData === undefined) return properties
+  return { ...properties, correlationData: ownBytes(correlationData) }
 }
 
 /** Whole seconds that are left, a begun one counted as whole; undefined where it never expires. */

@@ -11,6 +11,7 @@
 // unknown topics cost.
 
 import { ProtocolError } from './protocol-error.ts'
+import { ownBytes } from './own-bytes.ts'
 import { decodeText } from './text.ts'
 import { countLevels, parseTopicName, type TopicName } from './topic-names.ts'
 
@@ -67,7 +68,7 @@ export class TopicTable {
     const bytes = Buffer.from(name)
     const hash = hashBytes(bytes, 0, bytes.length)
     const known = this.young.find(hash, bytes, 0, bytes.length) ?? this.old.find(hash, bytes, 0, bytes.length)
-    return this.keep(hash, known ?? new Topic(name, bytes))
+    return this.keep(hash, known ?? new Topic(name, ownBytes(bytes, 0, bytes.length)))
   }
 
   private remember(hash: number, bytes: Buffer, start: number, end: number): Topic {
@@ -163,10 +164,7 @@ export function equalsBytes(known: Buffer, bytes: Buffer, start: number, end: nu
 /** Not remembered: `TopicTable.intern` does that. Throws as said there. */
 function readTopic(bytes: Buffer, start: number, end: number): Topic {
   const name = checkTopicName(decodeText(bytes, start, end, 'topic name'))
-  // Copied into memory of its own: a slab that it shared would live as long as the topic.
-  const owned = Buffer.allocUnsafeSlow(end - start)
-  bytes.copy(owned, 0, start, end)
-  return new Topic(name, owned)
+  return new Topic(name, ownBytes(bytes, start, end))
 }
 
 /** [MQTT-3.3.2-2] [MQTT5-3.3.2-2] [MQTT-4.7.3-1] Throws `malformedPacket` for what is no topic name. */

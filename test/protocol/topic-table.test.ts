@@ -34,6 +34,12 @@ describe('a topic table', () => {
     assert.notEqual(topic.bytes.buffer, bytes.buffer)
   })
 
+  test('keeps nothing alive but its own bytes, however the topic came', () => {
+    const table = new TopicTable(10)
+    for (const topic of [intern(table, 'by/bytes'), table.named('by/name' as TopicName)])
+      assert.equal(topic.bytes.buffer.byteLength, topic.bytes.length, topic.name)
+  })
+
   test('never remembers what is no topic name', () => {
     const table = new TopicTable(10)
     for (let attempt = 0; attempt < 2; attempt++) {

@@ -3,6 +3,7 @@
 
 import {
   measurePacket,
+  ownBytes,
   reasonCodes,
   returnCodeFor,
   type ConnackPacket,
@@ -20,7 +21,7 @@ import { sendPacket } from '../delivery/send-to-client.ts'
 import { maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
 import { takeIdentity } from '../delivery/take-identity.ts'
 import { tellRoom } from '../delivery/tell-full.ts'
-import { Message, never, noteRight } from '../message.ts'
+import { Message, never, noteRight, ownedProperties } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
 import { splitNamespacedName } from '../namespaced-names.ts'
 import { AnswerPace } from '../sessions/answer-pace.ts'
@@ -193,7 +194,7 @@ function keepWill(state: BrokerState, connection: Connection, session: Session, 
   session.will = undefined
   session.willDueAtMs = Infinity
   if (will === undefined) return
-  const { willDelayIntervalSeconds, ...properties } = will.properties ?? {}
+  const { willDelayIntervalSeconds, ...properties } = ownedProperties(will.properties) ?? {}
   const topic = state.topics.named(will.topic)
   const message = new Message(mountedTopic(state.topics, connection.mountpoint, topic) ?? topic, {
     qos: will.qos,
@@ -202,7 +203,7 @@ function keepWill(state: BrokerState, connection: Connection, session: Session, 
     publisher: session.clientId,
     publishedAtMs: state.nowMs,
     expiresAtMs: never,
-    chunk: Buffer.from(will.payload),
+    chunk: ownBytes(will.payload),
     payloadStart: 0,
     payloadEnd: will.payload.length,
   })
