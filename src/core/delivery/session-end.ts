@@ -80,14 +80,22 @@ export function endSession(state: BrokerState, session: Session): void {
     if (session.pace !== undefined) state.batches.bringIn()
     state.gathering.changes.push({ change: 'delete-session', clientId: session.clientId })
   }
-  session.stored = undefined
+  letGo(session)
   state.events.push({ event: 'session-ended', clientId: session.clientId })
+}
+
+/** The plans of topics that nobody uses refer to sessions that have ended: see `topics/routes.ts`. Little is to hang on those. */
+function letGo(session: Session): void {
+  session.stored = undefined
+  session.outgoing = undefined
+  session.pending = undefined
+  session.resends = undefined
+  session.incoming = undefined
 }
 
 function releaseBodies(state: BrokerState, session: Session): void {
   const held = [...(session.outgoing?.inSendOrder() ?? []), ...(session.pending?.takeAll() ?? [])]
   for (const delivery of held) forgetDelivery(state, session, delivery)
-  session.outgoing = undefined
 }
 
 /** [MQTT5-4.8.2-5] What a shared group gave to this session and its client has not acknowledged, in order. */
