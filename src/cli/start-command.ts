@@ -9,7 +9,7 @@ import {
   shardsOf,
   startNode,
 } from '../node/index.ts'
-import { keepHeapTidy } from '../shard/index.ts'
+import { keepHeapTidy, trafficIn } from '../shard/index.ts'
 import { readCounters } from '../telemetry/index.ts'
 import { banner } from './banner.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
@@ -47,7 +47,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   makeRoomForWrites(configured.config)
   const signals = new Signals()
   // No message goes through the main thread, but a collection takes every processor: the shards feel it.
-  keepHeapTidy(() => (signals.node === undefined ? 0 : messagesSoFar(signals.node)))
+  keepHeapTidy({ traffic: () => (signals.node === undefined ? 0 : trafficSoFar(signals.node)), forget: () => {} })
   const surroundings = { options, program, terminal, signals }
   let life: Life = await runNode(configured, surroundings)
   let former = configured
@@ -68,9 +68,9 @@ export async function startCommand(options: StartOptions, program: Program, term
 }
 
 /** By all its shards, in this life. */
-function messagesSoFar({ counters }: RunningNode): number {
-  const { messagesReceived, messagesSent } = readCounters(counters)
-  return messagesReceived + messagesSent
+function trafficSoFar({ counters }: RunningNode): number {
+  const sums = readCounters(counters)
+  return trafficIn((name) => sums[name])
 }
 
 /** How a life of the node has ended. */

@@ -71,6 +71,12 @@ export class TopicTable {
     return this.keep(hash, known ?? new Topic(name, ownBytes(bytes, 0, bytes.length)))
   }
 
+  /** All of them: each is made anew when it is asked for. */
+  forget(): void {
+    this.young = new TopicSlots()
+    this.old = new TopicSlots()
+  }
+
   private remember(hash: number, bytes: Buffer, start: number, end: number): Topic {
     const known = this.old.find(hash, bytes, start, end)
     return this.keep(hash, known ?? readTopic(bytes, start, end))

@@ -3,30 +3,36 @@
 //
 //   grown ---(an interval without much traffic)---> collect ---(and another one)---> release ---> nothing until it grows again
 //
+// What is remembered for speed alone is forgotten before: it refers to clients that have gone, and comes back with traffic.
+//
 // A collection alone makes the heap small, and V8 keeps the pages for the next rush. They go back to the system with a
 // collection of last resort, which looks through the whole heap several times: hence after the other one, and only
 // where little is left to look through.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import type { CounterName } from '../telemetry/index.ts'
 
 /** What is looked at and done; tests have their own. */
 export interface TidyWorld {
-  /** That V8 has taken for the heap, in use or not. */
+  /** That V8 has taken for the heap, in use or not, and the buffers beside it. */
   heapBytes(): number
+  /** Of the heap alone: what a collection looks through. */
   usedBytes(): number
+  /** What comes back by itself when it is needed. */
+  forget(): void
   /** Nothing else is done meanwhile. */
   collect(): void
   /** The same, several times over; what is free goes back to the system. */
   release(): void
-  /** Received and sent since the start. */
-  messages(): number
+  /** Messages received and sent since the start, and their KiB: large ones leave more behind. */
+  traffic(): number
 }
 
 /** It is looked at so often. */
 const tidyIntervalMs = 15_000
-/** Fewer messages in an interval are no work that a pause would be felt in. */
-const idleMessages = 7_500
+/** Less traffic in an interval is no work that a pause would be felt in. */
+const idleTraffic = 7_500
 /** A pause is worth that much. */
 const worthwhileBytes = 33_554_432
 /** More in use takes too long to look through several times. */
@@ -38,7 +44,7 @@ type Step = 'collect' | 'release'
 
 export class IdleTidy {
   readonly #world: TidyWorld
-  #messages: number
+  #traffic: number
   /** What the heap came to the last time. */
   #tidyBytes: number
   /** The most that it was since it was last tidied. V8 may have collected it meanwhile, and kept the pages. */
@@ -47,7 +53,7 @@ export class IdleTidy {
 
   constructor(world: TidyWorld) {
     this.#world = world
-    this.#messages = world.messages()
+    this.#traffic = world.traffic()
     this.#tidyBytes = world.heapBytes()
     this.#peakBytes = this.#tidyBytes
     this.#next = 'collect'
@@ -55,9 +61,9 @@ export class IdleTidy {
 
   /** To be called at even intervals. */
   look(): void {
-    const messages = this.#world.messages()
-    const isIdle = messages - this.#messages < idleMessages
-    this.#messages = messages
+    const traffic = this.#world.traffic()
+    const isIdle = traffic - this.#traffic < idleTraffic
+    this.#traffic = traffic
     if (!isIdle) this.#next = 'collect'
     this.#peakBytes = Math.max(this.#peakBytes, this.#world.heapBytes())
     if (!isIdle || this.#peakBytes - this.#tidyBytes < worthwhileBytes) return
@@ -66,6 +72,7 @@ export class IdleTidy {
   }
 
   #collect(): void {
+    this.#world.forget()
     if (this.#world.usedBytes() > mostToCollect) return this.#isTidy()
     this.#world.collect()
     if (this.#world.usedBytes() > mostToRelease) this.#isTidy()
@@ -84,6 +91,12 @@ export class IdleTidy {
   }
 }
 
+/** For `TidyWorld.traffic`, of whoever counts. */
+export function trafficIn(counter: (name: CounterName) => number): number {
+  const bytes = counter('bytesReceived') + counter('bytesSent')
+  return counter('messagesReceived') + counter('messagesSent') + Math.floor(bytes / 1_024)
+}
+
 /** Of `gc()`, see V8's src/extensions/gc-extension. */
 type Collect = (options?: { type: 'major'; execution: 'sync'; flavor: 'regular' | 'last-resort' }) => void
 
@@ -91,24 +104,28 @@ type Collect = (options?: { type: 'major'; execution: 'sync'; flavor: 'regular' 
 const longestReducerDelayMs = 2_147_483_647
 
 /**
- * The heap of this thread, as long as it lives. `messages`: see `TidyWorld`. V8 is kept from doing the like by itself: it
- * does so eight seconds after a collection whatever goes on then, and messages wait for a millisecond and more. It is put
- * off and not forbidden (`--memory-reducer-gc-count=0`): with none to be made it takes itself for done when the eight
- * seconds are over, lets the heap grow by a third at a time from then on, and collects all of it some ten times as often.
+ * The heap of this thread, as long as it lives; see `TidyWorld` for what is handed in. V8 is kept from doing the like by
+ * itself: it does so eight seconds after a collection whatever goes on then, and messages wait for a millisecond and more.
+ * It is put off and not forbidden (`--memory-reducer-gc-count=0`): with none to be made it takes itself for done when the
+ * eight seconds are over, lets the heap grow by a third at a time from then on, and collects all of it some ten times as
+ * often.
  */
-export function keepHeapTidy(messages: () => number): void {
+export function keepHeapTidy(within: Pick<TidyWorld, 'traffic' | 'forget'>): void {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${longestReducerDelayMs}`)
-  const tidy = new IdleTidy({ ...ownHeap(), messages })
+  const tidy = new IdleTidy({ ...ownHeap(), ...within })
   setInterval(() => tidy.look(), tidyIntervalMs).unref()
 }
 
 /** Of this thread's own heap. */
-export function ownHeap(): Omit<TidyWorld, 'messages'> {
+export function ownHeap(): Omit<TidyWorld, 'traffic' | 'forget'> {
   // Only a context that is made while the flag is set has the function; it is one flag for all threads, so it stays.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   return {
-    heapBytes: () => getHeapStatistics().total_heap_size,
+    heapBytes: () => {
+      const { total_heap_size: heap, external_memory: beside } = getHeapStatistics()
+      return heap + beside
+    },
     usedBytes: () => getHeapStatistics().used_heap_size,
     collect: () => collect({ type: 'major', execution: 'sync', flavor: 'regular' }),
     release: () => collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }),

@@ -8,7 +8,7 @@ export type { FilterNotice } from './filter-talk.ts'
 export type { BridgeLink } from './bridge-dialer.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './clock.ts'
-export { keepHeapTidy } from './idle-tidy.ts'
+export { keepHeapTidy, trafficIn } from './idle-tidy.ts'
 export { createLoadMark, LoadMark, type Suspect } from './load-mark.ts'
 export {
   createNamespaceTable,

@@ -156,6 +156,11 @@ export class Shard implements OutletOwner {
     return this.outlets.size
   }
 
+  /** The next message to each finds out anew who gets it; until then nobody who has gone is kept by a plan. */
+  forgetTopics(): void {
+    this.#topics.forget()
+  }
+
   #linkPeers(): PeerLinks {
     const { sends } = this.core.takeOutputs()
     return new PeerLinks({

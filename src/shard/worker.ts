@@ -19,7 +19,7 @@ import { LoadMark } from './load-mark.ts'
 import { restoreAccess, restoreBroker } from './restore.ts'
 import { answerOf } from './answering.ts'
 import { sendAway } from './send-away.ts'
-import { keepHeapTidy } from './idle-tidy.ts'
+import { keepHeapTidy, trafficIn } from './idle-tidy.ts'
 import { Shard } from './shard.ts'
 import { Tracer } from './tracer.ts'
 
@@ -114,7 +114,10 @@ async function run(): Promise<void> {
   for (const message of early) hear(message)
   await letClientsIn(running, listeners)
   bridgesOf(running, store, clock)
-  keepHeapTidy(messagesSoFar)
+  keepHeapTidy({
+    traffic: () => trafficIn((name) => counters.get(counterCells[name])),
+    forget: () => running.forgetTopics(),
+  })
 }
 
 function markOf({ loadMark }: ShardStart): LoadMark | undefined {
@@ -144,10 +147,6 @@ function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
 
 function limitsOf({ core: { maxPacketBytes, maxTopicLevels, receiveMaximum }, maxPropertyBytes }: ShardSettings) {
   return { limits: { maxPacketBytes, maxPropertyBytes, maxTopicLevels }, receiveMaximum }
-}
-
-function messagesSoFar(): number {
-  return counters.get(counterCells.messagesReceived) + counters.get(counterCells.messagesSent)
 }
 
 function tracerOf(targets: readonly TraceTarget[]): Tracer | undefined {

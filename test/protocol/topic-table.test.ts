@@ -40,6 +40,15 @@ describe('a topic table', () => {
       assert.equal(topic.bytes.buffer.byteLength, topic.bytes.length, topic.name)
   })
 
+  test('makes every topic anew when it has forgotten them', () => {
+    const table = new TopicTable(10)
+    const before = intern(table, 'a/b')
+    table.forget()
+    const after = intern(table, 'a/b')
+    assert.notEqual(after, before)
+    assert.deepEqual(after, before)
+  })
+
   test('never remembers what is no topic name', () => {
     const table = new TopicTable(10)
     for (let attempt = 0; attempt < 2; attempt++) {

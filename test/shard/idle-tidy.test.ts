@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IdleTidy, ownHeap } from '../../src/shard/idle-tidy.ts'
+import { IdleTidy, ownHeap, trafficIn } from '../../src/shard/idle-tidy.ts'
+import type { CounterName } from '../../src/telemetry/index.ts'
 
 const mebibyte = 1_048_576
 
@@ -9,12 +10,15 @@ class ModelHeap {
   heap = 20
   used = 10
   live = 10
-  messages = 0
+  traffic = 0
   readonly done: string[] = []
   readonly tidy = new IdleTidy({
     heapBytes: () => this.heap * mebibyte,
     usedBytes: () => this.used * mebibyte,
-    messages: () => this.messages,
+    traffic: () => this.traffic,
+    forget: () => {
+      this.done.push('forget')
+    },
     collect: () => {
       this.done.push('collect')
       this.used = this.live
@@ -27,7 +31,7 @@ class ModelHeap {
   })
 
   burst(heap: number): void {
-    this.messages += 1_000_000
+    this.traffic += 1_000_000
     this.heap = heap
     this.used = heap - 10
     this.tidy.look()
@@ -43,10 +47,10 @@ test('what a burst has left is given back when it is over, once, and not while i
   model.burst(200)
   assert.deepEqual(model.done, [], 'amid the traffic')
   model.lookOften()
-  assert.deepEqual(model.done, ['collect', 'release'])
+  assert.deepEqual(model.done, ['forget', 'collect', 'release'])
   model.burst(200)
   model.lookOften()
-  assert.equal(model.done.length, 4)
+  assert.equal(model.done.length, 6)
 })
 
 test('the pages go back also where V8 has collected the heap by itself meanwhile', () => {
@@ -54,7 +58,7 @@ test('the pages go back also where V8 has collected the heap by itself meanwhile
   model.burst(200)
   model.heap = 25
   model.lookOften()
-  assert.deepEqual(model.done, ['collect', 'release'])
+  assert.deepEqual(model.done, ['forget', 'collect', 'release'])
 })
 
 test('traffic that begins again is not held up by the second step', () => {
@@ -62,7 +66,7 @@ test('traffic that begins again is not held up by the second step', () => {
   model.burst(200)
   model.tidy.look()
   model.burst(200)
-  assert.deepEqual(model.done, ['collect'])
+  assert.deepEqual(model.done, ['forget', 'collect'])
 })
 
 test('what stays in use is not looked through again and again', () => {
@@ -70,7 +74,7 @@ test('what stays in use is not looked through again and again', () => {
   model.live = 80
   model.burst(200)
   model.lookOften()
-  assert.deepEqual(model.done, ['collect', 'release'])
+  assert.deepEqual(model.done, ['forget', 'collect', 'release'])
 })
 
 test('a heap with much in use is collected and not released, one with very much is left alone', () => {
@@ -78,12 +82,12 @@ test('a heap with much in use is collected and not released, one with very much 
   large.live = 200
   large.burst(400)
   large.lookOften()
-  assert.deepEqual(large.done, ['collect'])
+  assert.deepEqual(large.done, ['forget', 'collect'])
   const huge = new ModelHeap()
   huge.live = 2_000
   huge.burst(3_000)
   huge.lookOften()
-  assert.deepEqual(huge.done, [])
+  assert.deepEqual(huge.done, ['forget'])
 })
 
 test('a heap that has hardly grown is left alone', () => {
@@ -91,6 +95,27 @@ test('a heap that has hardly grown is left alone', () => {
   model.heap = 40
   model.lookOften()
   assert.deepEqual(model.done, [])
+})
+
+test('buffers that lie beside the heap count as much as what lies in it', () => {
+  const { heapBytes } = ownHeap()
+  const before = heapBytes()
+  const buffer = Buffer.allocUnsafeSlow(64 * mebibyte)
+  assert.ok(heapBytes() - before > 48 * mebibyte, `${heapBytes() - before} for ${buffer.length}`)
+})
+
+test('traffic is messages both ways, and their KiB', () => {
+  const counts: Partial<Record<CounterName, number>> = {
+    messagesReceived: 3,
+    messagesSent: 4,
+    bytesReceived: 2_000,
+    bytesSent: 1_500,
+    packetsSent: 9,
+  }
+  assert.equal(
+    trafficIn((name) => counts[name] ?? 0),
+    10,
+  )
 })
 
 test('of the heap of a thread the pages go back to the system', () => {
