@@ -3,15 +3,21 @@
 // which one is needed.
 
 import { existsSync } from 'fs'
+import os from 'os'
 
 const neededMajor = 24
 /**
- * In bytes: what is larger comes from the system by itself and goes back with its end, and so much that is free may stay at
- * the end of a heap. The C library of most systems (glibc) raises both by itself up to 32 and 64 MiB as soon as something
- * large has been given back, and a broker then keeps for good what a rush has left: 380 MiB where 267 were taken before.
- * See mallopt(3).
+ * What the C library of most systems (glibc) is told, or a broker keeps for good what a rush has left. The first two in
+ * bytes: what is larger comes from the system by itself and goes back with its end, and so much that is free may stay at
+ * the end of each of its heaps; both are raised up to 32 and 64 MiB otherwise as soon as something large has been given back.
+ * And a heap for each processor, as no more threads run at once: eight would be made for each, and what one thread has
+ * freed serves no other. See mallopt(3).
  */
-const memoryGivenBack = { MALLOC_MMAP_THRESHOLD_: '1048576', MALLOC_TRIM_THRESHOLD_: '8388608' }
+const memoryGivenBack = {
+  MALLOC_MMAP_THRESHOLD_: '1048576',
+  MALLOC_TRIM_THRESHOLD_: '1048576',
+  MALLOC_ARENA_MAX: String(processors()),
+}
 const major = Number(process.versions.node.split('.')[0])
 
 if (major < neededMajor) {
@@ -40,7 +46,7 @@ if (major < neededMajor) {
 
 /**
  * The C library reads them before a program's first line: a broker begins once more, in the same process and with the same
- * number, which takes some 40 ms. Whoever sets one of the two knows better, and has none of this.
+ * number, which takes some 40 ms. Whoever sets one of them knows better, and has none of this.
  */
 function wantsItsMemoryBack() {
   return (
@@ -54,4 +60,9 @@ function wantsItsMemoryBack() {
     }) &&
     existsSync(process.execPath)
   )
+}
+
+/** Those that this process may use; an old Node counts all. */
+function processors() {
+  return typeof os.availableParallelism === 'function' ? os.availableParallelism() : os.cpus().length
 }

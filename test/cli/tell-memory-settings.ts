@@ -3,5 +3,9 @@
 
 import { isMainThread } from 'node:worker_threads'
 
-const { MALLOC_MMAP_THRESHOLD_: own = 'unset', MALLOC_TRIM_THRESHOLD_: kept = 'unset' } = process.env
-if (isMainThread) console.error(`memory: own from ${own}, kept up to ${kept}`)
+const {
+  MALLOC_MMAP_THRESHOLD_: own = 'unset',
+  MALLOC_TRIM_THRESHOLD_: kept = 'unset',
+  MALLOC_ARENA_MAX: heaps = 'unset',
+} = process.env
+if (isMainThread) console.error(`memory: own from ${own}, kept up to ${kept}, heaps ${heaps}`)
