@@ -1,6 +1,6 @@
 // The long run, by hand:
 //
-//   npm run fuzz:broker -- --minutes 30 --seed 1
+//   npm run fuzz:broker -- --minutes 30 --seed 1 --clients 40
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,11 +14,10 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '30' },
     seed: { type: 'string', default: '1' },
     shards: { type: 'string', default: '1' },
+    /** At once. */
+    clients: { type: 'string', default: '40' },
   },
 })
-
-/** An idle broker gives memory back in two steps, fifteen seconds each. */
-const restSeconds = 45
 
 const folder = mkdtempSync(join(tmpdir(), 'godwit-fuzz-'))
 const { broker, ports } = await startFuzzedBroker(folder, Number(values.shards))
@@ -28,7 +27,7 @@ try {
     ports,
     seed: Number(values.seed),
     seconds: Number(values.minutes) * 60,
-    restSeconds,
+    clientsAtOnce: Number(values.clients),
     tell: (line) => console.log(line),
   })
   console.log(
