@@ -67,6 +67,7 @@ export async function fuzzBroker(options: FuzzOptions): Promise<FuzzOutcome> {
     options.tell(`warm: ${tally.sessions} sessions, ${warm.toFixed(1)} MiB`)
     await fuzzFor(seconds - warmSeconds, options, tally, healthy)
     const after = await memoryAtRest(options, healthy)
+    options.tell(`at the end: ${tally.sessions} sessions, ${after.toFixed(1)} MiB, cold ${before.toFixed(1)}`)
     const outcome = { ...tally, ...healthy.served, residentMib: { before, warm, after } }
     check(broker, outcome)
     return outcome
