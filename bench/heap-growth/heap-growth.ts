@@ -11,7 +11,7 @@ import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { keepHeapTidy } from '../../src/shard/index.ts'
 
 const ways = {
-  'kept tidy': () => keepHeapTidy(() => 0),
+  'kept tidy': () => keepHeapTidy({ traffic: () => 0, forget: () => {} }),
   forbidden: () => setFlagsFromString('--memory-reducer-gc-count=0'),
 }
 type Way = keyof typeof ways
