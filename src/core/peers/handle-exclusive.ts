@@ -1,5 +1,6 @@
 // The book of exclusive subscriptions: asked by other shards, and answers for sessions here.
 
+import type { TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { resumeWaiting } from '../connections/handle-packet.ts'
 import { handleExclusiveOutcome } from '../connections/operator-subscribe.ts'
@@ -9,13 +10,14 @@ import type { Peer } from '../neighbours/peer.ts'
 import { ownerOf, type PeerExclusive, type PeerExclusiveVerdict } from '../peer-messages.ts'
 
 export function handleExclusive(state: BrokerState, neighbours: Neighbours, peer: Peer, message: PeerExclusive): void {
-  const { question, filter, clientId } = message
-  if (message.kind === 'exclusive-given-back') return neighbours.exclusive.giveBack(filter, peer.number, clientId)
-  // Before all others have said what they hold, nobody can be told that something is free.
-  if (!neighbours.isReady && question !== announcement) {
+  const { kind, question, filter, clientId } = message
+  // Before all others have said what they hold, nobody can be told that something is free. What is given back meanwhile
+  // may be what has not been given yet: it keeps its place behind that.
+  if (!neighbours.isReady && (kind === 'exclusive-given-back' || question !== announcement)) {
     neighbours.exclusiveDeferred.push({ peer: peer.number, message })
     return
   }
+  if (kind === 'exclusive-given-back') return neighbours.exclusive.giveBack(filter, peer.number, clientId)
   const isGiven = neighbours.exclusive.take(filter, peer.number, clientId)
   if (question === announcement) return
   state.peerSends.push({ to: peer.number, message: { kind: 'exclusive-verdict', question, isGiven } })
@@ -50,15 +52,21 @@ export function handleExclusiveVerdict(
   if (wait.missing.size === 0) resumeWaiting(state)
 }
 
-/** It keeps a part of the book, and is new: what sessions here hold of that is said first of all. */
+/**
+ * It keeps a part of the book, and is new: what sessions here hold of that is said first of all, with what they have been
+ * given and have not made use of yet.
+ */
 export function announceHeld(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
-  for (const [filter, { clientId }] of state.exclusive) {
-    if (ownerOf(filter, neighbours.place.count) !== peer.number) continue
+  const announce = (filter: TopicFilter, clientId: string): void => {
+    if (ownerOf(filter, neighbours.place.count) !== peer.number) return
     state.peerSends.push({
       to: peer.number,
       message: { kind: 'exclusive-wanted', question: announcement, filter, clientId },
     })
   }
+  for (const [filter, { clientId }] of state.exclusive) announce(filter, clientId)
+  for (const { given, clientId } of neighbours.exclusiveWaits.values())
+    for (const filter of given) announce(filter, clientId)
 }
 
 /** What it was asked nobody answers any more. */

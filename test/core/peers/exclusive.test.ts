@@ -171,4 +171,48 @@ describe('an exclusive subscription', () => {
       assert.equal(second.subscribed.get(filter), 2)
     }
   })
+
+  test('whose client goes while the shard with the book is not ready is free when it is', () => {
+    const keeper = ownerOf('door', 3)
+    const [place, third] = [(keeper + 1) % 3, (keeper + 2) % 3]
+    const cores = several()
+    const [first, second] = [cores.client(place, 'first'), cores.client(third, 'second')]
+    cores.settle()
+    cores.kill(keeper)
+    cores.hold(third, keeper)
+    cores.start(keeper)
+    cores.settle()
+    first.subscribe(filter)
+    cores.settle()
+    assert.equal(first.subscribed.get(filter), undefined, 'nobody can say yet')
+    cores.cut(first)
+    cores.settle()
+    cores.letGo(third, keeper)
+    cores.settle()
+    second.subscribe(filter)
+    cores.settle()
+    assert.equal(second.subscribed.get(filter), 2)
+  })
+
+  test('that was given while others of its SUBSCRIBE are still asked for is held when the shard with the book has died', () => {
+    const keeper = ownerOf('door', 3)
+    const place = (keeper + 1) % 3
+    const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find((name) => ownerOf(name, 3) === (keeper + 2) % 3)
+    assert.ok(elsewhere !== undefined, 'one of these is in the book of the third shard')
+    const cores = several()
+    const [first, second] = [cores.client(place, 'first'), cores.client((keeper + 2) % 3, 'second')]
+    cores.settle()
+    cores.hold(ownerOf(elsewhere, 3), place)
+    first.subscribeTo([filter, `$exclusive/${elsewhere}`])
+    cores.settle()
+    cores.kill(keeper)
+    cores.start(keeper)
+    cores.settle()
+    cores.letGo(ownerOf(elsewhere, 3), place)
+    cores.settle()
+    assert.equal(first.subscribed.get(filter), 2)
+    second.subscribe(filter)
+    cores.settle()
+    assert.equal(second.subscribed.get(filter), taken)
+  })
 })

@@ -112,17 +112,24 @@ export class PacketClient {
   }
 
   subscribe(filter: string, options: Partial<SubscriptionRequest> & { retainHandling?: RetainHandling } = {}): void {
+    this.subscribeTo([filter], options)
+  }
+
+  /** All with one SUBSCRIBE. */
+  subscribeTo(filters: readonly string[], options: Partial<SubscriptionRequest> = {}): void {
     const packetId = this.#nextId()
-    const request: SubscriptionRequest = {
-      filter: filter as TopicFilter,
-      qos: 2,
-      noLocal: false,
-      retainAsPublished: false,
-      retainHandling: 0,
-      ...options,
-    }
-    this.#subscribing.set(packetId, [filter])
-    this.#speak({ type: 'subscribe', packetId, subscriptions: [request], properties: undefined })
+    const subscriptions = filters.map(
+      (filter): SubscriptionRequest => ({
+        filter: filter as TopicFilter,
+        qos: 2,
+        noLocal: false,
+        retainAsPublished: false,
+        retainHandling: 0,
+        ...options,
+      }),
+    )
+    this.#subscribing.set(packetId, [...filters])
+    this.#speak({ type: 'subscribe', packetId, subscriptions, properties: undefined })
   }
 
   unsubscribe(filter: string): void {
