@@ -16,18 +16,27 @@ import type { Open } from './connection-state.ts'
 
 const nothing: ReadonlySet<TopicFilter> = new Set()
 
+/** A SUBSCRIBE, and the places of its filters that the client may not have: those are kept from nobody. */
+interface Asking {
+  readonly packet: SubscribePacket
+  readonly denied: ReadonlySet<number>
+}
+
 /** The filters, without `$exclusive/`, that others hold; undefined where the packet waits. */
 export function heldElsewhere(
   state: BrokerState,
   connection: Connection,
   open: Open,
-  packet: SubscribePacket,
+  asking: Asking,
 ): ReadonlySet<TopicFilter> | undefined {
   const { neighbours } = state
   if (neighbours === undefined || !state.settings.exclusiveSubscriptionAvailable) return nothing
-  const known = neighbours.exclusiveWaits.get(connection)
-  const wait = known?.packet === packet ? known : ask(state, neighbours, { connection, open, packet })
-  if (wait === undefined) return nothing
+  const { packet } = asking
+  const wait = waitOf(neighbours, connection, open, packet)
+  // More of them than the last time, where the client may by now have what it might not have then.
+  for (const filter of unasked(connection, open, asking, wait)) ask(state, neighbours, { connection, filter, wait })
+  if (wait.missing.size + wait.given.size + wait.refused.size === 0) return nothing
+  neighbours.exclusiveWaits.set(connection, wait)
   if (wait.missing.size > 0) {
     open.parked.push(packet)
     neighbours.waitingForPeers.add(connection)
@@ -53,35 +62,54 @@ export function endExclusiveWait(state: BrokerState, connection: Connection): vo
   for (const filter of wait.missing.values()) giveBackTo(state, neighbours, filter, wait.clientId)
 }
 
+function waitOf(
+  { exclusiveWaits }: Neighbours,
+  connection: Connection,
+  { session }: Open,
+  packet: SubscribePacket,
+): ExclusiveWait {
+  const known = exclusiveWaits.get(connection)
+  if (known?.packet === packet) return known
+  return { packet, clientId: session.clientId, missing: new Map(), given: new Set(), refused: new Set() }
+}
+
+/** The exclusive filters, without `$exclusive/`, that the book has not been asked about. */
+function unasked(
+  connection: Connection,
+  { session }: Open,
+  { packet, denied }: Asking,
+  { missing, given, refused }: ExclusiveWait,
+): Set<TopicFilter> {
+  const filters = new Set<TopicFilter>()
+  for (const [place, request] of packet.subscriptions.entries()) {
+    const mounted = denied.has(place) ? undefined : mountedFilter(connection.mountpoint, request.filter)
+    const filter = mounted === undefined ? undefined : splitExclusiveFilter(mounted)
+    const isHeld = mounted !== undefined && session.subscriptions?.has(mounted) === true
+    if (filter !== undefined && !isHeld) filters.add(filter)
+  }
+  for (const asked of [missing.values(), given, refused]) for (const filter of asked) filters.delete(filter)
+  return filters
+}
+
 function ask(
   state: BrokerState,
   neighbours: Neighbours,
-  { connection, open, packet }: { connection: Connection; open: Open; packet: SubscribePacket },
-): ExclusiveWait | undefined {
-  const { clientId } = open.session
-  const wait: ExclusiveWait = { packet, clientId, missing: new Map(), given: new Set(), refused: new Set() }
-  for (const request of packet.subscriptions) {
-    const mounted = mountedFilter(connection.mountpoint, request.filter)
-    const filter = mounted === undefined ? undefined : splitExclusiveFilter(mounted)
-    const isHeld = mounted !== undefined && open.session.subscriptions?.has(mounted) === true
-    if (filter === undefined || isHeld) continue
-    const owner = ownerOf(filter, neighbours.place.count)
-    if (owner === neighbours.place.own) {
-      if (neighbours.exclusive.take(filter, owner, clientId)) wait.given.add(filter)
-      else wait.refused.add(filter)
-      continue
-    }
-    // Whoever keeps the book is away: nobody can say that it is free.
-    if (neighbours.peer(owner).link === undefined) {
-      wait.refused.add(filter)
-      continue
-    }
-    const question = state.nextSerial()
-    wait.missing.set(question, filter)
-    neighbours.exclusiveAsked.set(question, connection)
-    state.peerSends.push({ to: owner, message: { kind: 'exclusive-wanted', question, filter, clientId } })
+  { connection, filter, wait }: { connection: Connection; filter: TopicFilter; wait: ExclusiveWait },
+): void {
+  const { clientId } = wait
+  const owner = ownerOf(filter, neighbours.place.count)
+  if (owner === neighbours.place.own) {
+    if (neighbours.exclusive.take(filter, owner, clientId)) wait.given.add(filter)
+    else wait.refused.add(filter)
+    return
   }
-  if (wait.missing.size + wait.given.size + wait.refused.size === 0) return undefined
-  neighbours.exclusiveWaits.set(connection, wait)
-  return wait
+  // Whoever keeps the book is away: nobody can say that it is free.
+  if (neighbours.peer(owner).link === undefined) {
+    wait.refused.add(filter)
+    return
+  }
+  const question = state.nextSerial()
+  wait.missing.set(question, filter)
+  neighbours.exclusiveAsked.set(question, connection)
+  state.peerSends.push({ to: owner, message: { kind: 'exclusive-wanted', question, filter, clientId } })
 }

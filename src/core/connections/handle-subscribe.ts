@@ -36,7 +36,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   if (!mayBeAnswered(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
   const denied = deniedFilters(state, connection, open, packet)
   if (denied === undefined) return
-  const held = heldElsewhere(state, connection, open, packet)
+  const held = heldElsewhere(state, connection, open, { packet, denied })
   if (held === undefined) return
   const { session } = open
   const identifier = packet.properties?.subscriptionIdentifier

@@ -12,6 +12,7 @@ import {
   type Message,
   type PeerMessage,
   type PeerNumber,
+  type Permissions,
   type SendList,
   type StoredChange,
 } from '../../../src/core/index.ts'
@@ -49,12 +50,23 @@ export class DrivenCore {
 
   constructor(
     place: { own: PeerNumber; count: number },
-    from: { keeper: MemoryKeeper; settings: CoreSettings; identity: string; around: CoreSurroundings },
+    from: {
+      keeper: MemoryKeeper
+      settings: CoreSettings
+      identity: string
+      around: CoreSurroundings
+      permissions?: Permissions | undefined
+    },
   ) {
     this.number = place.own
     this.#keeper = from.keeper
     this.#around = from.around
-    this.core = new BrokerCore(from.settings, { identity: from.identity, topics: this.topics, place })
+    this.core = new BrokerCore(from.settings, {
+      identity: from.identity,
+      topics: this.topics,
+      place,
+      ...(from.permissions !== undefined && { permissions: from.permissions }),
+    })
     const { records, queues, bodies } = from.keeper.readStart()
     this.handle({ kind: 'restore', records })
     for (const queue of queues) this.handle({ kind: 'restore-queue', ...queue })

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ownerOf } from '../../../src/core/index.ts'
 import { reasonCodes, type TopicFilter } from '../../../src/protocol/index.ts'
+import { Rulebook } from '../rulebook.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores, type SeveralCoresOptions } from './several-cores.ts'
 
@@ -214,5 +215,34 @@ describe('an exclusive subscription', () => {
     second.subscribe(filter)
     cores.settle()
     assert.equal(second.subscribed.get(filter), taken)
+  })
+
+  test('is kept from nobody by a client that may not have it, as long as it may not', () => {
+    const keeper = ownerOf('door', 3)
+    const [place, third] = [(keeper + 1) % 3, (keeper + 2) % 3]
+    const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find((name) => ownerOf(name, 3) === third)
+    const rulebook = new Rulebook()
+    const cores = several({ permissions: rulebook })
+    const stranger = cores.client(place, 'stranger')
+    const rightful = cores.client(third, 'rightful')
+    rulebook.rules = [{ action: 'subscribe', clientId: stranger.id, topic: 'door' }]
+    cores.settle()
+    cores.hold(keeper, place)
+    stranger.subscribe(filter)
+    rightful.subscribe(filter)
+    cores.settle()
+    assert.deepEqual([stranger.subscribed.get(filter), rightful.subscribed.get(filter)], [reasonCodes.notAuthorized, 2])
+    rightful.unsubscribe(filter)
+    cores.letGo(keeper, place)
+    cores.hold(third, place)
+    stranger.subscribeTo([filter, `$exclusive/${elsewhere}`])
+    cores.settle()
+    rulebook.rules = []
+    cores.letGo(third, place)
+    cores.settle()
+    assert.equal(stranger.subscribed.get(filter), 2)
+    rightful.subscribe(filter)
+    cores.settle()
+    assert.equal(rightful.subscribed.get(filter), taken)
   })
 })

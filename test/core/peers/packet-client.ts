@@ -212,8 +212,8 @@ export class PacketClient {
   #hearPacket(packet: Packet): void {
     if (packet.type === 'connack') return this.#hearConnack(packet.reasonCode, packet.sessionPresent)
     if (packet.type === 'suback') {
-      for (const filter of this.#subscribing.get(packet.packetId) ?? [])
-        this.subscribed.set(filter, packet.reasonCodes[0])
+      for (const [place, filter] of (this.#subscribing.get(packet.packetId) ?? []).entries())
+        this.subscribed.set(filter, packet.reasonCodes[place])
     }
     if (packet.type === 'puback') this.#finish(packet)
     if (packet.type === 'pubrec') this.#hearPubrec(packet)

@@ -18,6 +18,7 @@ import {
   type Input,
   type PeerMessage,
   type PeerNumber,
+  type Permissions,
   type SendList,
 } from '../../../src/core/index.ts'
 import type { TopicTable } from '../../../src/protocol/index.ts'
@@ -38,6 +39,8 @@ export interface SeveralCoresOptions {
   shards?: number
   seed?: number
   settings?: Partial<CoreSettings>
+  /** The same on every shard; none: everything is allowed. */
+  permissions?: Permissions
 }
 
 /** So many steps and no end: the cores talk in circles. */
@@ -47,6 +50,7 @@ export class SeveralCores {
   readonly random: Random
   readonly settings: CoreSettings
   readonly count: number
+  readonly permissions: Permissions | undefined
   readonly keeper = new MemoryKeeper()
   readonly clients: PacketClient[] = []
   nowMs = 1_767_225_600_000
@@ -60,6 +64,7 @@ export class SeveralCores {
     this.random = new Random(options.seed ?? 1)
     this.settings = { ...defaultCoreSettings, ...options.settings }
     this.count = options.shards ?? 3
+    this.permissions = options.permissions
     for (let from = 0; from < this.count; from++) {
       for (let to = 0; to < this.count; to++) if (from !== to) this.#links.push({ from, to, queue: [], isHeld: false })
     }
@@ -112,6 +117,7 @@ export class SeveralCores {
       {
         keeper: this.keeper,
         settings: this.settings,
+        permissions: this.permissions,
         identity: `life${++this.#lives}`,
         around: {
           sent: (sends) => this.#sent(sends),
