@@ -161,4 +161,14 @@ describe('a will that nobody can decide at once', () => {
       assert.equal(client.isConnected, code === 0)
     })
   }
+
+  test('its client is refused that has been banned while it waited for the answer', () => {
+    const { world, rulebook } = askingWorld()
+    const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
+    client.connect()
+    rulebook.change(world, { action: 'stay', clientId: 'mortal' })
+    world.passSeconds(3)
+    assert.equal(client.connack?.reasonCode, reasonCodes.banned)
+    assert.equal(client.isConnected, false)
+  })
 })

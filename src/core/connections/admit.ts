@@ -40,10 +40,16 @@ export function admit(
 export function admitAfterAnswer(state: BrokerState, connection: Connection): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || now.granted === undefined) return false
-  const stopping = refuseWhileNotServing(state)
-  if (stopping === undefined) return letIn(state, connection, { ...now, isAnswered: true }, now.granted)
-  refuse(state, connection, now.clientId, stopping)
+  const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state, now.granted)
+  if (refusal === undefined) return letIn(state, connection, { ...now, isAnswered: true }, now.granted)
+  refuse(state, connection, now.clientId, refusal)
   return false
+}
+
+/** Since the verdict it may have been banned: without a session it is not among those who are looked at then. */
+function refuseUnwanted({ permissions }: BrokerState, { identity }: Granted): Refusal | undefined {
+  if (permissions.mayStay(identity)) return undefined
+  return { reason: reasonCodes.banned, text: 'the client may not stay any longer' }
 }
 
 export function refuse(state: BrokerState, connection: Connection, clientId: string, refusal: Refusal): void {
