@@ -168,7 +168,8 @@ test("a nonce that is not the broker's is refused even where everything is signe
 })
 
 test('a conversation that is over takes nothing more, and any bytes at all end one', () => {
-  const world = { find: () => user(), secret, iterations }
+  const known = user()
+  const world = { find: () => known, secret, iterations }
   const exchange = new ScramExchange('SCRAM-SHA-256', world)
   const client = new ScramClient(alice)
   const first = exchange.take(Buffer.from(client.first))
@@ -275,4 +276,29 @@ test('a password that is changed or taken away holds no longer', () => {
     new Talk(access, 'SCRAM-SHA-512').run({ ...alice, hash: 'sha512', password: 'new' }).outcome,
     notAuthorized,
   )
+})
+
+test('what changes while a conversation is under way counts at its end', () => {
+  const begin = (access: AccessStage): (() => ConnectVerdict) => {
+    const talk = new Talk(access)
+    const client = new ScramClient(alice)
+    const { message } = client.final(textOf(talk.connect(client.first)))
+    return () => talk.auth(message)
+  }
+  const access = stage(user(), user({ username: 'bob' }))
+  const atDeletion = begin(access)
+  access.access.applyRecords({ put: [], delete: [{ kind: 'scram', username: 'alice' }] })
+  assert.equal(outcomeOf(atDeletion()), notAuthorized)
+  access.access.applyRecords({ put: [user()], delete: [] })
+  const atNewPassword = begin(access)
+  access.access.applyRecords({ put: [user({ password: 'new' })], delete: [] })
+  assert.equal(outcomeOf(atNewPassword()), notAuthorized)
+  const raised = user({ salt: Buffer.alloc(16, 1) })
+  access.access.applyRecords({ put: [raised], delete: [] })
+  const [atRaise, atEnd] = [begin(access), begin(access)]
+  access.access.applyRecords({ put: [{ ...raised, isSuperuser: true }], delete: [] })
+  const verdict = atRaise()
+  assert.ok(verdict.allowed === true && verdict.identity?.isSuperuser === true)
+  access.access.changeSettings({ ...access.settings, scram: undefined })
+  assert.equal(outcomeOf(atEnd()), notAuthorized)
 })

@@ -23,7 +23,7 @@ export class ScramAuthority {
   /** Who was let in: the name may not change with a re-authentication. */
   readonly #letIn = new WeakMap<Connection, string>()
 
-  /** Undefined: it is not offered. Conversations that are under way go on. */
+  /** Undefined: it is not offered. Conversations that are under way go on where their user is one still. */
   changeSettings(settings: ScramSettings | undefined): void {
     this.#settings = settings
     this.#presets = new Map(settings?.users.map((user) => [user.username, user]))
@@ -78,6 +78,7 @@ export class ScramAuthority {
   }
 
   #find(username: string, algorithm: ScramAlgorithm, namespace: string | undefined): ScramRecord | undefined {
+    if (this.#settings === undefined) return undefined
     const own = namespace === undefined ? undefined : this.#stored.get(namespacedName(namespace, username))
     const user = own ?? this.#stored.get(username) ?? this.#presets.get(username)
     return user?.algorithm === algorithm ? user : undefined

@@ -16,6 +16,7 @@ export type ScramStep =
   | { readonly step: 'failed'; readonly why: string }
 
 export interface ScramWorld {
+  /** As things are at this moment; undefined: nobody of this name may come in by this method. */
   find(username: string): ScramRecord | undefined
   /** For the salts of those whom nobody knows. */
   readonly secret: Uint8Array
@@ -100,8 +101,11 @@ export class ScramExchange {
     const isRight = shown.length === record.storedKey.length && timingSafeEqual(shown, record.storedKey)
     if (!isKnown) return failed('nobody knows this user')
     if (!isRight) return failed('the password is wrong')
+    // What holds now counts, and not what held when the conversation began.
+    const present = this.#world.find(record.username)
+    if (present === undefined || !isSameKey(present, record)) return failed('the user has changed meanwhile')
     const verifier = keyed(algorithm, record.serverKey, authMessage).toString('base64')
-    return { step: 'done', data: Buffer.from(`v=${verifier}`), record }
+    return { step: 'done', data: Buffer.from(`v=${verifier}`), record: present }
   }
 
   /** Whoever is not known is asked the same as everybody, and fails at the end. */
@@ -123,6 +127,10 @@ export class ScramExchange {
 
 function failed(why: string): ScramStep {
   return { step: 'failed', why }
+}
+
+function isSameKey(one: ScramRecord, other: ScramRecord): boolean {
+  return Buffer.compare(one.storedKey, other.storedKey) === 0
 }
 
 function xor(a: Uint8Array, b: Uint8Array): Buffer {
