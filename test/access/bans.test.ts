@@ -143,4 +143,31 @@ describe('a client that comes and goes', () => {
       assert.equal(bans.find(client, 10), undefined)
     }
   })
+
+  test('begins anew after its ban, and where somebody has changed what is too often', () => {
+    const bans = new Bans(settings)
+    for (let index = 0; index < 3; index++) comeAndGo(bans, 'c', index)
+    bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] })
+    assert.deepEqual([comeAndGo(bans, 'c', 3), comeAndGo(bans, 'c', 4)], [undefined, undefined])
+    bans.changeSettings({ ...settings, windowMs: 2_000 })
+    assert.deepEqual([comeAndGo(bans, 'c', 5), comeAndGo(bans, 'c', 6)], [undefined, undefined])
+    assert.ok(comeAndGo(bans, 'c', 7))
+  })
+
+  test('whose window begins anew is not the oldest among those that are watched', () => {
+    const bans = new Bans(settings)
+    comeAndGo(bans, 'first', 0)
+    for (let index = 0; index < 9_999; index++) comeAndGo(bans, `other-${index}`, 1)
+    comeAndGo(bans, 'first', 2_000)
+    comeAndGo(bans, 'last', 2_001)
+    assert.equal(comeAndGo(bans, 'first', 2_002), undefined)
+    assert.ok(comeAndGo(bans, 'first', 2_003))
+  })
+
+  test('is kept out with many others in bounded memory: who has been longest comes in again', () => {
+    const bans = new Bans({ ...settings, maxCount: 1 })
+    for (let index = 0; index <= 10_000; index++) assert.ok(comeAndGo(bans, `c${index}`, index))
+    const isOut = (clientId: string): boolean => bans.find({ ...client, clientId }, 4_000) !== undefined
+    assert.deepEqual(['c0', 'c5001', 'c10000'].map(isOut), [false, true, true])
+  })
 })

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import type { AccessSettings } from '../../src/access/index.ts'
 import { denyAddresses, isForbiddenAddress } from '../../src/transports/index.ts'
 import { HttpAuthority, type HttpAuthoritySettings } from '../../src/access/http/http-authority.ts'
-import type { ConnectVerdict } from '../../src/core/index.ts'
+import { type ConnectVerdict, namespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { Authority } from '../transports/certificates.ts'
 import { HttpService, json, status, type Answer } from './http-service.ts'
@@ -105,6 +105,15 @@ for (const [name, answer, expected] of cases) {
     assert.ok(!stage.told.includes('secret'), 'no password is told')
   })
 }
+
+test('an answer that breaks off is one at once, and not when the time is up', async (context) => {
+  const service = await HttpService.start(context)
+  service.answer = (_, response) =>
+    void response.writeHead(200, { 'content-length': '10' }).write('x', () => response.destroy())
+  const stage = stageFor(context, { authRequest: requestTo(service.url()) })
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.match(stage.told, /broke off its answer/)
+})
 
 test('a service over TLS whose certificate nobody vouches for is not believed', async (context) => {
   const { certificate, key } = new Authority('nobody').issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
@@ -203,6 +212,8 @@ test('every placeholder has its value, and what there is nothing for is empty', 
   assert.deepEqual(service.asked[0].query, { ...full, x: '%x ${y}' })
   await ask(stage, { clientId: 'id', username: undefined, password: undefined })
   assert.deepEqual(service.asked[1].query, { ...full, u: '', P: '', C: '', d: '', x: '%x ${y}' })
+  await ask(stage, { clientId: namespacedName('plant', 'id') })
+  assert.deepEqual(service.asked[2].query, { ...full, C: '', d: '', m: '$ns/plant/', x: '%x ${y}' })
 })
 
 test('headers of the configuration are sent, but those that are not its business', async (context) => {
@@ -275,6 +286,41 @@ test('when too many wait, further ones fail at once', async (context) => {
   const letGo = await held
   letGo()
   assert.deepEqual(await Promise.all(first), ['in', 'in', 'in'])
+})
+
+test('a request that takes too long gives its place in the pool back', async (context) => {
+  const service = await HttpService.start(context)
+  void service.holdFirst()
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, timeoutMs: 200 })
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.equal(await outcome(stage), 'in')
+})
+
+test('once it is connected an answer may take longer than connecting may', async (context) => {
+  const service = await HttpService.start(context)
+  const held = service.holdFirst()
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 100 })
+  const slow = outcome(stage)
+  const letGo = await held
+  // Its time is up later than that for connecting would be.
+  const silent = await HttpService.start(context)
+  void silent.holdFirst()
+  const other = stageFor(context, { authRequest: requestTo(silent.url()), timeoutMs: 200 })
+  assert.equal(await outcome(other), serverUnavailable)
+  letGo()
+  assert.equal(await slow, 'in')
+})
+
+test('whoever is asked about or waits for that when the service becomes another one is refused at once', async (context) => {
+  const service = await HttpService.start(context)
+  const held = service.holdFirst()
+  const http = settingsFor({ authRequest: requestTo(service.url()), poolSize: 1, timeoutMs: 600_000 })
+  const stage = new AccessStage({ chain: ['http'], http })
+  context.after(() => stage.access.close())
+  const answers = [outcome(stage), outcome(stage)]
+  await held
+  stage.access.changeSettings({ ...stage.settings, http: { ...http, poolSize: 2 } })
+  assert.deepEqual(await Promise.all(answers), [serverUnavailable, serverUnavailable])
 })
 
 test('who has left is not asked about any more', async (context) => {

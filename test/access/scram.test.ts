@@ -227,6 +227,7 @@ test('messages that are none end the conversation', () => {
     'n,,n=,r=x',
     'n,,m=x,n=alice,r=x',
     'n,,n=alice,r=x'.repeat(1_000),
+    `n,,n=alice,r=${'x'.repeat(4_096)}`,
     'n,,n=a\0b,r=x',
   ]) {
     const verdict = new Talk(stage(user())).connect(first)
@@ -264,6 +265,14 @@ test('[MQTT5-4.12.1-1] who is in shows again who it is, and can not become anoth
 
 test('a step of a conversation that was never begun is refused', () => {
   assert.equal(outcomeOf(new Talk(stage(user())).auth('c=biws,r=x,p=AAAA')), notAuthorized)
+  assert.equal(outcomeOf(new Talk(stage(user())).auth(new ScramClient(alice).first)), notAuthorized)
+})
+
+test('[MQTT5-4.12.0-5] a conversation goes on by the method that it was begun with', () => {
+  const talk = new Talk(stage(user()))
+  const client = new ScramClient(alice)
+  const { message } = client.final(textOf(talk.connect(client.first)))
+  assert.equal(outcomeOf(talk.auth(message, false, 'SCRAM-SHA-512')), notAuthorized)
 })
 
 test('a password that is changed or taken away holds no longer', () => {

@@ -71,3 +71,12 @@ test('a certificate is not enough where the chain does not say so', () => {
   )
   assert.equal(nameOf({ chain: ['password'] }, { arrival }), notAuthorized)
 })
+
+test('an identity that begins like that of a namespace is nobody there', () => {
+  const { access } = new AccessStage()
+  const key = Buffer.alloc(16, 1)
+  access.applyRecords({ put: [{ kind: 'psk', namespace: 'plant', identity: 'meter-1', key }], delete: [] })
+  assert.deepEqual(access.preSharedKey('meter-1', 'plant'), key)
+  assert.equal(access.preSharedKey('meter-1', undefined), undefined)
+  assert.equal(access.preSharedKey('plant\0meter-1', undefined), undefined)
+})

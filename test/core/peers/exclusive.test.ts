@@ -173,26 +173,64 @@ describe('an exclusive subscription', () => {
     }
   })
 
-  test('whose client goes while the shard with the book is not ready is free when it is', () => {
+  for (const how of ['goes', 'dies with its shard'] as const) {
+    test(`whose client ${how} while the shard with the book is not ready is free when it is`, () => {
+      const keeper = ownerOf('door', 3)
+      const [place, third] = [(keeper + 1) % 3, (keeper + 2) % 3]
+      const cores = several()
+      const [first, second] = [cores.client(place, 'first'), cores.client(third, 'second')]
+      cores.settle()
+      cores.kill(keeper)
+      cores.hold(third, keeper)
+      cores.start(keeper)
+      cores.settle()
+      first.subscribe(filter)
+      cores.settle()
+      assert.equal(first.subscribed.get(filter), undefined, 'nobody can say yet')
+      if (how === 'goes') cores.cut(first)
+      else cores.kill(place)
+      cores.settle()
+      if (how !== 'goes') cores.start(place)
+      cores.letGo(third, keeper)
+      cores.settle()
+      second.subscribe(filter)
+      cores.settle()
+      assert.equal(second.subscribed.get(filter), 2)
+    })
+  }
+
+  test('is refused where the shard with the book dies, and others of the same SUBSCRIBE or of the operator are still waited for', () => {
     const keeper = ownerOf('door', 3)
     const [place, third] = [(keeper + 1) % 3, (keeper + 2) % 3]
+    const [one, other] = ['gate', 'roof', 'wall', 'yard', 'hall', 'pond'].filter((name) => ownerOf(name, 3) === third)
     const cores = several()
-    const [first, second] = [cores.client(place, 'first'), cores.client(third, 'second')]
+    const client = cores.client(place, 'client')
+    cores.settle()
+    cores.hold(place, keeper)
+    cores.hold(place, third)
+    client.subscribeTo([filter, `$exclusive/${one}`])
+    const asked = (name: string) =>
+      cores.command(place, {
+        name: 'subscribe',
+        clientId: client.id,
+        filter: `$exclusive/${name}` as TopicFilter,
+        qos: 1,
+      })
+    const [ofDead, ofLiving] = [asked('door'), asked(other)]
     cores.settle()
     cores.kill(keeper)
-    cores.hold(third, keeper)
+    cores.settle()
+    assert.deepEqual(ofDead(), { done: false, why: 'shard-behind' })
+    assert.equal(ofLiving(), undefined)
+    cores.letGo(place, third)
+    cores.settle()
+    assert.deepEqual(
+      [filter, `$exclusive/${one}`].map((wanted) => client.subscribed.get(wanted)),
+      [taken, 2],
+    )
     cores.start(keeper)
     cores.settle()
-    first.subscribe(filter)
-    cores.settle()
-    assert.equal(first.subscribed.get(filter), undefined, 'nobody can say yet')
-    cores.cut(first)
-    cores.settle()
-    cores.letGo(third, keeper)
-    cores.settle()
-    second.subscribe(filter)
-    cores.settle()
-    assert.equal(second.subscribed.get(filter), 2)
+    assert.deepEqual(ofLiving(), { done: true, matched: 1 })
   })
 
   test('that was given while others of its SUBSCRIBE are still asked for is held when the shard with the book has died', () => {

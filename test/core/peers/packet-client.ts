@@ -118,16 +118,14 @@ export class PacketClient {
   /** All with one SUBSCRIBE. */
   subscribeTo(filters: readonly string[], options: Partial<SubscriptionRequest> = {}): void {
     const packetId = this.#nextId()
-    const subscriptions = filters.map(
-      (filter): SubscriptionRequest => ({
-        filter: filter as TopicFilter,
-        qos: 2,
-        noLocal: false,
-        retainAsPublished: false,
-        retainHandling: 0,
-        ...options,
-      }),
-    )
+    const subscriptions = filters.map((filter): SubscriptionRequest => ({
+      filter: filter as TopicFilter,
+      qos: 2,
+      noLocal: false,
+      retainAsPublished: false,
+      retainHandling: 0,
+      ...options,
+    }))
     this.#subscribing.set(packetId, [...filters])
     this.#speak({ type: 'subscribe', packetId, subscriptions, properties: undefined })
   }
