@@ -209,6 +209,19 @@ describe('a placeholder', () => {
 })
 
 describe('stored rules', () => {
+  test('about one client are asked the oldest first, however they are called and in whichever order they came', () => {
+    const older = record({ topic: 'b/#', permit: 'deny', createdAtMs: 5 })
+    const newer = record({ topic: 'b/+', permit: 'allow', createdAtMs: 9 })
+    for (const records of [
+      [older, newer],
+      [newer, older],
+    ]) {
+      assert.equal(publishes(stage('', {}, records), someone, 'b/c'), 'deny')
+      const exchanged = records.map((one) => ({ ...one, createdAtMs: 14 - one.createdAtMs }))
+      assert.equal(publishes(stage('', {}, exchanged), someone, 'b/c'), 'allow')
+    }
+  })
+
   test('come before those of the configuration: client id, user name, everybody, each the oldest first', () => {
     const records = [
       record({ topic: 'a', permit: 'deny', createdAtMs: 5 }),
@@ -356,6 +369,25 @@ describe('a service that is asked', () => {
     assert.deepEqual(known, ['t/7', 't/8', 't/9'])
   })
 
+  test('is remembered by when it spoke last', () => {
+    const world = stage('', { ...asking, maxVerdicts: 2 })
+    for (const name of ['a', 'b', 'a', 'c']) {
+      world.time += 2_000
+      world.rules.learn(someone, 'publish', name, 'allow')
+    }
+    assert.deepEqual(
+      ['a', 'b', 'c'].map((name) => publishes(world, someone, name)),
+      ['allow', 'ask', 'allow'],
+    )
+  })
+
+  test('is asked anew when the settings have changed', () => {
+    const world = stage('', asking)
+    world.rules.learn(someone, 'publish', 'a', 'allow')
+    world.rules.changeSettings({ ...defaultRuleSettings, ...asking })
+    assert.equal(publishes(world, someone, 'a'), 'ask')
+  })
+
   test('answers the question it was just asked, however little is kept', () => {
     const world = stage('', { ...asking, maxVerdicts: 0, verdictTtlMs: 0 })
     for (let index = 0; index < 100; index++) world.rules.learn(someone, 'subscribe', `t/${index}`, 'allow')
@@ -382,6 +414,11 @@ describe('a retained message', () => {
       delete: [],
     })
     assert.equal(remains(world, 'good', 'a/b'), false)
+  })
+
+  test('that a service may have allowed stays where no rule says anything', () => {
+    const world = stage('{deny, {client, "bad"}, publish, ["a/#"]}.', { asksService: true })
+    assert.deepEqual([remains(world, 'good', 'a/b'), remains(world, 'bad', 'a/b')], [true, false])
   })
 
   test('of a publisher that is allowed by its address stays, as long as clients of some address are', () => {

@@ -195,6 +195,16 @@ test('in a set of keys the one of the key id is taken, or any of its kind where 
   assert.equal(await outcome(stage, token('ES256', fresh, { header: { kid: 'four' } })), badUserNameOrPassword)
 })
 
+test('a key of a set that is for something else, or for other algorithms, is none', async () => {
+  const text = JSON.stringify({
+    keys: [jwk(rsa, { alg: 'RS512' }), jwk(ec, { use: 'enc' }), jwk(ed, { use: 'sig', alg: 'EdDSA' })],
+  })
+  const stage = stageFor({ kind: 'jwks', text })
+  assert.equal(await outcome(stage, token('RS256', fresh)), badUserNameOrPassword)
+  assert.equal(await outcome(stage, token('ES256', fresh)), badUserNameOrPassword)
+  assert.equal(await outcome(stage, token('EdDSA', fresh)), 'in')
+})
+
 const problemOf = (source: TokenKeySource): string => {
   const read = readTokenKeys(source)
   return 'problem' in read ? read.problem : ''

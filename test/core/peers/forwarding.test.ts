@@ -85,6 +85,63 @@ describe('a publication on one of three shards', () => {
   })
 })
 
+describe('what a shard has not confirmed when it dies', () => {
+  test('is sent again, and who may have heard it is told so', () => {
+    const cores = new SeveralCores()
+    const listener = cores.client(1, 'listener', stored)
+    const author = cores.client(0, 'author')
+    cores.settle()
+    listener.subscribe('a')
+    cores.settle()
+    cores.hold(1, 0)
+    author.publish('a', 'x', { qos: 1 })
+    cores.settle()
+    assert.deepEqual(
+      listener.heard.map(({ payload, dup }) => [payload, dup]),
+      [['x', false]],
+    )
+    cores.kill(1)
+    cores.letGo(1, 0)
+    cores.start(1)
+    cores.settle()
+    cores.connect(listener)
+    cores.settle()
+    assert.deepEqual(
+      listener.heard.map(({ payload, dup }) => [payload, dup]),
+      [
+        ['x', false],
+        ['x', true],
+      ],
+    )
+    assert.equal(author.unfinishedCount, 0)
+  })
+})
+
+test('what a shard wanted that died before it was on disk is wanted no more when it is back', () => {
+  const cores = new SeveralCores()
+  const sleeper = cores.client(1, 'sleeper', stored)
+  const author = cores.client(0, 'author')
+  cores.settle()
+  sleeper.subscribe('a')
+  cores.sayAll(sleeper)
+  cores.carryAll(1, 0)
+  cores.kill(1)
+  author.publish('a', 'x', { qos: 1 })
+  cores.settle()
+  assert.equal(author.answered.get('x'), undefined, 'it is kept for the shard, which may have promised it')
+  cores.start(1)
+  cores.settle()
+  author.publish('a', 'y', { qos: 1 })
+  cores.settle()
+  assert.deepEqual(
+    [...author.answered],
+    [
+      ['x', 0],
+      ['y', reasonCodes.noMatchingSubscribers],
+    ],
+  )
+})
+
 describe('an answer', () => {
   test('to QoS 1 and 2 waits for the disks of all shards that must keep the message', () => {
     const cores = new SeveralCores()
@@ -170,6 +227,50 @@ describe('an answer', () => {
     assert.equal(third.subscribed.get('a'), 2)
   })
 
+  test('to SUBSCRIBE waits no longer for a shard that has died', () => {
+    const cores = new SeveralCores()
+    const client = cores.client(0, 'client')
+    cores.settle()
+    cores.hold(0, 1)
+    client.subscribe('a')
+    cores.settle()
+    assert.equal(client.subscribed.get('a'), undefined)
+    cores.kill(1)
+    cores.settle()
+    assert.equal(client.subscribed.get('a'), 2)
+  })
+
+  test('to QoS 2 that is sent again waits for the disk that the first one is on its way to', () => {
+    const cores = new SeveralCores()
+    const listener = cores.client(1, 'listener', stored)
+    const author = cores.client(0, 'author', stored)
+    cores.settle()
+    listener.subscribe('a')
+    cores.settle()
+    cores.cut(listener)
+    cores.settle()
+    author.publish('a', 'x', { qos: 2 })
+    const allButTheDiskThere = (): void => {
+      for (let round = 0; round < 5; round++) {
+        cores.sayAll(author)
+        cores.cores[0]?.commit()
+        for (const core of [0, 1, 2]) cores.handle(core, { kind: 'tick' })
+        for (const from of [0, 1, 2]) for (const to of [0, 1, 2]) if (from !== to) cores.carryAll(from, to)
+        while (author.hasToHear) author.hear()
+      }
+    }
+    allButTheDiskThere()
+    cores.kill(0)
+    cores.start(0)
+    allButTheDiskThere()
+    cores.connect(author)
+    allButTheDiskThere()
+    assert.equal(author.isIn, true)
+    assert.equal(author.answered.get('x'), undefined, 'shard 1 has written nothing yet')
+    cores.settle()
+    assert.equal(author.answered.get('x'), 0)
+  })
+
   test('of a full stored session elsewhere is 0x97 for a 5.0 client, whose packet id is free then', () => {
     for (const qos of [1, 2] as const) {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
@@ -190,6 +291,26 @@ describe('an answer', () => {
       author.publish('a', '5', { qos })
       cores.settle()
       assert.deepEqual(sleeper.payloads, ['1', '2', '5'])
+    }
+  })
+
+  test('is 0x97 also before the shard of the full session has said so, and others hear the message', () => {
+    for (const qos of [1, 2] as const) {
+      const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
+      const sleeper = cores.client(1, 'sleeper', stored)
+      const awake = cores.client(1, 'awake')
+      const author = cores.client(0, 'author')
+      cores.settle()
+      for (const client of [sleeper, awake]) client.subscribe('a')
+      cores.settle()
+      cores.cut(sleeper)
+      cores.hold(1, 0)
+      for (const payload of ['1', '2', '3']) author.publish('a', payload, { qos })
+      cores.settle()
+      assert.deepEqual(awake.payloads, ['1', '2', '3'])
+      cores.letGo(1, 0)
+      cores.settle()
+      assert.deepEqual([...author.answered.values()], [0, 0, reasonCodes.quotaExceeded])
     }
   })
 

@@ -164,6 +164,17 @@ export class SeveralCores {
     this.#link(from, to).isHeld = false
   }
 
+  /** What one shard has to say to another arrives, and nothing else happens. */
+  carryAll(from: PeerNumber, to: PeerNumber): void {
+    const link = this.#link(from, to)
+    while (link.queue.length > 0) this.#carry(link)
+  }
+
+  /** All that the client has to say arrives, and nothing else happens. */
+  sayAll(client: PacketClient): void {
+    while (client.hasToSay) this.#say(client)
+  }
+
   handle(shard: PeerNumber, input: Input): void {
     this.cores[shard]?.handle(input)
   }

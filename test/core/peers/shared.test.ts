@@ -123,6 +123,16 @@ describe('a shared subscription with members on several shards', () => {
     })
   }
 
+  test('gives nothing to the stored members of a shard that has died while others have clients', () => {
+    const cores = new SeveralCores()
+    member(cores, 1, 'dead', stored)
+    const living = member(cores, 2, 'living')
+    cores.kill(1)
+    const { author, all } = publishMany(cores, 0, 10, 1)
+    assert.deepEqual(new Set(living.payloads), all)
+    assert.equal(author.unfinishedCount, 0)
+  })
+
   test('passes a message on where the member that was to have it has gone meanwhile', () => {
     const cores = new SeveralCores()
     const leaving = member(cores, 1, 'leaving', stored)
@@ -135,6 +145,23 @@ describe('a shared subscription with members on several shards', () => {
     cores.settle()
     assert.deepEqual(new Set(staying.payloads), all)
     assert.deepEqual(leaving.payloads, [])
+    assert.equal(author.unfinishedCount, 0)
+  })
+
+  test('answers for what was passed on when the shard has it on disk that it went to', () => {
+    const cores = new SeveralCores()
+    const leaving = member(cores, 1, 'leaving', stored)
+    member(cores, 2, 'staying', stored)
+    cores.hold(1, 0)
+    cores.hold(2, 1)
+    leaving.unsubscribe(group)
+    cores.settle()
+    const { author } = publishMany(cores, 0, 10, 1)
+    cores.letGo(1, 0)
+    cores.settle()
+    assert.notEqual(author.unfinishedCount, 0, 'nobody has said that it is safe')
+    cores.letGo(2, 1)
+    cores.settle()
     assert.equal(author.unfinishedCount, 0)
   })
 
