@@ -31,6 +31,33 @@ describe('a link that is congested', () => {
   })
 })
 
+describe('a shard that dies while its link is congested', () => {
+  test('stops nobody any more, nor when it is back', () => {
+    const cores = new SeveralCores()
+    const reader = cores.client(1, 'reader')
+    const author = cores.client(0, 'author')
+    cores.settle()
+    reader.subscribe('a')
+    cores.settle()
+    cores.handle(0, { kind: 'peer-congested', peer: 1, isCongested: true })
+    author.publish('a', '1')
+    cores.settle()
+    assert.equal(author.connection?.isPaused, true)
+    cores.kill(1)
+    cores.settle()
+    assert.equal(author.connection?.isPaused, false)
+    cores.start(1)
+    cores.settle()
+    cores.connect(reader)
+    cores.settle()
+    reader.subscribe('a')
+    cores.settle()
+    author.publish('a', '2')
+    cores.settle()
+    assert.deepEqual(reader.payloads, ['2'])
+  })
+})
+
 describe('mqtt.max_unconfirmed_messages', () => {
   for (const version of [4, 5] as const) {
     test(`makes a publisher of MQTT ${version} wait for a shard that is slow, and loses nothing`, () => {
