@@ -104,6 +104,37 @@ test('small writes are done at once, and a client that reads nothing is owed no 
   assert.equal(done, written)
 })
 
+test('what a socket has taken is not confirmed while it still owes more', async () => {
+  const relay = new Relay()
+  relay.socket.isStalled = true
+  let done = 0
+  const writeAll = async (): Promise<void> => {
+    for (let written = done; done === written && written < 1_000; written++) {
+      relay.home.write(Buffer.alloc(1_000), () => done++)
+      await relay.settle()
+    }
+  }
+  await writeAll()
+  relay.socket.take('one')
+  await relay.settle()
+  await writeAll()
+  assert.ok(relay.socket.waitingBytes <= 34_000, `${relay.socket.waitingBytes} bytes wait`)
+})
+
+test('a write that ends after its socket has closed is told to nobody', async () => {
+  const relay = new Relay()
+  const ends: (() => void)[] = []
+  relay.socket.write = (_, done) => void ends.push(done)
+  relay.home.write(Buffer.alloc(40_000), ignore)
+  await relay.settle()
+  relay.socket.break()
+  await relay.settle()
+  assert.equal(ends.length, 1)
+  for (const end of ends) end()
+  await relay.settle()
+  assert.deepEqual(relay.closings, [undefined])
+})
+
 test('what a socket takes is confirmed, so that writing goes on', async () => {
   const relay = new Relay()
   let done = 0
@@ -172,6 +203,39 @@ test('a client that leaves is heard to the end', async () => {
   assert.deepEqual(relay.closings, [undefined])
   assert.equal(relay.pair.links[0].doors, 0)
 })
+
+test('a client that has left is heard only as fast as its reader goes on', async () => {
+  const relay = new Relay()
+  relay.home.onData = (chunk) => {
+    relay.heard.push(Buffer.from(chunk))
+    relay.home.pause()
+  }
+  for (const word of ['one', 'two', 'three']) relay.socket.arrive(Buffer.from(word))
+  relay.socket.break()
+  await relay.settle()
+  for (const heard of ['one', 'onetwo']) {
+    assert.equal(Buffer.concat(relay.heard).toString(), heard)
+    assert.deepEqual(relay.closings, [])
+    relay.home.resume()
+    await relay.settle()
+  }
+  assert.equal(Buffer.concat(relay.heard).toString(), 'onetwothree')
+  assert.deepEqual(relay.closings, [undefined])
+})
+
+for (const how of ['end', 'destroy'] as const) {
+  test(`a client that has left and is not heard to the end is gone when its stream is told to ${how}`, async () => {
+    const relay = new Relay()
+    relay.home.pause()
+    relay.socket.arrive(Buffer.from('unheard'))
+    relay.socket.break()
+    await relay.settle()
+    assert.deepEqual(relay.closings, [])
+    relay.home[how]()
+    await relay.settle()
+    assert.deepEqual([relay.heard, relay.closings], [[], [undefined]])
+  })
+}
 
 test('a socket that fails says why, and its writes are done', async () => {
   const relay = new Relay()

@@ -283,4 +283,19 @@ describe('an exclusive subscription', () => {
     cores.settle()
     assert.equal(rightful.subscribed.get(filter), taken)
   })
+
+  test('that is given and refused for another reason is free', () => {
+    for (const place of [0, 1, 2]) {
+      const cores = new SeveralCores({ settings: { exclusiveSubscriptionAvailable: true, maxSubscriptions: 1 } })
+      const [full, second] = [cores.client(place, 'full'), cores.client((place + 1) % 3, 'second')]
+      cores.settle()
+      full.subscribe('a')
+      full.subscribe(filter)
+      cores.settle()
+      assert.equal(full.subscribed.get(filter), reasonCodes.quotaExceeded)
+      second.subscribe(filter)
+      cores.settle()
+      assert.equal(second.subscribed.get(filter), 2)
+    }
+  })
 })
