@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { reasonCodes, type ConnackPacket, type DisconnectPacket } from '../../src/protocol/index.ts'
 import { encode, encodePublish } from '../simulator/wire.ts'
+import { FakeStream } from './fake-stream.ts'
 import { ShardRow } from './row.ts'
-import type { TestClient } from './stage.ts'
+import { listener, TestClient } from './stage.ts'
 
 const connectionsOf = (row: ShardRow): number[] => row.stages.map(({ shard }) => shard.connections)
 const reasonOf = (client: TestClient): number | undefined =>
@@ -89,6 +90,27 @@ test('a client without an id stays where it came in', async (context) => {
   assert.deepEqual(connectionsOf(row), [1, 1, 1])
 })
 
+test('a client whose certificate says what it is called is served by the shard of that name', async (context) => {
+  const row = await ShardRow.of(context, 2)
+  const through = { ...listener, peerCertificateAsClientId: 'cn' } as const
+  const certificate = { commonName: row.idOf(1), subject: '', serialNumber: '', fingerprint: '', der: new Uint8Array() }
+  const client = new TestClient(new FakeStream(), 4)
+  const stream = Object.assign(client.stream, { credentials: { certificate, pskIdentity: undefined } })
+  row.stages[0].shard.accept(stream, through)
+  client.connect(row.idOf(0))
+  await row.turns()
+  assert.deepEqual(connectionsOf(row), [0, 1])
+})
+
+test('a client whose listener has been closed by the time it gets to its shard is cut off', async (context) => {
+  const row = await ShardRow.of(context, 2)
+  const client = row.stages[0].stranger(4, { ...listener, number: listener.number + 1 })
+  client.connect(row.idOf(1))
+  await row.turns()
+  assert.deepEqual([client.types, client.stream.isClosed], [[], true])
+  assert.deepEqual(connectionsOf(row), [0, 0])
+})
+
 test('what is no CONNECT is refused where it comes in', async (context) => {
   const row = await ShardRow.of(context, 2)
   const stranger = row.stages[0].stranger()
@@ -142,7 +164,7 @@ test('a shard that is linked anew before its end was heard is left first and joi
   await row.turns()
   assert.equal(old.stream.isClosed, true)
   const next = await row.client(0, row.idOf(1))
-  assert.deepEqual(next.types, ['connack'])
+  assert.deepEqual([next.types, next.stream.isClosed], [['connack'], false])
 })
 
 test('clients that come before their shard lets anybody in are let in when it does', async (context) => {
