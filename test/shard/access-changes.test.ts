@@ -1,0 +1,50 @@
+// What the access room says, where it meets clients: changes of it while they are there, and that they have gone.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type AccessSettings, defaultAccessSettings } from '../../src/access/index.ts'
+import { readAclFile } from '../../src/config/index.ts'
+import { defaultCoreSettings } from '../../src/core/index.ts'
+import { reasonCodes, type ConnackPacket } from '../../src/protocol/index.ts'
+import { ShardStage } from './stage.ts'
+
+function withRules(acl: string): AccessSettings {
+  const read = readAclFile(acl, 'acl.conf')
+  assert.ok('rules' in read)
+  return { ...defaultAccessSettings, rules: { ...defaultAccessSettings.rules, rules: read.rules } }
+}
+
+test('a rule holds for subscriptions that are there from when it comes to when it goes', async (context) => {
+  const stage = new ShardStage(context)
+  const listener = await stage.subscriber('listener', '#')
+  const author = await stage.client('author')
+  const say = async (payload: string): Promise<void> => {
+    author.publish({ topic: 'secret/a', payload })
+    await stage.turns()
+  }
+  const unchanged = {
+    core: defaultCoreSettings,
+    maxPropertyBytes: 65_536,
+    logLevel: 'warn',
+    maxConnections: 10,
+  } as const
+  await say('before')
+  stage.shard.changeSettings({ ...unchanged, access: withRules('{deny, all, subscribe, ["secret/#"]}.') })
+  await say('meanwhile')
+  stage.shard.changeSettings({ ...unchanged, access: defaultAccessSettings })
+  await say('after')
+  assert.deepEqual(listener.payloads, ['before', 'after'])
+})
+
+test('a client that goes too often is kept out', async (context) => {
+  const flapping = { isEnabled: true, maxCount: 2, windowMs: 60_000, banMs: 60_000 }
+  const stage = new ShardStage(context, { start: { access: { ...defaultAccessSettings, flapping } } })
+  const outcomes: (number | undefined)[] = []
+  for (let time = 0; time < 3; time++) {
+    const client = await stage.client('restless', { version: 5 })
+    outcomes.push((client.last as ConnackPacket | undefined)?.reasonCode)
+    client.stream.break()
+    await stage.turns()
+  }
+  assert.deepEqual(outcomes, [0, 0, reasonCodes.banned])
+})
