@@ -287,13 +287,15 @@ test('a password that is changed or taken away holds no longer', () => {
   )
 })
 
+/** All but the last message, which is for the function that this gives. */
+function begin(access: AccessStage): () => ConnectVerdict {
+  const talk = new Talk(access)
+  const client = new ScramClient(alice)
+  const { message } = client.final(textOf(talk.connect(client.first)))
+  return () => talk.auth(message)
+}
+
 test('what changes while a conversation is under way counts at its end', () => {
-  const begin = (access: AccessStage): (() => ConnectVerdict) => {
-    const talk = new Talk(access)
-    const client = new ScramClient(alice)
-    const { message } = client.final(textOf(talk.connect(client.first)))
-    return () => talk.auth(message)
-  }
   const access = stage(user(), user({ username: 'bob' }))
   const atDeletion = begin(access)
   access.access.applyRecords({ put: [], delete: [{ kind: 'scram', username: 'alice' }] })

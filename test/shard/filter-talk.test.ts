@@ -138,4 +138,17 @@ describe('what clients are subscribed to', () => {
     for (const shard of crew) shard.talk.set(false, false)
     assert.equal(other.core.clientFilters, undefined, 'nobody counts any more')
   })
+
+  test('is not taken for whole before a shard has said all of it', (t) => {
+    const [bridge] = talking(t, 2).crew
+    assert.ok(bridge !== undefined)
+    bridge.talk.set(true, true)
+    pass()
+    bridge.talk.hear(1, { what: 'tell', isAll: false, changes: [['a' as TopicFilter, 1]], untold: 0 })
+    bridge.subscribe('b', 1)
+    pass()
+    assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b'], false])
+    bridge.talk.hear(1, { what: 'tell', isAll: true, changes: [['a' as TopicFilter, 1]], untold: 0 })
+    assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b', 'a'], true])
+  })
 })
