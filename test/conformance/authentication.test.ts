@@ -5,7 +5,17 @@ import { describe, test } from 'node:test'
 import type { ConnectVerdict } from '../../src/core/index.ts'
 import { reasonCodes, type AuthPacket, type ConnectPacket } from '../../src/protocol/index.ts'
 import { World, type Wire, type WorldOptions } from '../simulator/world.ts'
-import { bytes, connectPacket, connectedRaw, connectedWire, typesOf } from './raw.ts'
+import { Rulebook } from '../core/rulebook.ts'
+import {
+  acksOf,
+  bytes,
+  connectPacket,
+  connectedRaw,
+  connectedWire,
+  publishBytes,
+  subscribeBytes,
+  typesOf,
+} from './raw.ts'
 
 const method = 'RUNES'
 const notYet: ConnectVerdict = { allowed: 'not-yet', authenticationData: Buffer.from('riddle') }
@@ -17,6 +27,7 @@ function runicWorld(options: WorldOptions = {}): World {
   return new World({
     ...options,
     host: {
+      ...options.host,
       verdict: ({ authenticationMethod }) => {
         const known = authenticationMethod === method ? notYet : undefined
         const other = authenticationMethod === undefined ? yes : { ...no, reason: reasonCodes.badAuthenticationMethod }
@@ -233,6 +244,38 @@ describe('re-authentication', () => {
     assert.equal(world.view.client('me')?.username, 'renewed')
     world.passSeconds(61)
     assert.deepEqual(endOf(wire), { codes: [reasonCodes.maximumConnectTime], isOpen: false })
+  })
+
+  test('[MQTT5-4.12.1-1] what was said to the one it was before holds no longer, and neither does its end', () => {
+    const rules = [
+      { action: 'publish', username: 'renewed', topic: 'a' },
+      { action: 'receive', username: 'renewed', topic: 'b' },
+    ] as const
+    const world = runicWorld({ host: { permissions: new Rulebook(...rules) } })
+    const known = { clientId: 'me', peerAddress: '127.0.0.1', isSuperuser: false, grants: undefined }
+    const first = { ...known, username: 'first', expiresAtMs: world.nowMs + 60_000 }
+    world.host.traits.authenticate = () => ({ ...yes, identity: first })
+    const wire = inside(world, { clientId: 'me' })
+    wire.sendBytes(subscribeBytes(5, 'b'))
+    const speak = (packetId: number): void => {
+      wire.sendBytes(publishBytes(5, 'a', { flags: 0b0010, packetId }))
+      world.settle()
+      world.publish('b', 'x')
+    }
+    speak(1)
+    world.host.traits.authenticate = () => ({
+      ...yes,
+      identity: { ...known, username: 'renewed', expiresAtMs: undefined },
+    })
+    auth(world, wire, 'rune', { reasonCode: reasonCodes.reAuthenticate })
+    speak(2)
+    assert.deepEqual(
+      acksOf(wire, 'puback').map(({ reasonCode }) => reasonCode),
+      [reasonCodes.noMatchingSubscribers, reasonCodes.notAuthorized],
+    )
+    assert.equal(wire.of('publish').length, 1)
+    world.passSeconds(61)
+    assert.equal(wire.isOpen, true)
   })
 
   const breaches: [string, (world: World, wire: Wire) => void][] = [

@@ -113,6 +113,18 @@ describe('a mount point', () => {
   })
 })
 
+test('a client that comes back by another mount point is asked about topics as it knows them then', () => {
+  const world = new World({ host: { permissions: new Rulebook({ action: 'receive', topic: 'site/lamp' }) } })
+  const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+  const client = through(world, 'site/', 'inside', durable)
+  client.subscribe('lamp', { qos: 1 })
+  world.publish('site/lamp', '1', { qos: 1 })
+  client.disconnect()
+  client.connect()
+  world.publish('site/lamp', '2', { qos: 1 })
+  assert.deepEqual(client.payloads, ['1'])
+})
+
 describe('a mount point with placeholders', () => {
   test('has the client id and the user name in it', () => {
     const world = new World()

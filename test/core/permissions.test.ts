@@ -325,6 +325,20 @@ describe('delivery', () => {
     assert.deepEqual(client.payloads, ['1'])
   })
 
+  test('a client that comes back with grants of another kind has what those allow', () => {
+    const rulebook = new Rulebook({ action: 'receive', clientId: 'nobody' })
+    rulebook.mayReceive = ({ grants }) => grants === undefined
+    const world = new World({ host: { permissions: rulebook, ...identities() } })
+    const client = world.connect('me', { ...durable })
+    client.subscribe('a')
+    world.publish('a', '1')
+    client.disconnect()
+    world.host.traits.verdict = identities({ grants: {} }).verdict ?? world.host.traits.verdict
+    client.connect()
+    world.publish('a', '2')
+    assert.deepEqual(client.payloads, ['1'])
+  })
+
   test('retained messages: neither what the subscriber may not have, nor what its publisher may not say any more', () => {
     const { world, rulebook } = worldWith([], { host: identities() })
     world.connect('good').publish('a/good', 'g', { retain: true, qos: 1 })
@@ -419,6 +433,8 @@ describe('who may not stay', () => {
     rulebook.rules = [{ action: 'stay', clientId: 'c2400' }]
     rulebook.epoch++
     world.host.handle({ kind: 'permissions-changed' })
+    world.host.handle({ kind: 'tick' })
+    assert.ok(rulebook.asked.stay > 0 && rulebook.asked.stay < 2_500, 'it is amid the first ones')
     rulebook.rules.push({ action: 'stay', clientId: 'c3' })
     rulebook.epoch++
     world.host.handle({ kind: 'permissions-changed' })
