@@ -369,25 +369,6 @@ describe('a service that is asked', () => {
     assert.deepEqual(known, ['t/7', 't/8', 't/9'])
   })
 
-  test('is remembered by when it spoke last', () => {
-    const world = stage('', { ...asking, maxVerdicts: 2 })
-    for (const name of ['a', 'b', 'a', 'c']) {
-      world.time += 2_000
-      world.rules.learn(someone, 'publish', name, 'allow')
-    }
-    assert.deepEqual(
-      ['a', 'b', 'c'].map((name) => publishes(world, someone, name)),
-      ['allow', 'ask', 'allow'],
-    )
-  })
-
-  test('is asked anew when the settings have changed', () => {
-    const world = stage('', asking)
-    world.rules.learn(someone, 'publish', 'a', 'allow')
-    world.rules.changeSettings({ ...defaultRuleSettings, ...asking })
-    assert.equal(publishes(world, someone, 'a'), 'ask')
-  })
-
   test('answers the question it was just asked, however little is kept', () => {
     const world = stage('', { ...asking, maxVerdicts: 0, verdictTtlMs: 0 })
     for (let index = 0; index < 100; index++) world.rules.learn(someone, 'subscribe', `t/${index}`, 'allow')

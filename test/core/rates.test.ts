@@ -25,6 +25,15 @@ describe('listeners.*.messages_rate', () => {
     })
   }
 
+  test('who has said nothing for long may say no more at once than others', () => {
+    const world = limitedWorld({ messagesPerSecond: 10 })
+    const listener = world.subscriber('a')
+    const client = world.connect('author', { keepAliveSeconds: 0 })
+    world.passSeconds(3_600)
+    for (let count = 0; count < 45; count++) client.publish('a', String(count))
+    assert.ok(listener.payloads.length <= 12, `${listener.payloads.length} came at once`)
+  })
+
   test('who stays below it is never stopped', () => {
     const world = limitedWorld({ messagesPerSecond: 10 })
     const listener = world.subscriber('a')
