@@ -53,13 +53,20 @@ export function endExclusiveWait(state: BrokerState, connection: Connection): vo
   if (neighbours === undefined || wait === undefined) return
   neighbours.exclusiveWaits.delete(connection)
   for (const question of wait.missing.keys()) neighbours.exclusiveAsked.delete(question)
-  const session = state.sessions.get(wait.clientId)
-  for (const filter of wait.given) {
+  const { clientId } = wait
+  const session = state.sessions.get(clientId)
+  // What is on its way is given back as well: nobody waits for it any more.
+  for (const filter of [...wait.given, ...wait.missing.values()]) {
     const isHeld = session?.subscriptions?.has(`$exclusive/${filter}` as TopicFilter) === true
-    if (!isHeld) giveBackTo(state, neighbours, filter, wait.clientId)
+    if (!isHeld && !isWantedByOperator(neighbours, filter, clientId)) giveBackTo(state, neighbours, filter, clientId)
   }
-  // What is on its way is given back when it comes: nobody waits for it any more.
-  for (const filter of wait.missing.values()) giveBackTo(state, neighbours, filter, wait.clientId)
+}
+
+/** For the same client: to the book that is one question, and it is given back with the answer where it cannot be used. */
+function isWantedByOperator({ exclusiveCommands }: Neighbours, filter: TopicFilter, clientId: string): boolean {
+  for (const command of exclusiveCommands.values())
+    if (command.exclusive === filter && command.clientId === clientId) return true
+  return false
 }
 
 function waitOf(

@@ -298,4 +298,23 @@ describe('an exclusive subscription', () => {
       assert.equal(second.subscribed.get(filter), 2)
     }
   })
+
+  test('that the operator makes for a client which leaves amid asking for the same is held', () => {
+    const keeper = ownerOf('door', 3)
+    const place = (keeper + 1) % 3
+    const cores = several()
+    const [first, second] = [cores.client(place, 'first', stored), cores.client(keeper, 'second')]
+    cores.settle()
+    cores.hold(place, keeper)
+    first.subscribe(filter)
+    cores.sayAll(first)
+    const answer = cores.command(place, { name: 'subscribe', clientId: first.id, filter, qos: 1 })
+    cores.cut(first)
+    cores.letGo(place, keeper)
+    cores.settle()
+    assert.deepEqual(answer(), { done: true, matched: 1 })
+    second.subscribe(filter)
+    cores.settle()
+    assert.equal(second.subscribed.get(filter), taken)
+  })
 })
