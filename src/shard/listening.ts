@@ -45,7 +45,7 @@ export interface ListeningWorld {
 export interface OpenListener {
   readonly host: string
   readonly port: number
-  /** Takes no more connections; those that are open stay. */
+  /** Takes no more connections, nor who is on the way in; those that are open stay. */
   close(): Promise<void>
   /** Resolves when its address can be listened on again, which over QUIC its last client decides. */
   released(): Promise<void>
@@ -201,18 +201,39 @@ interface Kind<Options> {
 
 const noGate = (): undefined => undefined
 
-async function openChanging<Options>(listener: ShardListener, kind: Kind<Options>): Promise<OpenListener> {
-  const options = kind.optionsOf(listener)
+/** A listener that is closed has no door any more, but there may be somebody behind it who has not arrived yet. */
+interface Threshold {
+  isClosed: boolean
+}
+
+/** Who is still at a proxy's header, a handshake or a request when the listener is closed comes too late. */
+function untilClosed<Options extends Receiving>(options: Options, threshold: Threshold): Options {
+  const onStream = (stream: ByteStream): void => {
+    if (threshold.isClosed) stream.destroy()
+    else options.onStream(stream)
+  }
+  return { ...options, onStream }
+}
+
+async function openChanging<Options extends Receiving>(
+  listener: ShardListener,
+  kind: Kind<Options>,
+): Promise<OpenListener> {
+  const threshold: Threshold = { isClosed: false }
+  const options = untilClosed(kind.optionsOf(listener), threshold)
   try {
     const opened = await kind.open(options)
     return {
       host: opened.host,
       port: opened.port,
-      close: () => opened.close(),
+      close(): Promise<void> {
+        threshold.isClosed = true
+        return opened.close()
+      },
       released: async () => {},
       reload: async () => opened.reload?.(),
       prepare: (changed) => {
-        const next = kind.optionsOf(changed)
+        const next = untilClosed(kind.optionsOf(changed), threshold)
         return { apply: () => opened.change(next), discard: () => kind.gateIn(next)?.close() }
       },
     }
@@ -223,7 +244,8 @@ async function openChanging<Options>(listener: ShardListener, kind: Kind<Options
 }
 
 async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promise<OpenListener> {
-  const opened = await listenQuic(options)
+  const threshold: Threshold = { isClosed: false }
+  const opened = await listenQuic(untilClosed(options, threshold))
   return {
     host: opened.host,
     port: opened.port,
@@ -255,3 +277,4 @@ function placesOf({ maxConnections, places }: ShardListener, { budget, own }: Li
     refusal: 'listener-full',
   })
 }
+      threshold.isClosed = true

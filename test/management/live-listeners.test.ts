@@ -1,8 +1,9 @@
 // Listeners that change while clients are connected: what another configuration makes of them, seen from outside.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
@@ -159,4 +160,54 @@ function commonNameAt(port: number): Promise<unknown> {
     })
     socket.on('error', reject)
   })
+}
+
+test('who is on the way in when its listener is closed does not arrive', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  await updated(
+    broker,
+    `listeners.ws.a.bind = "127.0.0.1:0/mqtt"
+     listeners.tcp.b { bind = "127.0.0.1:0", proxy_protocol = true, proxy_protocol_timeout = 60s }`,
+  )
+  const asking = await begun(t, await placeOf(broker, 'mqtt:ws:a'), upgradeRequest.slice(0, -2))
+  const named = await begun(t, await placeOf(broker, 'mqtt:tcp:b'), 'PROXY TCP4 198.51.100.7 ')
+  await Promise.all(['mqtt:ws:a', 'mqtt:tcp:b'].map((identifier) => untilConnected(broker, identifier)))
+  await updated(broker, 'mqtt.max_qos_allowed = 2')
+  asking.write(upgradeRequest.slice(-2))
+  named.write(Buffer.concat([Buffer.from('10.0.0.1 40123 1883\r\n'), connectPacket]))
+  await Promise.all([once(asking, 'close'), once(named, 'close')])
+  assert.equal(named.bytesRead, 0, 'no CONNACK')
+})
+
+const upgradeRequest = [
+  'GET /mqtt HTTP/1.1',
+  'Host: here',
+  'Upgrade: websocket',
+  'Connection: Upgrade',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Protocol: mqtt',
+  '\r\n',
+].join('\r\n')
+
+const connectPacket = Buffer.from([0x10, 13, 0, 4, 0x4d, 0x51, 0x54, 0x54, 4, 2, 0, 0, 0, 1, 0x61])
+
+/** A connection that has said `text`, and nothing more yet. */
+async function begun(t: TestContext, place: string | undefined, text: string): Promise<Socket> {
+  const socket = connect(Number(place?.split(':')[1]?.split('/')[0]), '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(text)
+  return socket.resume()
+}
+
+async function untilConnected(broker: BrokerWithApi, identifier: string): Promise<void> {
+  let isIn: boolean
+  do {
+    const { json } = await broker.ask('/api/v4/listeners')
+    isIn = json.data[0].listeners.some(
+      (one: { identifier: string; current_conns: number }) => one.identifier === identifier && one.current_conns === 1,
+    )
+  } while (!isIn)
 }
