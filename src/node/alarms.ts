@@ -85,6 +85,11 @@ export class Alarms {
     return true
   }
 
+  /** Names of what is trouble of this source, too. */
+  raisedBy(source: string): string[] {
+    return [...this.#active].filter(([, { sources }]) => sources.has(source)).map(([name]) => name)
+  }
+
   /** Oldest first. */
   active(): Alarm[] {
     return [...this.#active].map(([name, active]) => alarmOf(name, active, undefined))

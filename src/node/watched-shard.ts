@@ -70,7 +70,9 @@ export type ShardStartOutcome = { readonly ready: true } | { readonly ready: fal
 const mostSuspects = 1_000
 
 /** Alarms that are about the thread itself and not about what is stored. */
-const troublesOfThread = ['storage', 'storage-reading', 'shards', 'connections', 'listener'] as const
+const troublesOfThread = new Set(['storage', 'storage-reading', 'shards', 'connections', 'listener'])
+/** As are those about one of its listeners, whose name stands behind. */
+const troubleOfListener = /^certificates:/
 
 /** Objects of one turn die young: with room for them fewer are copied into the old generation. */
 const youngGenerationMb = 64
@@ -282,7 +284,10 @@ export class WatchedShard {
     this.#options.onThreadEnd(this.#start)
     // What its next life finds in order it does not say again.
     this.#options.noteBridges([])
-    for (const name of troublesOfThread) this.#options.alarms.over(name, 'the shard has ended', this.#source)
+    const { alarms } = this.#options
+    for (const name of alarms.raisedBy(this.#source)) {
+      if (isTroubleOfThread(name)) alarms.over(name, 'the shard has ended', this.#source)
+    }
     for (const settle of this.#changes.values()) settle(undefined)
     this.#changes.clear()
     for (const settle of this.#asked.values()) settle(undefined)
@@ -354,6 +359,10 @@ export class WatchedShard {
     const { shardNumber } = this.#options.start
     this.#options.log.write(level, event, { shard: shardNumber, deathsInARow: this.#deathsInARow, lastWords })
   }
+}
+
+function isTroubleOfThread(alarm: string): boolean {
+  return troublesOfThread.has(alarm) || troubleOfListener.test(alarm)
 }
 
 /** The log has the whole stack; a sentence for the operator is one line. */

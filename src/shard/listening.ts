@@ -79,7 +79,12 @@ export class Porter {
   }
 
   /** Rejects with a sentence for the operator, or with the system's error, where it cannot be opened. */
-  open(listener: ShardListener): Promise<OpenListener> {
+  async open(listener: ShardListener): Promise<OpenListener> {
+    const opened = await this.#openAsItsKind(listener)
+    return listener.tls === undefined ? opened : this.#withEndOfAlarm(listener, opened)
+  }
+
+  #openAsItsKind(listener: ShardListener): Promise<OpenListener> {
     const { kind } = listener
     switch (kind) {
       case 'tcp':
@@ -184,12 +189,38 @@ export class Porter {
 
   #noteFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
     const files = `${wordsOf(listener)}: what stands in the files`
-    // Each listener its own: what is in order at one says nothing of the others.
-    const alarm = `certificates:${listener.kind}:${listener.name}`
+    const alarm = alarmOfFiles(listener)
     if (problem === undefined) this.#world.alarmOver(alarm, `${files} is in order again and in force`)
     else this.#world.alarm(alarm, `${files} is not taken: ${problem.message}; those from before stay in force`)
   }
+
+  /** Who has told of files looks at them no more when the listener is closed, or works with what was read for a change. */
+  #withEndOfAlarm(listener: ShardListener, opened: OpenListener): OpenListener {
+    const over = (why: string): void => this.#world.alarmOver(alarmOfFiles(listener), `${wordsOf(listener)} ${why}`)
+    return {
+      ...opened,
+      close(): Promise<void> {
+        over('is closed')
+        return opened.close()
+      },
+      prepare(changed): PreparedChange {
+        const { apply, discard } = opened.prepare(changed)
+        const applyAndTell = (): void => {
+          apply()
+          over('has new settings, and its files are in force')
+        }
+        return { apply: applyAndTell, discard }
+      },
+    }
+  }
 }
+
+/** Each listener its own: what is in order at one says nothing of the others. */
+function alarmOfFiles({ kind, name }: ShardListener): string {
+  return `certificates:${kind}:${name}`
+}
+
+type Receiving = Pick<TcpListenOptions, 'onStream'>
 
 /** How listeners of one kind are opened and changed. */
 interface Kind<Options> {
@@ -250,6 +281,7 @@ async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promi
     host: opened.host,
     port: opened.port,
     close(): Promise<void> {
+      threshold.isClosed = true
       files.close()
       return opened.close()
     },
@@ -277,4 +309,3 @@ function placesOf({ maxConnections, places }: ShardListener, { budget, own }: Li
     refusal: 'listener-full',
   })
 }
-      threshold.isClosed = true

@@ -7,10 +7,11 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
+import { isDeepStrictEqual } from 'node:util'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { Authority } from '../transports/certificates.ts'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { Authority, type Named } from '../transports/certificates.ts'
+import { type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 /** What became of a client that only watches. */
 interface Watched {
@@ -210,4 +211,42 @@ async function untilConnected(broker: BrokerWithApi, identifier: string): Promis
       (one: { identifier: string; current_conns: number }) => one.identifier === identifier && one.current_conns === 1,
     )
   } while (!isIn)
+}
+
+test('what was said of files is over when the listener has others, is opened again or goes', async (t) => {
+  const folder = await temporaryFolder(t)
+  const authority = new Authority('ours')
+  const write = async (name: string, { certificate, key }: Named): Promise<void> => {
+    await writeFile(join(folder, `${name}.cert`), certificate)
+    await writeFile(join(folder, `${name}.key`), key)
+  }
+  for (const name of ['one', 'two', 'three']) await write(name, authority.issue(name))
+  const listenerOf = (kind: string, name: string, files: string): string =>
+    `listeners.${kind}.${name} { bind = "127.0.0.1:0", certfile = "${folder}/${files}.cert", keyfile = "${folder}/${files}.key" }`
+  const staying = listenerOf('quic', 'opened', 'three')
+  const broker = await startBrokerWithApi(t, twoShards)
+  await updated(broker, [staying, listenerOf('ssl', 'changed', 'one'), listenerOf('ssl', 'gone', 'one')].join('\n'))
+  await writeFile(join(folder, 'one.cert'), 'damaged')
+  await write('three', authority.issue('three'))
+  broker.process.child.kill('SIGHUP')
+  await untilAlarms(broker, ['certificates:quic:opened', 'certificates:ssl:changed', 'certificates:ssl:gone'])
+  assert.equal((await restarted(broker, 'mqtt:quic:opened')).status, 200)
+  await untilAlarms(broker, ['certificates:ssl:changed', 'certificates:ssl:gone'])
+  await updated(broker, [staying, listenerOf('ssl', 'changed', 'two')].join('\n'))
+  await untilAlarms(broker, [])
+})
+
+function restarted(broker: BrokerWithApi, identifier: string): Promise<Answer> {
+  return broker.ask(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
+}
+
+/** Files are looked at, and what is found is told, a moment later. That certificates end soon is another matter. */
+async function untilAlarms(broker: BrokerWithApi, names: readonly string[]): Promise<void> {
+  let found: string[]
+  do {
+    const { json } = await broker.ask('/api/v4/alarms/activated')
+    found = json.data[0].alarms
+      .map(({ name }: { name: string }) => name)
+      .filter((name: string) => /^certificates:/.test(name))
+  } while (!isDeepStrictEqual(found.toSorted(), names))
 }
