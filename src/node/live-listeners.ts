@@ -99,11 +99,16 @@ export class LiveListeners {
     })
   }
 
-  /** Its clients are sent away and it is opened anew. False: there is none of that kind and name. */
+  /**
+   * Its clients are sent away and it is opened anew; not where it could not be, for its files cannot be used now. False: there
+   * is none of that kind and name.
+   */
   restart(kind: string, name: string): Promise<Problem | boolean> {
     return this.#next(async () => {
       const found = this.#held.find(({ address }) => address.kind === kind && address.name === name)
       if (found === undefined) return false
+      const checked = changedAddress(found.address, found.configured)
+      if ('problem' in checked) return checked
       const anew = { ...found, dealt: this.#deal(found.address) }
       const held = this.#held.map((one) => (one === found ? anew : one))
       const difference = { opened: [anew.dealt], changed: [], closed: [found.dealt.number] }

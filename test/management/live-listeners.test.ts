@@ -236,6 +236,26 @@ test('what was said of files is over when the listener has others, is opened aga
   await untilAlarms(broker, [])
 })
 
+test('a listener is not restarted with files that it could not be opened with', async (t) => {
+  const folder = await temporaryFolder(t)
+  const { certificate, key } = new Authority('ours').issue('broker')
+  await writeFile(join(folder, 'cert'), certificate)
+  await writeFile(join(folder, 'key'), key)
+  const broker = await startBrokerWithApi(t, twoShards)
+  await updated(
+    broker,
+    `listeners.ssl { bind = "127.0.0.1:0", certfile = "${folder}/cert", keyfile = "${folder}/key" }`,
+  )
+  const url = `mqtts://${await placeOf(broker, 'mqtt:ssl:default')}`
+  const guest = await watched(t, url, { rejectUnauthorized: false })
+  await writeFile(join(folder, 'cert'), 'damaged')
+  const { json } = await restarted(broker, 'mqtt:ssl:default')
+  assert.equal(json.code, 102)
+  assert.match(json.message, /listeners\.ssl\.certfile: .*holds no whole PEM block/)
+  assert.ok(await isServed(guest))
+  await watched(t, url, { rejectUnauthorized: false })
+})
+
 function restarted(broker: BrokerWithApi, identifier: string): Promise<Answer> {
   return broker.ask(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
 }
