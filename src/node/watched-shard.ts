@@ -72,7 +72,7 @@ const mostSuspects = 1_000
 /** Alarms that are about the thread itself and not about what is stored. */
 const troublesOfThread = new Set(['storage', 'storage-reading', 'shards', 'connections', 'listener'])
 /** As are those about one of its listeners, whose name stands behind. */
-const troubleOfListener = /^certificates:/
+const troubleOfListener = /^(?:certificates|listener-closed):/
 
 /** Objects of one turn die young: with room for them fewer are copied into the old generation. */
 const youngGenerationMb = 64
@@ -212,7 +212,7 @@ export class WatchedShard {
     const links = this.#options.links()
     const worker = new Worker(this.#options.entry, {
       name: `shard ${this.#start.shardNumber}`,
-      workerData: { ...this.#start, links },
+      workerData: { ...this.#start, links, hasServed: this.#settleFirstStart === undefined } satisfies ShardStart,
       transferList: links.map(({ port }) => port),
       resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb, maxOldGenerationSizeMb: this.#options.maxHeapMb },
     })

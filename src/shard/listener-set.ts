@@ -6,6 +6,9 @@
 //
 // Steps are taken one after the other. A shard that has not opened its listeners yet takes the difference into what it
 // will open.
+//
+// A listener that was open once and cannot be opened again (its files are damaged meanwhile, its port is taken) holds up no
+// other: it is told as an alarm, and tried again.
 
 import type { ListenerDifference, ListenerStep, ShardListener } from './messages.ts'
 import type { OpenListener, Porter, PreparedChange } from './listening.ts'
@@ -16,6 +19,8 @@ export interface ListenerSetOwner {
   readonly own: number
   /** Resolves when whoever came in by them has been told to go. */
   sendAway(listeners: ReadonlySet<number>): Promise<void>
+  alarm(name: string, message: string): void
+  alarmOver(name: string, message: string): void
 }
 
 /** So long the address of a QUIC listener may take to become free when its clients have been sent away. */
@@ -30,6 +35,8 @@ export class ListenerSet {
   readonly #open: Map<number, OpenListener>
   /** What `open` has made ready, by number. */
   readonly #prepared: Map<number, PreparedChange>
+  /** Wanted and not open: what was said of each, by number. */
+  readonly #missing: Map<number, string>
   #isServing: boolean
   #work: Promise<unknown>
 
@@ -39,6 +46,7 @@ export class ListenerSet {
     this.#wanted = new Map(listeners.filter((one) => this.#isOurs(one)).map((one) => [one.number, one]))
     this.#open = new Map()
     this.#prepared = new Map()
+    this.#missing = new Map()
     this.#isServing = false
     this.#work = Promise.resolve()
   }
@@ -53,6 +61,21 @@ export class ListenerSet {
     return this.#next(async () => {
       this.#isServing = true
       for (const listener of this.#wanted.values()) await this.#openOne(listener)
+    })
+  }
+
+  /** Opens what is wanted and can be opened. */
+  openPossible(): Promise<void> {
+    return this.#next(() => {
+      this.#isServing = true
+      return this.#openMissing()
+    })
+  }
+
+  /** Tries those again that could not be opened. */
+  tryAgain(): Promise<void> {
+    return this.#next(async () => {
+      if (this.#isServing) await this.#openMissing()
     })
   }
 
@@ -75,11 +98,12 @@ export class ListenerSet {
   }
 
   reload(): Promise<unknown> {
-    return Promise.all([...this.#open.values()].map((listener) => listener.reload()))
+    return Promise.all([this.tryAgain(), ...[...this.#open.values()].map((listener) => listener.reload())])
   }
 
   /** Nobody comes in any more. */
   async closeAll(): Promise<void> {
+    this.#isServing = false
     await Promise.all([...this.#open.values()].map((listener) => listener.close()))
   }
 
@@ -120,7 +144,8 @@ export class ListenerSet {
     }
     if (!this.#isServing) return undefined
     try {
-      for (const listener of this.#wanted.values()) await this.#openOne(listener)
+      for (const listener of opened) if (this.#isOurs(listener)) await this.#openOne(listener)
+      await this.#openMissing()
       return undefined
     } catch (error) {
       return (error as Error).message
@@ -147,6 +172,7 @@ export class ListenerSet {
     for (const number of numbers) {
       this.#open.delete(number)
       this.#wanted.delete(number)
+      this.#noteFound(number, 'it is wanted no more')
     }
     await Promise.all(gone.map((open) => open.close()))
     if (this.#isServing) await this.#owner.sendAway(new Set(numbers))
@@ -157,6 +183,28 @@ export class ListenerSet {
   async #openOne(listener: ShardListener): Promise<void> {
     if (this.#open.has(listener.number)) return
     this.#open.set(listener.number, await this.#owner.porter.open(listener))
+    this.#noteFound(listener.number, 'it is open again')
+  }
+
+  async #openMissing(): Promise<void> {
+    for (const listener of this.#wanted.values()) {
+      try {
+        await this.#openOne(listener)
+      } catch (error) {
+        this.#noteMissing(listener, (error as Error).message)
+      }
+    }
+  }
+
+  #noteMissing(listener: ShardListener, why: string): void {
+    if (this.#missing.get(listener.number) === why) return
+    this.#missing.set(listener.number, why)
+    this.#owner.alarm(alarmOf(listener), `a listener is closed and tried again until it can be opened: ${why}`)
+  }
+
+  #noteFound(number: number, how: string): void {
+    const listener = this.#known.get(number)
+    if (listener !== undefined && this.#missing.delete(number)) this.#owner.alarmOver(alarmOf(listener), how)
   }
 
   #isOurs({ onlyOnShard = this.#owner.own }: ShardListener): boolean {
@@ -176,6 +224,10 @@ export class ListenerSet {
     this.#work = result.catch(() => undefined)
     return result
   }
+}
+
+function alarmOf({ kind, name }: ShardListener): string {
+  return `listener-closed:${kind}:${name}`
 }
 
 /** Or two that overlap, as those of one interface and of all do. UDP has ports of its own. */

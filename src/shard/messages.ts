@@ -114,6 +114,8 @@ export interface ShardStart extends ShardSettings {
   readonly shardNumber: number
   /** How many shards the node has. Undefined: this is the only one. */
   readonly shards?: number
+  /** An earlier thread of it has let clients in. */
+  readonly hasServed?: boolean
   /** To the shards that run already or start together with this one. Others come later as `link`. */
   readonly links?: readonly ShardLink[]
   /** Absolute; the main thread holds its lock. */
@@ -149,7 +151,7 @@ export interface ShardStart extends ShardSettings {
 }
 
 export type ShardToNode =
-  /** Every listener accepts connections. */
+  /** Every listener accepts connections, or, where an earlier thread has served, those that can be opened. */
   | { readonly kind: 'ready'; readonly listeners: readonly { name: string; host: string; port: number }[] }
   /** It cannot start; `message` is a sentence for the operator. The thread is ended. */
   | { readonly kind: 'failed'; readonly message: string }

@@ -29,6 +29,9 @@ const stopPatienceMs = 3_000
 /** For the other shards to tell a new one what they want of it. */
 const readyPatienceMs = 10_000
 
+/** For a listener that could not be opened. */
+const closedTriedAgainMs = 5_000
+
 /** The longest that a timer can wait, in ms. */
 const longestTimerMs = 2_147_483_647
 
@@ -87,6 +90,8 @@ async function run(): Promise<void> {
     }),
     own: start.shardNumber,
     sendAway: (numbers) => sendAway(running, numbers),
+    alarm,
+    alarmOver,
   })
   const listenerOf = (number: number): ShardListener | undefined => listeners.byNumber(number)
   const running: Shard = new Shard({
@@ -206,7 +211,10 @@ async function letClientsIn(shard: Shard, listeners: ListenerSet): Promise<void>
   }
   if (isStopping) return
   shard.letClientsIn()
-  await listeners.openAll()
+  // At the start of the node a listener that cannot be opened is the operator's to see. Later it would keep everybody
+  // out who comes by another one.
+  await (start.hasServed === true ? listeners.openPossible() : listeners.openAll())
+  setInterval(() => void listeners.tryAgain(), closedTriedAgainMs).unref()
   if (isStopping) return listeners.closeAll()
   post({ kind: 'ready', listeners: listeners.open })
 }

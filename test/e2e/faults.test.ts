@@ -8,6 +8,7 @@ import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
 import { loadConfig } from '../../src/config/index.ts'
 import { type NodeOptions, type RunningNode, startNode } from '../../src/node/index.ts'
+import { Authority } from '../transports/certificates.ts'
 import { godwitProgram, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 
 async function nodeThatCanBreak(
@@ -73,6 +74,36 @@ test('a shard that breaks comes back on its port with its durable sessions and w
   const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
   assert.match(log, /a shard died and is started again.*broken on purpose/)
   assert.match(log, /a shard is back/)
+})
+
+test('a shard that breaks while the files of a listener are damaged serves the others, and that one when they are mended', async (t) => {
+  const folder = await temporaryFolder(t)
+  const { certificate, key } = new Authority('ours').issue('broker')
+  const certFile = join(folder, 'cert.pem')
+  await writeFile(certFile, certificate)
+  await writeFile(join(folder, 'key.pem'), key)
+  const files = [`certfile="${certFile}"`, `keyfile="${join(folder, 'key.pem')}"`]
+  const set = ['bind="127.0.0.1:0"', ...files].map((line) => `listeners.ssl.${line}`)
+  const node = await nodeThatCanBreak(t, undefined, { set: ['node.shards=1', ...set] })
+  const [plain, secure] = ['tcp', 'ssl'].map((kind) => node.listeners.find((one) => one.kind === kind)?.port)
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${plain}`, { ...knocking })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+
+  await writeFile(certFile, 'damaged')
+  const isBack = new Promise<void>((resolve) => client.once('connect', () => resolve()))
+  await writeFile(join(node.dataDirectory, 'break-now'), '')
+  await isBack
+  await rm(join(node.dataDirectory, 'break-now'))
+  await client.publishAsync('still/served', 'x', { qos: 1 })
+  const log = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
+  assert.match(log, /"name":"listener-closed:ssl:default","message":"[^"]*cert\.pem holds no whole PEM block/)
+
+  await writeFile(certFile, certificate)
+  const late = mqtt.connect(`mqtts://127.0.0.1:${secure}`, { ...knocking, rejectUnauthorized: false })
+  late.on('error', () => {})
+  t.after(() => late.end(true))
+  await new Promise<void>((resolve) => late.once('connect', () => resolve()))
 })
 
 test('a session that its shard breaks on twice is set aside, and the others are served', async (t) => {

@@ -25,6 +25,8 @@ class Street {
       porter: { open: (one) => this.#open(one) },
       own,
       sendAway: async (numbers) => this.#note(`away ${[...numbers].join(' ')}`),
+      alarm: (name, message) => this.#note(`alarm ${name}: ${message}`),
+      alarmOver: (name) => this.#note(`over ${name}`),
     })
   }
 
@@ -124,6 +126,37 @@ test('a shard that has not opened its listeners yet opens those that the change 
   await street.set.openAll()
   assert.deepEqual(street.takeHappened(), ['open 1', 'open 3'])
   assert.equal(street.set.byNumber(1)?.maxConnections, 5)
+})
+
+test('a listener that cannot be opened any more holds up no other, and is open when it can be', async () => {
+  const street = new Street([listener(1), listener(2), listener(3)])
+  street.taken.add(1_001)
+  await street.set.openPossible()
+  const closed = 'alarm listener-closed:tcp:l1: a listener is closed and tried again until it can be opened: '
+  assert.deepEqual(street.takeHappened(), [`${closed}port 1001 is taken`, 'open 2', 'open 3'])
+  await street.set.tryAgain()
+  const difference = { opened: [listener(4)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
+  for (const step of ['learn', 'open', 'settle'] as const) {
+    assert.equal(await street.set.take(step, difference), undefined, 'it is in the way of no change')
+  }
+  assert.deepEqual(street.takeHappened(), ['open 4', 'close 2', 'away 2', 'released 2'], 'it is told once')
+  street.taken.clear()
+  await street.set.reload()
+  assert.deepEqual(street.takeHappened(), ['open 1', 'over listener-closed:tcp:l1'])
+  assert.equal(street.set.byNumber(1)?.maxConnections, 5)
+})
+
+test('a listener that could not be opened is told of no more when it goes, and not opened when nobody may come in', async () => {
+  const street = new Street([listener(1), listener(2)])
+  street.taken.add(1_001).add(1_002)
+  await street.set.openPossible()
+  street.takeHappened()
+  await street.set.take('settle', { ...nothing, closed: [1] })
+  assert.deepEqual(street.takeHappened(), ['over listener-closed:tcp:l1', 'away 1'])
+  await street.set.closeAll()
+  street.taken.clear()
+  await street.set.tryAgain()
+  assert.deepEqual(street.takeHappened(), [])
 })
 
 test('a shard opens what is its own and knows what is not', async () => {
