@@ -187,14 +187,17 @@ class Door {
   }
 
   /**
-   * Nobody listens to it meanwhile, so nothing is read beyond its own buffer. A client that is closed at once comes again at once, and so do ten thousand that lost
-   * their broker at the same moment; one that waits is served as soon as the rate allows, in the order of coming.
+   * Nobody listens to it meanwhile, so nothing is read beyond its own buffer. A client that is closed at once comes again at
+   * once, and so do ten thousand that lost their broker at the same moment; one that waits is served as soon as the rate allows,
+   * in the order of coming.
    */
   #letInLater(socket: DoorSocket, waitMs: number): void {
     const timer = setTimeout(() => {
       this.#waiting.delete(socket)
       if (socket.destroyed) return
-      this.#letIn(socket)
+      // Who may knock, and who is believed as a proxy, may have changed meanwhile.
+      if (this.#mayKnock(socket)) this.#letIn(socket)
+      else this.#turnAway(socket, 'address-denied', plainAddress(socket.remoteAddress))
     }, waitMs)
     this.#waiting.set(socket, timer)
   }

@@ -24,6 +24,8 @@ interface Stage {
   readonly arrivals: Happenings<Arrival>
   readonly refusals: Happenings<string>
   client(says?: string): Promise<Socket>
+  /** Who comes from now on meets these, and what of the others is not said here. */
+  change(options: Partial<TcpListenOptions>): void
   close(): Promise<void>
 }
 
@@ -31,7 +33,7 @@ async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise
   const arrivals = new Happenings<Arrival>()
   const refusals = new Happenings<string>()
   const opened: { destroy(): void }[] = []
-  const listener = await listenTcp({
+  const all: TcpListenOptions = {
     host: '127.0.0.1',
     port: 0,
     onStream: (stream) => {
@@ -42,7 +44,8 @@ async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise
     },
     onRefused: (reason, why) => refusals.add(`${reason} ${why}`),
     ...options,
-  })
+  }
+  const listener = await listenTcp(all)
   t.after(async () => {
     for (const each of opened) each.destroy()
     await listener.close()
@@ -55,7 +58,8 @@ async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise
     if (says !== undefined) socket.write(says, 'latin1')
     return socket.resume()
   }
-  return { arrivals, refusals, client, close: () => listener.close() }
+  const change = (changed: Partial<TcpListenOptions>): void => listener.change({ ...all, ...changed })
+  return { arrivals, refusals, client, change, close: () => listener.close() }
 }
 
 /** With an error or without: data that nobody reads makes a reset of a close. */
@@ -140,6 +144,44 @@ describe('a rate of connections', () => {
     await closed(await stage.client())
     assert.equal(await stage.refusals.next(), 'too-fast 127.0.0.1')
     assert.equal(budget.taken, 0)
+  })
+
+  for (const [what, changed] of [
+    ['its address may not connect any more', { accessRules: [rule('deny all')] }],
+    ['it is no proxy that is believed', { proxyProtocol: { timeoutMs: 60_000, trusted: ['192.0.2.1'] } }],
+  ] as const) {
+    test(`lets nobody in who waited when ${what}`, async (t) => {
+      const rate = new ConnectionRate(1)
+      const asked = new Happenings<string>()
+      rate.waitMsAt = () => {
+        asked.add('a rate')
+        return 50
+      }
+      const stage = await open(t, { rates: [rate] })
+      const client = await stage.client('PROXY TCP4 198.51.100.7 10.0.0.1 40120 1883\r\nhello')
+      await asked.next()
+      stage.change(changed)
+      await closed(client)
+      assert.equal(await stage.refusals.next(), 'address-denied 127.0.0.1')
+      assert.equal(stage.arrivals.left, 0)
+    })
+  }
+
+  test('makes who waits longer than by any one the wait of all its rates', async (t) => {
+    const [slow, fast] = [new ConnectionRate(1), new ConnectionRate(1_000)]
+    slow.waitMsAt = () => 60_000
+    const asked = new Happenings<string>()
+    fast.waitMsAt = () => {
+      asked.add('a rate')
+      return 0
+    }
+    const stage = await open(t, { rates: [slow, fast] })
+    const client = await stage.client('hello')
+    await asked.next()
+    const gone = closed(client)
+    await stage.close()
+    await gone
+    assert.equal(stage.arrivals.left, 0)
   })
 
   test('counts those who wait, so that there are not more of them than connections', async (t) => {
