@@ -204,12 +204,12 @@ export class Porter {
         return opened.close()
       },
       prepare(changed): PreparedChange {
-        const { apply, discard } = opened.prepare(changed)
-        const applyAndTell = (): void => {
-          apply()
+        const prepared = opened.prepare(changed)
+        const apply = (): void => {
+          prepared.apply()
           over('has new settings, and its files are in force')
         }
-        return { apply: applyAndTell, discard }
+        return { apply, discard: () => prepared.discard() }
       },
     }
   }
