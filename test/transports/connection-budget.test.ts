@@ -6,6 +6,7 @@ import {
   createSharedPlaces,
   freeSharedPlaces,
   setDescriptorRoom,
+  takenPlaces,
 } from '../../src/transports/index.ts'
 
 test('threads that share a budget take no more places than it has, whoever takes them', () => {
@@ -41,6 +42,14 @@ test('a place of a listener is one of the node too, and is given back at both', 
   listener.giveBack()
   assert.deepEqual([node.taken, listener.taken, other.taken], [0, 0, 0])
   assert.equal(other.take(), undefined)
+})
+
+test('a place that the node does not have is not kept at the listener either', () => {
+  const cells = createSharedPlaces(2)
+  const node = new ConnectionBudget(1)
+  const listener = new ConnectionBudget(5, { places: { cells, own: 1 }, within: node, refusal: 'listener-full' })
+  assert.deepEqual([listener.take(), listener.take(), listener.take()], [undefined, 'no-room', 'no-room'])
+  assert.deepEqual([takenPlaces(cells), listener.taken, node.taken], [1, 1, 1])
 })
 
 test('nobody is let in where no descriptor is left, whoever has taken it, and somebody is when one is free', () => {

@@ -116,6 +116,17 @@ describe('a rate of connections', () => {
     assert.deepEqual(waits(rate, 60_000, 5), [0, 0, 0, 0, 250])
   })
 
+  test('that is another from now on keeps nobody waiting for what was too fast before, and the same is no other', () => {
+    const rate = new ConnectionRate(1)
+    assert.deepEqual(waits(rate, 1_000, 3), [0, 1_000, 2_000])
+    rate.change(1)
+    assert.deepEqual(waits(rate, 1_000, 1), [3_000])
+    rate.change(2)
+    assert.deepEqual(waits(rate, 1_000, 3), [0, 0, 500])
+    rate.change(undefined)
+    assert.deepEqual(waits(rate, 1_000, 2), [0, 0])
+  })
+
   test('may be less than one a second', () => {
     const rate = new ConnectionRate(0.5)
     assert.deepEqual(waits(rate, 1_000, 4), [0, 2_000, 4_000, undefined])
@@ -166,6 +177,21 @@ describe('a rate of connections', () => {
       assert.equal(stage.arrivals.left, 0)
     })
   }
+
+  test('lets nobody in who has left while it waited', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const rate = new ConnectionRate(1)
+    rate.waitMsAt = () => 5_000
+    const budget = new ConnectionBudget(1)
+    const left = new Happenings<string>()
+    budget.giveBack = () => left.add('its place is free')
+    const stage = await open(t, { rates: [rate], budget })
+    const client = await stage.client()
+    client.destroy()
+    await left.next()
+    t.mock.timers.tick(5_000)
+    assert.equal(stage.arrivals.left, 0)
+  })
 
   test('makes who waits longer than by any one the wait of all its rates', async (t) => {
     const [slow, fast] = [new ConnectionRate(1), new ConnectionRate(1_000)]
@@ -237,6 +263,17 @@ describe('a listener behind a proxy', () => {
     await closed(await stage.client('PROXY TCP4 nonsense\r\n'))
     assert.match(await stage.refusals.next(), /^bad-beginning/)
     assert.equal(budget.taken, 0)
+  })
+
+  test('looks at the time of the header only until it is there', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const stage = await open(t, { proxyProtocol: { timeoutMs: 3_000, trusted: [] } })
+    const client = await stage.client(header)
+    const { heard } = await stage.arrivals.next()
+    t.mock.timers.tick(60_000)
+    client.write('hello')
+    assert.equal(await heard.next(), 'hello')
+    assert.equal(stage.refusals.left, 0)
   })
 
   test('turns away who says nothing for too long', async (t) => {

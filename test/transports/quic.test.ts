@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ByteStream, ConnectionBudget } from '../../src/transports/index.ts'
+import { type ByteStream, ConnectionBudget, ConnectionRate } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { authority, broker, connectPacket, gathered, openQuicStage, packet } from './quic-stage.ts'
 import { closed, receivedBytes, written } from './websocket-stage.ts'
@@ -291,6 +291,22 @@ test('a thread that holds all it may turns further ones away', async (t) => {
     await stage.client()
   ).ended
   assert.equal(await stage.refusals.next(), 'no-room')
+})
+
+test('who comes too fast, or from an address that may not, is closed and told, and takes no place', async (t) => {
+  const budget = new ConnectionBudget(10)
+  const rate = new ConnectionRate(1)
+  rate.waitMsAt = () => undefined
+  for (const [reason, options] of [
+    ['too-fast', { rates: [rate] }],
+    ['address-denied', { accessRules: [{ isAllowed: false, range: '127.0.0.0/8' }] }],
+  ] as const) {
+    const stage = await openQuicStage(t, { budget, ...options })
+    const client = await stage.client()
+    await client.ended
+    assert.equal(await stage.refusals.next(), reason)
+    assert.equal(budget.taken, 0)
+  }
 })
 
 test('a client certificate is verified, and its fields are those of the stream', async (t) => {

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { AckRoutes } from '../../src/transports/ack-routes.ts'
 import { PacketGatherer } from '../../src/transports/packet-gatherer.ts'
-import { QuicConnection } from '../../src/transports/quic-connection.ts'
+import { QuicConnection, type QuicPeer } from '../../src/transports/quic-connection.ts'
 
 function packet(first: number, body: Uint8Array): Buffer {
   const size = body.length < 128 ? [body.length] : [(body.length % 128) | 128, body.length >> 7]
@@ -103,18 +103,52 @@ test('a malformed packet is left to whoever decodes it', () => {
   assert.ok(routes.isIdle)
 })
 
-test('a connection that is gone is not closed again: its number may be that of another one by now', async () => {
-  let closes = 0
-  const peer = {
+const limits = { maxPacketBytes: 1_000, maxDataStreams: 1, maxHeldBytes: 1_000 }
+
+function peer(close: () => void = () => {}): QuicPeer {
+  return {
     remoteAddress: '127.0.0.1',
     remotePort: 1,
     credentials: { certificate: undefined, pskIdentity: undefined },
-    close: () => {
-      closes += 1
-    },
+    close,
   }
-  const limits = { maxPacketBytes: 1_000, maxDataStreams: 1, maxHeldBytes: 1_000 }
-  const connection = new QuicConnection(peer, limits, { bytes: 0, limit: 1_000 })
+}
+
+test('what is held counts for all connections together, and no more of those that are over', async () => {
+  const total = { bytes: 0, limit: 1_500 }
+  const ended: number[] = []
+  const hold = async (number: number): Promise<QuicConnection> => {
+    const connection = new QuicConnection(peer(), limits, total)
+    connection.onClose = () => ended.push(number)
+    const control = Object.assign(new PassThrough(), { id: 0 })
+    connection.addStream(control)
+    connection.pause()
+    control.write(packet(0x10, new Uint8Array(797)))
+    // Until the stream has passed it on.
+    await new Promise((resolve) => setImmediate(resolve))
+    return connection
+  }
+  const first = await hold(0)
+  assert.equal(total.bytes, 800)
+  const second = await hold(1)
+  assert.equal(total.bytes, 800, 'the second would have been too much and holds nothing')
+  second.noteClosed()
+  first.end()
+  first.noteClosed()
+  assert.equal(total.bytes, 0)
+  const third = await hold(2)
+  assert.equal(total.bytes, 800)
+  assert.deepEqual(ended, [1, 0])
+  third.noteClosed()
+})
+
+test('a connection that is gone is not closed again: its number may be that of another one by now', async () => {
+  let closes = 0
+  const connection = new QuicConnection(
+    peer(() => (closes += 1)),
+    limits,
+    { bytes: 0, limit: 1_000 },
+  )
   const control = Object.assign(new PassThrough(), { id: 0 })
   connection.addStream(control)
   connection.noteClosed()

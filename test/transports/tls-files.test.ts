@@ -69,6 +69,19 @@ describe('certificates that change', () => {
   }
 })
 
+test('files of a gate that another has taken the place of are not looked at any more', async (t) => {
+  const stage = await new TlsStage(t).listen()
+  const other = new TlsStage(t, { identity: renewed })
+  stage.change(other.gate)
+  assert.equal(await serialSeen(stage), serialOf(renewed.certificate))
+  stage.write('cert.pem', 'damaged')
+  await stage.gate.reload()
+  assert.equal(stage.problems.left, 0)
+  other.write('cert.pem', 'damaged')
+  await other.gate.reload()
+  assert.match(await other.problems.next(), /no whole PEM block/)
+})
+
 function problemWith(stage: TlsStage, change: Partial<TlsSettings> & { readonly keyPassword?: string }): string {
   const { keyPassword, ...settings } = change
   const problem = problemOfTlsFiles({
@@ -117,6 +130,8 @@ describe('files that cannot be used', () => {
     assert.match(problemWith(stage, { caFile: text }), /^cacertfile: \/text\.pem/)
     assert.match(problemWith(stage, { crlFile: text }), /^crlfile: \/text\.pem/)
     assert.match(problemWith(stage, { crlFile: pair.certFile }), /^crlfile: \/cert\.pem/)
+    const lists = stage.write('crl.pem', `${authority.revoke()}\n${authority.revoke().slice(0, 200)}`)
+    assert.match(problemWith(stage, { crlFile: lists }), /^crlfile: \/crl\.pem holds no whole/, 'nor one list of two')
     assert.match(problemWith(stage, { ciphers: 'NONE-SUCH' }), /^ciphers: /)
     assert.match(problemWith(stage, { pskFile: text }), /^psk_file: \/text\.pem, line 1: no identity/)
     const named = { ...pair, keyFile: other, name: 'shop', serverName: 'shop.example.org' }

@@ -44,6 +44,15 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       assert.equal(other.stream.credentials?.pskIdentity, undefined)
     })
 
+    test('that is stored counts, and not the one of the same name in the file', async (t) => {
+      const stored = hex.replaceAll('0', '1')
+      const storedKeys = new Map([['plant-7', Buffer.from(stored, 'hex')]])
+      const stage = await new TlsStage(t, { ...keyOnly, storedKeys }).listen()
+      const { stream } = await stage.pairUp(withKey(version, 'plant-7', stored))
+      assert.equal(stream.credentials?.pskIdentity, 'plant-7')
+      assert.notEqual(await stage.refusalOf(withKey(version)), '')
+    })
+
     test('that is wrong, or of nobody, is refused', async (t) => {
       const stage = await new TlsStage(t, keyOnly).listen()
       assert.notEqual(await stage.refusalOf(withKey(version, 'plant-7', hex.replace('00', '01'))), '')

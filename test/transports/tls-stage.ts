@@ -9,7 +9,7 @@ import type { TestContext } from 'node:test'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import {
   type ByteStream,
-  type Listener,
+  type ChangingListener,
   listenTls,
   TlsGate,
   type TlsListenOptions,
@@ -31,6 +31,8 @@ export interface TlsStageOptions extends Partial<TlsSettings> {
   readonly name?: string
   readonly ticketSecret?: Uint8Array
   readonly maxHandshakes?: number
+  /** Beside those of `psk`. */
+  readonly storedKeys?: ReadonlyMap<string, Buffer>
 }
 
 export class TlsStage {
@@ -39,13 +41,14 @@ export class TlsStage {
   readonly problems = new Happenings<string>()
   readonly folder: string
   readonly gate: TlsGate
-  #listener: Listener | undefined
+  #listener: ChangingListener<TlsListenOptions> | undefined
+  #options: TlsListenOptions | undefined
   readonly #opened: { destroy(): void }[] = []
 
   constructor(t: TestContext, options: TlsStageOptions = {}) {
     this.folder = mkdtempSync(join(tmpdir(), 'godwit-tls-'))
     const { identity = server, crl, psk, name = 'default', ticketSecret = new Uint8Array(32), ...others } = options
-    const { maxHandshakes = 512, ...settings } = others
+    const { maxHandshakes = 512, storedKeys, ...settings } = others
     this.write('ca.pem', authority.certificate)
     this.writeIdentity(identity)
     const opening = TlsGate.open({
@@ -67,6 +70,7 @@ export class TlsStage {
       name,
       ticketSecret,
       maxHandshakes,
+      storedKey: (identity) => storedKeys?.get(identity),
       onProblem: (problem) => this.problems.add(problem?.message ?? 'in order again'),
       onRefused: (_, why) => this.refusals.add(why),
     })
@@ -80,7 +84,7 @@ export class TlsStage {
   }
 
   async listen(door: Pick<TlsListenOptions, 'proxyProtocol' | 'rates'> = {}): Promise<this> {
-    this.#listener = await listenTls({
+    this.#options = {
       ...door,
       gate: this.gate,
       host: '127.0.0.1',
@@ -89,8 +93,18 @@ export class TlsStage {
         this.#opened.push(stream)
         this.streams.add(stream)
       },
-    })
+    }
+    this.#listener = await listenTls(this.#options)
     return this
+  }
+
+  /** Who comes from now on meets this gate. */
+  change(gate: TlsGate): void {
+    if (this.#options !== undefined) this.#listener?.change({ ...this.#options, gate })
+  }
+
+  async close(): Promise<void> {
+    await this.#listener?.close()
   }
 
   path(file: string): string {

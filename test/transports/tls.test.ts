@@ -8,6 +8,7 @@ import { describe, test, type TestContext } from 'node:test'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type ByteStream, ConnectionRate } from '../../src/transports/index.ts'
 import { Authority, type Named } from './certificates.ts'
+import { Happenings } from './happenings.ts'
 import { authority, serverName, TlsStage, type TlsStageOptions } from './tls-stage.ts'
 
 const withCertificate = ({ certificate, key }: { certificate: string; key: string }): ConnectionOptions => ({
@@ -117,6 +118,24 @@ describe('a TLS listener', () => {
       return { client: waiting, stream: await stage.streams.next() }
     })()
     await echoes(client, stream)
+  })
+
+  test('that is closed has nobody left at its handshake, nor in line for one', async (t) => {
+    const rate = new ConnectionRate(undefined)
+    const arrived = new Happenings<string>()
+    rate.waitMsAt = () => {
+      arrived.add('a client')
+      return 0
+    }
+    const stage = await new TlsStage(t, { maxHandshakes: 1 }).listen({ rates: [rate] })
+    const silent = [await stage.knock(), await stage.knock()]
+    for (const client of silent) {
+      client.resume()
+      await arrived.next()
+    }
+    const gone = Promise.all(silent.map((client) => once(client, 'close')))
+    await stage.close()
+    await gone
   })
 
   test('loses nothing of a handshake that comes in one piece with a PROXY header', async (t) => {
