@@ -266,6 +266,45 @@ describe('the maximum packet size of a client', () => {
     )
   })
 
+  const deliveries = [
+    ['published with QoS 1, delivered with QoS 0', { published: 1, granted: 0, upgradeQoS: false, largest: 94 }],
+    ['published with QoS 0, delivered with QoS 1', { published: 0, granted: 1, upgradeQoS: true, largest: 92 }],
+  ] as const
+  for (const [what, { published, granted, upgradeQoS, largest }] of deliveries) {
+    test(`[MQTT5-3.1.2-24] it is exact for what is ${what}`, () => {
+      const world = new World({ settings: { upgradeQoS } })
+      const client = world.connect('small', { maximumPacketBytes: 100 })
+      client.subscribe('a', { qos: granted })
+      const author = world.connect('author')
+      author.publish('a', 'x'.repeat(largest), { qos: published })
+      author.publish('a', 'x'.repeat(largest + 1), { qos: published })
+      assert.deepEqual(
+        client.messages.map(({ payload, qos }) => [payload.length, qos]),
+        [[largest, granted]],
+      )
+    })
+  }
+
+  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-26] what has no room for a topic alias comes without one', () => {
+    const world = new World()
+    const wire = connectedWire(world, 5, { properties: { maximumPacketSizeBytes: 100, topicAliasMaximum: 10 } })
+    wire.sendBytes(subscribeBytes(5, 'a'))
+    world.settle()
+    // An alias takes three bytes.
+    for (const payloadBytes of [91, 92, 94, 95]) world.publish('a', 'x'.repeat(payloadBytes))
+    assert.deepEqual(
+      wire.of('publish').map(({ payloadStart, frameEnd, properties }) => [
+        frameEnd - payloadStart,
+        properties?.topicAlias,
+      ]),
+      [
+        [91, 1],
+        [92, undefined],
+        [94, undefined],
+      ],
+    )
+  })
+
   test('[MQTT5-3.1.2-25] what is stored and too large for the client that comes back does not stay behind', () => {
     const world = new World()
     const sleeper = world.connect('sleeper', { ...durable })

@@ -26,7 +26,7 @@ export function offerAtMostOnce(
   const connection = session.connection
   if (connection === undefined) return
   if (connection.unsentBytes > state.settings.maxUnsentBytes) return state.countDrop(session, message, 'not-reading')
-  if (!fits(state, connection, message, how.subscriptionIdentifiers))
+  if (!fits(state, connection, message, { qos: 0, subscriptionIdentifiers: how.subscriptionIdentifiers }))
     return state.countDrop(session, message, 'too-large')
   state.counts.publishesSent++
   session.sentMessages++
@@ -142,7 +142,7 @@ function reasonNotToSend(
 ): DropReason | undefined {
   // What may have been sent before is owed to the client: its packet id is known to it.
   if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) return 'expired'
-  if (!fits(state, connection, message, delivery.subscriptionIdentifiers)) return 'too-large'
+  if (!fits(state, connection, message, delivery)) return 'too-large'
   return undefined
 }
 

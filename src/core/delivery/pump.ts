@@ -116,8 +116,7 @@ function resendOne(state: BrokerState, session: Session, connection: Connection,
     sendAck(state, connection, { type: 'pubrel', packetId: delivery.packetId, waits: false })
   } else if (delivery.message !== undefined && !withhold(state, session, delivery)) {
     const { message } = delivery
-    if (fits(state, connection, message, delivery.subscriptionIdentifiers))
-      transmit(state, session, connection, delivery, message)
+    if (fits(state, connection, message, delivery)) transmit(state, session, connection, delivery, message)
     // [MQTT5-3.1.2-25] The client has come back with a smaller Maximum Packet Size.
     else abandon(state, session, delivery, message, 'too-large')
   }

@@ -1,13 +1,13 @@
 // The last step inside the core: which of the two lists a sending goes to. Order is kept here and nowhere else.
 
-import type { ControlPacket } from '../../protocol/index.ts'
+import type { ControlPacket, QoS } from '../../protocol/index.ts'
 import { AckPacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { Ack, HeldAnswer } from '../held-answer.ts'
 import { remainingSeconds, withTopic, type Message } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
-import { sendKinds, type PublishExtra, type SendList } from '../send-list.ts'
+import { headBits, sendKinds, type PublishExtra, type SendList } from '../send-list.ts'
 
 /** Where what is free to leave goes: at once, or behind what this connection is still waiting for. */
 export function sendsOf(state: BrokerState, connection: Connection): SendList {
@@ -35,7 +35,8 @@ export function sendPublishWithExtra(
   connection.unsentBytes += message.frameEnd - message.frameStart
   const told = asToldTo(state, connection, message)
   // An alias counts from the packet that introduces it: what waits for the disk may be passed, so it has none.
-  const alias = how.list === state.sends ? aliasFor(connection, told) : undefined
+  const mayHaveAlias = how.list === state.sends && hasRoomForAlias(state, connection, told, how)
+  const alias = mayHaveAlias ? aliasFor(connection, told) : undefined
   const extra: PublishExtra = {
     subscriptionIdentifiers: how.subscriptionIdentifiers,
     topicAlias: alias === undefined ? 0 : alias.topicAlias,
@@ -61,33 +62,58 @@ function aliasFor(connection: Connection, message: Message): { topicAlias: numbe
   return { topicAlias: aliases.size, isKnown: false }
 }
 
+/** What makes a PUBLISH of one client larger than that of another. */
+interface SizeTraits {
+  readonly qos: QoS
+  readonly subscriptionIdentifiers: readonly number[] | undefined
+}
+
 /** [MQTT5-3.1.2-24] Nothing larger than the client's Maximum Packet Size is sent to it. */
-export function fits(
+export function fits(state: BrokerState, connection: Connection, message: Message, traits: SizeTraits): boolean {
+  const { maximumPacketBytes } = connection
+  if (maximumPacketBytes === Infinity) return true
+  const told = asToldTo(state, connection, message)
+  return bytesOf(state, connection, told, { ...traits, topicAlias: 0 }) <= maximumPacketBytes
+}
+
+/** What only fits without an alias goes without one. */
+function hasRoomForAlias(
   state: BrokerState,
   connection: Connection,
-  message: Message,
-  subscriptionIdentifiers: readonly number[] | undefined,
+  told: Message,
+  { head, subscriptionIdentifiers }: { head: number; subscriptionIdentifiers: readonly number[] | undefined },
 ): boolean {
-  if (connection.maximumPacketBytes === Infinity) return true
-  const bytes = measurePublish(
+  const { maximumPacketBytes, outgoingAliasMaximum: topicAlias } = connection
+  if (maximumPacketBytes === Infinity || topicAlias === 0) return true
+  const traits = { qos: headBits.qos(head), subscriptionIdentifiers, topicAlias }
+  return bytesOf(state, connection, told, traits) <= maximumPacketBytes
+}
+
+/** Of the whole packet, its topic written out. `topicAlias` 0: there is none. */
+function bytesOf(
+  state: BrokerState,
+  connection: Connection,
+  told: Message,
+  { qos, topicAlias, subscriptionIdentifiers }: SizeTraits & { readonly topicAlias: number },
+): number {
+  return measurePublish(
     {
-      topic: topicBelow(state.topics, connection.mountpoint, message.topic),
+      topic: told.topic,
       topicIsOmitted: false,
-      topicAlias: connection.outgoingAliasMaximum > 0 ? connection.outgoingAliasMaximum : 0,
-      qos: message.qos === 0 ? 0 : 1,
+      topicAlias,
+      qos,
       retain: false,
       dup: false,
       packetId: 1,
-      properties: message.properties,
-      messageExpiryIntervalSeconds: remainingSeconds(message, state.nowMs),
+      properties: told.properties,
+      messageExpiryIntervalSeconds: remainingSeconds(told, state.nowMs),
       subscriptionIdentifiers,
-      chunk: message.chunk,
-      payloadStart: message.payloadStart,
-      payloadEnd: message.frameEnd,
+      chunk: told.chunk,
+      payloadStart: told.payloadStart,
+      payloadEnd: told.frameEnd,
     },
     connection.version,
   )
-  return bytes <= connection.maximumPacketBytes
 }
 
 const kindOfAck = {
