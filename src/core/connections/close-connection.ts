@@ -50,7 +50,9 @@ export function refuseConnect(
 ): void {
   forgetQuestion(state, connection)
   const connack = { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined } as const
-  sendPacket(state, connection, withReason(connection, connack, refusal.text), false)
+  // [MQTT5-3.1.2-24] Whose Maximum Packet Size has no room for five bytes is closed without a word.
+  if (measurePacket(connack, connection.version) <= connection.maximumPacketBytes)
+    sendPacket(state, connection, withReason(connection, connack, refusal.text), false)
   moveTo(connection, { state: 'closing', reason: refusal.reason })
   state.closes.push({ connection, afterBatch: 0 })
   state.events.push({
