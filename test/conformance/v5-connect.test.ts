@@ -185,6 +185,14 @@ describe('CONNACK of MQTT 5.0', () => {
     assert.equal(typeof information(true), 'string')
   })
 
+  test('[MQTT5-3.1.2-28] whose id no topic name can have is given none', () => {
+    const world = new World()
+    const informationOf = (clientId: string): string | undefined =>
+      world.connect(clientId, { properties: { requestResponseInformation: true } }).connack?.properties
+        ?.responseInformation
+    assert.deepEqual(['a/b', 'a+b', 'a/#'].map(informationOf), ['response/a/b', undefined, undefined])
+  })
+
   test('[MQTT5-3.2.2-19] [MQTT5-3.14.2-3] who is refused or sent away is told why in words, where they fit', () => {
     const world = new World({ settings: { maxClientIdBytes: 10 } })
     const refused = world.wire({ version: 5 })

@@ -4,6 +4,7 @@
 import {
   measurePacket,
   ownBytes,
+  parseTopicName,
   reasonCodes,
   returnCodeFor,
   type ConnackPacket,
@@ -259,7 +260,12 @@ function connackProperties(
   const asksForName = asked?.userProperties?.some(([word]) => word === hopMarkName) === true
   if (asksForName && state.nameAmongBridges !== undefined)
     properties.userProperties = [[hopMarkName, state.nameAmongBridges]]
-  // [MQTT5-3.1.2-28] Only to those who asked: a part of the topic tree of their own for responses.
-  if (asked?.requestResponseInformation === true) properties.responseInformation = `response/${name}`
+  // [MQTT5-3.1.2-28] Only to those who asked.
+  if (asked?.requestResponseInformation === true) properties.responseInformation = ownTopicsFor(name)
   return properties
+}
+
+/** Where a client may have its responses sent to; undefined where its id has what no topic name has. */
+function ownTopicsFor(clientId: string): string | undefined {
+  return parseTopicName(`response/${clientId}`)
 }
