@@ -244,6 +244,20 @@ test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-6] the expiry of a will begins when it is pub
   assert.equal(sleeper.messages[0]?.properties?.messageExpiryIntervalSeconds, 30)
 })
 
+test('[MQTT5-3.8.3-3] with no-local a client does not hear its own will when it comes back', () => {
+  for (const delaySeconds of [0, 10]) {
+    const world = new World()
+    const left = { ...will, qos: 1 as const, retain: true, properties: { willDelayIntervalSeconds: delaySeconds } }
+    const [dying, other] = ['dying', 'other'].map((id) => world.connect(id, { ...durable, will: left }))
+    for (const client of [dying, other]) client?.subscribe('wills', { noLocal: true })
+    dying?.drop()
+    world.passSeconds(11)
+    dying?.connect({ will: undefined })
+    assert.deepEqual(dying?.payloads, [])
+    assert.deepEqual(other?.payloads, ['gone'])
+  }
+})
+
 test('[MQTT5-3.2.2-12] a will of a QoS that is not supported is refused', () => {
   const world = new World({ settings: { maximumQoS: 1 } })
   const client = world.client('dying', { will: { ...will, qos: 2 } })

@@ -198,7 +198,8 @@ export function publishWill(state: BrokerState, session: Session): void {
 export function publishWillMessage(state: BrokerState, message: Message, session?: Session): void {
   if (!mayStillBePublished(state, message, session)) return state.countDrop(undefined, message, 'not-allowed')
   const timed = withExpiryFrom(message, state.nowMs)
-  spread(state, timed, undefined, 0)
+  // [MQTT5-3.8.3-3] It is the client's own message: with no-local it does not wait for its return.
+  spread(state, timed, session, 0)
   state.neighbours?.takeVow()?.mark()
 }
 
