@@ -266,11 +266,17 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
   }
 }
 
+/**
+ * A packet of the standard takes 268,435,460 bytes at most. A message goes on with more than it came with (identifiers of
+ * subscriptions, an alias, a mount point, the marks of a bridge), and is to be a packet for everybody who gets it.
+ */
+const largestPacketBytes = 255 * 1_048_576
+
 function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
   const maxExpiryMs = mqtt.max_session_expiry_interval
   const maxRetained = retainer.max_retained_messages
   return {
-    maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? mqtt.max_packet_size),
+    maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, largestPacketBytes),
     maxQueuedMessages: mqtt.max_mqueue_len,
     queueFullPolicy: mqtt.mqueue_full_policy,
     maxStoredMessages: mqtt.max_stored_messages,

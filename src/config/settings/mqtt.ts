@@ -29,7 +29,7 @@ const awaitingRelease: SettingType<number> = {
 export const mqtt = section('The protocol: limits that clients are held to, and what the broker offers them.', {
   max_packet_size: setting(size({ minBytes: 64, maxBytes: 260 * megabyte }), 10 * megabyte, {
     description:
-      'The largest packet that a client may send. It is told to MQTT 5.0 clients; a larger packet ends the connection.',
+      'The largest packet that a client may send. It is told to MQTT 5.0 clients; a larger packet ends the connection. More than 255MB counts as 255MB, so that a message still fits a packet with what is added for its receivers.',
     takes: 'on-next-connect',
   }),
   client_max_packet_size: setting(optional(size({ minBytes: 64, maxBytes: 260 * megabyte }), 'unset'), undefined, {
