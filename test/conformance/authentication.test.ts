@@ -37,6 +37,7 @@ function runicWorld(options: WorldOptions = {}): World {
         if (data === undefined || data.length === 0) return isReauthentication ? notYet : no
         return data.toString() === 'rune' ? yes : no
       },
+      ...options.host,
     },
   })
 }
@@ -147,6 +148,21 @@ describe('authentication before CONNACK', () => {
       assert.equal(wire.of('connack')[0]?.reasonCode ?? reasonCodes.protocolError, reasonCodes.protocolError)
       assert.equal(wire.isOpen || wire.of('pingresp').length > 0, false)
     }
+  })
+
+  test('[MQTT5-4.12.0-3] AUTH before the broker has answered what came last is a protocol error', () => {
+    const asked: string[] = []
+    const authenticate = (): ConnectVerdict => (asked.push('authenticate'), yes)
+    const world = runicWorld({ host: { verdict: () => ({ verdict: notYet, afterMs: 1_000 }), authenticate } })
+    const wire = begin(world)
+    auth(world, wire, 'rune')
+    world.passSeconds(2)
+    assert.deepEqual(
+      wire.of('connack').map(({ reasonCode }) => reasonCode),
+      [reasonCodes.protocolError],
+    )
+    assert.deepEqual(asked, [])
+    assert.equal(wire.isOpen, false)
   })
 
   test('[MQTT5-3.1.2-30] DISCONNECT in the middle is a good-bye', () => {

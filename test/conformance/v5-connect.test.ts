@@ -67,6 +67,16 @@ describe('sessions of MQTT 5.0', () => {
     assert.equal(world.view.client('me'), undefined)
   })
 
+  test('[MQTT5-3.1.2-23] DISCONNECT does not lengthen it beyond what is allowed either', () => {
+    const world = new World({ settings: { maxSessionExpirySeconds: 100 } })
+    const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 50 })
+    client.disconnect({ properties: { sessionExpiryIntervalSeconds: 1_000 } })
+    world.passSeconds(99)
+    assert.equal(world.view.sessions, 1)
+    world.passSeconds(2)
+    assert.equal(world.view.sessions, 0)
+  })
+
   test('[MQTT5-3.1.4-3] [MQTT5-4.13.2-1] the client whose place is taken is told 0x8E', () => {
     const world = new World()
     const first = connectedWire(world, 5, { clientId: 'me' })
@@ -173,6 +183,13 @@ describe('CONNACK of MQTT 5.0', () => {
     assert.equal(other.hasOpenConnection, true)
     world.passSeconds(2)
     assertClosed(other, 'keepAliveTimeout')
+  })
+
+  test('[MQTT-3.1.2-24] a client of 3.1.1 can not be told of another keep alive: its own holds', () => {
+    const world = new World({ settings: { serverKeepAliveSeconds: 10 } })
+    const client = world.connect('me', { version: 4, keepAliveSeconds: 100 })
+    world.passSeconds(149)
+    assert.equal(client.hasOpenConnection, true)
   })
 
   test('[MQTT5-3.1.2-28] response information is for those who ask for it', () => {

@@ -64,6 +64,16 @@ describe('topic aliases', () => {
     )
   })
 
+  test('[MQTT5-3.1.2-26] nor is there one above what the broker itself keeps for a client (mqtt.max_topic_alias)', () => {
+    const world = new World({ settings: { maxTopicAlias: 2 } })
+    const client = world.subscriber('#', { topicAliasMaximum: 65_535 })
+    for (const topic of ['a', 'b', 'c']) world.publish(topic, 'x')
+    assert.deepEqual(
+      client.received('publish').map((packet) => packet.properties?.topicAlias),
+      [1, 2, undefined],
+    )
+  })
+
   test('[MQTT5-3.1.2-27] [MQTT5-3.3.2-11] towards a client that has said no maximum, or 0, there are none', () => {
     const world = new World()
     const clients = [world.subscriber('a'), world.subscriber('a', { topicAliasMaximum: 0 })]

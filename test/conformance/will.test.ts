@@ -205,6 +205,20 @@ test('[MQTT5-3.1.2-7] [MQTT5-3.1.2-8] a delayed will outlives the broker', () =>
   }
 })
 
+test('[MQTT5-3.1.3-9] nor is that of a clean session published whose client is back after a crash, not even after the next', () => {
+  const world = new World()
+  const delayed = { ...will, properties: { willDelayIntervalSeconds: 60 } }
+  const dying = world.connect('dying', { will: delayed })
+  world.restart('power-loss')
+  dying.connect({ will: undefined })
+  const mourner = world.connect('mourner', { ...durable })
+  mourner.subscribe('wills')
+  world.restart('power-loss')
+  mourner.connect()
+  world.passSeconds(1_000)
+  assert.deepEqual(mourner.payloads, [])
+})
+
 test('[MQTT5-3.1.3-10] user properties of a will keep their order', () => {
   const world = new World()
   const mourner = world.subscriber('wills')

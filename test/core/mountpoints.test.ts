@@ -151,6 +151,18 @@ describe('a mount point with placeholders', () => {
     assert.equal(client.connack?.reasonCode, reasonCodes.badUserNameOrPassword)
   })
 
+  test('a will whose topic is too long with it is refused with its client', () => {
+    for (const [version, code] of [
+      [5, reasonCodes.topicNameInvalid],
+      [4, 3],
+    ] as const) {
+      const will = { topic: 't'.repeat(65_000), payload: 'gone' }
+      const client = through(new World(), 'm'.repeat(1_000), 'mortal', { version, will })
+      assert.equal(client.connack?.reasonCode, code)
+      assert.equal(client.isConnected, false)
+    }
+  })
+
   test('a topic or filter that is too long with it is refused, not cut', () => {
     const { client } = inside('m'.repeat(1_000))
     const long = 't'.repeat(65_000)

@@ -171,4 +171,13 @@ describe('a will that nobody can decide at once', () => {
     assert.equal(client.connack?.reasonCode, reasonCodes.banned)
     assert.equal(client.isConnected, false)
   })
+
+  test('a broker that stops meanwhile lets nobody in any more', () => {
+    const { world } = askingWorld()
+    const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
+    client.connect()
+    world.stop()
+    world.passSeconds(3)
+    assert.equal(client.connack?.reasonCode, reasonCodes.serverUnavailable)
+  })
 })

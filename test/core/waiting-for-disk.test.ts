@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { bytes, sendBytes } from '../conformance/raw.ts'
 import { World, type Client } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
@@ -75,4 +77,17 @@ test('what was not answered when the power failed may be lost, what was is not',
   world.restart('power-loss')
   world.disk.release()
   assert.deepEqual([...world.view.subscriptions('me').keys()], ['kept'])
+})
+
+test('who breaks the protocol is told so at once, also while answers of other shards are awaited', () => {
+  const world = new World({ shards: 3 })
+  const listener = subscribedTo(world, 'a')
+  const elsewhere = ['one', 'two', 'three', 'four'].find((id) => world.coreOf(id) !== world.coreOf(listener.id))
+  const author = world.connect(elsewhere ?? assert.fail('all of them are on one shard'))
+  world.disk.hold()
+  const publication = author.publish('a', 'x', { qos: 1 })
+  sendBytes(world, author, bytes`00 00`)
+  assert.equal(author.disconnected?.reasonCode, reasonCodes.protocolError)
+  assert.equal(publication.isAcknowledged, false)
+  assert.equal(author.hasOpenConnection, false)
 })
