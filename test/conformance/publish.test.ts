@@ -336,6 +336,20 @@ describe('message properties of MQTT 5.0', () => {
     assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'retained').length, 0)
   })
 
+  test('[MQTT5-3.3.2-5] what is retained and expires while the broker is down does not stay on its disk', () => {
+    const world = new World()
+    world.publish('r', 'retained', { retain: true, properties: { messageExpiryIntervalSeconds: 10 } })
+    world.stop()
+    world.passSeconds(11)
+    world.start()
+    assert.deepEqual(world.subscriber('r').payloads, [])
+    assert.equal(world.view.retainedMessages, 0)
+    assert.deepEqual(
+      world.records().filter(({ kind }) => kind === 'retained'),
+      [],
+    )
+  })
+
   test('[MQTT5-3.3.2-5] also while it waits for room in the window of a connected client', () => {
     const world = new World()
     const client = silent(world, 'slow', { receiveMaximum: 1 })

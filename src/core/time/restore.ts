@@ -182,9 +182,10 @@ function messageOf(state: BrokerState, stored: StoredMessage): Message | undefin
   return name === undefined ? undefined : fromStored(stored, state.topics.named(name))
 }
 
+/** One whose time ended while nobody was there is due at once: it is given to nobody, and its record goes. */
 function restoreRetained(state: BrokerState, stored: StoredMessage): void {
   const message = messageOf(state, stored)
-  if (message !== undefined && message.expiresAtMs > state.nowMs) keepRetained(state, message)
+  if (message !== undefined) keepRetained(state, message)
 }
 
 function restoreWill(state: BrokerState, record: WillRecord): void {
