@@ -67,6 +67,21 @@ describe('sessions of MQTT 5.0', () => {
     assert.equal(world.view.client('me'), undefined)
   })
 
+  test('[MQTT5-3.14.2-2] who asked for one and was given none may say so again in DISCONNECT: its will is not published', () => {
+    const world = new World({ settings: { maxSessionExpirySeconds: 0 } })
+    const mourner = world.subscriber('wills')
+    const options = { cleanStart: true, will: { topic: 'wills', payload: 'gone' } }
+    const client = world.connect('me', { ...options, sessionExpirySeconds: 50 })
+    client.disconnect({ properties: { sessionExpiryIntervalSeconds: 50 } })
+    assert.equal(client.disconnected, undefined)
+    assert.deepEqual([mourner.payloads, world.view.client('me')], [[], undefined])
+    const other = world.connect('other', options)
+    other.wire?.send({ type: 'disconnect', reasonCode: 0, properties: { sessionExpiryIntervalSeconds: 50 } })
+    world.settle()
+    assertClosed(other, 'protocolError')
+    assert.deepEqual(mourner.payloads, ['gone'])
+  })
+
   test('[MQTT5-3.1.2-23] DISCONNECT does not lengthen it beyond what is allowed either', () => {
     const world = new World({ settings: { maxSessionExpirySeconds: 100 } })
     const client = world.connect('me', { cleanStart: true, sessionExpirySeconds: 50 })

@@ -57,6 +57,8 @@ export interface Open {
   readonly authenticationMethod: string | undefined
   /** The re-authentication that is under way. */
   reauthentication: Reauthentication | undefined
+  /** CONNECT asked for a session expiry, whatever was given: DISCONNECT may ask for another [MQTT5-3.14.2-2]. */
+  readonly asksForExpiry: boolean
 }
 
 /** What a packet waits for, and what has been asked about it in all: see `permission-wait.ts`. */

@@ -6,17 +6,17 @@ import type { Connection } from '../connection.ts'
 import { startStoring } from '../delivery/session-end.ts'
 import { neverExpires, type Session } from '../sessions/session.ts'
 import { endConnection, leave } from './close-connection.ts'
-import { moveTo } from './connection-state.ts'
+import { moveTo, type Open } from './connection-state.ts'
 
 export function handleDisconnect(
   state: BrokerState,
   connection: Connection,
-  session: Session,
+  { session, asksForExpiry }: Open,
   packet: DisconnectPacket,
 ): void {
   const expiry = packet.properties?.sessionExpiryIntervalSeconds
   if (expiry !== undefined) {
-    if (session.expirySeconds === 0 && expiry > 0) {
+    if (!asksForExpiry && expiry > 0) {
       // [MQTT5-3.14.2-2] A session that was to end with its connection can not be given a longer life now.
       const text = 'a session expiry for a session without one'
       return endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
@@ -31,6 +31,8 @@ export function handleDisconnect(
 }
 
 function changeExpiry(state: BrokerState, session: Session, expirySeconds: number): void {
+  // Of one that was given none nothing is on disk: it ends with its connection, whatever is allowed since.
+  if (session.expirySeconds === 0) return
   session.expirySeconds = Math.min(expirySeconds, state.settings.maxSessionExpirySeconds ?? neverExpires)
   if (session.expirySeconds > 0) startStoring(state, session)
 }

@@ -59,7 +59,7 @@ function handleOpen(state: BrokerState, connection: Connection, open: Open, pack
     case 'pingreq':
       return sendPingresp(state, connection)
     case 'disconnect':
-      return handleDisconnect(state, connection, open.session, packet)
+      return handleDisconnect(state, connection, open, packet)
     case 'connect':
       return handleConnect(state, connection, packet)
     case 'auth':

@@ -60,6 +60,7 @@ export function openConnection(
     waiting: undefined,
     authenticationMethod: connect.properties?.authenticationMethod,
     reauthentication: undefined,
+    asksForExpiry: (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0,
   })
   state.openConnections++
   // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
