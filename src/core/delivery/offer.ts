@@ -16,18 +16,17 @@ const smallFrameBytes = 1_024
 const timesAsManySmall = 16
 const mostSmallInMemory = 16_384
 
-/** QoS 0: now or never. */
+/** QoS 0, which `how` says: now or never. */
 export function offerAtMostOnce(
   state: BrokerState,
   session: Session,
   message: Message,
-  how: { retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
+  how: { qos: QoS; retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   const connection = session.connection
   if (connection === undefined) return
   if (connection.unsentBytes > state.settings.maxUnsentBytes) return state.countDrop(session, message, 'not-reading')
-  if (!fits(state, connection, message, { qos: 0, subscriptionIdentifiers: how.subscriptionIdentifiers }))
-    return state.countDrop(session, message, 'too-large')
+  if (!fits(state, connection, message, how)) return state.countDrop(session, message, 'too-large')
   state.counts.publishesSent++
   session.sentMessages++
   const list = sendsOf(state, connection)
