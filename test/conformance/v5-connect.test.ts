@@ -333,10 +333,9 @@ describe('the maximum packet size of a client', () => {
     // An alias takes three bytes.
     for (const payloadBytes of [91, 92, 94, 95]) world.publish('a', 'x'.repeat(payloadBytes))
     assert.deepEqual(
-      wire.of('publish').map(({ payloadStart, frameEnd, properties }) => [
-        frameEnd - payloadStart,
-        properties?.topicAlias,
-      ]),
+      wire
+        .of('publish')
+        .map(({ payloadStart, frameEnd, properties }) => [frameEnd - payloadStart, properties?.topicAlias]),
       [
         [91, 1],
         [92, undefined],

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Identity } from '../../src/core/index.ts'
 import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
-import { connectedWire } from '../conformance/raw.ts'
+import { acksOf, connectedWire } from '../conformance/raw.ts'
 import { World, type Client, type WorldOptions } from '../simulator/world.ts'
 import { Rulebook, type Rule } from './rulebook.ts'
 
@@ -82,6 +82,25 @@ describe('PUBLISH without permission', () => {
     world.connect('stranger').publish('b', '', { retain: true, qos: 2 })
     assert.deepEqual(world.subscriber('b').payloads, ['kept'])
   })
+
+  for (const is of ['deny', 'ask', 'disconnect'] as const) {
+    test(`[MQTT-4.3.3-2] [MQTT5-4.3.3-10] QoS 2 that was taken is answered again where it would be ${is} now`, () => {
+      const { world, rulebook } = worldWith([])
+      const listener = world.subscriber('#')
+      const wire = connectedWire(world, 5)
+      const publication = { topic: 'a', payload: 'x', qos: 2, packetId: 7 } as const
+      wire.sendPublish(publication)
+      world.settle()
+      rulebook.change(world, { action: 'publish', topic: 'a', is })
+      wire.sendPublish({ ...publication, dup: true })
+      world.settle()
+      assert.deepEqual(
+        acksOf(wire, 'pubrec').map(({ reasonCode }) => reasonCode),
+        [reasonCodes.success, reasonCodes.success],
+      )
+      assert.deepEqual([wire.isOpen, listener.payloads], [true, ['x']])
+    })
+  }
 
   for (const version of [3, 4, 5] as const) {
     test(`auth.deny_action = disconnect (version ${version}): the connection ends, for 5.0 with 0x87`, () => {

@@ -91,3 +91,15 @@ test('who breaks the protocol is told so at once, also while answers of other sh
   assert.equal(publication.isAcknowledged, false)
   assert.equal(author.hasOpenConnection, false)
 })
+
+test('a client of 3.1.1 that breaks the protocol still gets the answers that wait for the disk, then the end', () => {
+  const world = new World()
+  subscribedTo(world, 'a')
+  const author = world.connect('author', { version: 4 })
+  world.disk.hold()
+  const publication = author.publish('a', 'x', { qos: 1 })
+  sendBytes(world, author, bytes`00 00`)
+  assert.deepEqual([author.hasOpenConnection, publication.isAcknowledged], [true, false])
+  releaseDisk(world)
+  assert.deepEqual([author.hasOpenConnection, publication.isAcknowledged], [false, true])
+})
