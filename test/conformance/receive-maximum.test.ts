@@ -28,6 +28,18 @@ describe('Receive Maximum', () => {
     assert.equal(wire.isOpen, false)
   })
 
+  test('[MQTT5-3.3.4-7] the same QoS 2 message again is not one more', () => {
+    const world = new World({ settings: { receiveMaximum: 1 } })
+    const wire = connectedWire(world, 5)
+    for (const dup of [false, true, true]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 1, dup })
+    world.settle()
+    assert.deepEqual(typesOf(wire.received), ['connack', 'pubrec', 'pubrec', 'pubrec'])
+    answer(world, wire, 'pubrel', 1)
+    wire.sendPublish({ topic: 'a', payload: 'y', qos: 1, packetId: 2 })
+    world.settle()
+    assert.equal(wire.isOpen, true)
+  })
+
   test('[MQTT5-3.3.4-7] QoS 1 counts until PUBACK has left', () => {
     const world = new World({ settings: { receiveMaximum: 2 } })
     const sleeper = world.connect('sleeper', { ...durable })

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
+import { acksOf, kept } from '../conformance/raw.ts'
 import { World, type Client } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
@@ -48,6 +49,25 @@ test('a 3.1.1 client is not read from until the disk serves, and then goes on wh
   assert.deepEqual(live.payloads, ['after'])
   sleeper.connect()
   assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
+})
+
+test('[MQTT5-4.3.3-10] QoS 2 that was taken before and comes again is not refused: its exchange is completed afterwards', () => {
+  const world = new World()
+  const wire = kept(world, 5)
+  const publication = { topic: 'a', payload: 'x', qos: 2, packetId: 7 } as const
+  wire.sendPublish(publication)
+  world.settle()
+  world.disk.fail()
+  world.connect('trigger').publish('trigger', 'x', { qos: 1, retain: true })
+  world.passSeconds(1)
+  wire.sendPublish({ ...publication, dup: true })
+  world.settle()
+  world.disk.mend()
+  world.passSeconds(2)
+  assert.deepEqual(
+    acksOf(wire, 'pubrec').map(({ reasonCode }) => reasonCode),
+    [reasonCodes.noMatchingSubscribers, reasonCodes.success],
+  )
 })
 
 test('a paused client is not taken for silent', () => {
