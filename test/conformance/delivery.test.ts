@@ -363,6 +363,7 @@ describe('delivery in MQTT 5.0', () => {
     assert.equal(end.send(publishBytes(5, '$SYS/x', { flags: 0x02, packetId: 3 })), '4003000387')
     assert.equal(end.send(publishBytes(5, 'nobody', { flags: 0x04, packetId: 4 })), '5003000410')
     assert.equal(end.send(bytes`50 02 0063`), '6203006392', 'PUBREL for an unknown id')
+    assert.equal(end.send(bytes`50 03 0063 80`), '', 'nothing where that was refused')
     assert.equal(end.send(bytes`62 02 0063`), '7003006392', 'PUBCOMP for an unknown id')
   })
 
