@@ -8,7 +8,7 @@ import type { DropReason } from '../outputs.ts'
 import { publishHead } from '../send-list.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
 import { makeRoom } from './drop-oldest.ts'
-import { fits, holdAll, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
+import { fits, fitsAtMostOnce, holdAll, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
 import { forgetDelivery, hopeForNoAnswer, keepDelivery, maxStoredOf, put, remove } from './stored-queue.ts'
 
 /** For a bridge that is connected many more messages of at most this size may wait in memory: 16 MiB in all. */
@@ -16,17 +16,18 @@ const smallFrameBytes = 1_024
 const timesAsManySmall = 16
 const mostSmallInMemory = 16_384
 
-/** QoS 0, which `how` says: now or never. */
+/** QoS 0: now or never. */
 export function offerAtMostOnce(
   state: BrokerState,
   session: Session,
   message: Message,
-  how: { qos: QoS; retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
+  how: { retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   const connection = session.connection
   if (connection === undefined) return
   if (connection.unsentBytes > state.settings.maxUnsentBytes) return state.countDrop(session, message, 'not-reading')
-  if (!fits(state, connection, message, how)) return state.countDrop(session, message, 'too-large')
+  if (!fitsAtMostOnce(state, connection, message, how.subscriptionIdentifiers))
+    return state.countDrop(session, message, 'too-large')
   state.counts.publishesSent++
   session.sentMessages++
   const list = sendsOf(state, connection)

@@ -76,6 +76,17 @@ export function fits(state: BrokerState, connection: Connection, message: Messag
   return bytesOf(state, connection, told, { ...traits, topicAlias: 0 }) <= maximumPacketBytes
 }
 
+/** The same of QoS 0; with nothing but arguments, as it is on the way of every message. */
+export function fitsAtMostOnce(
+  state: BrokerState,
+  connection: Connection,
+  message: Message,
+  subscriptionIdentifiers: readonly number[] | undefined,
+): boolean {
+  if (connection.maximumPacketBytes === Infinity) return true
+  return fits(state, connection, message, { qos: 0, subscriptionIdentifiers })
+}
+
 /** What only fits without an alias goes without one. */
 function hasRoomForAlias(
   state: BrokerState,
