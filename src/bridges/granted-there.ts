@@ -10,6 +10,7 @@
 // What clients want comes and goes by itself, and nobody would ask for it again after a crash. So before it is asked for, or
 // given up, a mark of its own says that it may be there or not, until the answer has been written down.
 
+import { bridgeMarksRoot } from '../core/index.ts'
 import {
   parseTopicFilter,
   type QoS,
@@ -19,7 +20,7 @@ import {
   type UnsubscribePacket,
 } from '../protocol/index.ts'
 
-export const grantedPrefix = '$bridge/granted/'
+export const grantedPrefix = `${bridgeMarksRoot}granted/`
 /** Of a filter that is kept: longer than topics may be it is not, and everything is asked for at every connection. */
 const mostCharacters = 60_000
 /** So many filters have a mark together. */

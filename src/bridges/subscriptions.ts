@@ -5,6 +5,7 @@
 // from other times, with packet ids that mean something else: then it is told to forget them first. Another mark of this
 // kind says what the remote broker has granted: see `granted-there.ts`.
 
+import { bridgeMarksRoot } from '../core/index.ts'
 import type {
   QoS,
   RetainHandling,
@@ -20,7 +21,7 @@ import { wantedHere, type WantedHere } from './rule-book.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { LocalStanding, LocalSubscription } from './world.ts'
 
-const joinedPrefix = '$bridge/joined/'
+const joinedPrefix = `${bridgeMarksRoot}joined/`
 const idStep = 2_048
 const countOfIds = 31
 /** Of a packet: all that a bridge may subscribe to go with different packet ids. */

@@ -5,6 +5,9 @@ import type { QoS, UserProperties } from '../protocol/index.ts'
 
 const prefix = '$bridge/'
 
+/** What a bridge keeps with its session begins so: subscriptions that nothing ever matches, see `bridges/subscriptions.ts`. */
+export const bridgeMarksRoot = prefix
+
 /**
  * The user property by which messages that go round are found out: see `bridges/hop-mark.ts`. A bridge says it in CONNECT,
  * and is told in CONNACK which broker it has come to.

@@ -16,6 +16,7 @@ export * from './outputs.ts'
 export * from './send-list.ts'
 export {
   bridgeClientId,
+  bridgeMarksRoot,
   brokerNameTopic,
   hopMarkName,
   isBridgeClient,

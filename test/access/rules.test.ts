@@ -485,6 +485,22 @@ describe('the bridges of this broker', () => {
     assert.equal(publishes(stage('', { asksService: true }), bridge, 'a'), 'allow')
   })
 
+  test('keep their marks, whatever the rules that name them deny', () => {
+    const rules = '{allow, {client, "$bridge/plant"}, all, ["out/#"]}. {deny, {client, "$bridge/plant"}, all}.'
+    const world = stage(rules, { denyAction: 'disconnect' })
+    assert.equal(subscribes(world, bridge, '$bridge/joined/dGhlcmU'), 'allow')
+    assert.equal(subscribes(world, client('somebody'), '$bridge/joined/dGhlcmU'), 'disconnect', 'it has none')
+    assert.equal(receives(world, bridge, '$bridge/joined/dGhlcmU'), false)
+    assert.equal(subscribes(world, bridge, 'other/#'), 'deny')
+  })
+
+  test('are not sent away for a message that they may not bring: it would come again for ever', () => {
+    const rules = '{deny, {client, "$bridge/plant"}, publish, ["secret/#"]}. {deny, {client, "c"}, publish, ["secret/#"]}.'
+    const world = stage(rules, { denyAction: 'disconnect' })
+    assert.equal(publishes(world, bridge, 'secret/a'), 'deny')
+    assert.equal(publishes(world, client('c'), 'secret/a'), 'disconnect')
+  })
+
   test('are held to the rules that name them', () => {
     const named = { about: 'clientid', who: bridge.clientId } as const
     const stored = stage('', {}, [record({ ...named, permit: 'deny', topic: 'secret/#' })])

@@ -9,6 +9,7 @@ import type { AclRule } from '../../config/index.ts'
 import {
   type AccessRecord,
   type AccessRecordKey,
+  bridgeMarksRoot,
   type Identity,
   isBridgeClient,
   namespacesRoot,
@@ -109,11 +110,11 @@ export class AccessRules implements Permissions {
   }
 
   mayPublish(who: Identity, topic: Topic): Permission {
-    return this.#permission(this.#decide(who, 'publish', topic.name))
+    return this.#permission(who, this.#decide(who, 'publish', topic.name))
   }
 
   maySubscribe(who: Identity, filter: TopicFilter): Permission {
-    return this.#permission(this.#decide(who, 'subscribe', filter))
+    return this.#permission(who, this.#decide(who, 'subscribe', filter))
   }
 
   /** For a session whose client is not there it is asked again when the client is: then it is known who that is. */
@@ -193,15 +194,17 @@ export class AccessRules implements Permissions {
     return noMatch === 'allow' && !asksService && !hasTokens && !hasNamespaces && !hasRules
   }
 
-  #permission(decision: Decision | undefined): Permission {
+  /** A bridge only carries what others publish: sent away for one message it would be given that one again, for ever. */
+  #permission({ clientId }: Identity, decision: Decision | undefined): Permission {
     if (decision === undefined) return 'ask'
     if (decision.allows) return 'allow'
-    return this.#settings.denyAction === 'disconnect' ? 'disconnect' : 'deny'
+    return this.#settings.denyAction === 'disconnect' && !isBridgeClient(clientId) ? 'disconnect' : 'deny'
   }
 
   #decide(who: Identity, action: Action, topic: string): Decision | undefined {
     if (who.isSuperuser) return bySuperuser
     if (isOutOfReach(who, topic)) return byNamespace
+    if (isOwnMark(who, action, topic)) return byBridge
     const standing = this.#standingOf(who)
     if (who.grants instanceof TokenGrants) {
       const search = new Search(standing.speaker, action, topic)
@@ -266,6 +269,11 @@ export class AccessRules implements Permissions {
 function isOutOfReach({ namespace, clientId }: Identity, topic: string): boolean {
   if (namespace !== undefined) return topic.startsWith('$SYS/')
   return topic.startsWith(namespacesRoot) && !isBridgeClient(clientId)
+}
+
+/** What a bridge keeps with its session is no traffic: without it the remote broker would be made to forget the bridge. */
+function isOwnMark({ clientId }: Identity, action: Action, topic: string): boolean {
+  return action === 'subscribe' && topic.startsWith(bridgeMarksRoot) && isBridgeClient(clientId)
 }
 
 /** As the clients of the namespace know it: whoever has it from elsewhere has it with its whole name. */
