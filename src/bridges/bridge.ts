@@ -16,7 +16,7 @@ import type { ByteStream } from '../transports/index.ts'
 import { Agreements } from './agreements.ts'
 import { connectHere, endHere, goodbye, limitsOf, refusalHere, wordsOfReason } from './connecting.ts'
 import { ConnectionWatch } from './connection-watch.ts'
-import { Crossing } from './crossing.ts'
+import { Crossing, type CrossingParts } from './crossing.ts'
 import { Dialects } from './dialects.ts'
 import { Greeting, listeningMs, type Step } from './greeting.ts'
 import { shorterKeepAlive } from './keep-alive.ts'
@@ -281,12 +281,11 @@ export class Bridge implements LinkOwner {
   }
 
   /** Both sides are there. */
-  #begin(local: PacketLink, remote: PacketLink, connack: ConnackPacket): void {
+  #begin(sides: Pick<CrossingParts, 'local' | 'remote' | 'connack' | 'connackHere'>): void {
+    const { local, remote, connack } = sides
     const settings = this.#spoken
     this.#crossing = new Crossing({
-      local,
-      remote,
-      connack,
+      ...sides,
       settings,
       broker: this.#world.broker,
       counters: this.#counters,
@@ -337,7 +336,7 @@ export class Bridge implements LinkOwner {
     if (this.#local === undefined || this.#remote === undefined || this.#connack === undefined) return
     if (!packet.sessionPresent && this.#connack.sessionPresent)
       return this.#fail('the session here is gone, and that of the other side begins anew')
-    this.#begin(this.#local, this.#remote, this.#connack)
+    this.#begin({ local: this.#local, remote: this.#remote, connack: this.#connack, connackHere: packet })
   }
 
   #takeFromThere(link: PacketLink, packet: Packet): void {

@@ -28,6 +28,8 @@ export interface CrossingParts {
   readonly local: PacketLink
   readonly remote: PacketLink
   readonly connack: ConnackPacket
+  /** Of our own broker. */
+  readonly connackHere: ConnackPacket
   readonly settings: BridgeSettings
   readonly broker: LocalBroker
   readonly counters: BridgeCounters
@@ -62,7 +64,8 @@ export class Crossing {
     this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where), forwards.length)
     const noteBreach = (text: string): void => parts.breach(text)
     const { maxPropertyBytes } = broker.limits
-    const receiving = { ...shared, ...owner, topicAliasMaximum, maxPropertyBytes, noteBreach }
+    const retainAvailable = parts.connackHere.properties?.retainAvailable ?? true
+    const receiving = { ...shared, ...owner, topicAliasMaximum, maxPropertyBytes, retainAvailable, noteBreach }
     const book = subscriptionBook(subscriptions, where, parts.open)
     this.#receiving = new Receiving(receiving, book, broker.standing().unreleased)
     if (!connack.sessionPresent) this.#receiving.forgetOld()

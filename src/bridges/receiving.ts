@@ -26,6 +26,8 @@ export interface ReceivingParts {
   readonly topicAliasMaximum: number
   /** Of what clients of this broker may send. */
   readonly maxPropertyBytes: number
+  /** This broker lets topics remember messages. */
+  readonly retainAvailable: boolean
   /** The remote broker breaks the protocol. */
   noteBreach(text: string): void
   noteUnasked(what: string): void
@@ -85,7 +87,8 @@ export class Receiving {
       return this.#passOver(packet)
     }
     this.#expectAnswer(packet)
-    local.publish(fieldsOf(packet, { topic: part.topic, retain: part.retain ?? packet.retain }, mark), Infinity)
+    const retain = this.#parts.retainAvailable && (part.retain ?? packet.retain)
+    local.publish(fieldsOf(packet, { topic: part.topic, retain }, mark), Infinity)
   }
 
   /** PUBREL of the remote broker. */
@@ -163,6 +166,8 @@ export class Receiving {
     const { remote } = this.#parts
     if (qos === 1) remote.acknowledge('puback', packetId)
     if (qos !== 2) return
+    // It may have come in under rules of another time. The remote broker's PUBREL ends here and not at the core.
+    if (this.#old.delete(packetId)) this.#releaseHere(packetId)
     this.#awaited[packetId] = awaits.releaseOfDropped
     remote.acknowledge('pubrec', packetId)
   }

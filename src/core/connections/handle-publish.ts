@@ -57,13 +57,14 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   else acceptExactlyOnce(state, connection, session, packet, message, isDenied)
 }
 
-/** [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A PUBLISH of QoS 0 has no other answer than the end. */
+/** [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A PUBLISH of QoS 0 has no other answer than the end, which a bridge is spared: it is not its own. */
 function isOfItsFormat(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
   const { chunk, payloadStart, frameEnd, properties } = packet
   const isChecked = state.settings.validatesPayloadFormat && properties?.payloadFormatIndicator === 1
   if (!isChecked || isUtf8(chunk, payloadStart, frameEnd)) return true
   const reason = reasonCodes.payloadFormatInvalid
   if (packet.qos > 0) refuseOne(state, connection, packet, reason)
+  else if (connection.listener.isBridge === true) state.counts.dropped['not-allowed']++
   else
     endConnection(state, connection, { reason, text: 'the payload is not the UTF-8 that it says', publishWill: true })
   return false
@@ -141,10 +142,13 @@ function resolveTopic(
   return known
 }
 
-/** [MQTT5-3.2.2-11, -14] What CONNACK said is not available is a protocol error to use. */
+/**
+ * [MQTT5-3.2.2-11, -14] What CONNACK said is not available is a protocol error to use. The QoS of what a bridge brings is the remote
+ * broker's; its subscribers are granted less.
+ */
 function isWithinLimits(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
   const { settings } = state
-  if (packet.qos > settings.maximumQoS) {
+  if (packet.qos > settings.maximumQoS && connection.listener.isBridge !== true) {
     endConnection(state, connection, {
       reason: reasonCodes.qosNotSupported,
       text: `QoS ${packet.qos} is not supported`,

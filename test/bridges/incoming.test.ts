@@ -1,0 +1,77 @@
+// What the remote broker sends, where this one would end the connection of a client for it, or its rules have changed in between.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { CoreSettings } from '../../src/core/index.ts'
+import { encodePublish, type World } from '../simulator/world.ts'
+import { Bridged } from './bridged.ts'
+import { ack, connackIn, crafted, granted, type Answer } from './crafted.ts'
+
+function inward(filter: string): string {
+  return `subscription = [{remote_topic = "${filter}", local_topic = "", qos = 2}]`
+}
+
+test('an id of QoS 2 that no rule is for any more when it comes again is free for the next message', () => {
+  const heard: string[] = []
+  const old = { payload: 'old', qos: 2, packetId: 5 } as const
+  const answer: Answer = (packet, send, close) => {
+    const sessionPresent = there.connections > 1
+    if (packet.type === 'connect') {
+      send(connackIn(5, { sessionPresent }))
+      if (sessionPresent) send(encodePublish({ ...old, topic: 'before/a', dup: true }, 5))
+    }
+    send(granted(packet) ?? Buffer.alloc(0))
+    if (packet.type === 'subscribe' && !sessionPresent) send(encodePublish({ ...old, topic: 'before/a' }, 5))
+    if (packet.type === 'pubrec') {
+      if (sessionPresent) send(ack('pubrel', 5))
+      else close()
+    }
+    if (packet.type !== 'pubcomp') return
+    heard.push(packet.type)
+    if (heard.length === 1) send(encodePublish({ ...old, topic: 'now/a', payload: 'new' }, 5))
+  }
+  const there = crafted(answer)
+  const world = new Bridged({ bridge: inward('before/#'), crafted: there.remote })
+  const listener = world.here.subscriber('#')
+  world.change(inward('now/#'))
+  world.passSeconds(30)
+  assert.deepEqual(listener.payloads, ['new'])
+  assert.deepEqual(heard, ['pubcomp', 'pubcomp'], 'one for each message')
+  assert.equal(world.here.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
+})
+
+type Act = (there: World) => void
+
+const strange: readonly (readonly [what: string, settings: Partial<CoreSettings>, act: Act, heard: readonly string[]])[] =
+  [
+    [
+      'that topics are to remember, where this one lets them remember nothing',
+      { retainAvailable: false },
+      (there) => there.publish('in/a', 'kept', { qos: 1, retain: true }),
+      ['kept'],
+    ],
+    [
+      'of a QoS that this one gives to nobody',
+      { maximumQoS: 1 },
+      (there) => there.publish('in/a', 'twice acknowledged', { qos: 2 }),
+      ['twice acknowledged'],
+    ],
+    [
+      'of QoS 0 that is not the text that it says',
+      { validatesPayloadFormat: true },
+      (there) => there.publish('in/a', Buffer.from([0xff]), { properties: { payloadFormatIndicator: 1 } }),
+      [],
+    ],
+  ]
+
+for (const [what, settings, act, heard] of strange) {
+  test(`a message of the remote broker ${what}, does not end the connection and come again for ever`, () => {
+    const world = new Bridged({ bridge: inward('in/#'), world: { settings } })
+    const listener = world.here.subscriber('#', { qos: 2 })
+    act(world.there)
+    world.there.publish('in/a', 'next', { qos: 1 })
+    assert.deepEqual(listener.payloads, [...heard, 'next'])
+    assert.ok(listener.messages.every(({ retain, qos }) => !retain && qos <= (settings.maximumQoS ?? 2)))
+    assert.equal(world.status.counters.failures, 0)
+  })
+}
