@@ -94,6 +94,9 @@ export class Bridge implements LinkOwner {
     if (this.#state === 'connected' && isOfRulesOnly) return this.#changeRules(settings)
     if (this.#state !== 'connected' && this.#state !== 'draining') return this.#beginAnew()
     this.#crossing?.drain()
+    // Another connection would be one by the settings that go.
+    this.#preferred?.leave()
+    this.#preferred = undefined
     if (this.#state !== 'draining') this.#moveTo('draining', this.#world.nowMs() + drainMs)
     this.#endDrainIfQuiet()
   }

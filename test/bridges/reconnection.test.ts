@@ -58,3 +58,19 @@ test('without hybrid bridging only the server is tried', () => {
   world.passSeconds(60)
   assert.deepEqual([...new Set(world.dialed)], [quic])
 })
+
+test('QUIC that answers again while a bridge drains does not keep it from its new settings', () => {
+  const other = 'mqtt-tcp://other:1883'
+  const world = new Bridged({ bridge: `${hybrid}, keepalive = 600s`, isBroken: (server) => server === quic })
+  world.passSeconds(57)
+  world.stream?.fallIntoBlackHole()
+  world.here.publish('a', 'one', { qos: 1 })
+  world.isBroken = () => false
+  world.change(`server = "${other}", ${forwards}`)
+  assert.equal(world.status.state, 'draining')
+  const listener = world.there.subscriber('#')
+  world.passSeconds(30)
+  assert.deepEqual([world.status.state, world.status.server], ['connected', other])
+  assert.deepEqual(world.dialed, [quic, tcp, other])
+  assert.deepEqual(listener.payloads, ['one'])
+})
