@@ -495,7 +495,8 @@ describe('the bridges of this broker', () => {
   })
 
   test('are not sent away for a message that they may not bring: it would come again for ever', () => {
-    const rules = '{deny, {client, "$bridge/plant"}, publish, ["secret/#"]}. {deny, {client, "c"}, publish, ["secret/#"]}.'
+    const rules =
+      '{deny, {client, "$bridge/plant"}, publish, ["secret/#"]}. {deny, {client, "c"}, publish, ["secret/#"]}.'
     const world = stage(rules, { denyAction: 'disconnect' })
     assert.equal(publishes(world, bridge, 'secret/a'), 'deny')
     assert.equal(publishes(world, client('c'), 'secret/a'), 'disconnect')

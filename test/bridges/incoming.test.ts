@@ -42,27 +42,31 @@ test('an id of QoS 2 that no rule is for any more when it comes again is free fo
 
 type Act = (there: World) => void
 
-const strange: readonly (readonly [what: string, settings: Partial<CoreSettings>, act: Act, heard: readonly string[]])[] =
+const strange: readonly (readonly [
+  what: string,
+  settings: Partial<CoreSettings>,
+  act: Act,
+  heard: readonly string[],
+])[] = [
   [
-    [
-      'that topics are to remember, where this one lets them remember nothing',
-      { retainAvailable: false },
-      (there) => there.publish('in/a', 'kept', { qos: 1, retain: true }),
-      ['kept'],
-    ],
-    [
-      'of a QoS that this one gives to nobody',
-      { maximumQoS: 1 },
-      (there) => there.publish('in/a', 'twice acknowledged', { qos: 2 }),
-      ['twice acknowledged'],
-    ],
-    [
-      'of QoS 0 that is not the text that it says',
-      { validatesPayloadFormat: true },
-      (there) => there.publish('in/a', Buffer.from([0xff]), { properties: { payloadFormatIndicator: 1 } }),
-      [],
-    ],
-  ]
+    'that topics are to remember, where this one lets them remember nothing',
+    { retainAvailable: false },
+    (there) => there.publish('in/a', 'kept', { qos: 1, retain: true }),
+    ['kept'],
+  ],
+  [
+    'of a QoS that this one gives to nobody',
+    { maximumQoS: 1 },
+    (there) => there.publish('in/a', 'twice acknowledged', { qos: 2 }),
+    ['twice acknowledged'],
+  ],
+  [
+    'of QoS 0 that is not the text that it says',
+    { validatesPayloadFormat: true },
+    (there) => there.publish('in/a', Buffer.from([0xff]), { properties: { payloadFormatIndicator: 1 } }),
+    [],
+  ],
+]
 
 for (const [what, settings, act, heard] of strange) {
   test(`a message of the remote broker ${what}, does not end the connection and come again for ever`, () => {
