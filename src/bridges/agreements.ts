@@ -9,6 +9,7 @@ import type {
   UnsubscribePacket,
 } from '../protocol/index.ts'
 import { refusalHere, refusalThere } from './connecting.ts'
+import { ForwardPlaces } from './forward-places.ts'
 import { type ChangesThere, GrantedThere } from './granted-there.ts'
 import type { PacketLink } from './packet-link.ts'
 import { type ClientWishes, mostPassedOn, PassedOn } from './passed-on.ts'
@@ -53,6 +54,7 @@ export class Agreements {
   #wasFull = false
   /** Subscriptions of clients that are made there as well. */
   readonly passedOn = new PassedOn()
+  readonly places = new ForwardPlaces()
 
   constructor(broker: LocalBroker) {
     this.#broker = broker
@@ -69,9 +71,14 @@ export class Agreements {
     return { joined: joinedMark(server, clientId), granted: this.#granted.marks }
   }
 
+  /** The rules are these from now on. */
+  takeForwards({ forwards }: BridgeSettings): void {
+    this.places.take(forwards, this.#broker.standing().subscriptions.keys())
+  }
+
   /** What is to be said here. `marks`: undefined where they stay as they are. */
   changesHere(settings: BridgeSettings, marks: Marks | undefined): Changes {
-    return changesHere(this.#broker.standing(), settings, marks)
+    return changesHere(this.#broker.standing(), settings, marks, this.places.mark)
   }
 
   /** Gives the number of answers. */

@@ -189,6 +189,7 @@ export class Bridge implements LinkOwner {
 
   /** The session here is made right, and only then the rest follows. */
   #prepare(marks: Marks | undefined, then: () => void): void {
+    this.#agreements.takeForwards(this.#settings)
     const changes = this.#agreements.changesHere(this.#settings, marks)
     // Its limits are said with CONNECT, and are to hold before the remote broker is there.
     const saysLimits = marks === undefined && spoolProperties(this.#settings.spool).length > 0
@@ -294,6 +295,7 @@ export class Bridge implements LinkOwner {
       counters: this.#counters,
       refusals: this.#refusals,
       open: this.#agreements.passedOn.tree,
+      places: this.#agreements.places,
       startOver: (why) => this.#fail(why),
       breach: (text) => this.#breach(text, reasonCodes.protocolError),
     })
@@ -381,6 +383,7 @@ export class Bridge implements LinkOwner {
     this.#next = undefined
     if (remote === undefined || local === undefined) return this.#beginAnew()
     this.#spoken = { ...settings, version: remote.version }
+    this.#agreements.takeForwards(settings)
     this.#crossing?.use(settings)
     this.#agreements.changeRules(before, this.#spoken, this.#world.nowMs())
     this.#plan()

@@ -3,6 +3,7 @@
 import { TopicTable, type ConnackPacket, type Packet } from '../protocol/index.ts'
 import { limitsOf } from './connecting.ts'
 import type { ConnectionLook } from './connection-watch.ts'
+import type { ForwardPlaces } from './forward-places.ts'
 import { Forwarding } from './forwarding.ts'
 import { HopMark, nameIn } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
@@ -36,6 +37,7 @@ export interface CrossingParts {
   readonly refusals: Refusals
   /** What clients here are subscribed to, of a bridge that passes that on. */
   readonly open: OpenTopics
+  readonly places: ForwardPlaces
   /** Messages can not go on: the connection is to be made anew after a while, and they come again. */
   startOver(why: string): void
   /** The remote broker breaks the protocol. */
@@ -51,7 +53,7 @@ export class Crossing {
 
   constructor(parts: CrossingParts) {
     this.#parts = parts
-    const { local, remote, connack, settings, broker, counters, refusals } = parts
+    const { local, remote, connack, settings, broker, counters, refusals, places } = parts
     const { brokerId, forwards, subscriptions, topicAliasMaximum } = settings
     const shared = { local, remote, counters, mark: new HopMark(brokerId, nameIn(connack)) }
     const where = whereOf(broker)
@@ -60,8 +62,8 @@ export class Crossing {
       noteUnasked: (what: string) => this.#noteUnasked(what),
     }
     const limits = limitsOf(connack, settings)
-    const forwarding = { ...shared, limits, refusals, owner }
-    this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where), forwards.length)
+    const forwarding = { ...shared, limits, refusals, owner, places }
+    this.#forwarding = new Forwarding(forwarding, forwardBook(forwards, where, places.of(forwards)))
     const noteBreach = (text: string): void => parts.breach(text)
     const { maxPropertyBytes } = broker.limits
     const retainAvailable = parts.connackHere.properties?.retainAvailable ?? true
@@ -95,9 +97,10 @@ export class Crossing {
 
   /** Other rules, for what comes from now on. */
   use({ forwards, subscriptions }: BridgeSettings): void {
-    const where = whereOf(this.#parts.broker)
-    this.#forwarding.use(forwardBook(forwards, where), forwards.length)
-    this.#receiving.book = subscriptionBook(subscriptions, where, this.#parts.open)
+    const { broker, places, open } = this.#parts
+    const where = whereOf(broker)
+    this.#forwarding.book = forwardBook(forwards, where, places.of(forwards))
+    this.#receiving.book = subscriptionBook(subscriptions, where, open)
   }
 
   takeFromHere(packet: Packet): void {

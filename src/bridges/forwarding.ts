@@ -9,7 +9,7 @@
 //    |               | <-- PUBCOMP each -------- |
 //    | <-- PUBCOMP p |                           |
 //
-// The packet id of a part follows from the core's and from its place among the parts, so that after a crash of either side
+// The packet id of a part follows from the core's and from the place of its rule (`forward-places.ts`), so that after a crash of either side
 // everything is under its old id again, and what the remote broker has had it knows.
 
 import {
@@ -22,11 +22,11 @@ import {
   type QoS,
 } from '../protocol/index.ts'
 import { publishedQoSOf } from '../core/index.ts'
+import type { ForwardPlaces } from './forward-places.ts'
 import type { HopMark } from './hop-mark.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { Refusals } from './refusals.ts'
 import type { Part, RuleBook } from './rule-book.ts'
-import { maxForwards } from './settings.ts'
 import type { BridgeCounters } from './status.ts'
 
 /** The core gives the sessions of bridges no larger packet ids. */
@@ -61,6 +61,8 @@ export interface ForwardingParts {
   readonly mark: HopMark
   /** Outlives connections. */
   readonly refusals: Refusals
+  /** Outlives them, too. */
+  readonly places: ForwardPlaces
   readonly owner: ForwardingOwner
 }
 
@@ -70,10 +72,13 @@ interface HeldPart {
 }
 
 export class Forwarding {
-  #book: RuleBook
+  /** Other ones hold for what comes from then on. */
+  book: RuleBook
   readonly #parts: ForwardingParts
   /** By the core's packet id: the QoS of what is under way, 0 for none that came in this connection. */
   readonly #qos = new Uint8Array(idStep)
+  /** By the same: 1, it has been sent in an earlier connection, of QoS 2 and perhaps by rules that are gone. */
+  readonly #isRepeat = new Uint8Array(idStep)
   /** Parts without PUBACK or PUBREC. */
   readonly #unanswered = new Uint8Array(idStep)
   /** Parts without PUBCOMP. */
@@ -86,16 +91,13 @@ export class Forwarding {
   #suspects: number
   /** The one that is on its way then. */
   #alone: PacketId = 0
-  /** How many parts a message may have had, in earlier connections too. */
-  #mostParts: number
   readonly #fields: PublishFields
   /** PUBACK, PUBREC and PUBCOMP that were waited for. */
   answers = 0
 
-  constructor(parts: ForwardingParts, book: RuleBook, rules: number) {
+  constructor(parts: ForwardingParts, book: RuleBook) {
     this.#parts = parts
-    this.#book = book
-    this.#mostParts = Math.max(1, Math.min(rules, maxForwards))
+    this.book = book
     this.#suspects = parts.refusals.suspects
     parts.refusals.suspects = 0
     this.#fields = emptyFields()
@@ -103,12 +105,6 @@ export class Forwarding {
 
   get inFlight(): number {
     return this.#inFlight + this.#held.length
-  }
-
-  /** Other rules for what comes from now on. */
-  use(book: RuleBook, rules: number): void {
-    this.#book = book
-    this.#mostParts = Math.max(this.#mostParts, Math.min(rules, maxForwards))
   }
 
   /** A message of the core. */
@@ -119,10 +115,11 @@ export class Forwarding {
     const { counters, mark, remote, limits, refusals } = this.#parts
     if (qos > 0) {
       this.#qos[packetId] = qos
+      this.#isRepeat[packetId] = packet.dup && qos === 2 ? 1 : 0
       // One more than there are parts: none of them is the last before all have been sent.
       this.#unanswered[packetId] = 1
     }
-    const parts = this.#book.partsFor(topic)
+    const parts = this.book.partsFor(topic)
     if (packet.properties !== undefined && !mark.mayLeave(packet.properties)) counters.dropped.loop++
     else if (parts.length === 0) counters.dropped['no-rule']++
     else if (qos > 0 ? refusals.isGivenUp(packetId) : this.#suspects > 0) counters.dropped['refused-there']++
@@ -131,18 +128,18 @@ export class Forwarding {
       // QoS 2 is released when all parts are there. Where the remote broker does not take so many at once they never were.
       const mostQoS = parts.length > limits.receiveMaximum ? 1 : limits.maximumQoS
       const published = publishedQoSOf(packet.properties?.subscriptionIdentifiers) ?? qos
-      for (const [place, part] of parts.entries()) this.#send(packet, part, { place, properties, published, mostQoS })
+      for (const part of parts) this.#send(packet, part, { properties, published, mostQoS })
     }
     if (qos > 0) this.#partIsOver(packetId)
   }
 
   /** PUBREL of the core: what it stands for is on our disk. */
   release(packetId: PacketId): void {
-    const { local, remote, limits } = this.#parts
+    const { local, remote, limits, places } = this.#parts
     if (packetId > largestLocalId) return
-    const isOfEarlierConnection = this.#qos[packetId] === 0
+    const isOfEarlierConnection = this.#qos[packetId] === 0 || this.#isRepeat[packetId] === 1
     this.#unreleased[packetId] = 0
-    for (let place = 0; place < this.#mostParts; place++) {
+    for (let place = 0; place < places.count; place++) {
       const id = packetId + place * idStep
       const isWanted = this.#owed[id] === owes.release || (isOfEarlierConnection && limits.maximumQoS === 2)
       if (!isWanted) continue
@@ -177,9 +174,9 @@ export class Forwarding {
   #send(
     packet: PublishPacket,
     part: Part,
-    how: { place: number; properties: PublishFields['properties']; published: QoS; mostQoS: QoS },
+    how: { properties: PublishFields['properties']; published: QoS; mostQoS: QoS },
   ): void {
-    const { place, properties, published, mostQoS } = how
+    const { properties, published, mostQoS } = how
     const { counters, limits } = this.#parts
     if (part.topic === undefined) return void counters.dropped.unmappable++
     const fields = this.#fields
@@ -188,7 +185,7 @@ export class Forwarding {
     fields.qos = Math.min(packet.qos, part.qos ?? published, mostQoS) as QoS
     fields.retain = limits.retainAvailable && (part.retain ?? packet.retain)
     fields.dup = packet.dup && fields.qos > 0
-    fields.packetId = packet.packetId + place * idStep
+    fields.packetId = packet.packetId + part.place * idStep
     fields.properties = properties
     fields.chunk = packet.chunk
     fields.payloadStart = packet.payloadStart

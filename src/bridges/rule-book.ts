@@ -13,6 +13,8 @@ export interface Part {
   readonly qos: QoS | undefined
   /** Undefined: as it came. */
   readonly retain: boolean | undefined
+  /** Of its rule, see `forward-places.ts`; 0 for what comes in. */
+  readonly place: number
 }
 
 class KnownParts implements TopicRoute {
@@ -45,9 +47,10 @@ interface Rule {
   readonly retain: boolean | undefined
   /** The rule itself says that it brings something below `$`. */
   readonly isForOwnTopics: boolean
+  readonly place: number
 }
 
-const openRule: Rule = { mapping: asItIs, qos: undefined, retain: undefined, isForOwnTopics: false }
+const openRule: Rule = { mapping: asItIs, qos: undefined, retain: undefined, isForOwnTopics: false, place: 0 }
 
 /** The rules of one direction, as they are at one time. */
 export class RuleBook {
@@ -84,25 +87,26 @@ export class RuleBook {
     const matching = this.#rules.filter(({ mapping }) => mapping.matches(topic.name))
     const chosen = this.#isFirstOnly ? matching.slice(0, 1) : matching
     if (chosen.length === 0 && this.#open.matches(topic.name)) chosen.push(openRule)
-    return chosen.map(({ mapping, qos, retain, isForOwnTopics }) => {
+    return chosen.map(({ mapping, qos, retain, isForOwnTopics, place }) => {
       const name = mapping.map(topic.name, this.#maxTopicLevels)
       const isAllowed = name !== undefined && (isForOwnTopics || !name.startsWith('$'))
-      return { topic: isAllowed ? this.#topics.named(name) : undefined, qos, retain }
+      return { topic: isAllowed ? this.#topics.named(name) : undefined, qos, retain, place }
     })
   }
 }
 
 type Where = { readonly topics: TopicTable; readonly maxTopicLevels: number }
 
-/** Every rule that matches counts. */
-export function forwardBook(rules: readonly ForwardRule[], where: Where): RuleBook {
-  const made = rules.map((rule) => {
+/** Every rule that matches counts. `places`: of each. */
+export function forwardBook(rules: readonly ForwardRule[], where: Where, places: readonly number[]): RuleBook {
+  const made = rules.map((rule, index) => {
     const mapping = mappingOfForward(rule)
     return {
       mapping: new TopicMapping(mapping),
       qos: rule.qos,
       retain: rule.retain,
       isForOwnTopics: isForOwnTopics(mapping),
+      place: places[index] ?? 0,
     }
   })
   return new RuleBook(made, { ...where, isFirstOnly: false })
@@ -121,6 +125,7 @@ export function subscriptionBook(
       qos: undefined,
       retain: rule.retain,
       isForOwnTopics: isForOwnTopics(mapping),
+      place: 0,
     }
   })
   return new RuleBook(made, { ...where, isFirstOnly: true, open })

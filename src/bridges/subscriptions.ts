@@ -52,8 +52,10 @@ export function changesHere(
   { subscriptions }: LocalStanding,
   { forwards, isEnabled, retriesQoS0 }: Pick<BridgeSettings, 'forwards' | 'isEnabled' | 'retriesQoS0'>,
   marks: Marks | undefined,
+  places: TopicFilter | undefined,
 ): Changes {
   const wanted = isEnabled ? wantedHere(forwards, retriesQoS0) : new Map<TopicFilter, WantedHere>()
+  if (places !== undefined) wanted.set(places, noMark)
   if (marks !== undefined) wanted.set(marks.joined, noMark)
   for (const mark of marks?.granted ?? []) wanted.set(mark, noMark)
   const missing = new Map<QoS, SubscriptionRequest[]>()
