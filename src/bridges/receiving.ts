@@ -94,7 +94,7 @@ export class Receiving {
   /** PUBREL of the remote broker. */
   release(packetId: PacketId): void {
     const { local, remote } = this.#parts
-    this.#old.delete(packetId)
+    const isOld = this.#old.delete(packetId)
     const awaited = this.#awaited[packetId]
     if (awaited === awaits.releaseOfDropped) {
       this.#awaited[packetId] = awaits.nothing
@@ -102,7 +102,9 @@ export class Receiving {
     }
     if (awaited === awaits.puback || awaited === awaits.pubrec)
       return this.#parts.noteBreach(`PUBREL for packet id ${packetId}, which it has no PUBREC for`)
-    if (awaited === awaits.nothing) this.#parts.noteUnasked(`PUBREL for packet id ${packetId}`)
+    // What it began in an earlier connection it is to release, however much that is: once.
+    const isAwaited = awaited === awaits.release || (isOld && awaited === awaits.nothing)
+    if (!isAwaited) this.#parts.noteUnasked(`PUBREL for packet id ${packetId}`)
     if (awaited === awaits.nothing) this.#owed++
     this.#awaited[packetId] = awaits.pubcomp
     local.acknowledge('pubrel', packetId)

@@ -79,3 +79,27 @@ for (const [what, settings, act, heard] of strange) {
     assert.equal(world.status.counters.failures, 0)
   })
 }
+
+test('a remote broker that comes back with very many messages to release is in order', () => {
+  const count = 1_500
+  const heard: number[] = []
+  const ids = Array.from({ length: count }, (_, index) => index + 1)
+  const answer: Answer = (packet, send, close) => {
+    const sessionPresent = there.connections > 1
+    if (packet.type === 'connect') {
+      send(connackIn(5, { sessionPresent }))
+      if (sessionPresent) send(Buffer.concat(ids.map((id) => ack('pubrel', id))))
+    }
+    send(granted(packet) ?? Buffer.alloc(0))
+    if (packet.type === 'subscribe' && !sessionPresent)
+      send(Buffer.concat(ids.map((packetId) => encodePublish({ topic: 'in/a', payload: 'x', qos: 2, packetId }, 5))))
+    if (packet.type === 'pubrec' && packet.packetId === count) close()
+    if (packet.type === 'pubcomp') heard.push(packet.packetId)
+  }
+  const there = crafted(answer)
+  const world = new Bridged({ bridge: inward('in/#'), crafted: there.remote })
+  world.passSeconds(30)
+  assert.equal(heard.length, count)
+  assert.deepEqual([world.status.state, world.status.counters.unasked], ['connected', 0])
+  assert.equal(world.here.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
+})
