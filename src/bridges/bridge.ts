@@ -463,7 +463,9 @@ export class Bridge implements LinkOwner {
     this.#preferred?.leave()
     if (farewell === undefined) this.#remote?.cut()
     else this.#remote?.end((this.#connack ?? this.#greeting?.connack) === undefined ? undefined : farewell)
-    this.#local?.cut()
+    // What the remote broker has acknowledged is through, or it would come again.
+    if (this.#crossing === undefined) this.#local?.cut()
+    else this.#local?.end(undefined)
     this.#preparation?.leave()
     this.#dialing = undefined
     this.#preferred = undefined

@@ -89,10 +89,9 @@ export class Crossing {
     return this.#forwarding.inFlight === 0 && this.#receiving.owed === 0
   }
 
-  /** No message is begun any more. */
+  /** No message is begun any more. Those of the core are left without an answer, and come again; its answers are heard. */
   drain(): void {
     this.#isDraining = true
-    this.#parts.local.hold()
   }
 
   /** Other rules, for what comes from now on. */
@@ -106,7 +105,7 @@ export class Crossing {
   takeFromHere(packet: Packet): void {
     switch (packet.type) {
       case 'publish':
-        return this.#forwarding.publish(packet)
+        return this.#isDraining ? undefined : this.#forwarding.publish(packet)
       case 'pubrel':
         return this.#forwarding.release(packet.packetId)
       case 'puback':
@@ -158,7 +157,7 @@ export class Crossing {
 
   letGoOn(): void {
     const { remote, local } = this.#parts
-    if (local.isHeld && !this.#isDraining && remote.unsentBytes <= roomFromBytes) local.release()
+    if (local.isHeld && remote.unsentBytes <= roomFromBytes) local.release()
     if (remote.isHeld && this.#hasRoom && local.unsentBytes <= roomFromBytes) remote.release()
   }
 

@@ -1,0 +1,94 @@
+// Between a change of settings that needs another connection and that connection.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { encodePublish } from '../simulator/world.ts'
+import { Bridged, payloads } from './bridged.ts'
+import { ack, connackIn, crafted, granted, type Answer } from './crafted.ts'
+
+const bothWays = `forwards = [{local_topic = "out/#", remote_topic = ""}],
+  subscription = [{remote_topic = "in/#", local_topic = "", qos = 1}]`
+/** Every packet takes a while, so that there is a time between any two. */
+const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
+const first = 'mqtt-tcp://first:1883'
+const other = 'mqtt-tcp://other:1883'
+
+/** A bridge that drains: one message is on its way, and is not answered before `answers` says so. */
+function draining() {
+  const remote = {
+    answers: false,
+    say: (_: Buffer): void => undefined,
+    close: (): void => undefined,
+    published: [] as number[],
+  }
+  const answer: Answer = (packet, send, close) => {
+    remote.say = send
+    remote.close = close
+    if (packet.type === 'connect') send(connackIn(5))
+    const answered = granted(packet)
+    if (answered !== undefined) send(answered)
+    if (packet.type !== 'publish') return
+    remote.published.push(there.connections)
+    if (remote.answers) send(ack('puback', packet.packetId))
+  }
+  const there = crafted(answer)
+  const world = new Bridged({ bridge: `${bothWays}, server = "${first}"`, crafted: there.remote })
+  world.here.publish('out/a', 'one', { qos: 1 })
+  world.change(`${bothWays}, server = "${other}"`)
+  assert.equal(world.status.state, 'draining')
+  return { world, remote }
+}
+
+describe('a bridge that drains', () => {
+  test('begins no message, whatever comes in meanwhile: what is published goes by the next connection', () => {
+    const { world, remote } = draining()
+    const listener = world.here.subscriber('in/#')
+    remote.say(encodePublish({ topic: 'in/a', payload: 'in', qos: 1, packetId: 1 }, 5))
+    world.settle()
+    world.here.publish('out/a', 'two', { qos: 1 })
+    assert.deepEqual([listener.payloads, remote.published], [['in'], [1]])
+    remote.answers = true
+    remote.say(ack('puback', 1))
+    world.passSeconds(1)
+    assert.deepEqual([remote.published, world.status.server, world.status.spooled], [[1, 2], other, 0])
+  })
+
+  test('has its new settings at once when the connection breaks', () => {
+    const { world, remote } = draining()
+    remote.close()
+    world.settle()
+    assert.deepEqual(world.dialed, [first, other])
+    assert.equal(world.status.state, 'connected')
+  })
+
+  test('is through with QoS 2 and with what came in as soon as both are', () => {
+    const world = new Bridged({ bridge: `${bothWays}, server = "${first}"`, network })
+    world.passSeconds(1)
+    const listener = world.there.subscriber('out/#', { qos: 2 })
+    for (const payload of payloads(10)) world.here.publish('out/a', payload, { qos: 2 })
+    world.there.publish('in/a', 'in', { qos: 1 })
+    world.here.passMs(15)
+    world.change(`${bothWays}, server = "${other}"`)
+    assert.equal(world.status.state, 'draining')
+    world.passSeconds(1)
+    assert.deepEqual([world.status.state, world.status.server], ['connected', other])
+    assert.deepEqual(listener.payloads, payloads(10))
+    assert.equal(world.status.counters.sentAgain, 0)
+  })
+
+  test('waits no longer than five seconds', () => {
+    const { world } = draining()
+    world.passSeconds(4)
+    assert.equal(world.status.state, 'draining')
+    world.passSeconds(2)
+    assert.deepEqual([world.dialed, world.status.state], [[first, other], 'connected'])
+  })
+
+  test('is taken back to what it was: it has the settings that were said last', () => {
+    const { world } = draining()
+    world.change(`${bothWays}, server = "${first}", keepalive = 33s`)
+    world.change(`${bothWays}, server = "${first}"`)
+    world.passSeconds(6)
+    assert.deepEqual([world.dialed, world.status.state], [[first, first], 'connected'])
+  })
+})
