@@ -193,7 +193,7 @@ export class Bridged {
         delete host.traits.listener
         if (listener !== undefined) host.traits.listener = listener
         assert.ok(link !== undefined, 'the broker of the bridge does not run')
-        return new LinkStream(stage, link)
+        return new LinkStream(stage, link, { lendsChunks: true })
       },
       standing: () => {
         const found = host.isRunning ? host.coreOf().view.bridgeSession(bridgeClientId(this.settings.name)) : undefined

@@ -39,6 +39,7 @@ const breaches: readonly (readonly [what: string, answer: Answer, error: RegExp]
   ['endless PUBACK', once(() => repeated(ack('puback', 7), 2_000)), /a flood of answers/],
   ['endless PUBREC', once(() => repeated(ack('pubrec', 7), 2_000)), /a flood of answers/],
   ['endless PUBCOMP', once(() => repeated(ack('pubcomp', 7), 2_000)), /a flood of answers/],
+  ['endless PUBREL', once(() => repeated(ack('pubrel', 7), 2_000)), /a flood of answers, such as PUBREL/],
   ['endless PINGRESP', once(() => repeated(pingresp, 2_000)), /a flood of pingresp/],
   [
     'PUBREL for what it has no PUBREC for',
@@ -84,6 +85,17 @@ describe('a remote broker that sends', () => {
       answered,
       Array.from({ length: 3_000 }, (_, index) => index + 1),
     )
+  })
+
+  test('what breaks the protocol is told so before it is left, in MQTT 5.0', () => {
+    const heard: (number | undefined)[] = []
+    const answer: Answer = polite((packet, send) => {
+      if (packet.type === 'subscribe') send(connack)
+      if (packet.type === 'disconnect') heard.push(packet.reasonCode)
+    })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+    assert.match(world.status.lastError ?? '', /connack was not asked for/)
+    assert.deepEqual(heard, [reasonCodes.protocolError])
   })
 
   test('refusals of what nobody asked for over and over: they are no news', () => {
@@ -163,19 +175,40 @@ describe('a remote broker that refuses', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('a message for want of room: it comes again', () => {
-    let refusals = 0
+  const passing = ['quotaExceeded', 'unspecifiedError', 'implementationSpecificError', 'packetIdentifierInUse'] as const
+  for (const why of passing) {
+    test(`a message for what passes (${why}): it comes again`, () => {
+      let refusals = 0
+      const answer: Answer = polite((packet, send) => {
+        if (packet.type !== 'publish') return
+        const reason = refusals++ < 2 ? reasonCodes[why] : reasonCodes.success
+        send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
+      })
+      const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
+      world.here.publish('out/a', 'x', { qos: 1 })
+      world.passSeconds(15)
+      assert.equal(world.status.spooled, 0)
+      assert.equal(world.status.counters.acknowledged, 1)
+      assert.equal(world.status.counters.failures, 2)
+    })
+  }
+
+  test('one message again and again: how often is forgotten when it is through, and begins anew under its packet id', () => {
+    let seen = 0
     const answer: Answer = polite((packet, send) => {
       if (packet.type !== 'publish') return
-      const reason = refusals++ < 2 ? reasonCodes.quotaExceeded : reasonCodes.success
+      const isShort = packet.topic?.name === 'out/bad' && seen++ % 4 !== 3
+      const reason = isShort ? reasonCodes.quotaExceeded : reasonCodes.success
       send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
     })
     const world = new Bridged({ bridge: bothWays, crafted: crafted(answer).remote })
-    world.here.publish('out/a', 'x', { qos: 1 })
-    world.passSeconds(15)
-    assert.equal(world.status.spooled, 0)
-    assert.equal(world.status.counters.acknowledged, 1)
-    assert.equal(world.status.counters.failures, 2)
+    world.here.publish('out/bad', 'x', { qos: 1 })
+    world.passSeconds(60)
+    // All packet ids that the core gives a bridge: the next message has the first one again.
+    publishAll(world.here, 'out/a', payloads(2_046), 1)
+    world.here.publish('out/bad', 'y', { qos: 1 })
+    world.passSeconds(60)
+    assert.deepEqual([seen, world.status.counters.dropped['refused-there'], world.status.spooled], [8, 0, 0])
   })
 
   test('a message for want of room for ever: it is given up at last', () => {

@@ -15,12 +15,16 @@ export class LinkStream implements ByteStream {
   #isBlackHole = false
   #waiting: (() => void)[] = []
 
-  constructor(stage: Stage, link: Link) {
+  /** `lendsChunks`: what is read belongs to whoever wrote it, who has other uses for it afterwards. */
+  constructor(stage: Stage, link: Link, { lendsChunks = false } = {}) {
     this.#stage = stage
     this.#link = link
     link.attachClient({
       arrived: (chunk) => {
-        if (!this.#isOver && !this.#isBlackHole) this.onData(Buffer.from(chunk))
+        if (this.#isOver || this.#isBlackHole) return
+        const bytes = Buffer.from(chunk)
+        this.onData(bytes)
+        if (lendsChunks) bytes.fill(0)
       },
       ended: (isBroken) => this.#end(isBroken ? new Error('the connection broke') : undefined),
       drained: () => this.#drain(),

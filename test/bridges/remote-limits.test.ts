@@ -1,0 +1,161 @@
+// What the remote broker says in CONNACK that it takes, and what it takes at all.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { reasonCodes, type ConnackProperties, type PublishPacket } from '../../src/protocol/index.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
+import { encodePublish } from '../simulator/world.ts'
+import { Bridged, payloads, publishAll } from './bridged.ts'
+import { ack, connackIn, crafted, granted, pingresp, polite, type Answer } from './crafted.ts'
+
+const outward = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
+const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
+
+type Seen = Pick<PublishPacket, 'qos' | 'dup' | 'retain'>
+
+/** Each connection has limits of its own; nothing is answered. */
+function limited(limits: readonly ConnackProperties[], seen: Seen[], closesOn: number) {
+  const there = crafted((packet, send, close) => {
+    const properties = limits[there.connections - 1]
+    if (packet.type === 'connect')
+      send(connackIn(5, { sessionPresent: there.connections > 1, ...(properties === undefined ? {} : { properties }) }))
+    if (packet.type !== 'publish') return
+    seen.push({ qos: packet.qos, dup: packet.dup, retain: packet.retain })
+    if (there.connections === closesOn) close()
+  })
+  return there
+}
+
+describe('a remote broker', () => {
+  test('that lets topics remember nothing is sent no message that is to be remembered', () => {
+    const seen: Seen[] = []
+    const there = limited([{ retainAvailable: false }], seen, 0)
+    const world = new Bridged({ bridge: outward, crafted: there.remote })
+    world.here.publish('out/a', 'kept', { qos: 1, retain: true })
+    assert.deepEqual(seen, [{ qos: 1, dup: false, retain: false }])
+  })
+
+  test('[MQTT-3.3.1-2] that takes QoS 0 alone by now is sent again what waits, and not as a repeat', () => {
+    const seen: Seen[] = []
+    const there = limited([{}, { maximumQoS: 0 }], seen, 1)
+    const world = new Bridged({ bridge: `${outward}, backoff_max = 1s`, crafted: there.remote })
+    world.here.publish('out/a', 'one', { qos: 1 })
+    world.passSeconds(5)
+    assert.deepEqual(seen.slice(0, 2), [
+      { qos: 1, dup: false, retain: false },
+      { qos: 0, dup: false, retain: false },
+    ])
+    assert.equal(world.status.spooled, 0)
+  })
+
+  test('that reads nothing keeps little in memory here, and the rest in the spool', () => {
+    let theirs: ByteStream | undefined
+    const there = crafted(polite(() => theirs?.pause()))
+    const remote = (stream: ByteStream): void => {
+      theirs = stream
+      there.remote(stream)
+    }
+    const world = new Bridged({ bridge: `${outward}, ${inward}`, crafted: remote })
+    const author = world.here.connect('author')
+    const large = 'x'.repeat(65_536)
+    for (let count = 0; count < 200; count++) author.publish('out/a', large, { qos: 1 })
+    assert.equal(world.status.spooled, 200)
+    assert.ok(world.status.counters.sentBytes < 4_194_304, `${world.status.counters.sentBytes} bytes`)
+  })
+
+  test('that says little that nobody asked for, over days, is in order', () => {
+    let say: ((bytes: Buffer) => void) | undefined
+    const answer: Answer = (packet, send) => {
+      say = send
+      if (packet.type === 'connect') send(connackIn(5))
+      if (packet.type === 'pingreq') send(pingresp)
+    }
+    const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, crafted: crafted(answer).remote })
+    for (let round = 0; round < 5; round++) {
+      say?.(Buffer.concat(Array.from({ length: 600 }, () => ack('puback', 7))))
+      world.passSeconds(60)
+    }
+    assert.deepEqual([world.status.state, world.status.counters.unasked], ['connected', 3_000])
+  })
+
+  test('that sends QoS 2 again in one connection, and releases it at once, is answered', () => {
+    const heard: string[] = []
+    const message = { topic: 'in/a', payload: 'x', qos: 2, packetId: 1 } as const
+    const answer: Answer = polite((packet, send) => {
+      send(granted(packet) ?? Buffer.alloc(0))
+      if (packet.type === 'subscribe') send(encodePublish(message, 5))
+      if (packet.type === 'pubrec' && heard.length === 0)
+        send(Buffer.concat([encodePublish({ ...message, dup: true }, 5), ack('pubrel', 1)]))
+      if (packet.type === 'pubrec' || packet.type === 'pubcomp') heard.push(packet.type)
+    })
+    const world = new Bridged({ bridge: inward, crafted: crafted(answer).remote })
+    assert.equal(world.status.lastError, undefined)
+    assert.deepEqual(heard, ['pubrec', 'pubrec', 'pubcomp'])
+  })
+
+  test('may say topics by aliases that it was granted, and by no other', () => {
+    const said = [
+      ['in/a', 1],
+      ['', 1],
+      ['in/b', 2],
+      ['', 1],
+      ['', 2],
+    ] as const
+    const aliased = (topic: string, topicAlias: number, qos: 0 | 1): Buffer =>
+      encodePublish({ topic, payload: 'x', qos, packetId: topicAlias, properties: { topicAlias } }, 5)
+    const answer: Answer = polite((packet, send) => {
+      if (packet.type === 'subscribe') send(Buffer.concat(said.map(([topic, alias]) => aliased(topic, alias, 1))))
+      if (packet.type === 'puback' && packet.packetId === 2) send(aliased('', 3, 0))
+    })
+    const bridge = `${inward}, conn_properties { topic_alias_maximum = 3 }`
+    const world = new Bridged({ bridge, crafted: crafted(answer).remote, isBroken: () => true })
+    const listener = world.here.subscriber('#')
+    world.isBroken = () => false
+    world.passSeconds(1)
+    const topics = listener.messages.map(({ topic }) => topic)
+    assert.deepEqual(topics.slice(0, 5), ['in/a', 'in/a', 'in/b', 'in/a', 'in/b'])
+    assert.match(world.status.lastError ?? '', /topic alias 3, which stands for nothing/)
+  })
+})
+
+describe('behind a connection that ended for a message', () => {
+  const isForMessage = Buffer.from([0xe0, 2, reasonCodes.protocolError, 0])
+
+  /** The first connection ends for one of three messages. Counts what came in each. */
+  function blaming(
+    bridge: string,
+    later: (connection: number, seen: number, packetId: number) => Buffer | 'close' | undefined,
+  ) {
+    const seen = [0, 0, 0, 0]
+    const there = crafted((packet, send, close) => {
+      const at = there.connections
+      if (packet.type === 'connect') send(connackIn(5, { sessionPresent: at > 1 }))
+      if (packet.type !== 'publish') return
+      seen[at] = (seen[at] ?? 0) + 1
+      const then = at === 1 ? undefined : later(at, seen[at], packet.packetId)
+      if (then === 'close') close()
+      else if (then !== undefined) send(then)
+      if (at !== 1 || seen[at] !== 3) return
+      send(isForMessage)
+      close()
+    })
+    const world = new Bridged({ bridge, crafted: there.remote, isBroken: () => true })
+    publishAll(world.here, 'out/a', payloads(3), 1)
+    world.isBroken = () => false
+    world.passSeconds(5)
+    return { world, seen }
+  }
+
+  const bridge = `${outward}, backoff_max = 1s`
+
+  test('those that were on their way go one at a time, and all others together again', () => {
+    const { world, seen } = blaming(bridge, (_, count, packetId) => (count <= 3 ? ack('puback', packetId) : undefined))
+    publishAll(world.here, 'out/a', payloads(5, 'n'), 1)
+    assert.deepEqual(seen, [0, 3, 8, 0])
+  })
+
+  test('one that ends for something else asks for no more of that', () => {
+    const { seen } = blaming(bridge, (connection) => (connection === 2 ? 'close' : undefined))
+    assert.deepEqual(seen, [0, 3, 1, 3])
+  })
+})
