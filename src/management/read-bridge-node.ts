@@ -50,10 +50,10 @@ const replaced = [
 ] as const
 
 /** By the other name of a setting. */
-const otherNames: Readonly<Record<string, string>> = {
-  parallel: 'max_parallel_processes',
-  quic_multi_stream: 'multi_stream',
-}
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['parallel', 'max_parallel_processes'],
+  ['quic_multi_stream', 'multi_stream'],
+])
 
 export function isSentObject(value: unknown): value is Sent {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -77,7 +77,7 @@ export function readBridgeNode(node: Sent, bridge: MqttBridgeConfig): ReadBridge
     } else if (key === 'will_properties') settings['will'] = withWill(settings['will'], { properties: value })
     else if (key === 'will') settings['will'] = withWill(settings['will'], value ?? {})
     else if (isGroup(key)) settings[key] = withUserProperty(value ?? {}, groups[key])
-    else settings[otherNames[key] ?? key] = value
+    else settings[otherNames.get(key) ?? key] = value
   }
   settings['tls'] ??= readTls({}, bridge, pems)
   return { settings, pems }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodePublish } from '../simulator/world.ts'
-import { Bridged, payloads } from './bridged.ts'
+import { Bridged, payloads, settingsOf } from './bridged.ts'
 import { ack, connackIn, crafted, granted, type Answer } from './crafted.ts'
 
 const bothWays = `forwards = [{local_topic = "out/#", remote_topic = ""}],
@@ -91,4 +91,21 @@ describe('a bridge that drains', () => {
     world.passSeconds(6)
     assert.deepEqual([world.dialed, world.status.state], [[first, first], 'connected'])
   })
+})
+
+test('settings that change twice at once make one connection, by the last of them', () => {
+  const there = crafted((packet, send) =>
+    send(packet.type === 'connect' ? connackIn(5) : (granted(packet) ?? ack('puback', 1))),
+  )
+  const world = new Bridged({ bridge: bothWays, crafted: there.remote, isBroken: () => true })
+  world.isBroken = () => false
+  const rulesTo = (filter: string): string => `forwards = [{local_topic = "${filter}", remote_topic = ""}]`
+  for (const rules of ['one/#', 'two/#'].map(rulesTo)) world.bridge.change(settingsOf(`${rules}, server = "${first}"`))
+  world.settle()
+  assert.deepEqual([world.status.state, there.connections], ['connected', 1], 'while the session here is made ready')
+  for (const server of [other, first, other])
+    world.bridge.change(settingsOf(`${rulesTo('two/#')}, server = "${server}"`))
+  world.settle()
+  assert.deepEqual([world.status.state, there.connections], ['connected', 2], 'while it is dialed')
+  assert.equal(world.status.server, other)
 })

@@ -222,6 +222,16 @@ test('subscriptions of a bridge come and go by PUT and by POST, and the same top
   assert.equal((await nodeOf(broker, 'plain')).subscription.length, 1)
 })
 
+test('a key that every object has is no setting of a bridge, and is named as it was sent', async () => {
+  const broker = await sharedBroker()
+  for (const key of ['__proto__', 'constructor', 'toString']) {
+    const body = `{"office": {"server": "mqtt-tcp://a.example:1883", "${key}": 1}}`
+    const { status, json } = await broker.ask('/api/v4/bridges/office', { method: 'PUT', body })
+    assert.deepEqual([status, json.code], [400, 108])
+    assert.match(json.message, new RegExp(`[ .]${key}\\b`))
+  }
+})
+
 test('what is wrong with a request about bridges is told by its code, and nothing changes', async () => {
   const broker = await sharedBroker()
   const before = await allSettings(broker)
@@ -251,6 +261,13 @@ test('what is wrong with a request about bridges is told by its code, and nothin
     ['sub/office', 'PUT', { data: { subscription: {} } }, 400, 109],
     ['sub/office', 'PUT', { data: { subscription: [{ remote_topic: 'a' }] } }, 400, 108],
     ['sub/office', 'POST', { data: { subscription: [{ remote_topic: 'a', local_topic: '', qos: 3 }] } }, 400, 108],
+    [
+      'sub/office',
+      'PUT',
+      { data: { subscription: [{ remote_topic: 'a', local_topic: '', retain_as_published: 2 }] } },
+      400,
+      108,
+    ],
     ['sub/nobody', 'PUT', { data: { subscription: [] } }, 404, 108],
     ['unsub/office', 'PUT', { data: {} }, 400, 109],
     ['unsub/office', 'PUT', { data: { unsubscription: [{ topic: 'down/#' }] } }, 404, 108],

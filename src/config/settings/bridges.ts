@@ -35,7 +35,7 @@ const subscription = record('a subscription', {
   retain: flag,
   prefix: anyText,
   suffix: anyText,
-  retain_as_published: text(),
+  retain_as_published: choice(['true', 'false', '1', '0']),
   retain_handling: choice(['0', '1', '2']),
 })
 
