@@ -13,14 +13,17 @@ const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 
 const first = 'mqtt-tcp://first:1883'
 const other = 'mqtt-tcp://other:1883'
 
+interface Remote {
+  answers: boolean
+  say: (bytes: Buffer) => void
+  close: () => void
+  /** The connections that messages came by. */
+  readonly published: number[]
+}
+
 /** A bridge that drains: one message is on its way, and is not answered before `answers` says so. */
 function draining() {
-  const remote = {
-    answers: false,
-    say: (_: Buffer): void => undefined,
-    close: (): void => undefined,
-    published: [] as number[],
-  }
+  const remote: Remote = { answers: false, say: () => undefined, close: () => undefined, published: [] }
   const answer: Answer = (packet, send, close) => {
     remote.say = send
     remote.close = close
@@ -93,13 +96,16 @@ describe('a bridge that drains', () => {
   })
 })
 
+function rulesTo(filter: string): string {
+  return `forwards = [{local_topic = "${filter}", remote_topic = ""}]`
+}
+
 test('settings that change twice at once make one connection, by the last of them', () => {
   const there = crafted((packet, send) =>
     send(packet.type === 'connect' ? connackIn(5) : (granted(packet) ?? ack('puback', 1))),
   )
   const world = new Bridged({ bridge: bothWays, crafted: there.remote, isBroken: () => true })
   world.isBroken = () => false
-  const rulesTo = (filter: string): string => `forwards = [{local_topic = "${filter}", remote_topic = ""}]`
   for (const rules of ['one/#', 'two/#'].map(rulesTo)) world.bridge.change(settingsOf(`${rules}, server = "${first}"`))
   world.settle()
   assert.deepEqual([world.status.state, there.connections], ['connected', 1], 'while the session here is made ready')

@@ -11,6 +11,10 @@ import { ack, connackIn, crafted, granted, pingresp, polite, type Answer } from 
 const outward = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
 const inward = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]'
 
+function aliased(topic: string, topicAlias: number, qos: 0 | 1): Buffer {
+  return encodePublish({ topic, payload: 'x', qos, packetId: topicAlias, properties: { topicAlias } }, 5)
+}
+
 type Seen = Pick<PublishPacket, 'qos' | 'dup' | 'retain'>
 
 /** Each connection has limits of its own; nothing is answered. */
@@ -101,8 +105,6 @@ describe('a remote broker', () => {
       ['', 1],
       ['', 2],
     ] as const
-    const aliased = (topic: string, topicAlias: number, qos: 0 | 1): Buffer =>
-      encodePublish({ topic, payload: 'x', qos, packetId: topicAlias, properties: { topicAlias } }, 5)
     const answer: Answer = polite((packet, send) => {
       if (packet.type === 'subscribe') send(Buffer.concat(said.map(([topic, alias]) => aliased(topic, alias, 1))))
       if (packet.type === 'puback' && packet.packetId === 2) send(aliased('', 3, 0))
