@@ -74,6 +74,24 @@ describe('topic aliases', () => {
     )
   })
 
+  test('[MQTT5-3.3.2-8] none is used by what waits for the disk, which other packets may pass', () => {
+    const world = new World()
+    const client = world.connect('me', { ...durable, topicAliasMaximum: 5 })
+    client.subscribe('a', { qos: 2 })
+    const author = world.connect('author')
+    world.disk.hold()
+    author.publish('a', '1', { qos: 2 })
+    author.publish('a', '2', { qos: 0 })
+    world.disk.release()
+    world.settle()
+    author.publish('a', '3', { qos: 0 })
+    assert.deepEqual(client.payloads, ['1', '2', '3'])
+    assert.deepEqual(
+      client.received('publish').map((packet) => packet.properties?.topicAlias),
+      [undefined, undefined, 1],
+    )
+  })
+
   test('[MQTT5-3.1.2-27] [MQTT5-3.3.2-11] towards a client that has said no maximum, or 0, there are none', () => {
     const world = new World()
     const clients = [world.subscriber('a'), world.subscriber('a', { topicAliasMaximum: 0 })]
