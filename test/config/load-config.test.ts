@@ -130,16 +130,6 @@ test('null gives a setting its default back', () => {
   assert.equal(load({ text: 'mqtt = null' }).core.receiveMaximum, 100)
 })
 
-test('packets are taken up to 255MB at most: their messages go on with more than they came with', () => {
-  const taken = (size: string): number => load({ text: `mqtt.max_packet_size = ${size}` }).core.maxPacketBytes
-  assert.deepEqual(
-    ['254MB', '255MB', '256MB', '260MB'].map(taken),
-    [266_338_304, 267_386_880, 267_386_880, 267_386_880],
-  )
-  const smaller = load({ text: 'mqtt { max_packet_size = 260MB, client_max_packet_size = 1KB }' })
-  assert.equal(smaller.core.maxPacketBytes, 1_024)
-})
-
 function listenersOf(text: string): readonly string[] {
   return load({ text }).listeners.map(({ name, host, port }) => `${name} ${host ?? 'any'} ${port}`)
 }

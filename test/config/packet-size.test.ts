@@ -1,0 +1,22 @@
+// How large a packet may be, whatever is written of it.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { formatFault, loadConfig } from '../../src/config/index.ts'
+
+function takenWith(text: string): number {
+  const loaded = loadConfig({ text, overrides: [] })
+  if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
+  return loaded.config.core.maxPacketBytes
+}
+
+test('packets are taken up to 255MB at most: their messages go on with more than they came with', () => {
+  const taken = ['254MB', '255MB', '256MB', '260MB'].map((size) => takenWith(`mqtt.max_packet_size = ${size}`))
+  assert.deepEqual(taken, [266_338_304, 267_386_880, 267_386_880, 267_386_880])
+})
+
+test('the smaller of the two limits holds', () => {
+  assert.equal(takenWith('mqtt { max_packet_size = 260MB, client_max_packet_size = 1KB }'), 1_024)
+  assert.equal(takenWith('mqtt { max_packet_size = 1KB, client_max_packet_size = 260MB }'), 1_024)
+})

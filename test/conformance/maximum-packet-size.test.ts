@@ -1,0 +1,198 @@
+// The Maximum Packet Size of a client (section 3.1.2.11.4 of MQTT 5.0): what is too large is not sent.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { World } from '../simulator/world.ts'
+import {
+  bytes,
+  connectBytes,
+  connectedRaw,
+  connectedWire,
+  durable,
+  publishBytes,
+  RawEnd,
+  subscribeBytes,
+  typesOf,
+} from './raw.ts'
+
+describe('the maximum packet size of a client', () => {
+  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-25] a message that is too large for a client is as if delivered, and others are', () => {
+    const world = new World()
+    const small = world.subscriber('a', { maximumPacketBytes: 100 })
+    const large = world.subscriber('a')
+    const author = world.connect('author')
+    for (const qos of [0, 1, 2] as const) {
+      const publication = author.publish('a', 'x'.repeat(100), { qos })
+      author.publish('a', `small ${qos}`, { qos })
+      assert.equal(publication.isComplete, true)
+    }
+    assert.deepEqual(small.payloads, ['small 0', 'small 1', 'small 2'])
+    assert.equal(large.payloads.length, 6)
+    assert.equal(world.view.counts.dropped['too-large'], 3)
+    assert.equal(world.view.client(small.id)?.inflight, 0)
+  })
+
+  test('[MQTT5-3.1.2-24] the limit is exact, packet by packet', () => {
+    const world = new World()
+    const client = world.subscriber('a', { maximumPacketBytes: 100 })
+    const author = world.connect('author')
+    // Two bytes of fixed header, three of topic, one of property length.
+    author.publish('a', 'x'.repeat(94))
+    author.publish('a', 'x'.repeat(95))
+    author.publish('a', 'x'.repeat(92), { qos: 1 })
+    author.publish('a', 'x'.repeat(93), { qos: 1 })
+    assert.deepEqual(
+      client.payloads.map((payload) => payload.length),
+      [94, 92],
+    )
+  })
+
+  const deliveries = [
+    ['published with QoS 1, delivered with QoS 0', { published: 1, granted: 0, upgradeQoS: false, largest: 94 }],
+    ['published with QoS 0, delivered with QoS 1', { published: 0, granted: 1, upgradeQoS: true, largest: 92 }],
+  ] as const
+  for (const [what, { published, granted, upgradeQoS, largest }] of deliveries) {
+    test(`[MQTT5-3.1.2-24] it is exact for what is ${what}`, () => {
+      const world = new World({ settings: { upgradeQoS } })
+      const client = world.connect('small', { maximumPacketBytes: 100 })
+      client.subscribe('a', { qos: granted })
+      const author = world.connect('author')
+      author.publish('a', 'x'.repeat(largest), { qos: published })
+      author.publish('a', 'x'.repeat(largest + 1), { qos: published })
+      assert.deepEqual(
+        client.messages.map(({ payload, qos }) => [payload.length, qos]),
+        [[largest, granted]],
+      )
+    })
+  }
+
+  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-26] what has no room for a topic alias comes without one', () => {
+    const world = new World()
+    const wire = connectedWire(world, 5, { properties: { maximumPacketSizeBytes: 100, topicAliasMaximum: 10 } })
+    wire.sendBytes(subscribeBytes(5, 'a'))
+    world.settle()
+    // An alias takes three bytes.
+    for (const payloadBytes of [91, 92, 94, 95]) world.publish('a', 'x'.repeat(payloadBytes))
+    assert.deepEqual(
+      wire
+        .of('publish')
+        .map(({ payloadStart, frameEnd, properties }) => [frameEnd - payloadStart, properties?.topicAlias]),
+      [
+        [91, 1],
+        [92, undefined],
+        [94, undefined],
+      ],
+    )
+  })
+
+  test('[MQTT5-3.1.2-25] what is stored and too large for the client that comes back does not stay behind', () => {
+    const world = new World()
+    const sleeper = world.connect('sleeper', { ...durable })
+    sleeper.subscribe('a')
+    sleeper.disconnect()
+    world.publish('a', 'x'.repeat(200), { qos: 1 })
+    world.publish('a', 'y'.repeat(200), { qos: 2 })
+    world.publish('a', 'small', { qos: 1 })
+    sleeper.connect({ maximumPacketBytes: 100 })
+    assert.deepEqual(sleeper.payloads, ['small'])
+    assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'outgoing').length, 0)
+  })
+
+  test('[MQTT5-3.1.2-24] [MQTT5-3.1.2-25] so is what was under way when it comes back with a smaller one', () => {
+    const world = new World()
+    const client = connectedWire(world, 5, {
+      clientId: 'me',
+      cleanStart: false,
+      properties: { sessionExpiryIntervalSeconds: 600 },
+    })
+    client.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
+    world.settle()
+    world.publish('a', 'x'.repeat(200), { qos: 1 })
+    world.publish('a', 'x'.repeat(200), { qos: 2 })
+    client.break(0)
+    world.settle()
+    const back = connectedWire(world, 5, {
+      clientId: 'me',
+      cleanStart: false,
+      properties: { sessionExpiryIntervalSeconds: 600, maximumPacketSizeBytes: 100 },
+    })
+    world.publish('a', 'small', { qos: 1 })
+    assert.deepEqual(
+      back.of('publish').map((packet) => packet.qos),
+      [1],
+    )
+    assert.equal(world.view.client('me')?.inflight, 1)
+  })
+
+  test('[MQTT5-3.1.2-24] [MQTT5-3.2.2-19] [MQTT5-3.2.2-20] a CONNACK that would be too large is not sent', () => {
+    const world = new World()
+    const end = new RawEnd(world)
+    const answer = end.send(connectBytes(5, { properties: [bytes`27 0000000a`] }))
+    assert.ok(answer.length <= 20, `${answer.length / 2} bytes for a client that takes 10`)
+    assert.equal(end.isOpen, false, 'who cannot be told what holds cannot be let in')
+  })
+
+  for (const [maximumPacketBytes, expected] of [
+    [1, ''],
+    [4, ''],
+    [5, '2003009500'],
+  ] as const) {
+    test(`[MQTT5-3.1.2-24] a client that takes ${maximumPacketBytes} bytes is refused with ${expected === '' ? 'none' : 'five'}`, () => {
+      const end = new RawEnd(new World())
+      const properties = [Buffer.from([0x27, 0, 0, 0, maximumPacketBytes])]
+      assert.equal(end.send(connectBytes(5, { properties })), expected)
+      assert.equal(end.isOpen, false)
+    })
+  }
+
+  test('[MQTT5-3.1.2-24] [MQTT5-3.9.2-1] [MQTT5-3.9.2-2] [MQTT5-3.11.2-1] [MQTT5-3.11.2-2] [MQTT5-3.14.2-3] [MQTT5-3.14.2-4] nor is a SUBACK, an UNSUBACK or a DISCONNECT', () => {
+    for (const request of ['subscribe', 'unsubscribe'] as const) {
+      const world = new World()
+      const wire = connectedWire(world, 5, { properties: { maximumPacketSizeBytes: 30 } })
+      const filters = Array.from({ length: 40 }, (_, index) => `a/${index}`)
+      if (request === 'unsubscribe')
+        wire.send({ type: 'unsubscribe', packetId: 1, filters: filters as never, properties: undefined })
+      else {
+        const options = { qos: 0, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+        const subscriptions = filters.map((filter) => ({ filter: filter as never, ...options }))
+        wire.send({ type: 'subscribe', packetId: 1, subscriptions, properties: undefined })
+      }
+      world.settle()
+      assert.deepEqual(typesOf(wire.received), ['connack', 'disconnect'])
+      assert.equal(wire.isOpen, false)
+    }
+  })
+
+  test('[MQTT5-3.4.2-2] [MQTT5-3.4.2-3] [MQTT5-3.5.2-2] [MQTT5-3.5.2-3] [MQTT5-3.6.2-2] [MQTT5-3.6.2-3] [MQTT5-3.7.2-2] [MQTT5-3.7.2-3] acknowledgements and refusals fit the smallest client', () => {
+    const world = new World()
+    const end = connectedRaw(world, 5)
+    end.send(subscribeBytes(5, 'a', { options: 2 }))
+    const answers = [
+      end.send(publishBytes(5, 'nobody', { flags: 0x02, packetId: 1 })),
+      end.send(publishBytes(5, '$SYS/x', { flags: 0x02, packetId: 2 })),
+      end.send(publishBytes(5, 'nobody', { flags: 0x04, packetId: 3 })),
+      end.send(publishBytes(5, '$SYS/x', { flags: 0x04, packetId: 4 })),
+      end.send(bytes`62 02 0003`),
+      end.send(bytes`62 02 0009`),
+      end.send(bytes`50 02 0009`),
+    ]
+    for (const answer of answers) assert.ok(answer.length > 0 && answer.length <= 12, answer)
+  })
+
+  test('[MQTT5-3.1.2-29] who wants no problem information gets none, but all that belongs to messages', () => {
+    const world = new World()
+    const wire = connectedWire(world, 5, { properties: { requestProblemInformation: false } })
+    wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
+    wire.sendPublish({ topic: '$SYS/x', payload: 'x', qos: 1, packetId: 1 })
+    wire.sendPublish({ topic: '$SYS/x', payload: 'x', qos: 2, packetId: 2 })
+    wire.sendBytes(bytes`62 02 0009`)
+    world.settle()
+    world.publish('a', 'x', { properties: { userProperties: [['a', 'b']] } })
+    for (const packet of wire.received) {
+      if (packet.type === 'publish') assert.deepEqual(packet.properties?.userProperties, [['a', 'b']])
+      else if (packet.type !== 'connack')
+        assert.equal('properties' in packet ? packet.properties : undefined, undefined)
+    }
+    assert.deepEqual(typesOf(wire.received), ['connack', 'suback', 'puback', 'pubrec', 'pubcomp', 'publish'])
+  })
+})
