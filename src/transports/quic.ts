@@ -128,9 +128,14 @@ class QuicHouse {
     if (options.keepAliveMs > 0) this.#timers.push(setInterval(() => this.#askAll(), options.keepAliveMs).unref())
   }
 
-  /** Nobody new comes in. The socket is closed when the last connection is gone. */
+  /**
+   * Nobody new comes in, nor who has opened no stream yet: whoever says nothing must not hold the address. The socket is
+   * closed when the last connection is gone.
+   */
   close(): Promise<void> {
     this.#isClosing = true
+    for (const session of this.#waiting.keys()) this.#connections.get(session)?.destroy()
+    this.#waiting.clear()
     if (this.#connections.size === 0) return this.#closeServer()
     this.#whenEmpty = () => void this.#closeServer()
     return Promise.resolve()

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ByteStream, ConnectionBudget, ConnectionRate } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
+import { Happenings } from './happenings.ts'
 import { authority, broker, connectPacket, gathered, openQuicStage, packet } from './quic-stage.ts'
 import { closed, receivedBytes, written } from './websocket-stage.ts'
 
@@ -329,6 +330,21 @@ test('a client certificate is verified, and its fields are those of the stream',
     await refused?.ended
     assert.equal(stage.streams.left, 0)
   }
+})
+
+test('a client that has opened no stream is sent away with its listener, and does not hold the address', async (t) => {
+  const budget = new ConnectionBudget(1)
+  const arrived = new Happenings<string>()
+  budget.take = () => {
+    arrived.add('a client')
+    return undefined
+  }
+  const stage = await openQuicStage(t, { budget, streamTimeoutMs: 300_000 })
+  const silent = await stage.client()
+  await arrived.next()
+  await stage.listener.close()
+  await silent.ended
+  await stage.listener.released?.()
 })
 
 test('a closed listener takes nobody in and leaves its open connections alone', async (t) => {
