@@ -2,53 +2,21 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readAclFile, type AclRule } from '../../src/config/index.ts'
-import type { AccessRecord, Identity, RuleRecord } from '../../src/core/index.ts'
-import { Topic, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
-import { AccessRules, defaultRuleSettings, type RuleSettings } from '../../src/access/rules/access-rules.ts'
+import type { Identity } from '../../src/core/index.ts'
+import { defaultRuleSettings } from '../../src/access/rules/access-rules.ts'
 import { tokenGrants } from '../../src/access/rules/token-grants.ts'
-
-function rulesOf(text: string): readonly AclRule[] {
-  const read = readAclFile(text, 'acl.conf')
-  assert.ok('rules' in read, JSON.stringify(read))
-  return read.rules
-}
-
-interface Stage {
-  readonly rules: AccessRules
-  time: number
-}
-
-function stage(acl: string, more: Partial<RuleSettings> = {}, records: readonly AccessRecord[] = []): Stage {
-  const settings: RuleSettings = { ...defaultRuleSettings, noMatch: 'deny', ...more, rules: rulesOf(acl) }
-  const world: Stage = {
-    rules: new AccessRules(settings, { nowMs: () => world.time, mayStay: () => true }),
-    time: 1_000_000,
-  }
-  world.rules.applyRecords({ put: records, delete: [] })
-  return world
-}
-
-function client(clientId: string, more: Partial<Identity> = {}): Identity {
-  const known = { clientId, username: undefined, peerAddress: '192.0.2.1' }
-  return { ...known, isSuperuser: false, expiresAtMs: undefined, grants: undefined, ...more }
-}
-
-function topic(name: string): Topic {
-  return new Topic(name as TopicName, Buffer.from(name))
-}
-
-const publishes = ({ rules }: Stage, who: Identity, name: string): string => rules.mayPublish(who, topic(name))
-const subscribes = ({ rules }: Stage, who: Identity, filter: string): string =>
-  rules.maySubscribe(who, filter as TopicFilter)
-const receives = ({ rules }: Stage, who: Identity, name: string): boolean => rules.mayReceive(who, topic(name))
-
-const someone = client('c1')
-
-function record(more: Partial<RuleRecord>): RuleRecord {
-  const rule = { kind: 'rule', about: 'all', who: '', topic: '#', action: 'pubsub', permit: 'allow' } as const
-  return { ...rule, createdAtMs: 1, ...more }
-}
+import {
+  client,
+  publishes,
+  receives,
+  record,
+  rulesOf,
+  someone,
+  stage,
+  type Stage,
+  subscribes,
+  topic,
+} from './rule-stage.ts'
 
 describe('rules', () => {
   test('are asked in their order: the first that fits decides', () => {
@@ -432,81 +400,5 @@ describe('a session whose client is away', () => {
   test('is not denied what it waits for: who comes for it is looked at then', () => {
     const world = stage('{deny, all}.')
     assert.equal(receives(world, client('c1', { peerAddress: '' }), 'a'), true)
-  })
-})
-
-describe('rules of a namespace', () => {
-  const deny = record({ namespace: 'plant', permit: 'deny', topic: 'lamp' })
-  const inside = client('c1', { namespace: 'plant' })
-
-  test('are for its clients, and are asked before those of none', () => {
-    const world = stage('', { noMatch: 'allow' }, [deny, record({ topic: 'lamp' })])
-    assert.equal(publishes(world, inside, 'lamp'), 'deny')
-    assert.equal(publishes(world, someone, 'lamp'), 'allow')
-    assert.equal(publishes(world, client('c1', { namespace: 'shop' }), 'lamp'), 'allow')
-    world.rules.applyRecords({ put: [], delete: [{ ...deny }] })
-    assert.equal(publishes(world, inside, 'lamp'), 'allow')
-  })
-
-  test('hold for what its clients have left behind: publishers are remembered with their namespace', () => {
-    const world = stage('', { noMatch: 'allow' }, [deny])
-    assert.equal(world.rules.mayRemain({ clientId: 'plant\0c1', username: undefined }, topic('lamp')), false)
-    const whole = topic('$ns/plant/lamp')
-    assert.equal(world.rules.mayRemain({ clientId: 'plant\0c1', username: undefined }, whole), false)
-    assert.equal(world.rules.mayRemain({ clientId: 'c1', username: undefined }, topic('lamp')), true)
-  })
-
-  test('where there are namespaces, what lies in them is out of reach for those of none, whatever rules say', () => {
-    const world = stage('{allow, all}.', { hasNamespaces: true })
-    assert.equal(publishes(world, someone, '$ns/plant/lamp'), 'deny')
-    assert.equal(subscribes(world, someone, '$ns/#'), 'deny')
-    assert.equal(receives(world, someone, '$ns/plant/lamp'), false)
-    assert.equal(publishes(world, inside, '$ns/plant/lamp'), 'allow')
-    assert.equal(subscribes(world, inside, '$SYS/#'), 'deny')
-    assert.equal(world.rules.explain(inside, 'subscribe', '$SYS/#')?.because, 'namespace')
-    assert.equal(publishes(world, client('c2', { isSuperuser: true }), '$ns/plant/lamp'), 'allow')
-    assert.equal(publishes(world, client('$bridge/up'), '$ns/plant/lamp'), 'allow')
-  })
-})
-
-describe('the bridges of this broker', () => {
-  const bridge = client('$bridge/plant')
-
-  test('may what their own rules bring, whatever is said about everybody', () => {
-    const world = stage('{deny, all}.', {}, [record({ permit: 'deny' })])
-    assert.deepEqual([publishes(world, bridge, 'a'), subscribes(world, bridge, 'a/#')], ['allow', 'allow'])
-    assert.equal(receives(world, bridge, 'a/b'), true)
-    const publisher = { clientId: bridge.clientId, username: undefined }
-    assert.equal(world.rules.mayRemain(publisher, topic('a')), true)
-    assert.equal(world.rules.explain(bridge, 'publish', 'a')?.because, 'bridge')
-  })
-
-  test('are not asked about elsewhere', () => {
-    assert.equal(publishes(stage('', { asksService: true }), bridge, 'a'), 'allow')
-  })
-
-  test('keep their marks, whatever the rules that name them deny', () => {
-    const rules = '{allow, {client, "$bridge/plant"}, all, ["out/#"]}. {deny, {client, "$bridge/plant"}, all}.'
-    const world = stage(rules, { denyAction: 'disconnect' })
-    assert.equal(subscribes(world, bridge, '$bridge/joined/dGhlcmU'), 'allow')
-    assert.equal(subscribes(world, client('somebody'), '$bridge/joined/dGhlcmU'), 'disconnect', 'it has none')
-    assert.equal(receives(world, bridge, '$bridge/joined/dGhlcmU'), false)
-    assert.equal(subscribes(world, bridge, 'other/#'), 'deny')
-  })
-
-  test('are not sent away for a message that they may not bring: it would come again for ever', () => {
-    const rules =
-      '{deny, {client, "$bridge/plant"}, publish, ["secret/#"]}. {deny, {client, "c"}, publish, ["secret/#"]}.'
-    const world = stage(rules, { denyAction: 'disconnect' })
-    assert.equal(publishes(world, bridge, 'secret/a'), 'deny')
-    assert.equal(publishes(world, client('c'), 'secret/a'), 'disconnect')
-  })
-
-  test('are held to the rules that name them', () => {
-    const named = { about: 'clientid', who: bridge.clientId } as const
-    const stored = stage('', {}, [record({ ...named, permit: 'deny', topic: 'secret/#' })])
-    assert.deepEqual([publishes(stored, bridge, 'secret/a'), publishes(stored, bridge, 'a')], ['deny', 'allow'])
-    const configured = stage('{deny, {client, "$bridge/plant"}, publish, ["secret/#"]}.')
-    assert.deepEqual([publishes(configured, bridge, 'secret/a'), publishes(configured, bridge, 'a')], ['deny', 'allow'])
   })
 })
