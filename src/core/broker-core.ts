@@ -166,7 +166,7 @@ function handleAnswer(
   input: Extract<Input, { kind: 'connect-verdict' | 'queue-loaded' | 'permission-ready' }>,
 ): void {
   const asked = state.asked.get(input.question)
-  if (input.kind !== 'queue-loaded' || input.isLast) state.asked.delete(input.question)
+  state.asked.delete(input.question)
   if (asked === undefined) return // Whoever asked has gone meanwhile.
   if (input.kind === 'connect-verdict' && asked.for === 'connect') {
     handleConnectVerdict(state, asked.connection, input.verdict, handlePacket)

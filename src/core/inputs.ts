@@ -35,15 +35,11 @@ export type Input =
   | { readonly kind: 'committed'; readonly batch: number }
   /** The disk fails or serves again: while it fails nothing is promised that needs it. */
   | { readonly kind: 'storage-health'; readonly isHealthy: boolean }
-  /**
-   * The answer to `load-queue`, in any number of pieces: the session's queued records in order. With the last piece it is
-   * known whether more of them are on disk (`isEnd` false).
-   */
+  /** The answer to `load-queue`: the session's queued and outgoing records in order, and whether more follow. */
   | {
       readonly kind: 'queue-loaded'
       readonly question: QuestionId
       readonly records: readonly StoredRecord[]
-      readonly isLast: boolean
       readonly isEnd: boolean
     }
   /** At the start, before any connection: records of all kinds but `queued` and `body`, any number of times. */

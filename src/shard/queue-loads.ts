@@ -1,10 +1,5 @@
 // Queues that the core wants back from disk: each is read once the batches before it are there. A disk that fails is
 // asked again, with growing pauses: the client waits, and the others are served.
-//
-//   question --> disk --> part --piece--> core --round of the event loop--piece--> core ...
-//
-// What is read goes on to the client in the same round, and its answers come in the next: in pieces none of them has much
-// to do.
 
 import type { Input, Question } from '../core/index.ts'
 import { readQueue, StorageFailure, type QueuePart, type Store } from '../storage/index.ts'
@@ -13,8 +8,6 @@ import type { LoadMark } from './load-mark.ts'
 type LoadQueue = Extract<Question, { kind: 'load-queue' }>
 const firstPauseMs = 100
 const longestPauseMs = 5_000
-/** A piece takes 0.3 ms with all that follows from it, and ten times as long in a process that has not done it before. */
-const pieceRecords = 256
 
 type QueueLoaded = Extract<Input, { kind: 'queue-loaded' }>
 
@@ -67,9 +60,10 @@ export class QueueLoads {
   #read(load: LoadQueue): void {
     if (this.#isEnding) return
     this.#underWay++
-    this.#serve(load).then(
-      () => {
+    this.#readUntilRead(load).then(
+      (part) => {
         this.#underWay--
+        if (part !== undefined) this.#take(load, part)
         if (this.#underWay === 0) this.#whenIdle?.()
       },
       (error: unknown) => {
@@ -79,24 +73,9 @@ export class QueueLoads {
     )
   }
 
-  async #serve(load: LoadQueue): Promise<void> {
-    const part = await this.#readUntilRead(load)
-    if (part === undefined) return
-    const { records, isEnd } = part
-    let from = 0
-    while (records.length - from > pieceRecords) {
-      const piece = records.slice(from, from + pieceRecords)
-      this.#take(load, { records: piece, isLast: false, isEnd: false })
-      from += pieceRecords
-      await nextRound()
-      if (this.#isEnding) return
-    }
-    this.#take(load, { records: from === 0 ? records : records.slice(from), isLast: true, isEnd })
-  }
-
   /** A mistake of ours in it is caught by the owner, who ends the shard: then the mark stays. */
-  #take({ question, clientId }: LoadQueue, piece: QueuePart & { readonly isLast: boolean }): void {
-    const answer = { kind: 'queue-loaded', question, ...piece } as const
+  #take({ question, clientId }: LoadQueue, part: QueuePart): void {
+    const answer = { kind: 'queue-loaded', question, ...part } as const
     this.#owner.answer(answer, (work) =>
       this.#mark === undefined ? work() : this.#mark.during({ kind: 'session', clientId }, work),
     )
@@ -129,9 +108,4 @@ export class QueueLoads {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
-/** Whatever else has come is looked at first. */
-function nextRound(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

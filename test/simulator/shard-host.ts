@@ -16,7 +16,6 @@ import {
   type Message,
   type PeerMessage,
   type Question,
-  type QuestionId,
   type ReaderChange,
   type SendList,
   type ShardPlace,
@@ -27,7 +26,7 @@ import type { HostTraits } from './broker-host.ts'
 import { writeSends, type BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
 import type { EdgeWatch } from './edge-watch.ts'
-import type { Eventually, QueueSlice, StartRecords } from './keeper.ts'
+import type { Eventually, StartRecords } from './keeper.ts'
 import type { PipeEnd } from './peer-pipe.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
@@ -398,18 +397,8 @@ export class ShardHost {
       })
       return
     }
-    this.disk.readQueue(question, (slice) => {
-      if (this.running === core) this.answerInPieces(core, question.question, slice)
-    })
-  }
-
-  /** In two, and between them whatever else comes. */
-  private answerInPieces(core: BrokerCore | undefined, question: QuestionId, { records, isEnd }: QueueSlice): void {
-    const middle = Math.floor(records.length / 2)
-    const [first, last] = [records.slice(0, middle), records.slice(middle)]
-    if (first.length > 0) this.handle({ kind: 'queue-loaded', question, records: first, isLast: false, isEnd: false })
-    this.around.stage.after(0, () => {
-      if (this.running === core) this.handle({ kind: 'queue-loaded', question, records: last, isLast: true, isEnd })
+    this.disk.readQueue(question, ({ records, isEnd }) => {
+      if (this.running === core) this.handle({ kind: 'queue-loaded', question: question.question, records, isEnd })
     })
   }
 

@@ -63,15 +63,15 @@ function endOfOwed({ packetIds, receivedIds }: StoredQueue): number {
   return end
 }
 
-/** A piece of the answer to the question for the oldest on disk. */
+/** The answer to the question for the oldest on disk. */
 export function handleOldestLoaded(
   state: BrokerState,
   session: Session,
-  answer: { readonly question: QuestionId; readonly records: readonly StoredRecord[]; readonly isLast: boolean },
+  answer: { readonly question: QuestionId; readonly records: readonly StoredRecord[] },
 ): void {
   const { stored } = session
   if (stored === undefined || stored.trimming !== answer.question) return
-  if (answer.isLast) stored.trimming = undefined
+  stored.trimming = undefined
   const limit = maxStoredOf(state, session)
   let dropped = 0
   for (const record of answer.records) {
@@ -81,8 +81,7 @@ export function handleOldestLoaded(
     dropStored(state, session, stored, record)
     dropped++
   }
-  if (answer.isLast && dropped > 0 && stored.count > limit && session.onDiskCount > 0)
-    askForOldest(state, session, stored)
+  if (dropped > 0 && stored.count > limit && session.onDiskCount > 0) askForOldest(state, session, stored)
 }
 
 function dropStored(state: BrokerState, session: Session, stored: StoredQueue, record: QueuedRecord): void {

@@ -158,16 +158,16 @@ function readableUpTo(state: BrokerState, stored: StoredQueue, wanted: number): 
   return isThere ? { upTo: stored.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: lastBatch }
 }
 
-/** A piece of the answer to `load-queue`. `upTo`: the sequence that was next when the question was asked. */
+/** The answer to `load-queue`. `upTo`: the sequence that was next when the question was asked. */
 export function handleQueueLoaded(
   state: BrokerState,
   session: Session,
-  answer: { question: number; records: readonly StoredRecord[]; isLast: boolean; isEnd: boolean; upTo: number },
+  answer: { question: number; records: readonly StoredRecord[]; isEnd: boolean; upTo: number },
 ): void {
   const stored = session.stored
   // The session has ended, or lost its client meanwhile: what was read is read again when it is wanted.
   if (stored === undefined || stored.loading !== answer.question) return
-  if (answer.isLast) stored.loading = undefined
+  stored.loading = undefined
   if (session.connection === undefined) return
   const end = stored.behind?.[0]?.sequence ?? Infinity
   for (const record of answer.records) {

@@ -142,7 +142,7 @@ export class DrivenCore {
     if (due === -1) return
     const [load] = this.#loads.splice(due, 1)
     const { records, isEnd } = this.#keeper.readQueue(load.clientId, load.fromSequence, load.limit)
-    this.handle({ kind: 'queue-loaded', question: load.question, records, isLast: true, isEnd })
+    this.handle({ kind: 'queue-loaded', question: load.question, records, isEnd })
   }
 }
 
