@@ -79,6 +79,7 @@ function addMessage(changes: StoredChange[], number: number): void {
         publisher: 'publisher-1',
         publisherUsername: undefined,
         isByOwnRight: false,
+        publisherMountpoint: '',
         isRepeat: false,
         publishedAtMs: 1_700_000_000_000 + number,
         expiresAtMs: undefined,

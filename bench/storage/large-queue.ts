@@ -109,6 +109,7 @@ function queued(first: number, count = perBatch): StoredChange[] {
         publisher: 'publisher-1',
         publisherUsername: undefined,
         isByOwnRight: false,
+        publisherMountpoint: '',
         isRepeat: false,
         publishedAtMs: 1_700_000_000_000 + index,
         expiresAtMs: undefined,

@@ -97,6 +97,12 @@ export function optional<Value>(field: Field<Value>): Field<Value | undefined> {
   }
 }
 
+/** Text that is left out where it is empty. */
+export function textOrNone(): Field<string> {
+  const field = optional(text())
+  return { write: (value) => (value === '' ? undefined : value), read: (written) => field.read(written) ?? '' }
+}
+
 /** Names and values in pairs. */
 export function pairs(most: number): Field<readonly (readonly [string, string])[]> {
   const word = text()

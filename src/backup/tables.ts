@@ -19,7 +19,19 @@ import {
 } from '../core/index.ts'
 import { type MessageProperties, parseTopicName } from '../protocol/index.ts'
 import { BadArchive } from './bad-archive.ts'
-import { boolean, bytes, type Field, moment, number, object, oneOf, optional, pairs, text } from './row-fields.ts'
+import {
+  boolean,
+  bytes,
+  type Field,
+  moment,
+  number,
+  object,
+  oneOf,
+  optional,
+  pairs,
+  text,
+  textOrNone,
+} from './row-fields.ts'
 
 export type TableRecord =
   | AccountRecord
@@ -210,6 +222,7 @@ const retainedMessages = object<Omit<StoredMessage, 'isRepeat' | 'retain'>>({
   publisher: text(),
   publisherUsername: optional(text()),
   isByOwnRight: boolean,
+  publisherMountpoint: textOrNone(),
   publishedAtMs: moment,
   expiresAtMs: optional(moment),
 })

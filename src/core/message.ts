@@ -35,6 +35,8 @@ export class Message {
   publisherUsername: string | undefined
   /** Its publisher is a superuser, or had a right of its own: known of retained messages and wills. */
   isByOwnRight: boolean
+  /** In front of its topic, and not said by its publisher; '' where nothing is: known of retained messages and wills. */
+  publisherMountpoint: string
   /** It came to this shard once before, and nobody knows whom it reached then: sent at QoS 1 it has DUP. */
   isRepeat: boolean
   readonly publishedAtMs: number
@@ -61,6 +63,7 @@ export class Message {
     this.publisher = from.publisher
     this.publisherUsername = undefined
     this.isByOwnRight = false
+    this.publisherMountpoint = ''
     this.isRepeat = false
     this.publishedAtMs = from.publishedAtMs
     this.expiresAtMs = from.expiresAtMs
@@ -134,9 +137,17 @@ export function messageFromPublish(
 }
 
 /** Notes by what right it is published, for the day when that is looked at again. */
-export function noteRight(message: Message, { username, isSuperuser, grants }: Identity): void {
+export function noteRight(message: Message, { username, isSuperuser, grants }: Identity, mountpoint: string): void {
   message.publisherUsername = username
   message.isByOwnRight = isSuperuser || grants !== undefined
+  message.publisherMountpoint = mountpoint
+}
+
+/** What `noteRight` has noted of the one is noted of the other. */
+export function takeRight(message: Message, from: Message): void {
+  message.publisherUsername = from.publisherUsername
+  message.isByOwnRight = from.isByOwnRight
+  message.publisherMountpoint = from.publisherMountpoint
 }
 
 /** The same message, and the same bytes of its payload, under another topic. */
@@ -201,8 +212,7 @@ export function ownedApart(message: Message, expiresAtMost: number): Message {
     payloadStart: 0,
     payloadEnd: payload.length,
   })
-  apart.publisherUsername = message.publisherUsername
-  apart.isByOwnRight = message.isByOwnRight
+  takeRight(apart, message)
   apart.isOwned = true
   return apart
 }
@@ -230,6 +240,7 @@ export function toStored(message: Message): StoredMessage {
     publisher: message.publisher,
     publisherUsername: message.publisherUsername,
     isByOwnRight: message.isByOwnRight,
+    publisherMountpoint: message.publisherMountpoint,
     isRepeat: message.isRepeat,
     publishedAtMs: message.publishedAtMs,
     expiresAtMs: message.expiresAtMs === never ? undefined : message.expiresAtMs,
@@ -251,6 +262,7 @@ export function fromStored(stored: StoredMessage, topic: Topic): Message {
   })
   message.publisherUsername = stored.publisherUsername
   message.isByOwnRight = stored.isByOwnRight
+  message.publisherMountpoint = stored.publisherMountpoint
   message.isRepeat = stored.isRepeat
   message.isOwned = true
   return message

@@ -5,7 +5,7 @@
 // A message may come back to a member that it was sent to. That member may have heard it, so it is told that this is a
 // repeat, and so is whoever reads the record of it after a crash.
 
-import { withTopic, type Message } from './message.ts'
+import { takeRight, withTopic, type Message } from './message.ts'
 
 export class MovedMessages {
   readonly #sentTo = new WeakMap<Message, Set<string>>()
@@ -22,8 +22,7 @@ export class MovedMessages {
     const sentTo = this.#sentTo.get(message)
     if (sentTo?.has(clientId) !== true) return message
     const repeat = withTopic(message, message.topic)
-    repeat.publisherUsername = message.publisherUsername
-    repeat.isByOwnRight = message.isByOwnRight
+    takeRight(repeat, message)
     repeat.isRepeat = true
     this.#sentTo.set(repeat, sentTo)
     return repeat

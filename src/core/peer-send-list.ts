@@ -109,6 +109,7 @@ export function isAllFrame(message: Message): boolean {
     message.frameShape !== 0 &&
     message.expiresAtMs === never &&
     message.publisherUsername === undefined &&
-    !message.isByOwnRight
+    !message.isByOwnRight &&
+    message.publisherMountpoint === ''
   )
 }

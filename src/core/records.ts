@@ -27,6 +27,8 @@ export interface StoredMessage {
   publisherUsername: string | undefined
   /** Its publisher is a superuser, or had a right of its own. */
   isByOwnRight: boolean
+  /** What stands before its topic and its publisher has not said; '' where there is none, and in records of old. */
+  publisherMountpoint: string
   /** It came to its shard a second time, after that had died: it may have reached its readers before. */
   isRepeat: boolean
   publishedAtMs: number

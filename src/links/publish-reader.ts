@@ -112,6 +112,7 @@ export class PublishReader implements PublishContext {
     if (more !== undefined) {
       message.publisherUsername = more.publisherUsername
       message.isByOwnRight = more.isByOwnRight
+      message.publisherMountpoint = more.publisherMountpoint
     }
     return { flags, more, message }
   }

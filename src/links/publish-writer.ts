@@ -34,6 +34,7 @@ export type MoreOfPublish = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce'
 export interface MoreOfMessage extends Partial<MoreOfPublish> {
   readonly publisherUsername: string | undefined
   readonly isByOwnRight: boolean
+  readonly publisherMountpoint: string
 }
 
 /** A run is cut here, so that posts are filled. */
@@ -179,9 +180,10 @@ export class PublishWriter {
 }
 
 function moreText(message: Message, more: MoreOfPublish | undefined): string | undefined {
-  const { publisherUsername, isByOwnRight } = message
-  if (more === undefined && publisherUsername === undefined && !isByOwnRight) return undefined
-  const text: MoreOfMessage = { ...more, publisherUsername, isByOwnRight }
+  const { publisherUsername, isByOwnRight, publisherMountpoint } = message
+  const isPlain = publisherUsername === undefined && !isByOwnRight && publisherMountpoint === ''
+  if (more === undefined && isPlain) return undefined
+  const text: MoreOfMessage = { ...more, publisherUsername, isByOwnRight, publisherMountpoint }
   return JSON.stringify(text)
 }
 

@@ -1,8 +1,9 @@
-// A stored message as bytes, version 2 (in version 1 flags 5 to 7 were never set):
+// A stored message as bytes, version 3 (in version 1 flags 5 to 7 were never set, before version 3 there was no mount point):
 //
 //   flags: 0-1 QoS, 2 retain, 3 has properties, 4 expires, 5 has the publisher's user name,
 //          6 published by a right of its own, 7 came a second time
-//   topic, publisher: text    user name: text if flag 5    published at: float    expires at: float if flag 4
+//   topic, publisher, mount point of the publisher: text    user name: text if flag 5
+//   published at: float    expires at: float if flag 4
 //   properties if flag 3:  mask, then those that the mask names, in the order below
 //   payload: blob
 
@@ -38,6 +39,7 @@ export function writeMessage(writer: ByteWriter, message: StoredMessage): void {
   writer.byte(flags)
   writer.text(message.topic)
   writer.text(message.publisher)
+  writer.text(message.publisherMountpoint)
   if (message.publisherUsername !== undefined) writer.text(message.publisherUsername)
   writer.float(message.publishedAtMs)
   if (message.expiresAtMs !== undefined) writer.float(message.expiresAtMs)
@@ -45,11 +47,21 @@ export function writeMessage(writer: ByteWriter, message: StoredMessage): void {
   writer.blob(message.payload)
 }
 
-/** Reads a message; throws DamagedRecord. */
+/** Reads a message as `writeMessage` writes it; throws DamagedRecord. */
 export function readMessage(reader: ByteReader): StoredMessage {
+  return readMessageOf(reader, true)
+}
+
+/** Reads a message of version 1 or 2; throws DamagedRecord. */
+export function readMessage2(reader: ByteReader): StoredMessage {
+  return readMessageOf(reader, false)
+}
+
+function readMessageOf(reader: ByteReader, saysMountpoint: boolean): StoredMessage {
   const flags = reader.byte()
   const topic = reader.text()
   const publisher = reader.text()
+  const publisherMountpoint = saysMountpoint ? reader.text() : ''
   const publisherUsername = (flags & usernameFlag) === 0 ? undefined : reader.text()
   const publishedAtMs = reader.float()
   const expiresAtMs = (flags & expiresFlag) === 0 ? undefined : reader.float()
@@ -63,6 +75,7 @@ export function readMessage(reader: ByteReader): StoredMessage {
     publisher,
     publisherUsername,
     isByOwnRight: (flags & ownRightFlag) !== 0,
+    publisherMountpoint,
     isRepeat: (flags & repeatFlag) !== 0,
     publishedAtMs,
     expiresAtMs,

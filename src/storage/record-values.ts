@@ -7,7 +7,14 @@
 
 import { crc32 } from 'node:zlib'
 import type { ProtocolVersion, RetainHandling } from '../protocol/index.ts'
-import type { QueuedRecord, RecordKind, SessionRecord, StoredRecord, SubscriptionRecord } from '../core/index.ts'
+import type {
+  QueuedRecord,
+  RecordKind,
+  SessionRecord,
+  StoredMessage,
+  StoredRecord,
+  SubscriptionRecord,
+} from '../core/index.ts'
 import { readBan1, readCredential1, readPsk1, readRule1, readScram1, writeAccessValue } from './access-record-bytes.ts'
 import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { Life } from './record-keys.ts'
@@ -21,7 +28,7 @@ import {
   readNamespace2,
   writeOperatorValue,
 } from './operator-record-bytes.ts'
-import { asQoS, readMessage, writeMessage } from './message-bytes.ts'
+import { asQoS, readMessage, readMessage2, writeMessage } from './message-bytes.ts'
 import {
   bodyIdOfKey,
   forwardedOfKey,
@@ -130,20 +137,21 @@ export function readLife(key: Buffer, value: Buffer): Life {
 }
 
 type RecordReader = (key: Buffer, reader: ByteReader, clientId: string) => StoredRecord
+type MessageReader = (reader: ByteReader) => StoredMessage
 
-/**
- * For each kind its readers: that of version 1 first. A new version adds one behind; none is ever taken away. Messages of
- * version 2 may name their publisher's user name by a flag that version 1 never set, so both are read alike.
- */
+/** Messages of version 2 may name their publisher's user name by a flag that version 1 never set, so both are read alike. */
+const messageReaders = [readMessage2, readMessage2, readMessage] as const
+
+/** For each kind its readers: that of version 1 first. A new version adds one behind; none is ever taken away. */
 const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   session: [readSession1, readSession2],
   subscription: [readSubscription1],
-  queued: [readQueued1, readQueued1],
+  queued: messageReaders.map(queuedReader),
   outgoing: [readOutgoing1],
   incoming: [(key, _reader, clientId) => ({ kind: 'incoming', clientId, packetId: packetIdOfKey(key) })],
-  will: [readWill1, readWill1],
-  body: [readBody1, readBody1],
-  retained: [readRetained1, readRetained1],
+  will: messageReaders.map(willReader),
+  body: messageReaders.map(bodyReader),
+  retained: messageReaders.map(retainedReader),
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
   forwarded: [(key) => ({ kind: 'forwarded', ...forwardedOfKey(key) })],
   credential: [readCredential1],
@@ -173,17 +181,19 @@ function writeQueued(writer: ByteWriter, record: QueuedRecord): void {
   else writeMessage(writer, message)
 }
 
-function readQueued1(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
-  const flags = reader.byte()
-  const identifiers = (flags & queuedFlags.identifiers) === 0 ? undefined : readIdentifiers(reader)
-  return {
-    kind: 'queued',
-    clientId,
-    sequence: sequenceOfKey(key),
-    qos: asQoS(flags & 0x03),
-    retain: (flags & queuedFlags.retain) !== 0,
-    subscriptionIdentifiers: identifiers,
-    message: (flags & queuedFlags.sharesBody) === 0 ? readMessage(reader) : reader.varint(),
+function queuedReader(readOne: MessageReader): RecordReader {
+  return (key, reader, clientId) => {
+    const flags = reader.byte()
+    const identifiers = (flags & queuedFlags.identifiers) === 0 ? undefined : readIdentifiers(reader)
+    return {
+      kind: 'queued',
+      clientId,
+      sequence: sequenceOfKey(key),
+      qos: asQoS(flags & 0x03),
+      retain: (flags & queuedFlags.retain) !== 0,
+      subscriptionIdentifiers: identifiers,
+      message: (flags & queuedFlags.sharesBody) === 0 ? readOne(reader) : reader.varint(),
+    }
   }
 }
 
@@ -274,20 +284,24 @@ function readOutgoing1(key: Buffer, reader: ByteReader, clientId: string): Store
   return { kind: 'outgoing', clientId, packetId: packetIdOfKey(key), sequence, stage }
 }
 
-function readWill1(_key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
-  const delaySeconds = reader.varint()
-  const dueAtMs = readOptionalTime(reader)
-  return { kind: 'will', clientId, message: readMessage(reader), delaySeconds, dueAtMs }
+function willReader(readOne: MessageReader): RecordReader {
+  return (_key, reader, clientId) => {
+    const delaySeconds = reader.varint()
+    const dueAtMs = readOptionalTime(reader)
+    return { kind: 'will', clientId, message: readOne(reader), delaySeconds, dueAtMs }
+  }
 }
 
-function readBody1(key: Buffer, reader: ByteReader): StoredRecord {
-  return { kind: 'body', id: bodyIdOfKey(key), message: readMessage(reader) }
+function bodyReader(readOne: MessageReader): RecordReader {
+  return (key, reader) => ({ kind: 'body', id: bodyIdOfKey(key), message: readOne(reader) })
 }
 
-function readRetained1(key: Buffer, reader: ByteReader): StoredRecord {
-  const message = readMessage(reader)
-  if (message.topic !== key.toString('utf8', 1)) throw new DamagedRecord('the topic is not that of the key')
-  return { kind: 'retained', message }
+function retainedReader(readOne: MessageReader): RecordReader {
+  return (key, reader) => {
+    const message = readOne(reader)
+    if (message.topic !== key.toString('utf8', 1)) throw new DamagedRecord('the topic is not that of the key')
+    return { kind: 'retained', message }
+  }
 }
 
 function writeOptionalTime(writer: ByteWriter, timeMs: number | undefined): void {

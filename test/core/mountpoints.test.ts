@@ -113,6 +113,39 @@ describe('a mount point', () => {
   })
 })
 
+describe('whether what its publisher said may still be heard is asked as the publisher said it', () => {
+  const secret = { action: 'remain', clientId: 'inside', topic: 'secret' } as const
+
+  for (const restarts of [false, true]) {
+    test(`of what topics remember, whoever wants it (${restarts ? 'after a restart' : 'at once'})`, () => {
+      const rulebook = new Rulebook()
+      const world = new World({ host: { permissions: rulebook } })
+      const client = through(world, 'site/', 'inside')
+      for (const topic of ['secret', 'open']) client.publish(topic, topic, { retain: true, qos: 1 })
+      world.connect('outside').publish('secret', 'of another', { retain: true, qos: 1 })
+      if (restarts) world.restart()
+      rulebook.change(world, secret, { action: 'remain', clientId: 'outside', topic: 'site/secret' })
+      assert.deepEqual(world.subscriber('#').payloads.toSorted(), ['of another', 'open'])
+      for (const mountpoint of ['site/', 'si']) {
+        const reader = through(world, mountpoint, `reader-${mountpoint}`)
+        reader.subscribe(mountpoint === 'si' ? 'te/#' : '#')
+        assert.ok(reader.payloads.includes('open') && !reader.payloads.includes('secret'), mountpoint)
+      }
+    })
+  }
+
+  test('of the will of a client that a crash has cut off', () => {
+    const rulebook = new Rulebook(secret)
+    const world = new World({ host: { permissions: rulebook } })
+    through(world, 'site/', 'inside', { will: { topic: 'secret', payload: 'w', retain: true } })
+    world.restart()
+    const mourner = world.subscriber('#')
+    world.passSeconds(120)
+    assert.deepEqual(mourner.payloads, [])
+    assert.equal(world.view.counts.dropped['not-allowed'], 1)
+  })
+})
+
 test('a client that comes back by another mount point is asked about topics as it knows them then', () => {
   const world = new World({ host: { permissions: new Rulebook({ action: 'receive', topic: 'site/lamp' }) } })
   const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const

@@ -47,6 +47,7 @@ interface Sample {
   packetId: number | undefined
   username: string | undefined
   isByOwnRight: boolean
+  mountpoint: string
 }
 
 /** Messages of one publisher lie one behind the other in its chunk. */
@@ -79,6 +80,7 @@ function publishOf(sample: Sample, chunk: Buffer, start: number, end: number): P
     : messageFromPublish(packet, packet.topic!, { publisher, version: sample.version, nowMs: sample.publishedAtMs })
   message.publisherUsername = sample.username
   message.isByOwnRight = sample.isByOwnRight
+  message.publisherMountpoint = sample.mountpoint
   return {
     kind: 'publish',
     message,
@@ -117,7 +119,7 @@ function decoded(frame: Buffer, version: 4 | 5): PublishPacket {
 /** What a message means, wherever its bytes lie. */
 function meaningOf(message: Message): unknown {
   const { topic, qos, retain, properties, publisher, publishedAtMs, expiresAtMs } = message
-  const { publisherUsername, isByOwnRight } = message
+  const { publisherUsername, isByOwnRight, publisherMountpoint } = message
   return {
     topic: topic.name,
     qos,
@@ -128,6 +130,7 @@ function meaningOf(message: Message): unknown {
     expiresAtMs,
     publisherUsername,
     isByOwnRight,
+    publisherMountpoint,
     payload: message.payload().toString('hex'),
   }
 }
@@ -169,6 +172,7 @@ const samples = fc.record<Sample>({
   packetId: seldom(fc.integer({ min: 1, max: 65_535 })),
   username: seldom(text),
   isByOwnRight: fc.constantFrom(false, false, false, false, true),
+  mountpoint: fc.constantFrom('', '', '', '', 'site-7/'),
 })
 
 const filter = parseTopicFilter('sport/+/score')!
@@ -276,6 +280,7 @@ const plain: Sample = {
   packetId: undefined,
   username: undefined,
   isByOwnRight: false,
+  mountpoint: '',
 }
 
 test('a frame that may be passed on arrives as a frame that may be passed on', () => {

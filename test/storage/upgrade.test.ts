@@ -14,7 +14,7 @@ const versions = readdirSync(fixtures).filter((name) => /^v\d+$/.test(name))
 
 describe('the data directory of an older version', () => {
   test('is there for every version that a release has written', () => {
-    assert.deepEqual(versions, ['v1', 'v2', 'v3', 'v4', 'v5'])
+    assert.deepEqual(versions, ['v1', 'v2', 'v3', 'v4', 'v5', 'v6'])
   })
 
   for (const version of versions) {
@@ -49,10 +49,16 @@ function kindsOf(version: string): readonly RecordKind[] {
 
 /** What older versions did not keep. */
 const unsaidOfAccounts = { description: '' }
+const unsaidOfMessages = { publisherMountpoint: '' }
 
 function recordsIn(file: string): StoredRecord[] {
-  const records = JSON.parse(readFileSync(file, 'utf8')) as StoredRecord[]
-  return records.map((record) => (record.kind === 'account' ? { ...unsaidOfAccounts, ...record } : record))
+  return (JSON.parse(readFileSync(file, 'utf8')) as StoredRecord[]).map(withUnsaid)
+}
+
+function withUnsaid(record: StoredRecord): StoredRecord {
+  if (record.kind === 'account') return { ...unsaidOfAccounts, ...record }
+  if (!('message' in record) || typeof record.message === 'number') return record
+  return { ...record, message: { ...unsaidOfMessages, ...record.message } }
 }
 
 /** As JSON with sorted names, so that neither the order of fields nor that of records counts. */

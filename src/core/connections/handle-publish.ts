@@ -47,7 +47,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   // Its frame can not be passed on: it has the client's topic.
   if (target !== topic) withoutFrame(message)
   // Only what a topic remembers is ever asked about again: whether its publisher may still be heard.
-  if (packet.retain) noteRight(message, session.identity)
+  if (packet.retain) noteRight(message, session.identity, connection.mountpoint)
   if (packet.qos === 0) {
     if (refusalOf(state, message, isDenied) === undefined) spread(state, message, session, 0)
     return

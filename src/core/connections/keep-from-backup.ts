@@ -65,6 +65,7 @@ function isSame(before: Message, message: Message): boolean {
     before.publisher === message.publisher &&
     before.publisherUsername === message.publisherUsername &&
     before.isByOwnRight === message.isByOwnRight &&
+    before.publisherMountpoint === message.publisherMountpoint &&
     (message.expiresAtMs === never || before.expiresAtMs === message.expiresAtMs) &&
     before.payload().equals(message.payload()) &&
     JSON.stringify(before.properties ?? {}) === JSON.stringify(message.properties ?? {})

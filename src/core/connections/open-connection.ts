@@ -209,7 +209,7 @@ function keepWill(state: BrokerState, connection: Connection, session: Session, 
     payloadStart: 0,
     payloadEnd: will.payload.length,
   })
-  noteRight(message, session.identity)
+  noteRight(message, session.identity, connection.mountpoint)
   message.isOwned = true
   session.will = { message, delaySeconds: willDelayIntervalSeconds ?? 0 }
   recordWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0, dueAtMs: undefined })

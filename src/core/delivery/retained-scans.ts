@@ -135,7 +135,7 @@ function mayBeGiven(state: BrokerState, session: Session, message: Message): boo
   // The broker's own, the operator's, or of somebody whose right can not be looked up any more.
   if (message.publisher === '' || message.isByOwnRight) return true
   const publisher = { clientId: message.publisher, username: message.publisherUsername }
-  return permissions.mayRemain(publisher, topicBelow(state.topics, session.mountpoint, message.topic))
+  return permissions.mayRemain(publisher, topicBelow(state.topics, message.publisherMountpoint, message.topic))
 }
 
 /** Retained messages fill at most half of what may wait, so that live ones still find room. */

@@ -1,7 +1,7 @@
 // A client goes, a session ends, a will is published.
 
 import type { BrokerState } from '../broker-state.ts'
-import { Message, toStored } from '../message.ts'
+import { Message, takeRight, toStored } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
@@ -213,7 +213,7 @@ function mayStillBePublished(state: BrokerState, message: Message, session: Sess
   if (isOfBroker(name)) return false
   if (session?.identity.isSuperuser !== true && isOfOthers(state, name, message.publisher)) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
-  const topic = topicBelow(state.topics, session?.mountpoint ?? '', message.topic)
+  const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
   if (session === undefined || session.identityIsFromDisk) {
     if (message.isByOwnRight) return true
     return permissions.mayRemain({ clientId: message.publisher, username: message.publisherUsername }, topic)
@@ -237,8 +237,7 @@ function withExpiryFrom(will: Message, nowMs: number): Message {
     payloadStart: will.payloadStart,
     payloadEnd: will.frameEnd,
   })
-  message.publisherUsername = will.publisherUsername
-  message.isByOwnRight = will.isByOwnRight
+  takeRight(message, will)
   message.isOwned = true
   return message
 }
