@@ -294,6 +294,43 @@ describe('re-authentication', () => {
     assert.equal(wire.isOpen, true)
   })
 
+  test('[MQTT5-4.12.1-1] a PUBLISH that waits to hear what the one it was may do is asked about again, and not refused', () => {
+    const rulebook = new Rulebook({ action: 'publish', topic: 'a', is: 'ask' })
+    const known = { clientId: 'me', peerAddress: '127.0.0.1', isSuperuser: false, grants: undefined }
+    const asked: unknown[] = []
+    const world = runicWorld({
+      host: {
+        permissions: rulebook,
+        mayDo: ({ identity }) => {
+          asked.push(identity.username)
+          if (identity.username === 'renewed') rulebook.rules = []
+          return 2_000
+        },
+      },
+    })
+    const wire = inside(world, { clientId: 'me' })
+    world.host.traits.authenticate = () => ({
+      ...yes,
+      identity: { ...known, username: 'renewed', expiresAtMs: undefined },
+    })
+    // Both come in one turn: the verdict on the one comes behind the question about the other.
+    wire.send({
+      type: 'auth',
+      reasonCode: reasonCodes.reAuthenticate,
+      properties: { authenticationMethod: method, authenticationData: Buffer.from('rune') },
+    })
+    wire.sendBytes(publishBytes(5, 'a', { flags: 0b0010, packetId: 1 }))
+    world.settle()
+    assert.deepEqual(asked, [undefined])
+    assert.equal(world.view.client('me')?.username, 'renewed')
+    world.passSeconds(5)
+    assert.deepEqual(asked, [undefined, 'renewed'])
+    assert.deepEqual(
+      acksOf(wire, 'puback').map(({ reasonCode }) => reasonCode),
+      [reasonCodes.noMatchingSubscribers],
+    )
+  })
+
   const breaches: [string, (world: World, wire: Wire) => void][] = [
     ['another method', (world, wire) => auth(world, wire, 'x', { reasonCode: 0x19, method: 'SIGNS' })],
     ['no method', (world, wire) => auth(world, wire, 'x', { reasonCode: 0x19, method: undefined })],

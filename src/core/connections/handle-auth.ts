@@ -14,6 +14,7 @@ import type { ConnectVerdict, QuestionId } from '../inputs.ts'
 import { refuse } from './admit.ts'
 import { endConnection } from './close-connection.ts'
 import { moveTo, stateOf, type AwaitingAuth, type AwaitingVerdict, type Open } from './connection-state.ts'
+import { forgetAsked } from './permission-wait.ts'
 
 /** AUTH packets of a client in one authentication: no method in use needs more than two. */
 export const maxAuthenticationSteps = 16
@@ -122,7 +123,9 @@ export function handleReauthenticationVerdict(
   now.reauthentication = isOver ? undefined : { ...now.reauthentication, question: undefined }
   if (!isOver) return
   state.deadlines.cancel('reauthentication', connection)
-  if (verdict.identity !== undefined) takeIdentity(state, connection, now.session, verdict.identity)
+  if (verdict.identity === undefined) return
+  takeIdentity(state, connection, now.session, verdict.identity)
+  forgetAsked(now)
 }
 
 /** mqtt.idle_timeout holds for the steps of a re-authentication as it does for CONNECT. */

@@ -56,6 +56,11 @@ export function noteAnswer(state: BrokerState, connection: Connection, open: Ope
   return true
 }
 
+/** The client is somebody else now: what is on its way was asked of the one it was, and says nothing of who it is. */
+export function forgetAsked({ waiting }: Open): void {
+  waiting?.asked.clear()
+}
+
 /** The client is gone: nobody is interested any more. */
 export function forgetWait(state: BrokerState, open: Open): void {
   for (const question of open.waiting?.questions ?? []) state.asked.delete(question)
