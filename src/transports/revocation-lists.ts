@@ -21,6 +21,7 @@ interface List {
   /** The name of the authority, as it is in its certificates. */
   readonly issuer: string
   readonly serials: ReadonlySet<string>
+  readonly beginsAtMs: number
   readonly endsAtMs: number
 }
 
@@ -72,7 +73,8 @@ export function readRevocationLists(
   for (const [index, block] of blocksOf(pem, 'X509 CRL').entries()) {
     try {
       const list = readList(derOf(block), believed)
-      lists.set(list.issuer, list)
+      // A file to which each new list is added holds older ones as well, in whatever order.
+      if (list.beginsAtMs >= (lists.get(list.issuer)?.beginsAtMs ?? -Infinity)) lists.set(list.issuer, list)
     } catch (error) {
       if (!(error instanceof Malformed)) throw error
       return { problem: `list ${index + 1}: ${error.message}` }
@@ -113,15 +115,15 @@ function readList(der: Buffer, believed: readonly X509Certificate[]): List {
   const [signed, algorithm, signature] = partsOf(sequenceIn(der))
   const fields = partsOf(contentOf(signed, tags.sequence))
   if (fields[0]?.tag === tags.integer) fields.shift()
-  const [, name, , end, ...following] = fields
+  const [, name, begin, end, ...following] = fields
   const issuer = wholeOf(name, tags.sequence).toString('hex')
   const keys = believed.filter(({ raw }) => namesOf(raw).subject === issuer).map(({ publicKey }) => publicKey)
   expectSigned(wholeOf(signed, tags.sequence), { algorithm, signature, keys })
-  const endsAtMs = timeOf(end)
+  const [beginsAtMs, endsAtMs] = [timeOf(begin), timeOf(end)]
   const entries = following[0]?.tag === tags.sequence ? partsOf(insideOf(following[0])) : []
   const extensions = following.find(({ tag }) => tag === tags.first)
   if (extensions !== undefined) expectNothingCritical(sequenceIn(insideOf(extensions)))
-  return { issuer, serials: new Set(entries.map(serialOf)), endsAtMs }
+  return { issuer, serials: new Set(entries.map(serialOf)), beginsAtMs, endsAtMs }
 }
 
 /** `keys`: of the authorities that are called as the list says. */
@@ -184,7 +186,7 @@ function timeOf(part: Part | undefined): number {
   const full = part?.tag === tags.utcTime ? `${text < '5' ? '20' : '19'}${text}` : text
   const found =
     part?.tag === tags.utcTime || part?.tag === tags.time ? /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(full) : null
-  if (found === null) throw new Malformed('it does not say when it ends')
+  if (found === null) throw new Malformed('it does not say when it begins or ends')
   const [year, month, ...others] = found.slice(1).map(Number)
   return Date.UTC(year, month - 1, ...others)
 }

@@ -16,6 +16,14 @@ export interface CertificateWishes {
   readonly until?: Date
 }
 
+interface ListWishes {
+  readonly from?: Date
+  readonly until?: Date
+  /** Extensions of the list, and of each of its entries. */
+  readonly ofList?: readonly Buffer[]
+  readonly ofEntries?: readonly Buffer[]
+}
+
 const attributeTypes = { CN: '550403', C: '550406', O: '55040a', OU: '55040b' }
 const ecdsaWithSha256 = '06082a8648ce3d040302'
 const day = 86_400_000
@@ -26,12 +34,14 @@ export class Authority {
   readonly #name: Buffer
   readonly #key: KeyObject
 
-  constructor(name: string) {
+  /** `by`: the one that stands for it; its own otherwise. */
+  constructor(name: string, by?: Authority) {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     this.#key = privateKey
     this.#name = nameOf([['CN', name]])
     const isAuthority = extension('551d13', sequence(boolean(true)), true)
-    this.certificate = this.#sign(publicKey, this.#name, {}, [isAuthority])
+    const wanted = [publicKey, this.#name, {}, [isAuthority]] as const
+    this.certificate = by === undefined ? this.#sign(...wanted) : by.#sign(...wanted)
   }
 
   /** A certificate and the key to it, both PEM. */
@@ -47,20 +57,40 @@ export class Authority {
 
   /** PEM: the list of these certificates of its own that nobody is to believe any more. */
   revoke(...certificates: readonly string[]): string {
-    return this.revokeUntil(new Date(Date.now() + 30 * day), ...certificates)
+    return this.#list(certificates, {})
   }
 
   /** The same, as a list that runs out then. */
   revokeUntil(until: Date, ...certificates: readonly string[]): string {
+    return this.#list(certificates, { until })
+  }
+
+  /** The same, as a list that was made so long ago. */
+  revokedBefore(ageMs: number, ...certificates: readonly string[]): string {
+    return this.#list(certificates, { from: new Date(Date.now() - ageMs) })
+  }
+
+  /** The same, as a list with an extension that says what it is about, and whether that must be understood. */
+  revokeOnly(about: 'list' | 'entry', isCritical: boolean, ...certificates: readonly string[]): string {
+    const distributionPoint = extension('551d1c', sequence(), isCritical)
+    const certificateIssuer = extension('551d1d', sequence(), isCritical)
+    const said = about === 'list' ? { ofList: [distributionPoint] } : { ofEntries: [certificateIssuer] }
+    return this.#list(certificates, said)
+  }
+
+  #list(certificates: readonly string[], wishes: ListWishes): string {
     const now = Date.now()
-    const entries = certificates.map((pem) => sequence(serialNumberOf(pem), time(new Date(now - day))))
+    const { from = new Date(now - day), until = new Date(now + 30 * day), ofList = [], ofEntries = [] } = wishes
+    const said = ofEntries.length === 0 ? [] : [sequence(...ofEntries)]
+    const entries = certificates.map((pem) => sequence(serialNumberOf(pem), time(new Date(now - day)), ...said))
     const list = sequence(
       element(0x02, Buffer.of(1)),
       algorithm,
       this.#name,
-      time(new Date(now - day)),
+      time(from),
       time(until),
       ...(entries.length === 0 ? [] : [sequence(...entries)]),
+      ...(ofList.length === 0 ? [] : [element(0xa0, sequence(...ofList))]),
     )
     return pem('X509 CRL', this.#signed(list))
   }

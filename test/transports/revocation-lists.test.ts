@@ -64,3 +64,39 @@ test('a list with any byte of it changed is refused, and so is one that is cut o
     assert.notEqual(problemOf(asPem(der.subarray(0, at))), '', `${at} bytes`)
   }
 })
+
+test('of two lists of one authority the newer counts, wherever it stands', () => {
+  const [older, newer] = [plant.revokedBefore(2 * hourMs), plant.revokedBefore(hourMs, seven ?? '')]
+  for (const lists of [older + newer, newer + older])
+    assert.equal(refusalOf(lists, seven), 'its certificate has been revoked')
+  const [full, empty] = [plant.revokedBefore(2 * hourMs, seven ?? ''), plant.revokedBefore(hourMs)]
+  for (const lists of [full + empty, empty + full]) assert.equal(refusalOf(lists, seven), undefined)
+})
+
+for (const about of ['list', 'entry'] as const) {
+  test(`a list with an extension of ${about === 'list' ? 'its own' : 'an entry'} that must be understood is refused`, () => {
+    assert.match(problemOf(plant.revokeOnly(about, true, seven)), /^list 1: it has an extension that is not known here/)
+    assert.equal(refusalOf(plant.revokeOnly(about, false, seven), seven), 'its certificate has been revoked')
+  })
+}
+
+test('every authority on the way counts: the one between, too, needs a list and may stand in one', () => {
+  const branch = new Authority('branch', plant)
+  const { certificate } = branch.issue('9')
+  const refusal = (lists: string, { sends = [certificate], by = plant.certificate + branch.certificate } = {}) => {
+    const read = readRevocationLists(lists, by)
+    assert.ok('lists' in read, JSON.stringify(read))
+    return read.lists.refusalOf(
+      sends.map((one) => new X509Certificate(one).raw),
+      nowMs,
+    )
+  }
+  const good = branch.revoke() + plant.revoke()
+  assert.equal(refusal(good), undefined)
+  assert.equal(refusal(good, { sends: [certificate, branch.certificate] }), undefined)
+  assert.equal(refusal(branch.revoke(certificate) + plant.revoke()), 'its certificate has been revoked')
+  assert.equal(refusal(branch.revoke() + plant.revoke(branch.certificate)), 'its certificate has been revoked')
+  assert.match(refusal(branch.revoke()) ?? '', /no list/)
+  assert.match(refusal(plant.revoke()) ?? '', /no list/)
+  assert.match(refusal(branch.revoke(), { by: branch.certificate }) ?? '', /no list/)
+})
