@@ -8,6 +8,7 @@
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { type AddressRule, AddressRules } from './address-rules.ts'
+import { namedAddress } from './named-address.ts'
 import type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
 import type { ConnectionBudget } from './connection-budget.ts'
 import type { ConnectionRate } from './connection-rate.ts'
@@ -179,7 +180,8 @@ class QuicHouse {
     const { maxDataStreams, maxPacketBytes, streamTimeoutMs } = this.#options
     const certificate = session.getPeerCertificate()
     const peer = {
-      remoteAddress: session.remoteAddress,
+      // Where the socket is for both, clients of IPv4 are in the clothes of IPv6.
+      remoteAddress: namedAddress(session.remoteAddress) ?? session.remoteAddress,
       remotePort: session.remotePort,
       credentials: {
         certificate: certificate === null ? undefined : toPeerCertificate(certificate),

@@ -39,6 +39,11 @@ test('one stream is one connection, and bytes go both ways', async (t) => {
   assert.equal(await end, undefined)
 })
 
+test('a client of IPv4 has the address that its owner knows, also where the socket is for both', async (t) => {
+  const { stream } = await (await openQuicStage(t, { host: '::' })).pair()
+  assert.equal(stream.remoteAddress, '127.0.0.1')
+})
+
 test('a client that offers another protocol than mqtt does not get in', async (t) => {
   const stage = await openQuicStage(t)
   await assert.rejects(stage.client({ alpn: ['h3'] }))
