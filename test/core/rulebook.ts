@@ -2,7 +2,7 @@
 
 import type { Identity, Permission, Permissions } from '../../src/core/index.ts'
 import { matchesFilter, type Topic } from '../../src/protocol/index.ts'
-import type { World } from '../simulator/world.ts'
+import { World, type WorldOptions } from '../simulator/world.ts'
 
 type Action = 'publish' | 'subscribe' | 'receive' | 'remain' | 'stay'
 
@@ -66,5 +66,32 @@ export class Rulebook implements Permissions {
         (rule.topic === undefined || rule.topic === topic || matchesFilter(rule.topic, topic)),
     )
     return found === undefined ? 'allow' : (found.is ?? 'deny')
+  }
+}
+
+export function worldWith(rules: Rule[], options: WorldOptions = {}): { world: World; rulebook: Rulebook } {
+  const rulebook = new Rulebook(...rules)
+  const world = new World({ ...options, host: { ...options.host, permissions: rulebook } })
+  return { world, rulebook }
+}
+
+/** Lets everybody in as the user that its client id names. */
+export function identities(changes: Partial<Identity> = {}): NonNullable<WorldOptions['host']> {
+  return {
+    verdict: ({ clientId }) => ({
+      verdict: {
+        allowed: true,
+        identity: {
+          clientId,
+          username: `user-${clientId}`,
+          peerAddress: '127.0.0.1',
+          isSuperuser: false,
+          expiresAtMs: undefined,
+          grants: undefined,
+          ...changes,
+        },
+      },
+      afterMs: 0,
+    }),
   }
 }

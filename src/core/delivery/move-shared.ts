@@ -1,5 +1,6 @@
 // What a shared group gave to a session goes to another member: of this shard, or of another.
 
+import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
@@ -20,10 +21,18 @@ function letGoOfOldBody(state: BrokerState, message: Message): void {
   if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
 }
 
-/** Undefined where no shard has a member for it; else what is kept when that shard has it. */
+/** Undefined where no shard has a member for it; else what is kept when that shard has it, or has refused it. */
 export function moveElsewhere(state: BrokerState, delivery: SessionDelivery, mayBeStored: boolean): Vow | undefined {
   const { group, message } = delivery
   if (state.neighbours === undefined || group === undefined || message === undefined) return undefined
   const passed = passOn(state, state.neighbours, { message, group, tried: [], mayBeStored, isAwaited: true })
-  return passed === false ? undefined : passed.kept
+  if (passed === false) return undefined
+  const { kept } = passed
+  if (mayBeStored) kept?.whenKept(() => countIfLost(state, message, kept))
+  return kept
+}
+
+/** The session has given it up, and nobody else may have it. */
+function countIfLost(state: BrokerState, message: Message, { refusal }: Vow): void {
+  if (refusal === reasonCodes.noMatchingSubscribers) state.countDrop(undefined, message, 'session-ended')
 }

@@ -1,7 +1,7 @@
 // A message of a shared subscription goes on to a member on another shard: because its member here has gone, or because
 // none is left here, which the shard that sent it could not know yet.
 
-import type { TopicFilter } from '../../protocol/index.ts'
+import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
@@ -22,7 +22,10 @@ export interface PassingOn {
   readonly isAwaited: boolean
 }
 
-/** False: there is nobody. `kept`: once the other shard has it, where that is awaited; without its maker's mark. */
+/**
+ * False: there is nobody. `kept`: once the other shard has it, where that is awaited; with a refusal where nobody there, nor on
+ * the shards that it went on to, may have it.
+ */
 export function passOn(
   state: BrokerState,
   neighbours: Neighbours,
@@ -57,8 +60,8 @@ export function passOn(
     return { kept: undefined }
   }
   const kept = new Vow()
-  keepAndSend(state, chosen, send, kept)
-  kept.mark()
+  const isTaken = keepAndSend(state, chosen, send, kept)
+  kept.mark(isTaken ? undefined : reasonCodes.quotaExceeded)
   return { kept }
 }
 

@@ -25,17 +25,20 @@ export function passNumbered(state: BrokerState, peer: Peer, link: LinkState, me
 
 /**
  * Kept until the peer has it on disk, and sent at once or behind what still waits for the peer to come back. The vow waits
- * for it, where there is one.
+ * for it, where there is one. False: there was no room, and it is dropped and counted.
  */
-export function keepAndSend(state: BrokerState, peer: Peer, send: PeerPublish, vow: Vow | undefined): void {
+export function keepAndSend(state: BrokerState, peer: Peer, send: PeerPublish, vow: Vow | undefined): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
   // Clients have been asked to wait before: this is a will, a command, or what a session had to pass on.
-  if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2)
-    return state.countDrop(undefined, send.message, 'peer-behind')
+  if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2) {
+    state.countDrop(undefined, send.message, 'peer-behind')
+    return false
+  }
   own(send.message, state.slabs)
   vow?.await()
   peer.outbox.push(send, vow)
   sendNext(state, peer)
+  return true
 }
 
 /** What was just put into the outbox leaves at once, if nothing is in front of it. */

@@ -3,6 +3,7 @@
 import type { BrokerState } from '../broker-state.ts'
 import { Message, takeRight, toStored } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
+import { mayReceive } from '../sessions/may-receive.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
 import { giveBack } from './exclusive.ts'
@@ -113,10 +114,10 @@ function waiting(session: Session): SessionDelivery[] {
 /** Its client is gone: QoS 1 of a shared group goes to a member whose client is there, if one is. */
 function passOnShared(state: BrokerState, session: Session): void {
   const all = sharedDeliveries(session)
-  const moving = all.filter((delivery) => hasOpenMember(delivery, session))
-  if (state.neighbours !== undefined) copyElsewhere(state, session, all)
-  if (moving.length === 0) return
-  const moved = new Set(moving.filter((delivery) => moveToAnother(state, session, delivery)))
+  const moved = new Set(all.filter((delivery) => moveOn(state, session, delivery)))
+  const kept = all.filter((delivery) => !moved.has(delivery))
+  if (state.neighbours !== undefined) copyElsewhere(state, session, kept)
+  if (moved.size === 0) return
   const staying = session.pending?.takeAll().filter((delivery) => !moved.has(delivery)) ?? []
   for (const delivery of staying) session.pending?.push(delivery)
   for (const delivery of moved) {
@@ -125,17 +126,25 @@ function passOnShared(state: BrokerState, session: Session): void {
   }
 }
 
+/** What the session may not have any more would be lost with it: that goes to whoever may, though nobody be there. */
+function moveOn(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
+  const isDenied = delivery.message !== undefined && !mayReceive(state, session, delivery.message.topic)
+  if ((isDenied || hasOpenMember(state, delivery, session)) && moveToAnother(state, session, delivery)) return true
+  return isDenied && moveElsewhere(state, delivery, true) !== undefined
+}
+
 /** Of no other member here the client is there: one on another shard gets it, and it is kept here until that has it. */
 function copyElsewhere(state: BrokerState, session: Session, deliveries: readonly SessionDelivery[]): void {
   const rest = {}
   session.rest = rest
   for (const delivery of deliveries) {
     // QoS 2 stays: a copy of it would be a second one if the client comes back before the other shard has answered.
-    if (delivery.qos === 2 || hasOpenMember(delivery, session)) continue
+    if (delivery.qos === 2 || hasOpenMember(state, delivery, session)) continue
     const kept = moveElsewhere(state, delivery, false)
     kept?.whenKept(() => {
       // Its client was here meanwhile: then it may have had it as well, which QoS 1 allows.
-      if (session.rest === rest) settleMoved(state, session, delivery)
+      const mayGo = kept.refusal === undefined && session.rest === rest
+      if (mayGo) settleMoved(state, session, delivery)
     })
   }
 }
@@ -148,9 +157,12 @@ function settleMoved(state: BrokerState, session: Session, delivery: SessionDeli
   forgetDelivery(state, session, delivery)
 }
 
-function hasOpenMember(delivery: SessionDelivery, except: Session): boolean {
-  for (const member of delivery.group?.members() ?? []) {
-    if (member.subscriber !== except && member.subscriber.connection !== undefined) return true
+/** One that may have it. */
+function hasOpenMember(state: BrokerState, { group, message }: SessionDelivery, except: Session): boolean {
+  if (message === undefined) return false
+  for (const { subscriber } of group?.members() ?? []) {
+    if (subscriber === except || subscriber.connection === undefined) continue
+    if (mayReceive(state, subscriber, message.topic)) return true
   }
   return false
 }

@@ -1,7 +1,7 @@
 // A publication that began on another shard: to the sessions here, and no further. What it brings is on its way to the
 // disk when this is done; its sender is told when it is there.
 
-import { reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { passOn } from '../delivery/pass-on.ts'
 import { deliverToGroup, meetsFullSession, publishFromPeer } from '../delivery/publish.ts'
@@ -32,8 +32,11 @@ export function handleForwarded(
   if (send.isForSubscribers && meetsFullSession(state, send.message))
     link.confirmations.refuse(number, reasonCodes.quotaExceeded)
   if (send.isForSubscribers) publishFromPeer(state, send.message)
+  // Who has published is answered all the same; a session that has passed it on keeps what nobody may have.
+  const isPassedOn = isAwaited && send.tried !== undefined
+  const onRefused = isPassedOn ? (why: ReasonCode): void => link.confirmations.refuse(number, why) : undefined
   let vow: Vow | undefined
-  for (const filter of send.groups ?? []) vow = deal(state, neighbours, send, { filter, vow })
+  for (const filter of send.groups ?? []) vow = deal(state, neighbours, send, { filter, vow, onRefused })
   if (send.isToBeRetained) keepForTopic(state, send.message, { shard: from, link, number })
   const isStored = state.gathering.changes.length > changesBefore
   if (exactlyOnce !== undefined) remember(state, neighbours, exactlyOnce, isStored)
@@ -54,12 +57,19 @@ export function handlePlain(state: BrokerState, link: LinkState, message: Messag
   link.confirmations.noteUnawaited(number, isStored ? state.gathering.number : 0)
 }
 
+interface Dealing {
+  readonly filter: TopicFilter
+  readonly vow: Vow | undefined
+  /** Nobody may have it, here or where it went. */
+  readonly onRefused: ((why: ReasonCode) => void) | undefined
+}
+
 /** To a member here, or on; what that has to wait for is added to the vow. */
 function deal(
   state: BrokerState,
   neighbours: Neighbours,
   { message, isAwaited, tried = [] }: PeerPublish,
-  { filter, vow }: { filter: TopicFilter; vow: Vow | undefined },
+  { filter, vow, onRefused }: Dealing,
 ): Vow | undefined {
   const group = splitSharedFilter(filter)
   if (group === undefined) return vow
@@ -74,10 +84,15 @@ function deal(
     isAwaited,
   })
   if (passed === false) {
-    state.countDrop(undefined, message, 'session-ended')
+    onRefused?.(reasonCodes.noMatchingSubscribers)
+    // Who keeps it has not lost it.
+    if (onRefused === undefined) state.countDrop(undefined, message, 'session-ended')
     return vow
   }
   const { kept } = passed
+  kept?.whenKept(() => {
+    if (kept.refusal !== undefined) onRefused?.(kept.refusal)
+  })
   if (kept === undefined || kept.isKept) return vow
   const both = vow ?? new Vow()
   both.await()

@@ -1,0 +1,150 @@
+// What a shared subscription gave to a member when other members, on other shards, may not have it: it is not lost among
+// those.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Rulebook } from '../rulebook.ts'
+import type { PacketClient } from './packet-client.ts'
+import { SeveralCores, type SeveralCoresOptions } from './several-cores.ts'
+
+const stored = { expirySeconds: 3_600 } as const
+/** All but the first message waits for its acknowledgement. */
+const slow = { receiveMaximum: 1 } as const
+const all = Array.from({ length: 12 }, (_, number) => `${number}`)
+
+interface Company {
+  readonly cores: SeveralCores
+  readonly rulebook: Rulebook
+  readonly author: PacketClient
+  member(shard: number, name: string, traits?: object): PacketClient
+}
+
+function company(options: SeveralCoresOptions = {}): Company {
+  const rulebook = new Rulebook()
+  const cores = new SeveralCores({ permissions: rulebook, ...options })
+  const author = cores.client(1, 'author')
+  const member = (shard: number, name: string, traits = {}): PacketClient => {
+    const client = cores.client(shard, name, traits)
+    cores.settle()
+    client.subscribe('$share/g/a')
+    cores.settle()
+    return client
+  }
+  return { cores, rulebook, author, member }
+}
+
+/** Nobody of these hears anything more. */
+function deny({ cores, rulebook }: Company, ...clients: readonly PacketClient[]): void {
+  rulebook.rules = clients.map(({ id: clientId }) => ({ action: 'receive', clientId }))
+  rulebook.epoch++
+  for (const shard of [0, 1, 2]) cores.handle(shard, { kind: 'permissions-changed' })
+  cores.settle()
+}
+
+function publishAll({ cores, author }: Company): void {
+  for (const payload of all) author.publish('a', payload, { qos: 1 })
+  cores.settle()
+  assert.equal(author.unfinishedCount, 0)
+}
+
+function comeBack({ cores }: Company, client: PacketClient): void {
+  client.acknowledges = true
+  cores.connect(client)
+  cores.settle()
+}
+
+const heardBy = (...clients: readonly PacketClient[]): string[] =>
+  [...new Set(clients.flatMap(({ payloads }) => payloads))].toSorted((a, b) => Number(a) - Number(b))
+
+describe('QoS 1 of a shared subscription', () => {
+  for (const [where, shards] of [
+    ['one other shard', [2]],
+    ['each other shard', [0, 2]],
+    ['its own shard and another', [1, 2]],
+  ] as const) {
+    test(`stays with a member whose client goes where those on ${where} may not have it`, () => {
+      const stage = company()
+      const one = stage.member(1, 'one', { ...stored, ...slow })
+      one.acknowledges = false
+      deny(stage, ...shards.map((shard) => stage.member(shard, `denied-${shard}-`, stored)))
+      publishAll(stage)
+      stage.cores.cut(one)
+      stage.cores.settle()
+      comeBack(stage, one)
+      assert.deepEqual(heardBy(one), all)
+    })
+  }
+
+  test('goes past a member on its own shard that may not have it to one on another that may', () => {
+    const stage = company()
+    const one = stage.member(1, 'one', { ...stored, ...slow })
+    one.acknowledges = false
+    deny(stage, stage.member(1, 'denied'))
+    publishAll(stage)
+    const heir = stage.member(2, 'heir')
+    stage.cores.cut(one)
+    stage.cores.settle()
+    assert.deepEqual(heardBy(heir), all)
+  })
+
+  test('of a session that ends is counted where nobody else may have it', () => {
+    const stage = company()
+    const one = stage.member(1, 'one', slow)
+    one.acknowledges = false
+    deny(stage, ...[0, 2].map((shard) => stage.member(shard, `denied-${shard}-`, stored)))
+    publishAll(stage)
+    stage.cores.cut(one)
+    stage.cores.settle()
+    const dropped = stage.cores.cores.map((core) => core?.core.view.counts.dropped['session-ended'] ?? 0)
+    assert.equal(
+      dropped.reduce((sum, count) => sum + count, 0),
+      all.length,
+    )
+  })
+
+  test('that nobody may have is no concern of its publisher', () => {
+    const stage = company()
+    deny(stage, stage.member(2, 'denied', stored))
+    publishAll(stage)
+    assert.deepEqual(
+      [...stage.author.answered.values()],
+      all.map(() => 0),
+    )
+  })
+
+  test('stays with a member whose client goes where the other shard is too far behind to take it', () => {
+    const stage = company({ settings: { maxUnconfirmedMessages: 2 } })
+    const one = stage.member(1, 'one', { ...stored, ...slow })
+    one.acknowledges = false
+    publishAll(stage)
+    const other = stage.member(2, 'other')
+    stage.cores.hold(1, 2)
+    stage.cores.cut(one)
+    stage.cores.settle()
+    stage.cores.letGo(1, 2)
+    stage.cores.settle()
+    assert.equal(other.payloads.length, 4)
+    comeBack(stage, one)
+    assert.deepEqual(heardBy(one, other), all)
+  })
+
+  for (const shard of [1, 2]) {
+    const where = shard === 1 ? 'the same shard' : 'another shard'
+    test(`goes to one on ${where} that may have it, though its client be away, where its member may not any more`, () => {
+      const stage = company()
+      const one = stage.member(1, 'one', { ...stored, ...slow })
+      one.acknowledges = false
+      publishAll(stage)
+      const heir = stage.member(shard, 'heir', stored)
+      stage.cores.cut(heir)
+      stage.cores.settle()
+      deny(stage, one)
+      stage.cores.cut(one)
+      stage.cores.settle()
+      comeBack(stage, heir)
+      assert.deepEqual(heardBy(heir), all)
+      comeBack(stage, one)
+      assert.equal(one.payloads.length, 1)
+    })
+  }
+})
