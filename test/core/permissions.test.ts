@@ -2,40 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Identity } from '../../src/core/index.ts'
 import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
 import { acksOf, connectedWire } from '../conformance/raw.ts'
-import { World, type Client, type WorldOptions } from '../simulator/world.ts'
-import { Rulebook, type Rule } from './rulebook.ts'
+import { World, type Client } from '../simulator/world.ts'
+import { identities, Rulebook, worldWith } from './rulebook.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
-
-function worldWith(rules: Rule[], options: WorldOptions = {}): { world: World; rulebook: Rulebook } {
-  const rulebook = new Rulebook(...rules)
-  const world = new World({ ...options, host: { ...options.host, permissions: rulebook } })
-  return { world, rulebook }
-}
-
-/** Lets everybody in as the user that its client id names. */
-function identities(changes: Partial<Identity> = {}): NonNullable<WorldOptions['host']> {
-  return {
-    verdict: ({ clientId }) => ({
-      verdict: {
-        allowed: true,
-        identity: {
-          clientId,
-          username: `user-${clientId}`,
-          peerAddress: '127.0.0.1',
-          isSuperuser: false,
-          expiresAtMs: undefined,
-          grants: undefined,
-          ...changes,
-        },
-      },
-      afterMs: 0,
-    }),
-  }
-}
 
 const reasonOf = (client: Client, topic: string, qos: 1 | 2): number | undefined =>
   client.publish(topic, 'x', { qos }).reasonCode
@@ -194,47 +166,6 @@ describe('SUBSCRIBE without permission', () => {
     client.subscribe(['open', 'secret'])
     assert.equal(client.disconnected?.reasonCode, reasonCodes.notAuthorized)
     assert.equal(world.view.subscriptions('curious').size, 0)
-  })
-})
-
-describe('wills', () => {
-  const will = { topic: 'wills/a', payload: 'gone' }
-
-  test('a client whose will is not allowed is not let in', () => {
-    const { world } = worldWith([{ action: 'publish', topic: 'wills/#' }])
-    for (const [version, code] of [
-      [5, 0x87],
-      [4, 5],
-    ] as const) {
-      const client = world.client('mortal', { version, will })
-      client.connect()
-      assert.equal(client.connack?.reasonCode, code)
-      assert.equal(client.isConnected, false)
-    }
-  })
-
-  test('and one whose will is not allowed any more dies in silence', () => {
-    const { world, rulebook } = worldWith([])
-    const mourner = world.subscriber('wills/#')
-    const client = world.connect('mortal', { will })
-    rulebook.change(world, { action: 'publish', topic: 'wills/#' })
-    client.drop()
-    assert.deepEqual(mourner.payloads, [])
-    assert.equal(world.view.counts.dropped['not-allowed'], 1)
-  })
-
-  test('of a client that is only known from the disk it is asked whether it may remain', () => {
-    const { world, rulebook } = worldWith([], { host: identities() })
-    world.connect('mortal', { will: { ...will, properties: { willDelayIntervalSeconds: 60 } }, ...durable })
-    world.connect('other', {
-      will: { topic: 'wills/b', payload: 'gone too', properties: { willDelayIntervalSeconds: 60 } },
-      ...durable,
-    })
-    world.restart()
-    rulebook.rules = [{ action: 'remain', username: 'user-mortal' }]
-    const mourner = world.subscriber('wills/#')
-    world.passSeconds(61)
-    assert.deepEqual(mourner.payloads, ['gone too'])
   })
 })
 

@@ -1,0 +1,63 @@
+// Whether a client may leave its will behind, and whether it is still published when the client has gone.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { identities, worldWith } from './rulebook.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+
+describe('wills', () => {
+  const will = { topic: 'wills/a', payload: 'gone' }
+
+  test('a client whose will is not allowed is not let in', () => {
+    const { world } = worldWith([{ action: 'publish', topic: 'wills/#' }])
+    for (const [version, code] of [
+      [5, 0x87],
+      [4, 5],
+    ] as const) {
+      const client = world.client('mortal', { version, will })
+      client.connect()
+      assert.equal(client.connack?.reasonCode, code)
+      assert.equal(client.isConnected, false)
+    }
+  })
+
+  test('and one whose will is not allowed any more dies in silence', () => {
+    const { world, rulebook } = worldWith([])
+    const mourner = world.subscriber('wills/#')
+    const client = world.connect('mortal', { will })
+    rulebook.change(world, { action: 'publish', topic: 'wills/#' })
+    client.drop()
+    assert.deepEqual(mourner.payloads, [])
+    assert.equal(world.view.counts.dropped['not-allowed'], 1)
+  })
+
+  for (const expires of [false, true]) {
+    const properties = expires ? { messageExpiryIntervalSeconds: 60 } : undefined
+    test(`one that its topic remembers stays its client's${expires ? ', also where it expires' : ''}`, () => {
+      for (const [isSuperuser, heard] of [
+        [false, []],
+        [true, ['gone']],
+      ] as const) {
+        const { world, rulebook } = worldWith([], { host: identities({ isSuperuser }) })
+        world.connect('mortal', { will: { ...will, retain: true, ...(properties && { properties }) } }).drop()
+        rulebook.change(world, { action: 'remain', username: 'user-mortal' })
+        assert.deepEqual(world.subscriber('wills/#').payloads, heard)
+      }
+    })
+  }
+
+  test('of a client that is only known from the disk it is asked whether it may remain', () => {
+    const { world, rulebook } = worldWith([], { host: identities() })
+    world.connect('mortal', { will: { ...will, properties: { willDelayIntervalSeconds: 60 } }, ...durable })
+    world.connect('other', {
+      will: { topic: 'wills/b', payload: 'gone too', properties: { willDelayIntervalSeconds: 60 } },
+      ...durable,
+    })
+    world.restart()
+    rulebook.rules = [{ action: 'remain', username: 'user-mortal' }]
+    const mourner = world.subscriber('wills/#')
+    world.passSeconds(61)
+    assert.deepEqual(mourner.payloads, ['gone too'])
+  })
+})
