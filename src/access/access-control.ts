@@ -23,7 +23,7 @@ import { CertificateAuthenticator, PskAuthenticator } from './authenticators/tra
 import type { BanSubject } from './bans/ban-book.ts'
 import { Bans } from './bans/bans.ts'
 import { CredentialBook } from './credentials/credential-book.ts'
-import { HttpAuthority } from './http/http-authority.ts'
+import { HttpAuthority, type HttpVerdict } from './http/http-authority.ts'
 import { AccessRules } from './rules/access-rules.ts'
 import type { Action, Decision as RuleDecision } from './rules/compiled-rule.ts'
 import { tokenGrants } from './rules/token-grants.ts'
@@ -91,12 +91,13 @@ export class AccessControl {
   }
 
   /** Finds out what `permissions` did not know. When it is there (or when this gives nothing) the core asks again. */
-  prepare({ connection, identity, action, topic }: PermissionQuestion): Promise<void> | undefined {
+  prepare(question: PermissionQuestion): Promise<void> | undefined {
+    const { connection, identity, action, topic } = question
     const { namespace, clientId, username } = identity
-    return this.#http?.mayDo({ connection, namespace, clientId, username, action, topic }).then((verdict) => {
-      if (verdict.says === 'nothing')
-        this.#world.log.warn('nobody says what a client may do', { clientId, why: verdict.why })
-      this.permissions.learn(identity, action, topic, answers[verdict.says])
+    const asked = this.#http
+    return asked?.mayDo({ connection, namespace, clientId, username, action, topic }).then((verdict) => {
+      // Of one that is asked no more nothing is learned: what it has not said is no denial.
+      return asked === this.#http ? this.#learn(question, verdict) : this.prepare(question)
     })
   }
 
@@ -159,6 +160,14 @@ export class AccessControl {
   /** Nothing is asked any more. */
   close(): void {
     this.#http?.close()
+  }
+
+  #learn({ identity, action, topic }: PermissionQuestion, verdict: HttpVerdict): void {
+    if (verdict.says === 'nothing') {
+      const { clientId } = identity
+      this.#world.log.warn('nobody says what a client may do', { clientId, why: verdict.why })
+    }
+    this.permissions.learn(identity, action, topic, answers[verdict.says])
   }
 
   #build(settings: AccessSettings): AuthenticationChain {

@@ -154,6 +154,13 @@ describe('a client that comes and goes', () => {
     assert.ok(comeAndGo(bans, 'c', 7))
   })
 
+  test('is not forgotten when something else is changed', () => {
+    const bans = new Bans(settings)
+    for (let index = 0; index < 2; index++) comeAndGo(bans, 'c', index)
+    bans.changeSettings({ ...settings })
+    assert.ok(comeAndGo(bans, 'c', 2))
+  })
+
   test('whose window begins anew is not the oldest among those that are watched', () => {
     const bans = new Bans(settings)
     comeAndGo(bans, 'first', 0)

@@ -10,8 +10,10 @@ import { denyAddresses, isForbiddenAddress } from '../../src/transports/index.ts
 import { HttpAuthority, type HttpAuthoritySettings } from '../../src/access/http/http-authority.ts'
 import { type ConnectVerdict, namespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
+import { defaultRuleSettings } from '../../src/access/rules/access-rules.ts'
 import { Authority } from '../transports/certificates.ts'
 import { HttpService, json, status, type Answer } from './http-service.ts'
+import { client } from './rule-stage.ts'
 import { AccessStage, connectionFrom, credential, outcomeOf, type AskOptions } from './stage.ts'
 
 const { badUserNameOrPassword, serverUnavailable } = reasonCodes
@@ -321,6 +323,44 @@ test('whoever is asked about or waits for that when the service becomes another 
   await held
   stage.access.changeSettings({ ...stage.settings, http: { ...http, poolSize: 2 } })
   assert.deepEqual(await Promise.all(answers), [serverUnavailable, serverUnavailable])
+})
+
+test('what a client may do is asked of the service that is asked now, also where the one before had not answered', async (context) => {
+  const [before, now] = [await HttpService.start(context), await HttpService.start(context)]
+  const held = before.holdFirst()
+  const http = settingsFor({ aclRequest: requestTo(before.url()), timeoutMs: 600_000 })
+  const stage = new AccessStage({ http, rules: { ...defaultRuleSettings, asksService: true } })
+  context.after(() => stage.access.close())
+  const identity = client('c')
+  const ready = stage.access.prepare({
+    kind: 'may-do',
+    question: 1,
+    connection: connectionFrom(false),
+    identity,
+    action: 'subscribe',
+    topic: 'a/#',
+    qos: 0,
+    retain: false,
+  })
+  await held
+  stage.access.changeSettings({ ...stage.settings, http: { ...http, aclRequest: requestTo(now.url()) } })
+  await ready
+  assert.deepEqual([before.asked.length, now.asked.length], [1, 1])
+  const decision = stage.access.explain(identity, 'subscribe', 'a/#')
+  assert.deepEqual([decision?.because, decision?.allows], ['service', true])
+})
+
+test('a superuser stays one, whatever the service says', async (context) => {
+  const service = await HttpService.start(context)
+  service.answer = status(403)
+  const stage = stageFor(
+    context,
+    { superRequest: requestTo(service.url()) },
+    { chain: ['password'], credentials: [{ ...credential('username', 'alice', 'secret'), isSuperuser: true }] },
+  )
+  const verdict = await ask(stage)
+  assert.ok(verdict.allowed === true && verdict.identity?.isSuperuser === true)
+  assert.equal(service.asked.length, 0)
 })
 
 test('who has left is not asked about any more', async (context) => {

@@ -147,7 +147,10 @@ test('a token with an extension that must be understood is refused', async () =>
 
 test('a huge token is refused before it is decoded', async () => {
   const stage = stageFor(pem(ec))
-  const verdict = stage.ask({ password: `${part({ alg: 'ES256' })}.${'A'.repeat(1_048_576)}.AAAA` })
+  const password = `${part({ alg: 'ES256' })}.${'A'.repeat(1_048_576)}.AAAA`
+  // Nor is it a password like any.
+  stage.access.applyRecords({ put: [credential('username', 'alice', password)], delete: [] })
+  const verdict = stage.ask({ username: 'alice', password })
   assert.ok(!(verdict instanceof Promise), 'nothing is worked out')
   assert.equal(outcomeOf(verdict), badUserNameOrPassword)
 })
@@ -193,6 +196,17 @@ test('in a set of keys the one of the key id is taken, or any of its kind where 
   assert.equal(await outcome(stage, token('EdDSA', fresh)), 'in')
   assert.equal(await outcome(stage, token('ES256', fresh, { header: { kid: 'one' } })), badUserNameOrPassword)
   assert.equal(await outcome(stage, token('ES256', fresh, { header: { kid: 'four' } })), badUserNameOrPassword)
+})
+
+test('a token that names no key is tried with each of its kind', async () => {
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const text = JSON.stringify({
+    keys: [jwk(other, { kid: 'one' }), jwk(rsa, { kid: 'two' }), jwk(ec, { kid: 'three' })],
+  })
+  const stage = stageFor({ kind: 'jwks', text })
+  assert.equal(await outcome(stage, token('ES256', fresh)), 'in')
+  assert.equal(await outcome(stage, token('ES256', { exp: nowSeconds - 60 })), badUserNameOrPassword)
+  assert.equal(await outcome(stage, token('ES256', fresh, { header: { kid: 'one' } })), badUserNameOrPassword)
 })
 
 test('a key of a set that is for something else, or for other algorithms, is none', async () => {

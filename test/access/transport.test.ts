@@ -72,6 +72,19 @@ test('a certificate is not enough where the chain does not say so', () => {
   assert.equal(nameOf({ chain: ['password'] }, { arrival }), notAuthorized)
 })
 
+test('a key of a namespace counts there before one of none, which is for those of every namespace', () => {
+  const { access } = new AccessStage()
+  const [own, common] = [Buffer.alloc(16, 1), Buffer.alloc(16, 2)]
+  const put = [
+    { kind: 'psk', namespace: 'plant', identity: 'meter-1', key: own },
+    ...['meter-1', 'meter-2'].map((identity) => ({ kind: 'psk', identity, key: common }) as const),
+  ] as const
+  access.applyRecords({ put, delete: [] })
+  assert.deepEqual(access.preSharedKey('meter-1', 'plant'), own)
+  assert.deepEqual(access.preSharedKey('meter-2', 'plant'), common)
+  assert.deepEqual(access.preSharedKey('meter-1', 'shop'), common)
+})
+
 test('an identity that begins like that of a namespace is nobody there', () => {
   const { access } = new AccessStage()
   const key = Buffer.alloc(16, 1)

@@ -3,6 +3,8 @@
 //
 // Only going counts of clients that were let in: a stranger who calls himself like somebody else keeps nobody out.
 
+import { isDeepStrictEqual } from 'node:util'
+
 /** flapping_detect.* of the configuration. */
 export interface FlappingSettings {
   readonly isEnabled: boolean
@@ -39,7 +41,9 @@ export class FlappingDetector {
     return this.#settings.isEnabled
   }
 
+  /** Counts begin anew, unless it is the same as before. */
   changeSettings(settings: FlappingSettings): void {
+    if (isDeepStrictEqual(settings, this.#settings)) return
     this.#settings = settings
     this.#watched.clear()
   }
