@@ -391,6 +391,16 @@ describe('a retained message', () => {
     assert.equal(remains(world, 'good', 'a/b'), true)
   })
 
+  test('is asked about by each rule that has an address in it: by those that allow, and not by those that deny', () => {
+    const [allow, deny] = ['allow', 'deny'].map((what) => `{${what}, {ipaddr, "10.0.0.0/8"}, publish, ["${what}/#"]}.`)
+    for (const acl of [`${allow} ${deny}`, `${deny} ${allow}`]) {
+      const world = stage(acl, { noMatch: 'deny' })
+      assert.deepEqual([remains(world, 'good', 'allow/a'), remains(world, 'good', 'deny/a')], [true, false])
+      const open = stage(acl, { noMatch: 'allow' })
+      assert.deepEqual([remains(open, 'good', 'allow/a'), remains(open, 'good', 'deny/a')], [true, true])
+    }
+  })
+
   test('that no client published stays', () => {
     assert.equal(remains(stage('{deny, all}.'), '', 'a'), true)
   })

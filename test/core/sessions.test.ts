@@ -183,6 +183,35 @@ describe('retained messages for a wide filter', () => {
     assert.equal(client.messages.length, 501)
   })
 
+  test('who subscribes again in the middle is given them from the beginning, and not those of before as well', () => {
+    const world = remembering(500)
+    const client = world.connect('slow')
+    client.acknowledges = false
+    client.subscribe('r/#', { qos: 1 })
+    client.subscribe('r/#', { qos: 1 })
+    client.acknowledges = true
+    for (const message of client.messages.slice()) client.acknowledge(message)
+    assert.equal(new Set(client.messages.map(({ topic }) => topic)).size, 500)
+    assert.ok(client.messages.length < 600, `${client.messages.length}`)
+  })
+
+  test('one that its topic has forgotten or replaced since it was looked up is not given behind the newer one', () => {
+    const world = remembering(500)
+    const order = world.subscriber('r/#').messages.map(({ topic }) => topic)
+    const [replaced = '', forgotten = ''] = order.slice(-2)
+    const client = world.connect('slow')
+    client.acknowledges = false
+    client.subscribe('r/#', { qos: 1 })
+    world.publish(replaced, 'newer', { qos: 1, retain: true })
+    world.publish(forgotten, '', { qos: 1, retain: true })
+    client.acknowledges = true
+    for (const message of client.messages.slice()) client.acknowledge(message)
+    const heardOf = (wanted: string): unknown =>
+      client.messages.filter(({ topic }) => topic === wanted).map(({ payload }) => payload)
+    assert.deepEqual([heardOf(replaced), heardOf(forgotten)], [['newer'], ['']])
+    assert.equal(client.messages.length, 500)
+  })
+
   test('who unsubscribes, or goes, in the middle is given no more', () => {
     const world = remembering(500)
     const client = world.connect('slow')

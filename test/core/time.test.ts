@@ -46,6 +46,21 @@ describe('mqtt.retry_interval', () => {
     })
   }
 
+  test('a client that does not read what it was sent is slow and not forgetful: it is sent nothing again', () => {
+    const world = new World({ settings: { retryIntervalMs: 10_000 } })
+    const client = silent(world, 'slow', 4)
+    client.subscribe('a')
+    client.stopReading()
+    world.publish('a', 'x'.repeat(100_000), { qos: 1 })
+    world.passSeconds(35)
+    client.resumeReading()
+    world.settle()
+    const dups = (): boolean[] => client.messages.map(({ dup }) => dup)
+    assert.deepEqual(dups(), [false])
+    world.passSeconds(11)
+    assert.deepEqual(dups(), [false, true])
+  })
+
   test('0: never', () => {
     const world = new World({ settings: { retryIntervalMs: 0 } })
     const client = silent(world, 'slow', 4)

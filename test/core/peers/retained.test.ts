@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ownerOf } from '../../../src/core/index.ts'
+import type { PacketClient } from './packet-client.ts'
 import { SeveralCores } from './several-cores.ts'
 
 const seeds = Number(process.env['PEER_SEEDS'] ?? 200)
@@ -156,6 +157,95 @@ describe('a retained message', () => {
     cores.start(1)
     cores.settle()
     assert.deepEqual(new Set(reader.payloads), new Set(['x', 'y']))
+  })
+})
+
+const kindsUnderWay = (cores: SeveralCores, from: number, to: number): (string | undefined)[] =>
+  cores.underWay(from, to).map((said) => ('kind' in said ? said.kind : undefined))
+
+/** An author on shard 0 whose message of the topic on shard 1 is old, and a reader on shard 2. */
+function toldBefore(): { cores: SeveralCores; topic: string; author: PacketClient; reader: PacketClient } {
+  const cores = new SeveralCores()
+  const [author, reader] = [cores.client(0, 'author'), cores.client(2, 'reader')]
+  cores.settle()
+  const topic = topicOn(1, 'a')
+  author.publish(topic, 'old', { retain: true })
+  cores.settle()
+  return { cores, topic, author, reader }
+}
+
+describe('the shard that keeps what a topic remembers', () => {
+  test('leaves out of its answer what its reader hears live, however late that comes', () => {
+    const { cores, topic, author, reader } = toldBefore()
+    // The shard of the author knows of the reader; that the other knows, too, has not come back.
+    cores.hold(1, 2)
+    reader.subscribe(topic)
+    cores.settle()
+    cores.hold(0, 2)
+    author.publish(topic, 'new', { retain: true })
+    cores.settle()
+    cores.letGo(1, 2)
+    cores.settle()
+    assert.equal(reader.subscribed.get(topic), 2)
+    assert.deepEqual(reader.payloads, [])
+    cores.letGo(0, 2)
+    cores.settle()
+    assert.deepEqual(reader.payloads, ['new'])
+  })
+
+  test('waits for what was published before, but not for ever: who was to send it may have died', () => {
+    const { cores, topic, author, reader } = toldBefore()
+    cores.hold(0, 1)
+    author.publish(topic, 'new', { retain: true })
+    cores.settle()
+    reader.subscribe(topic)
+    cores.settle()
+    cores.pass(999)
+    assert.deepEqual([reader.subscribed.get(topic), reader.payloads], [2, []])
+    cores.pass(1)
+    assert.deepEqual(reader.payloads, ['old'])
+    const patient = cores.client(2, 'patient')
+    cores.settle()
+    patient.subscribe(topic)
+    cores.settle()
+    cores.letGo(0, 1)
+    cores.settle()
+    assert.deepEqual(patient.payloads, ['new'])
+  })
+
+  test('answers with some 256 KiB at a time', () => {
+    const { cores, author, reader } = toldBefore()
+    for (const name of ['b', 'c', 'd', 'e', 'f'])
+      author.publish(topicOn(1, name), name.repeat(100_000), { retain: true })
+    cores.settle()
+    reader.subscribe('t/+')
+    while (!kindsUnderWay(cores, 2, 1).includes('retained-wanted')) assert.ok(cores.step())
+    cores.hold(1, 2)
+    cores.settle()
+    const answers = cores.underWay(1, 2).filter((said) => 'kind' in said && said.kind === 'retained-found')
+    assert.equal(answers.length, 1)
+    const [answer] = answers
+    const bytes = answer.messages.map(({ payloadBytes }) => payloadBytes)
+    assert.ok(!answer.isEnd && bytes.filter((count) => count > 1_000).length === 2, bytes.join(' '))
+    cores.letGo(1, 2)
+    cores.settle()
+    assert.equal(reader.payloads.length, 6)
+  })
+
+  test('looks for nothing more when the reader wants it no more', () => {
+    const { cores, topic, author, reader } = toldBefore()
+    cores.hold(0, 1)
+    author.publish(topic, 'new', { retain: true })
+    cores.settle()
+    reader.subscribe(topic)
+    cores.settle()
+    reader.unsubscribe(topic)
+    cores.settle()
+    cores.hold(1, 2)
+    cores.letGo(0, 1)
+    cores.settle()
+    assert.deepEqual(reader.payloads, [])
+    assert.ok(!kindsUnderWay(cores, 1, 2).includes('retained-found'))
   })
 })
 

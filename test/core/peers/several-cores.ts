@@ -164,6 +164,11 @@ export class SeveralCores {
     this.#link(from, to).isHeld = false
   }
 
+  /** What one shard has said to another, and has not arrived. */
+  underWay(from: PeerNumber, to: PeerNumber): readonly (PeerMessage | Message)[] {
+    return this.#link(from, to).queue
+  }
+
   /** What one shard has to say to another arrives, and nothing else happens. */
   carryAll(from: PeerNumber, to: PeerNumber): void {
     const link = this.#link(from, to)
