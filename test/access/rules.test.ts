@@ -190,6 +190,12 @@ describe('stored rules', () => {
     }
   })
 
+  test('of one moment are asked in one order on every shard, in whichever they came', () => {
+    const records = [record({ topic: 'b/#', permit: 'deny' }), record({ topic: 'b/+', permit: 'allow' })]
+    const verdicts = [records, records.toReversed()].map((come) => publishes(stage('', {}, come), someone, 'b/c'))
+    assert.deepEqual(verdicts, ['deny', 'deny'])
+  })
+
   test('come before those of the configuration: client id, user name, everybody, each the oldest first', () => {
     const records = [
       record({ topic: 'a', permit: 'deny', createdAtMs: 5 }),
@@ -341,6 +347,14 @@ describe('a service that is asked', () => {
     const world = stage('', { ...asking, maxVerdicts: 0, verdictTtlMs: 0 })
     for (let index = 0; index < 100; index++) world.rules.learn(someone, 'subscribe', `t/${index}`, 'allow')
     for (let index = 0; index < 100; index++) assert.equal(subscribes(world, someone, `t/${index}`), 'allow')
+  })
+
+  test('is asked anew when settings have changed: it may be another one', () => {
+    const world = stage('', asking)
+    world.rules.learn(someone, 'subscribe', 'a', 'allow')
+    assert.equal(subscribes(world, someone, 'a'), 'allow')
+    world.rules.changeSettings({ ...defaultRuleSettings, ...asking })
+    assert.equal(subscribes(world, someone, 'a'), 'ask')
   })
 
   test('is not asked at delivery', () => {
