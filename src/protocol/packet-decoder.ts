@@ -10,7 +10,7 @@
 import { variableIntegerBytes } from './byte-sink.ts'
 import { ByteReader } from './byte-reader.ts'
 import type { PacketLimits } from './packet-limits.ts'
-import { ackTypeOf, checkFirstByte, packetTypeOf, packetTypes, type Role } from './packet-types.ts'
+import { ackTypeOf, checkConnectFlags, checkFirstByte, packetTypeOf, packetTypes, type Role } from './packet-types.ts'
 import { AckPacket, type ConnectPacket, type DisconnectPacket, type Packet, type ProtocolVersion } from './packets.ts'
 import { ProtocolError } from './protocol-error.ts'
 import { readConnect, readProtocolLevel } from './read-connect.ts'
@@ -192,7 +192,7 @@ export class PacketDecoder implements PublishContext {
     const type = packetTypeOf(firstByte)
     switch (type) {
       case 'connect':
-        return this.readConnect(reader)
+        return this.readConnect(firstByte, reader)
       case 'connack':
         return readConnack(reader, version, limits)
       case 'subscribe':
@@ -217,8 +217,9 @@ export class PacketDecoder implements PublishContext {
   }
 
   /** A second CONNECT changes nothing here: it is for the broker to refuse [MQTT-3.1.0-2] [MQTT5-3.1.0-2]. */
-  private readConnect(reader: ByteReader): ConnectPacket {
+  private readConnect(firstByte: number, reader: ByteReader): ConnectPacket {
     const level = readProtocolLevel(reader)
+    checkConnectFlags(firstByte, level.version)
     if (this.awaitsConnect) this.version = level.version
     this.awaitsConnect = false
     return readConnect(reader, level, this.limits)

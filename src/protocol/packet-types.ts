@@ -64,6 +64,7 @@ export interface PublishFlags {
 
 /** Bits of the first byte of a PUBLISH; its QoS stands in the two between them. */
 export const publishFlagBits = { retain: 1, qosShift: 1, dup: 8 } as const
+const qosBits = 3 << publishFlagBits.qosShift
 
 const flagsByBits: readonly (PublishFlags | undefined)[] = Array.from({ length: 16 }, (_, bits) => {
   const qos = (bits >> publishFlagBits.qosShift) & 3
@@ -124,13 +125,26 @@ function faultOfFirstByte(firstByte: number, role: Role, version: ProtocolVersio
   if (role === 'client' && type === 'disconnect' && version !== 5) {
     return { reason: 'protocolError', message: 'before MQTT 5.0 a server sends no disconnect' }
   }
-  if (flagsAreRight(firstByte & 0x0f, type, version)) return undefined
+  // Which version's flags these are stands behind them: see `checkConnectFlags`.
+  if (type === 'connect' || flagsAreRight(firstByte & 0x0f, type, version)) return undefined
+  return wrongFlags(type)
+}
+
+function wrongFlags(type: PacketType): Fault {
   return { reason: 'malformedPacket', message: `the flags in the fixed header of ${type} are wrong` }
+}
+
+/** Throws `malformedPacket` where the first byte of a CONNECT is not one of `version`. */
+export function checkConnectFlags(firstByte: number, version: ProtocolVersion): void {
+  if (flagsAreRight(firstByte & 0x0f, 'connect', version)) return
+  const { reason, message } = wrongFlags('connect')
+  throw new ProtocolError(reason, message)
 }
 
 function flagsAreRight(flags: number, type: PacketType, version: ProtocolVersion): boolean {
   if (type === 'publish') return flagsByBits[flags] !== undefined
   const ordinary = ordinaryFlags(type)
-  // MQTT 3.1 sends these three again with the DUP flag (its section 2.1).
-  return flags === ordinary || (version === 3 && ordinary !== 0 && flags === (ordinary | publishFlagBits.dup))
+  if (version !== 3) return flags === ordinary
+  // MQTT 3.1 has a QoS in three of these, which it sends again with the DUP flag, and leaves open what it does not use.
+  return ordinary === 0 || (flags & qosBits) === ordinary
 }

@@ -72,7 +72,8 @@ export function readConnect(reader: ByteReader, level: ProtocolLevel, limits: Pa
 }
 
 function readConnectFlags(reader: ByteReader, version: ProtocolVersion): number {
-  const flags = reader.uint8('connect flags')
+  const byte = reader.uint8('connect flags')
+  const flags = version === 3 ? usedIn31(byte) : byte
   // [MQTT-3.1.2-3] [MQTT5-3.1.2-3]
   if ((flags & connectFlagBits.reserved) !== 0) throw malformedFlags('the reserved bit is set')
   const willQoS = willQoSOf(flags)
@@ -87,6 +88,13 @@ function readConnectFlags(reader: ByteReader, version: ProtocolVersion): number 
   // [MQTT-3.1.2-22]: 5.0 allows it.
   if (hasPasswordOnly && version !== 5) throw malformedFlags('a password stands without a username')
   return flags
+}
+
+/** MQTT 3.1 disregards what it does not use: the reserved bit, and what is said of a will that is not there (its section 3.1). */
+function usedIn31(flags: number): number {
+  const willBits = (3 << connectFlagBits.willQoSShift) | connectFlagBits.willRetain
+  const hasWill = (flags & connectFlagBits.will) !== 0
+  return flags & ~(connectFlagBits.reserved | (hasWill ? 0 : willBits))
 }
 
 function willQoSOf(flags: number): number {

@@ -83,7 +83,9 @@ function readReasonCodes(reader: ByteReader, packet: 'suback' | 'unsuback', vers
 
 function readSubscription(reader: ByteReader, version: ProtocolVersion, limits: PacketLimits): SubscriptionRequest {
   const filter = readFilter(reader, limits)
-  const options = reader.uint8('subscription options')
+  const byte = reader.uint8('subscription options')
+  // MQTT 3.1 does not use the upper six bits (its section 3.8).
+  const options = version === 3 ? byte & subscriptionOptionBits.qos : byte
   const qos = options & subscriptionOptionBits.qos
   const reserved = version === 5 ? subscriptionOptionBits.reserved : ~subscriptionOptionBits.qos
   // [MQTT-3.8.3-4] [MQTT5-3.8.3-5]

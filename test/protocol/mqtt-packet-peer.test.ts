@@ -33,8 +33,8 @@ function grouped(packet: PlainPacket): PlainPacket {
 function peerReadsIt(packet: PlainPacket, bytes: Buffer, version: ProtocolVersion): boolean {
   // An AUTH without anything means success (section 3.15.2.1 of 5.0).
   if (packet.type === 'auth') return bytes.length > 2
-  // MQTT 3.1 has a DUP flag in these, and lets a CONNECT end before what its flags announce.
-  return version !== 3 || !['pubrel', 'subscribe', 'unsubscribe', 'connect'].includes(packet.type)
+  // MQTT 3.1 leaves open what it does not use, and lets a CONNECT end before what its flags announce.
+  return version !== 3 || packet.type === 'publish'
 }
 
 interface Reading {

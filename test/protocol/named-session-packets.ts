@@ -36,6 +36,14 @@ export const sessionPackets: readonly NamedPacket[] = [
     isOnlyRead: true,
   },
   {
+    name: 'CONNECT of MQTT 3.1 with all the bits that it does not use',
+    version: 3,
+    role: 'server',
+    bytes: bytes`1f 12 0006 ${'MQIsdp'} 03 3b 003c 0004 ${'gull'}`,
+    packet: { ...connect, version: 3 },
+    isOnlyRead: true,
+  },
+  {
     name: 'CONNECT of MQTT 3.1.1',
     version: 4,
     role: 'server',
