@@ -19,7 +19,7 @@ import { handleReauthenticationVerdict } from './connections/handle-auth.ts'
 import { handleCommand } from './connections/handle-command.ts'
 import { failUnsettledCommands } from './connections/operator-answers.ts'
 import { handleConnectVerdict } from './connections/handle-connect.ts'
-import { handlePacket, resumeAfterStorage } from './connections/handle-packet.ts'
+import { handlePacket, notePart, resumeAfterStorage } from './connections/handle-packet.ts'
 import { handleCommitted } from './delivery/committed.ts'
 import { handleOldestLoaded } from './delivery/drop-oldest.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
@@ -103,6 +103,8 @@ function handleRare(
       input.connection.meter = meterFor(input.connection.listener, state.nowMs)
       state.deadlines.set('idle-timeout', input.connection, state.nowMs + state.settings.idleTimeoutMs)
       return
+    case 'packet-part':
+      return notePart(state, input.connection)
     case 'protocol-fault':
       return handleFault(state, input.connection, input.error)
     case 'connection-closed':

@@ -76,6 +76,7 @@ export class Connection {
   holds: number
   /** 0: never times out. */
   keepAliveMs: number
+  /** When the last packet came, or the last part of one that is under way. */
   lastPacketAtMs: number
   /** Bytes that were handed to the driver and have not been reported as sent: an estimate between two reports. */
   unsentBytes: number

@@ -384,6 +384,23 @@ for (const version of versions) {
       assert.equal(client.hasOpenConnection, false)
     })
 
+    test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] who is in the midst of a packet is not silent as long as more of it comes', () => {
+      const world = new World()
+      const listener = world.subscriber('a')
+      const client = world.connect('me', { version, keepAliveSeconds: 10 })
+      const packet = publishBytes(version, 'a', { payload: 'takes its time' })
+      for (const byte of packet) {
+        world.passSeconds(14)
+        sendBytes(world, client, Buffer.from([byte]))
+      }
+      assert.deepEqual(listener.payloads, ['takes its time'])
+      sendBytes(world, client, packet.subarray(0, -1))
+      world.passMs(14_999)
+      assert.equal(client.hasOpenConnection, true)
+      world.passMs(2)
+      assertClosed(client, 'keepAliveTimeout')
+    })
+
     test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] a keep alive of 0 is none', () => {
       const world = new World()
       const client = world.connect('me', { version, keepAliveSeconds: 0 })

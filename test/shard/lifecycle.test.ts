@@ -105,6 +105,24 @@ test('after a standstill of the process what has arrived counts before the time 
   assert.equal(client.stream.isClosed, true)
 })
 
+test('a client whose packet comes slower than its keep alive is served, and one that stops in the middle is not', async (context) => {
+  const stage = new ShardStage(context)
+  const listener = await stage.subscriber('listener', 'a')
+  const slow = await stage.client('slow', { keepAliveSeconds: 10 })
+  const packet = Buffer.from([0x30, 0x05, 0x00, 0x01, 0x61, 0x68, 0x69])
+  for (const byte of packet) {
+    await stage.passMs(14_000)
+    slow.stream.arrive(Buffer.from([byte]))
+  }
+  await stage.turns()
+  assert.deepEqual(listener.payloads, ['hi'])
+  slow.stream.arrive(packet.subarray(0, 3))
+  await stage.passMs(14_000)
+  assert.equal(slow.stream.isClosed, false)
+  await stage.passMs(1_100)
+  assert.equal(slow.stream.isClosed, true)
+})
+
 test('a client id that comes again takes over, and the older connection is told', async (context) => {
   const stage = new ShardStage(context)
   const first = await stage.client('same', { version: 5 })

@@ -220,6 +220,7 @@ export class ShardHost {
       if (state !== 'closing' && state !== 'closed') watch.cameIn(stream.watch, packet)
       this.handle({ kind: 'packet', connection: stream.connection, packet })
     }
+    if (stream.decoder.bufferedBytes > 0) this.handle({ kind: 'packet-part', connection: stream.connection })
   }
 
   closed(stream: BrokerStream): void {

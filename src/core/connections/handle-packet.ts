@@ -43,6 +43,11 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
   }
 }
 
+/** [MQTT-3.1.2-24] [MQTT5-3.1.2-22] In the midst of a packet nothing else can be said: who goes on with it is not silent. */
+export function notePart(state: BrokerState, connection: Connection): void {
+  connection.lastPacketAtMs = state.nowMs
+}
+
 function handleOpen(state: BrokerState, connection: Connection, open: Open, packet: Packet): void {
   switch (packet.type) {
     case 'publish':
