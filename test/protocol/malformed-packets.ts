@@ -45,6 +45,7 @@ const five = fromClient(5)
 const server = fromServer(4)
 const serverFive = fromServer(5)
 
+const tooLarge = 'packetTooLarge'
 const connect = (body: Buffer): Buffer => frame(0x10, body)
 const publish = (body: Buffer): Buffer => frame(0x30, body)
 const subscribe = (body: Buffer): Buffer => frame(0x82, body)
@@ -202,6 +203,11 @@ const publishes: readonly MalformedPacket[] = [
   old('a topic of 65,536 levels', publish(bytes`ffff ${'/'.repeat(65_535)}`), 'topicNameInvalid'),
   five('neither topic nor alias', publish(bytes`0000 00 ${'hi'}`), 'protocolError'),
   five('[MQTT5-3.3.2-8] alias 0', publish(bytes`0000 03 23 0000`), 'topicAliasInvalid'),
+  five(
+    'PUBLISH of 5.0 without a property length, and a zero behind it',
+    bytes`30 05 0003 ${'a/b'} 00 00`,
+    'malformedPacket',
+  ),
   five('PUBLISH of 5.0 without a property length', publish(bytes`0003 ${'a/b'}`), 'malformedPacket'),
   five('properties longer than the packet', publish(bytes`0003 ${'a/b'} 04 23 0001`), 'malformedPacket'),
   five('a property that crosses the end of its section', publish(bytes`0003 ${'a/b'} 02 23 0001`), 'malformedPacket'),
@@ -325,10 +331,32 @@ const others: readonly MalformedPacket[] = [
   ),
   five('AUTH with a reason of DISCONNECT', bytes`f0 02 04 00`, 'protocolError'),
   five('AUTH with a reason and no properties', bytes`f0 01 18`, 'malformedPacket'),
+  five('DISCONNECT with bytes behind its properties', bytes`e0 03 00 00 00`, 'malformedPacket'),
+  five('AUTH with bytes behind its properties', bytes`f0 03 18 00 00`, 'malformedPacket'),
   five('AUTH with flags', bytes`f1 00`, 'malformedPacket'),
 ]
 
+/** The length of a property section, one byte more than is taken: what it holds is not looked at. */
+const tooMany = bytes`81 80 04`
+const sections: readonly MalformedPacket[] = [
+  first('more properties than are taken in CONNECT', connect(bytes`0004 ${'MQTT'} 05 02 0000 ${tooMany}`), tooLarge),
+  first(
+    'more properties than are taken in a will',
+    connect(bytes`0004 ${'MQTT'} 05 06 0000 00 0000 ${tooMany}`),
+    tooLarge,
+  ),
+  five('more properties than are taken in PUBACK', frame(0x40, bytes`0001 00 ${tooMany}`), tooLarge),
+  five('more properties than are taken in SUBSCRIBE', subscribe(bytes`0001 ${tooMany}`), tooLarge),
+  five('more properties than are taken in UNSUBSCRIBE', frame(0xa2, bytes`0001 ${tooMany}`), tooLarge),
+  five('more properties than are taken in DISCONNECT', frame(0xe0, bytes`00 ${tooMany}`), tooLarge),
+  five('more properties than are taken in AUTH', frame(0xf0, bytes`18 ${tooMany}`), tooLarge),
+  serverFive('more properties than are taken in CONNACK', frame(0x20, bytes`00 00 ${tooMany}`), tooLarge),
+  serverFive('more properties than are taken in SUBACK', frame(0x90, bytes`0001 ${tooMany}`), tooLarge),
+  serverFive('more properties than are taken in UNSUBACK', frame(0xb0, bytes`0001 ${tooMany}`), tooLarge),
+]
+
 export const malformedPackets: readonly MalformedPacket[] = [
+  ...sections,
   ...framing,
   ...connects,
   ...publishes,

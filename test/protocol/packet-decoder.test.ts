@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { AckPacket, ProtocolError, PublishPacket, reasonCodes, type ConnectPacket } from '../../src/protocol/index.ts'
+import {
+  AckPacket,
+  ProtocolError,
+  PublishPacket,
+  reasonCodes,
+  TopicTable,
+  type ConnectPacket,
+  type PacketDecoder,
+  type Topic,
+} from '../../src/protocol/index.ts'
 import { bytes, frame } from './bytes.ts'
 import { decoderFor, drain, encode, faultOf, freshDecoder, smallConnect } from './decoding.ts'
 
@@ -31,7 +40,7 @@ describe('a PUBLISH lies where it came', () => {
     const joined = decoder.next()
     const inPlace = decoder.next()
     assert.ok(joined instanceof PublishPacket && inPlace instanceof PublishPacket)
-    assert.deepEqual(joined.chunk.subarray(joined.frameStart, joined.frameEnd), publishBytes)
+    assert.deepEqual(joined.chunk, publishBytes, 'and in one that is no larger than it')
     assert.equal(inPlace.chunk, chunk)
     assert.equal(inPlace.frameStart, 4)
   })
@@ -55,6 +64,50 @@ test('topics that differ in any one byte are told apart on one connection', () =
     drain(decoder).map((packet) => packet.type === 'publish' && packet.topic),
     names,
   )
+})
+
+/** Of a message with this topic, read by this decoder. */
+function topicOf(decoder: PacketDecoder, name: string): Topic | undefined {
+  decoder.push(frame(0x30, bytes`${Buffer.from([name.length >> 8, name.length & 0xff])} ${name}`))
+  return (decoder.next() as PublishPacket).topic
+}
+
+const publishOf = (payload: string): Buffer => frame(0x30, bytes`0001 ${'a'} ${payload}`)
+
+test('chunks that wait are read in the order in which they came, also those that come in the midst of reading', () => {
+  const decoder = decoderFor(4)
+  const heard: string[] = []
+  const read = (): void => {
+    const next = decoder.next()
+    assert.ok(next instanceof PublishPacket)
+    heard.push(next.chunk.toString('latin1', next.payloadStart, next.frameEnd))
+  }
+  for (const payload of ['1', '2', '3']) decoder.push(publishOf(payload))
+  read()
+  decoder.push(publishOf('4'))
+  read()
+  assert.equal(
+    decoder.bufferedBytes,
+    publishOf('3').length + publishOf('4').length,
+    'what was read is not counted any more',
+  )
+  for (let count = 0; count < 2; count++) read()
+  assert.equal(decoder.next(), undefined)
+  assert.deepEqual(heard, ['1', '2', '3', '4'])
+})
+
+test('a connection keeps the topic that it published to last, unless its name is long', () => {
+  for (const [nameBytes, isKept] of [
+    [1_024, true],
+    [1_025, false],
+  ] as const) {
+    const table = new TopicTable(2)
+    const [publisher, others] = [decoderFor(4, 'server', { topics: table }), decoderFor(4, 'server', { topics: table })]
+    const name = 'n'.repeat(nameBytes)
+    const first = topicOf(publisher, name)
+    for (const other of ['a', 'b', 'c', 'd']) topicOf(others, other)
+    assert.equal(topicOf(publisher, name) === first, isKept)
+  }
 })
 
 test('what was pushed may be overwritten once there is no next packet', () => {
@@ -111,6 +164,16 @@ describe('after a fault', () => {
       () => decoder.next(),
       (again) => again === fault,
     )
+    assert.equal(decoder.bufferedBytes, 0)
+  })
+
+  test('also where the fault is in a header that came in pieces', () => {
+    const decoder = decoderFor(4)
+    for (const byte of bytes`30 ff ff ff`) {
+      decoder.push(Buffer.from([byte]))
+      assert.equal(decoder.next(), undefined)
+    }
+    faultOf(decoder, bytes`ff`)
     assert.equal(decoder.bufferedBytes, 0)
   })
 
@@ -186,6 +249,13 @@ test('a packet of a mebibyte in pieces of a byte takes time in proportion', () =
     if (at % 1_000 === 0) assert.equal(decoder.next(), undefined)
   }
   assert.ok(decoder.next() instanceof PublishPacket)
+})
+
+test('a property section may take as many bytes as are allowed', () => {
+  const decoder = decoderFor(5, 'server', { maxPropertyBytes: 7 })
+  decoder.push(bytes`40 0b 0001 00 07 26 0001 ${'k'} 0001 ${'v'}`)
+  assert.deepEqual((decoder.next() as AckPacket).properties?.userProperties, [['k', 'v']])
+  assert.equal(faultOf(decoder, bytes`40 0c 0001 00 08 26 0001 ${'k'} 0002 ${'vv'}`).reason, reasonCodes.packetTooLarge)
 })
 
 test('ten thousand user properties are read in order', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { ProtocolError, TopicTable } from '../../src/protocol/index.ts'
+import { isUtf8, ProtocolError, TopicTable } from '../../src/protocol/index.ts'
 
 /** Through the door: a topic name is text. */
 const read = (bytes: Buffer): string => new TopicTable(2).intern(bytes, 0, bytes.length).name
@@ -14,6 +14,9 @@ const isText = (bytes: Buffer): boolean => {
     throw fault
   }
 }
+
+/** In the midst of other bytes, which are none of it. */
+const isPayload = (hex: string): boolean => isUtf8(Buffer.from(`ff${hex}ff`, 'hex'), 1, 1 + hex.length / 2)
 
 describe('UTF-8', () => {
   test('[MQTT-1.5.3-1] [MQTT5-1.5.4-1] is read where Node too finds it valid, and nowhere else', () => {
@@ -86,4 +89,9 @@ describe('UTF-8', () => {
   for (const [name, hex] of Object.entries(wrong)) {
     test(`is not ${name}`, () => assert.equal(isText(Buffer.from(hex, 'hex')), false))
   }
+
+  test('[MQTT5-3.3.2-4] of a payload is held to the same, but that it may have U+0000', () => {
+    for (const [name, hex] of Object.entries(wrong)) assert.equal(isPayload(hex), hex === '00' || hex === '6100', name)
+    for (const hex of ['', '00', '61006200', 'c3a4', 'f48fbfbf']) assert.equal(isPayload(hex), true, hex)
+  })
 })

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import {
+  bareFilter,
   countLevels,
   hasWildcard,
   matchesFilter,
   parseTopicFilter,
   parseTopicName,
+  splitExclusiveFilter,
   splitSharedFilter,
   type TopicFilter,
 } from '../../src/protocol/index.ts'
@@ -19,9 +21,10 @@ describe('a topic name', () => {
   })
 
   test('[MQTT-4.7.3-1] [MQTT-4.7.3-2] [MQTT-4.7.3-3] is neither empty, nor holds U+0000, nor takes more than 65,535 bytes', () => {
-    for (const text of ['', 'a\0b', 'a'.repeat(65_536), 'ü'.repeat(32_768), '\ud800']) {
+    for (const text of ['', 'a\0b', 'a'.repeat(65_536), 'ü'.repeat(32_768), '€'.repeat(21_846), '\ud800']) {
       assert.equal(parseTopicName(text), undefined)
     }
+    assert.notEqual(parseTopicName('€'.repeat(21_845)), undefined)
   })
 
   test('[MQTT-3.3.2-2] [MQTT5-3.3.2-2] has no wildcard anywhere', () => {
@@ -76,6 +79,37 @@ describe('a topic filter', () => {
     assert.deepEqual(splitSharedFilter('$share/g//' as TopicFilter), { group: 'g', filter: '/' })
     assert.equal(splitSharedFilter('a/$share/b' as TopicFilter), undefined)
     assert.equal(splitSharedFilter('$share' as TopicFilter), undefined)
+  })
+})
+
+describe('an exclusive filter', () => {
+  test('is a filter behind its prefix, and neither shared nor exclusive there', () => {
+    for (const filter of [
+      '$exclusive/a',
+      '$exclusive/a/#',
+      '$exclusive/+',
+      '$exclusive//',
+      '$exclusive',
+      '$exclusives/a',
+    ])
+      assert.equal(parseTopicFilter(filter), filter)
+    for (const text of [
+      '$exclusive/',
+      '$exclusive/a#',
+      '$exclusive/#/a',
+      '$exclusive/$share/g/a',
+      '$exclusive/$exclusive/a',
+    ])
+      assert.equal(parseTopicFilter(text), undefined, text)
+  })
+
+  test('is what stands behind its prefix', () => {
+    assert.equal(splitExclusiveFilter('$exclusive/a/#' as TopicFilter), 'a/#')
+    assert.equal(splitExclusiveFilter('a/$exclusive/b' as TopicFilter), undefined)
+    assert.deepEqual(
+      ['$exclusive/a', '$share/g/a', 'a'].map((filter) => bareFilter(filter as TopicFilter)),
+      ['a', 'a', 'a'],
+    )
   })
 })
 

@@ -49,6 +49,35 @@ describe('a topic table', () => {
     assert.deepEqual(after, before)
   })
 
+  test('makes anew also what was not asked for lately', () => {
+    const table = new TopicTable(4)
+    const before = intern(table, 'a/b')
+    for (const name of ['1', '2']) intern(table, name)
+    table.forget()
+    assert.notEqual(intern(table, 'a/b'), before)
+  })
+
+  test('knows by name what was not asked for lately', () => {
+    const table = new TopicTable(4)
+    const before = intern(table, 'a/b')
+    for (const name of ['1', '2']) intern(table, name)
+    assert.equal(table.named('a/b' as TopicName), before)
+  })
+
+  test('has no more to remember when the same name is asked for again and again', () => {
+    const table = new TopicTable(100)
+    const other = intern(table, 'other')
+    for (let count = 0; count < 5_000; count++) table.named(`twenty-four ${count % 2} bytes long` as TopicName)
+    assert.equal(intern(table, 'other'), other)
+  })
+
+  test('tells topics apart whose hash is the same', () => {
+    const table = new TopicTable(100)
+    // These are known to be alike to FNV-1a.
+    const names = ['costarring', 'liquid', 'declinate', 'macallums', 'altarage', 'zinke']
+    for (const name of [...names, ...names]) assert.equal(intern(table, name).name, name)
+  })
+
   test('never remembers what is no topic name', () => {
     const table = new TopicTable(10)
     for (let attempt = 0; attempt < 2; attempt++) {

@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
+  AckPacket,
+  connackReasonFor,
   measurePacket,
   measurePublish,
+  reasonCodes,
   writeAck,
   writePacket,
   writePublish,
   type AckType,
+  type ControlPacket,
   type ProtocolVersion,
   type PublishFields,
+  type TopicFilter,
   type TopicName,
 } from '../../src/protocol/index.ts'
 import { bytes } from './bytes.ts'
-import { decoderFor, drain, smallConnect, topics, type PlainPublish } from './decoding.ts'
+import { decoderFor, drain, encode, smallConnect, topics, type PlainPublish } from './decoding.ts'
 
 const plain: PublishFields = {
   topic: topics.named('a/b' as TopicName),
@@ -48,6 +53,11 @@ function read(frame: Buffer): PlainPublish {
 describe('a PUBLISH is written', () => {
   test('with the payload where it lies in its chunk', () => {
     assert.deepEqual(write(plain, 4), bytes`30 07 0003 ${'a/b'} ${'hi'}`)
+  })
+
+  test('[MQTT5-2.2.1-2] at QoS 0 without a packet id, whatever stands in its place', () => {
+    assert.deepEqual(write({ ...plain, packetId: 7 }, 4), write(plain, 4))
+    assert.deepEqual(write({ ...plain, packetId: 7 }, 5), write(plain, 5))
   })
 
   test('before 5.0 without anything that 5.0 has', () => {
@@ -112,6 +122,31 @@ test('an acknowledgement of success takes four bytes', () => {
     assert.equal(writeAck(type as AckType, 0xfedc, target, 1), 5)
     assert.deepEqual(target, Buffer.from([0, firstByte, 2, 0xfe, 0xdc, 0]))
   }
+})
+
+test('what a version before 5.0 has no place for is left out of every packet', () => {
+  const filter = 'a' as TopicFilter
+  const subscription = { filter, qos: 1, noLocal: true, retainAsPublished: true, retainHandling: 2 } as const
+  const told = { reasonString: '?' }
+  const spelled: readonly (readonly [ControlPacket, Buffer])[] = [
+    [new AckPacket('pubrec', 1, 0x97, told), bytes`50 02 0001`],
+    [
+      { type: 'subscribe', packetId: 1, subscriptions: [subscription], properties: { subscriptionIdentifier: 1 } },
+      bytes`82 06 0001 0001 ${'a'} 01`,
+    ],
+    [{ type: 'suback', packetId: 1, reasonCodes: [1], properties: told }, bytes`90 03 0001 01`],
+    [{ type: 'unsubscribe', packetId: 1, filters: [filter], properties: {} }, bytes`a2 05 0001 0001 ${'a'}`],
+    [{ type: 'unsuback', packetId: 1, reasonCodes: [0x11], properties: told }, bytes`b0 02 0001`],
+    [{ type: 'connack', sessionPresent: true, reasonCode: 0, properties: told }, bytes`20 02 01 00`],
+    [{ type: 'disconnect', reasonCode: 0x04, properties: told }, bytes`e0 00`],
+  ]
+  for (const [packet, expected] of spelled)
+    for (const version of [3, 4] as const) assert.deepEqual(encode(packet, version), expected, packet.type)
+})
+
+test('a refusal of CONNECT has a code of CONNACK, whatever was wrong', () => {
+  assert.equal(connackReasonFor(reasonCodes.packetTooLarge), reasonCodes.packetTooLarge)
+  assert.equal(connackReasonFor(reasonCodes.receiveMaximumExceeded), reasonCodes.protocolError)
 })
 
 describe('what cannot be written is our own mistake', () => {
