@@ -23,7 +23,7 @@ export type { OperationFailure, Publication, PublishingOperations, PublishReceip
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { ClientOperations } from './operations/clients.ts'
 export type { ListPosition, ListSlice, RowsWanted, Unanswered } from './operations/lists.ts'
-export type { BridgeFile, BridgeOperations, BridgeProblem } from './operations/bridges.ts'
+export type { BridgeFile, BridgeOperations, BridgeProblem, NewBridgeSettings } from './operations/bridges.ts'
 export type { Ban, ClientRule, ClientRuleOperations, RuleQuestion, RuleSubject } from './operations/client-rules.ts'
 export type {
   CredentialList,

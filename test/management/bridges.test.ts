@@ -222,6 +222,28 @@ test('subscriptions of a bridge come and go by PUT and by POST, and the same top
   assert.equal((await nodeOf(broker, 'plain')).subscription.length, 1)
 })
 
+test('subscriptions that are added and taken away at the same time are all heeded', async () => {
+  const broker = await sharedBroker()
+  const ask = (action: string, data: unknown) =>
+    broker.ask(`/api/v4/bridges/${action}/plain`, { method: 'PUT', body: { data } })
+  const topics = ['at-once/1', 'at-once/2', 'at-once/3', 'at-once/4']
+  const sub = (remote_topic: string) => ask('sub', { subscription: [{ remote_topic, local_topic: '' }] })
+  assert.equal((await sub('at-once/0')).status, 200)
+  const isOn = await broker.ask('/api/v4/bridges/switch/plain', {
+    method: 'POST',
+    body: { data: { bridge_switch: true } },
+  })
+  assert.equal(isOn.status, 200)
+  const answers = await Promise.all([
+    ...topics.map((topic) => sub(topic)),
+    ask('unsub', { unsubscription: [{ topic: 'at-once/0' }] }),
+  ])
+  for (const { status, text } of answers) assert.equal(status, 200, text)
+  const { subscription } = await nodeOf(broker, 'plain')
+  const found: string[] = subscription.map(({ remote_topic }: { remote_topic: string }) => remote_topic)
+  assert.deepEqual(found.filter((topic) => topic.startsWith('at-once/')).toSorted(), topics)
+})
+
 test('a key that every object has is no setting of a bridge, and is named as it was sent', async () => {
   const broker = await sharedBroker()
   for (const key of ['__proto__', 'constructor', 'toString']) {

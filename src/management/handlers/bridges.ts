@@ -2,7 +2,7 @@ import { type MqttBridgeConfig, spoolMessagesIn } from '../../config/index.ts'
 import type { bridgeEndpoints, Caller, ReplyOf } from '../../contract/index.ts'
 import { bridgeNodeOf, type ShownBeside } from '../bridge-node.ts'
 import type { Handlers } from '../handler.ts'
-import type { BridgeOperations } from '../operations/bridges.ts'
+import type { BridgeOperations, NewBridgeSettings } from '../operations/bridges.ts'
 import { isSentObject, readBridgeNode, type ReadBridge, type Sent, withUserProperty } from '../read-bridge-node.ts'
 import { Refusal, refuse } from '../refusal.ts'
 
@@ -104,8 +104,7 @@ async function subscribe(bridges: BridgeOperations, { params, body, caller }: As
   const name = params.bridge_name
   const list = listIn(body, 'subscription')
   if (list instanceof Refusal) return list
-  const bridge = bridges.list().get(name)
-  if (bridge === undefined) return noSuchBridge(bridges, name)
+  if (!bridges.list().has(name)) return noSuchBridge(bridges, name)
   const added: Sent[] = []
   for (const [index, item] of list.entries()) {
     const isWhole = isSentObject(item) && isTopic(item['remote_topic']) && typeof item['local_topic'] === 'string'
@@ -115,10 +114,12 @@ async function subscribe(bridges: BridgeOperations, { params, body, caller }: As
     added.push({ qos: 0, retain_as_published: 1, retain_handling: 0, ...item })
   }
   const isReplaced = (topic: unknown): boolean => added.some((item) => item['remote_topic'] === topic)
-  const kept = bridge.subscription.filter((rule) => !isReplaced(rule.get('remote_topic')))
-  const settings: Record<string, unknown> = { subscription: [...kept.map(plainOf), ...lastOfEach(added)] }
   const properties = dataOf(body)['sub_properties']
-  if (properties !== undefined) settings['sub_properties'] = withUserProperty(properties, {})
+  const said = properties === undefined ? {} : { sub_properties: withUserProperty(properties, {}) }
+  const settings = ({ subscription }: MqttBridgeConfig): Sent => {
+    const kept = subscription.filter((rule) => !isReplaced(rule.get('remote_topic')))
+    return { subscription: [...kept.map(plainOf), ...lastOfEach(added)], ...said }
+  }
   return change(bridges, { name, settings, caller })
 }
 
@@ -138,13 +139,16 @@ async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: 
     }
     gone.add(item['topic'])
   }
-  const kept = bridge.subscription.filter((rule) => !gone.has(rule.get('remote_topic')))
-  return change(bridges, { name, settings: { subscription: kept.map(plainOf) }, caller })
+  const settings = ({ subscription }: MqttBridgeConfig): Sent => {
+    const kept = subscription.filter((rule) => !gone.has(rule.get('remote_topic')))
+    return { subscription: kept.map(plainOf) }
+  }
+  return change(bridges, { name, settings, caller })
 }
 
 async function change(
   bridges: BridgeOperations,
-  { name, settings, caller }: { readonly name: string; readonly settings: Sent; readonly caller: Caller },
+  { name, settings, caller }: { readonly name: string; readonly settings: NewBridgeSettings; readonly caller: Caller },
 ): Promise<Done> {
   const refused = await bridges.change(name, settings, caller)
   if (refused === undefined) return { code: 0 }

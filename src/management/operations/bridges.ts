@@ -61,13 +61,17 @@ export interface BridgeOperations {
   certificatesIn(file: string): Promise<string | undefined>
   /** Writes PEM of a bridge that exists into the data directory. Gives the name of the file. */
   keepPem(bridge: string, file: BridgeFile, pem: string): Promise<string>
-  /** Settings by the names of the configuration; null: the default. What is not named stays. */
-  change(
-    bridge: string,
-    settings: Readonly<Record<string, unknown>>,
-    caller: Caller,
-  ): Promise<BridgeProblem | undefined>
+  /** What is not named stays. */
+  change(bridge: string, settings: NewBridgeSettings, caller: Caller): Promise<BridgeProblem | undefined>
 }
+
+type Settings = Readonly<Record<string, unknown>>
+
+/**
+ * By the names of the configuration; null: the default. A function is given the bridge as the changes before this one have left
+ * it: two that add to a list at the same time would else take each other's items away.
+ */
+export type NewBridgeSettings = Settings | ((bridge: MqttBridgeConfig) => Settings)
 
 export interface BridgeProblem {
   readonly problem: string

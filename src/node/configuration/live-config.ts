@@ -163,12 +163,14 @@ export class LiveConfig {
     })
   }
 
-  /** Some settings are from now on otherwise. `persists`: after the next start as well. */
+  /** Some settings are from now on otherwise. `persists`: after the next start as well. A function is given what they were before. */
   change(
-    settings: ConfigObject,
+    wanted: ConfigObject | ((config: GodwitConfig) => ConfigObject | ConfigRefusal),
     { author, persists, name }: { readonly author: ConfigAuthor; readonly persists: boolean; readonly name: string },
   ): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
+      const settings = typeof wanted === 'function' ? wanted(this.#wanted) : wanted
+      if ('isDone' in settings) return settings
       const act: Act = { name, author, origin: 'api', writesFile: false }
       const over = (part: ConfigObject): ConfigLayers => ({
         ...this.#layers,

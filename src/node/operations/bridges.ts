@@ -3,8 +3,9 @@
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bridgesOfAws, parseHocon } from '../../config/index.ts'
-import type { BridgeOperations } from '../../management/index.ts'
+import { bridgesOfAws, type ConfigObject, type GodwitConfig, parseHocon } from '../../config/index.ts'
+import type { BridgeOperations, NewBridgeSettings } from '../../management/index.ts'
+import { type ConfigRefusal, refuseFaults, refuseProblem } from '../configuration/config-refusals.ts'
 import type { LiveBridges } from '../live-bridges.ts'
 import type { LiveConfig } from '../configuration/live-config.ts'
 
@@ -28,14 +29,21 @@ export function bridgeOperations({ dataDirectory, configuration, bridges }: Brid
     certificatesIn,
     keepPem: (bridge, file, pem) => keepPem(join(dataDirectory, 'certs'), `${bridge}-${file}`, pem),
     change: async (bridge, settings, { name, by, address }) => {
-      const parsed = parseHocon(JSON.stringify({ bridges: { mqtt: { [bridge]: settings } } }), { file: 'request' })
-      if ('faults' in parsed) return { problem: parsed.faults[0].message, isAbout: 'settings' }
       const act = { author: { name, by, address }, persists: true, name: `bridge ${bridge}` }
-      const outcome = await configuration.change(parsed.value, act)
+      const outcome = await configuration.change((config) => changeOf(bridge, settings, config), act)
       if (outcome.isDone) return undefined
       return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
     },
   }
+}
+
+/** What is to be written for a bridge as it is in `config`. */
+function changeOf(bridge: string, settings: NewBridgeSettings, config: GodwitConfig): ConfigObject | ConfigRefusal {
+  const now = config.bridges.mqtt.named.get(bridge)
+  if (now === undefined) return refuseProblem({ problem: `bridges.mqtt.${bridge}: it is not configured any more` })
+  const wanted = typeof settings === 'function' ? settings(now) : settings
+  const parsed = parseHocon(JSON.stringify({ bridges: { mqtt: { [bridge]: wanted } } }), { file: 'request' })
+  return 'faults' in parsed ? refuseFaults('invalid', parsed.faults) : parsed.value
 }
 
 /** Nothing but certificates: whoever may name a file is not shown what else may stand in it. */
