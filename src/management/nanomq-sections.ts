@@ -30,8 +30,8 @@ export interface NanomqGround {
   /** Ours, secrets masked. */
   readonly sections: Sent
   readonly hot: Required<HotSettings>
-  /** As `GET /bridges` has them. */
-  readonly bridges: () => Promise<object>
+  /** As `GET /bridges` has them: those to AWS IoT, or all others. */
+  readonly bridges: (areOfAws: boolean) => Promise<object>
 }
 
 export async function nanomqSection(name: NanomqSection, { sections, hot, bridges }: NanomqGround): Promise<object> {
@@ -52,9 +52,9 @@ export async function nanomqSection(name: NanomqSection, { sections, hot, bridge
       return { ...settings, enable: isOn }
     }
     case 'bridge':
-      return bridges()
+      return bridges(false)
     case 'aws_bridge':
-      return { nodes: [] }
+      return bridges(true)
     default:
       return name satisfies never
   }

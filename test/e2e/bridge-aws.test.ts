@@ -50,8 +50,17 @@ test('a bridge to an endpoint as of AWS IoT shows its certificate, brings messag
   assert.equal(clients.data.length, 1)
   const { text } = await broker.ask('/api/v4/prometheus')
   assert.match(text, /^svc_bridge_connected\{bridge="aws.iot"\} /m)
-  const body = { 'aws.iot': { server: 'mqtt-tcp://127.0.0.1:1' } }
-  const put = await broker.ask('/api/v4/bridges/aws.iot', { method: 'PUT', body })
-  assert.deepEqual([put.status, put.json.code], [404, 108])
-  assert.match(put.json.message, /bridges\.aws\.iot/)
+  const { json: section } = await broker.ask('/api/v4/configuration/aws_bridge')
+  assert.equal(section.data.aws_bridge.nodes[0].name, 'aws.iot')
+  const data = { subscription: [{ remote_topic: 'more', local_topic: 'here/more', qos: 1 }] }
+  assert.deepEqual((await broker.ask('/api/v4/bridges/sub/aws.iot', { method: 'PUT', body: { data } })).json, {
+    code: 0,
+  })
+  const author = await client(t, remote.port)
+  for (;;) {
+    const { json } = await remote.ask('/api/v4/subscriptions/thing-7')
+    if (json.data.some(({ topic }: { topic: string }) => topic === 'more')) break
+  }
+  await author.publishAsync('more', 'more', { qos: 1 })
+  await here.until(['down', 'more'])
 })

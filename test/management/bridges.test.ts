@@ -244,6 +244,86 @@ test('subscriptions that are added and taken away at the same time are all heede
   assert.deepEqual(found.filter((topic) => topic.startsWith('at-once/')).toSorted(), topics)
 })
 
+const atAws = `
+bridges.aws.iot {
+  server = "endpoint.example:8883", enable = false, clientid = thing, password = "${secret}"
+  forwards = [{ local_topic = "a/#", remote_topic = "" }]
+}
+`
+
+test('a bridge to AWS IoT is put, switched and subscribed like any other, and keeps that over a restart', async (t) => {
+  const broker = await brokerWithBridges(t, atAws)
+  const ask = (action: string, data: unknown) =>
+    broker.ask(`/api/v4/bridges/${action}/aws.iot`, { method: 'POST', body: { data } })
+  const before = await nodeOf(broker, 'aws.iot')
+  const same = await put(broker, 'aws.iot', { 'aws.iot': before })
+  assert.equal(same.status, 200, same.text)
+  assert.deepEqual(await nodeOf(broker, 'aws.iot'), before, 'what was shown can be sent back')
+  const node = {
+    connector: { server: 'tls+mqtt-tcp://other.example:8884', proto_ver: 5, password: '******', keepalive: 45 },
+    parallel: 4,
+    subscription: [{ remote_topic: 'down', local_topic: 'here', qos: 1 }],
+  }
+  const answer = await put(broker, 'aws.iot', { 'aws.iot': node })
+  assert.equal(answer.status, 200, answer.text)
+  assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).faultOf(answer.json), undefined)
+  assert.ok(!answer.text.includes(secret))
+  const { connector, parallel, forwards } = await nodeOf(broker, 'aws.iot')
+  const { server, proto_ver, password, keepalive, clientid } = connector
+  assert.deepEqual(
+    { server, proto_ver, password, keepalive, clientid, parallel, forwards },
+    { ...node.connector, clientid: null, parallel: 4, forwards: [] },
+  )
+  const address = { ...node, connector: { ...node.connector, server: 'third.example' } }
+  assert.equal((await put(broker, 'aws.iot', { 'aws.iot': address })).status, 200)
+  assert.deepEqual((await ask('switch', { bridge_switch: true })).json, { code: 0 })
+  assert.deepEqual((await ask('sub', { subscription: [{ remote_topic: 'b', local_topic: '' }] })).json, { code: 0 })
+  assert.deepEqual((await ask('unsub', { unsubscription: [{ topic: 'down' }] })).json, { code: 0 })
+  const now = await nodeOf(broker, 'aws.iot')
+  assert.deepEqual([now.enable, now.connector.server], [true, 'tls+mqtt-tcp://third.example'])
+  assert.deepEqual(
+    now.subscription.map(({ remote_topic }: { remote_topic: string }) => remote_topic),
+    ['b'],
+  )
+  await broker.process.stop()
+  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  assert.deepEqual(await nodeOf(again, 'aws.iot'), now)
+})
+
+test('of a bridge to AWS IoT nothing is changed that it has not, or that AWS IoT does not take', async (t) => {
+  const broker = await brokerWithBridges(t, atAws)
+  const before = await allSettings(broker)
+  const node = { server: 'endpoint.example:8883' }
+  const cases: readonly (readonly [string, unknown, number, RegExp])[] = [
+    ['aws.iot', { 'aws.iot': { ...node, server: 'mqtt-tcp://a.example:1883' } }, 400, /host:port/],
+    ['aws.iot', { 'aws.iot': { ...node, transparent: true } }, 400, /transparent/],
+    ['aws.iot', { 'aws.iot': { ...node, quic_keepalive: '5s' } }, 400, /quic_keepalive/],
+    ['aws.iot', { 'aws.iot': { ...node, will: { topic: 'gone', payload: '' } } }, 400, /will/],
+    [
+      'aws.iot',
+      { 'aws.iot': { connector: { ...node, conn_properties: { receive_maximum: 5 } } } },
+      400,
+      /conn_properties/,
+    ],
+    ['aws.iot', { 'aws.iot': { ...node, forwards: [{ local_topic: 'a/#', remote_topic: 'b/#' }] } }, 400, /wildcards/],
+    ['aws.iot', { iot: node }, 400, /aws\.iot/],
+    [
+      'sub/aws.iot',
+      { data: { subscription: [{ remote_topic: 'a', local_topic: '' }], sub_properties: { identifier: 1 } } },
+      400,
+      /sub_properties/,
+    ],
+    ['aws.other', { 'aws.other': node }, 404, /aws\.other/],
+    ['iot', { iot: node }, 404, /iot/],
+  ]
+  for (const [path, body, status, message] of cases) {
+    const { status: found, json, text } = await broker.ask(`/api/v4/bridges/${path}`, { method: 'PUT', body })
+    assert.deepEqual([found, json.code], [status, 108], text)
+    assert.match(json.message, message)
+  }
+  assert.deepEqual(await allSettings(broker), before)
+})
+
 test('a key that every object has is no setting of a bridge, and is named as it was sent', async () => {
   const broker = await sharedBroker()
   for (const key of ['__proto__', 'constructor', 'toString']) {

@@ -291,7 +291,7 @@ const bridgeCache = {
   }),
 }
 
-const awsBridge = section('A bridge to one endpoint.', {
+export const awsBridge = section('A bridge to one endpoint.', {
   enable: setting(flag, true, { description: 'Whether the bridge runs.' }),
   ...connection,
   server: setting(optional(serverAddress, 'none'), undefined, {

@@ -33,7 +33,7 @@ export function allHandlers(operations: Operations, doorkeeper: () => Doorkeeper
   return {
     ...bridgeHandlers(operations.bridges),
     ...brokerHandlers(operations.brokers),
-    ...configurationHandlers(operations.configuration, () => shownBridges(operations.bridges)),
+    ...configurationHandlers(operations.configuration, (areOfAws) => shownBridges(operations.bridges, areOfAws)),
     ...controlHandlers(operations.control),
     ...clientHandlers(operations.clients),
     ...subscriptionHandlers(operations.clients),

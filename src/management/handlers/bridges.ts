@@ -1,6 +1,7 @@
-import { type MqttBridgeConfig, spoolMessagesIn } from '../../config/index.ts'
+import { type MqttBridgeConfig, nameAtAws, spoolMessagesIn } from '../../config/index.ts'
 import type { bridgeEndpoints, Caller, ReplyOf } from '../../contract/index.ts'
-import { bridgeNodeOf, type ShownBeside } from '../bridge-node.ts'
+import { awsSettingsOf, withoutShown } from '../aws-bridge-node.ts'
+import { type BridgeNode, bridgeNodeOf } from '../bridge-node.ts'
 import type { Handlers } from '../handler.ts'
 import type { BridgeOperations, NewBridgeSettings } from '../operations/bridges.ts'
 import { isSentObject, readBridgeNode, type ReadBridge, type Sent, withUserProperty } from '../read-bridge-node.ts'
@@ -17,9 +18,9 @@ interface Asked {
 
 export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridgeEndpoints> {
   return {
-    get_mqtt_bridges: () => listingOf(bridges, new Map([...bridges.list(), ...bridges.others()])),
+    get_mqtt_bridges: () => listingOf(bridges, bridges.list()),
     get_mqtt_bridge: ({ params: { bridge_name: name } }) => {
-      const bridge = bridges.list().get(name) ?? bridges.others().get(name)
+      const bridge = bridges.list().get(name)
       return bridge === undefined ? noSuchBridge(bridges, name) : listingOf(bridges, new Map([[name, bridge]]))
     },
     put_mqtt_bridge: async (asked) => {
@@ -28,8 +29,7 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
       const name = asked.params.bridge_name
       const bridge = bridges.list().get(name)
       if (bridge === undefined) return noSuchBridge(bridges, name)
-      const standing = (await bridges.standings()).get(name)
-      return { code: 0, data: { [name]: await bridgeNodeOf(name, bridge, { ...besideOf(bridges), standing }) } }
+      return { code: 0, data: { [name]: await shownNode(bridges, name, bridge) } }
     },
     put_mqtt_bridge_switch: (asked) => switchBridge(bridges, asked),
     sub_mqtt_bridge: (asked) => subscribe(bridges, asked),
@@ -42,25 +42,34 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
 /** Shown where none is written: what NanoMQ has then. */
 const usualCacheSize = 102_400
 
-/** What `GET /bridges` answers. */
-export async function shownBridges(bridges: BridgeOperations): Promise<Listing['data']['bridge']> {
-  return (await listingOf(bridges, bridges.list())).data.bridge
+/** What `GET /bridges` answers, of those to AWS IoT alone or of all others. */
+export async function shownBridges(bridges: BridgeOperations, areOfAws: boolean): Promise<object> {
+  const chosen = [...bridges.list()].filter(([name]) => (nameAtAws(name) !== undefined) === areOfAws)
+  const { nodes, sqlite } = (await listingOf(bridges, new Map(chosen))).data.bridge
+  return areOfAws ? { nodes } : { nodes, sqlite }
 }
 
 async function listingOf(bridges: BridgeOperations, chosen: ReadonlyMap<string, MqttBridgeConfig>): Promise<Listing> {
   const standings = await bridges.standings()
   const nodes = []
-  for (const [name, bridge] of chosen) {
-    nodes.push(await bridgeNodeOf(name, bridge, { ...besideOf(bridges), standing: standings.get(name) }))
-  }
+  for (const [name, bridge] of chosen) nodes.push(await shownNode(bridges, name, bridge, standings))
   const { enable, flush_mem_threshold, resend_interval, mounted_file_path = null, ...cache } = bridges.cache()
   const { disk_cache_size = usualCacheSize } = cache
   const sqlite = { enable, disk_cache_size, flush_mem_threshold, resend_interval, mounted_file_path }
   return { code: 0, data: { bridge: { nodes, sqlite } } }
 }
 
-function besideOf(bridges: BridgeOperations): Pick<ShownBeside, 'readPem' | 'spoolMessages'> {
-  return { readPem: (file) => bridges.certificatesIn(file), spoolMessages: spoolMessagesIn(bridges.cache()) }
+async function shownNode(
+  bridges: BridgeOperations,
+  name: string,
+  bridge: MqttBridgeConfig,
+  standings?: Awaited<ReturnType<BridgeOperations['standings']>>,
+): Promise<BridgeNode> {
+  return bridgeNodeOf(name, bridge, {
+    readPem: (file) => bridges.certificatesIn(file),
+    standing: (standings ?? (await bridges.standings())).get(name),
+    spoolMessages: spoolMessagesIn(bridges.cache()),
+  })
 }
 
 async function putBridge(bridges: BridgeOperations, { params, body, caller }: Asked): Promise<Done> {
@@ -75,9 +84,11 @@ async function putBridge(bridges: BridgeOperations, { params, body, caller }: As
   if (!isSentObject(node)) return notAnObject(JSON.stringify(name))
   if (!hasServer(node))
     return refuse('missingParameter', `${JSON.stringify(name)} has no server: give it the URL of a broker`)
-  const read = readBridgeNode(node, bridge)
+  const isOfAws = nameAtAws(name) !== undefined
+  const read = readBridgeNode(isOfAws ? withoutShown(node, await shownNode(bridges, name, bridge)) : node, bridge)
   if ('problem' in read) return refuse('invalidParameter', read.problem)
-  return change(bridges, { name, settings: await withFiles(bridges, name, read), caller })
+  const settings = await withFiles(bridges, name, read)
+  return change(bridges, { name, settings: isOfAws ? awsSettingsOf(settings) : settings, caller })
 }
 
 function hasServer({ server, connector }: Sent): boolean {
@@ -183,9 +194,6 @@ function notAnObject(what: string): Refusal {
 }
 
 function noSuchBridge(bridges: BridgeOperations, name: string): Refusal {
-  if (bridges.others().has(name)) {
-    return refuse('invalidParameter', `${JSON.stringify(name)} is changed with the configuration: bridges.${name}`, 404)
-  }
   const names = [...bridges.list().keys()].join(', ')
   const known = names === '' ? 'none is configured' : `there are: ${names}`
   return refuse('invalidParameter', `there is no bridge ${JSON.stringify(name)}; ${known}`, 404)

@@ -21,7 +21,7 @@ type Endpoints = typeof configurationEndpoints
 /** `bridges`: as `GET /bridges` has them. */
 export function configurationHandlers(
   configuration: ConfigurationOperations,
-  bridges: () => Promise<object>,
+  bridges: (areOfAws: boolean) => Promise<object>,
 ): Handlers<Endpoints> {
   return {
     ...reloadHandlers(configuration),
@@ -115,7 +115,7 @@ type SectionNames =
 
 function sectionHandlers(
   configuration: ConfigurationOperations,
-  bridges: () => Promise<object>,
+  bridges: (areOfAws: boolean) => Promise<object>,
 ): Pick<Handlers<Endpoints>, SectionNames> {
   const unknownSection = (section: string): Refusal | undefined => {
     const sections = Object.keys(configuration.sections())

@@ -50,10 +50,8 @@ export interface BridgeStanding {
 
 /** What the management asks of the node about bridges. */
 export interface BridgeOperations {
-  /** By name, in the order of the configuration. */
+  /** By name, in the order of the configuration; those to AWS IoT come last. */
   list(): ReadonlyMap<string, MqttBridgeConfig>
-  /** Those of AWS IoT: they are shown, and changed with the configuration. */
-  others(): ReadonlyMap<string, MqttBridgeConfig>
   cache(): DiskCacheConfig
   /** By name. One whose shard is away at the moment is not among them. */
   standings(): Promise<ReadonlyMap<string, BridgeStanding>>

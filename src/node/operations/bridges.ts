@@ -3,7 +3,14 @@
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bridgesOfAws, type ConfigObject, type GodwitConfig, parseHocon } from '../../config/index.ts'
+import {
+  bridgesOfAws,
+  type ConfigObject,
+  type GodwitConfig,
+  type MqttBridgeConfig,
+  nameAtAws,
+  parseHocon,
+} from '../../config/index.ts'
 import type { BridgeOperations, NewBridgeSettings } from '../../management/index.ts'
 import { type ConfigRefusal, refuseFaults, refuseProblem } from '../configuration/config-refusals.ts'
 import type { LiveBridges } from '../live-bridges.ts'
@@ -22,8 +29,7 @@ const digestLength = 16
 
 export function bridgeOperations({ dataDirectory, configuration, bridges }: BridgeFacts): BridgeOperations {
   return {
-    list: () => configuration.config.bridges.mqtt.named,
-    others: () => bridgesOfAws(configuration.config.bridges),
+    list: () => bridgesIn(configuration.config),
     cache: () => configuration.config.bridges.mqtt.cache,
     standings: () => bridges.reports(),
     certificatesIn,
@@ -37,12 +43,18 @@ export function bridgeOperations({ dataDirectory, configuration, bridges }: Brid
   }
 }
 
+function bridgesIn({ bridges }: GodwitConfig): ReadonlyMap<string, MqttBridgeConfig> {
+  return new Map([...bridges.mqtt.named, ...bridgesOfAws(bridges)])
+}
+
 /** What is to be written for a bridge as it is in `config`. */
 function changeOf(bridge: string, settings: NewBridgeSettings, config: GodwitConfig): ConfigObject | ConfigRefusal {
-  const now = config.bridges.mqtt.named.get(bridge)
-  if (now === undefined) return refuseProblem({ problem: `bridges.mqtt.${bridge}: it is not configured any more` })
+  const now = bridgesIn(config).get(bridge)
+  if (now === undefined) return refuseProblem({ problem: `the bridge ${bridge} is not configured any more` })
   const wanted = typeof settings === 'function' ? settings(now) : settings
-  const parsed = parseHocon(JSON.stringify({ bridges: { mqtt: { [bridge]: wanted } } }), { file: 'request' })
+  const atAws = nameAtAws(bridge)
+  const bridges = atAws === undefined ? { mqtt: { [bridge]: wanted } } : { aws: { [atAws]: wanted } }
+  const parsed = parseHocon(JSON.stringify({ bridges }), { file: 'request' })
   return 'faults' in parsed ? refuseFaults('invalid', parsed.faults) : parsed.value
 }
 
