@@ -37,6 +37,7 @@ export interface BridgeSettings {
   readonly will: Will | undefined
   readonly subscriptionIdentifier: number | undefined
   readonly subscribeUserProperties: UserProperties
+  readonly unsubscribeUserProperties: UserProperties
   readonly forwards: readonly ForwardRule[]
   readonly subscriptions: readonly SubscriptionRule[]
   /** What the remote broker is known to take, whatever it says itself. */
@@ -125,6 +126,7 @@ export function bridgeSettings(
       will: willOf(config),
       subscriptionIdentifier: subscribing.identifier,
       subscribeUserProperties: [...subscribing.user_property],
+      unsubscribeUserProperties: [...config.unsub_properties.user_property],
       forwards,
       subscriptions,
       mostQoS: isOfAws ? 1 : 2,
@@ -272,12 +274,15 @@ export function isTheSameConnection(before: BridgeSettings, after: BridgeSetting
 }
 
 function withoutRules(settings: BridgeSettings): string {
-  return JSON.stringify({ ...settings, forwards: [], subscriptions: [], isTransparent: false })
+  const noRules = { forwards: [], subscriptions: [], isTransparent: false, unsubscribeUserProperties: [] }
+  return JSON.stringify({ ...settings, ...noRules })
 }
 
 export function hasTheSameRules(before: BridgeSettings, after: BridgeSettings): boolean {
-  const rulesOf = ({ forwards, subscriptions, isTransparent }: BridgeSettings): string =>
-    JSON.stringify([forwards, subscriptions, isTransparent])
+  const rulesOf = (settings: BridgeSettings): string => {
+    const { forwards, subscriptions, isTransparent, unsubscribeUserProperties } = settings
+    return JSON.stringify([forwards, subscriptions, isTransparent, unsubscribeUserProperties])
+  }
   return rulesOf(before) === rulesOf(after)
 }
 

@@ -133,7 +133,7 @@ export function keepMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket 
 
 /** Gives the number of answers. What is unwanted goes first: of two marks one would be wrong. */
 export function sayHere(link: PacketLink, { wanted, unwanted }: Changes, ids: SubscribeIds): number {
-  const packets: (SubscribePacket | UnsubscribePacket)[] = unsubscribePackets(unwanted, ids.next)
+  const packets: (SubscribePacket | UnsubscribePacket)[] = unsubscribePackets(unwanted, undefined, ids.next)
   for (const [raisesTo, requests] of wanted) {
     // What the identifier says to our own core: see `core/bridge-client.ts`.
     const properties = raisesTo === 0 ? undefined : { subscriptionIdentifier: raisesTo }
@@ -145,7 +145,7 @@ export function sayHere(link: PacketLink, { wanted, unwanted }: Changes, ids: Su
 
 /** The packets that say so, for the remote broker. */
 export function packetsThere(
-  { version, subscriptionIdentifier, subscribeUserProperties }: BridgeSettings,
+  { version, subscriptionIdentifier, subscribeUserProperties, unsubscribeUserProperties }: BridgeSettings,
   { gone, requests }: ChangesThere,
   ids: SubscribeIds,
 ): (SubscribePacket | UnsubscribePacket)[] {
@@ -154,8 +154,10 @@ export function packetsThere(
     ...(subscribeUserProperties.length === 0 ? {} : { userProperties: subscribeUserProperties }),
   }
   const isSaid = version === 5 && Object.keys(properties).length > 0
+  const saysHowItGoes = version === 5 && unsubscribeUserProperties.length > 0
+  const farewell = saysHowItGoes ? { userProperties: unsubscribeUserProperties } : undefined
   return [
-    ...unsubscribePackets(gone, ids.next),
+    ...unsubscribePackets(gone, farewell, ids.next),
     ...subscribePackets(requests, isSaid ? properties : undefined, ids.next),
   ]
 }
@@ -186,12 +188,16 @@ function subscribePackets(
   }))
 }
 
-function unsubscribePackets(filters: readonly TopicFilter[], nextId: () => number): UnsubscribePacket[] {
+function unsubscribePackets(
+  filters: readonly TopicFilter[],
+  properties: UnsubscribePacket['properties'],
+  nextId: () => number,
+): UnsubscribePacket[] {
   return inPieces(filters).map((piece) => ({
     type: 'unsubscribe',
     packetId: nextId(),
     filters: piece,
-    properties: undefined,
+    properties,
   }))
 }
 

@@ -39,6 +39,7 @@ export async function bridgeNodeOf(
     })),
     subscription: bridge.subscription.map(subscriptionOf),
     ...subPropertiesOf(bridge),
+    ...unsubPropertiesOf(bridge),
     tls: await tlsOf(bridge, readPem),
     quic_keepalive: durationText(bridge.quic_keepalive),
     quic_idle_timeout: durationText(bridge.quic_idle_timeout),
@@ -173,12 +174,25 @@ function placesOf(rule: Rule): { prefix?: string; suffix?: string; remote_topic:
   }
 }
 
-function subPropertiesOf(bridge: MqttBridgeConfig): Pick<BridgeNode, 'sub_properties'> {
-  const { identifier, user_property: properties } = bridge.sub_properties
-  const isSaid = identifier !== undefined || properties.size > 0
-  if (bridge.proto_ver !== '5' || !isSaid) return {}
-  const user_properties = userPropertiesOf(properties)
-  return { sub_properties: { ...(identifier === undefined ? {} : { identifier }), user_properties } }
+function subPropertiesOf({ proto_ver, sub_properties: given }: MqttBridgeConfig): Pick<BridgeNode, 'sub_properties'> {
+  return proto_ver === '5' && isSaid(given) ? { sub_properties: identifiedOf(given) } : {}
+}
+
+function unsubPropertiesOf({
+  proto_ver,
+  unsub_properties: given,
+}: MqttBridgeConfig): Pick<BridgeNode, 'unsub_properties'> {
+  return proto_ver === '5' && isSaid(given) ? { unsub_properties: identifiedOf(given) } : {}
+}
+
+type Identified = Pick<MqttBridgeConfig['sub_properties'], 'identifier' | 'user_property'>
+
+function isSaid({ identifier, user_property: properties }: Identified): boolean {
+  return identifier !== undefined || properties.size > 0
+}
+
+function identifiedOf({ identifier, user_property: properties }: Identified): BridgeNode['sub_properties'] & object {
+  return { ...(identifier === undefined ? {} : { identifier }), user_properties: userPropertiesOf(properties) }
 }
 
 async function tlsOf(bridge: MqttBridgeConfig, readPem: ReadPem): Promise<BridgeNode['tls']> {

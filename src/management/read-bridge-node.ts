@@ -123,6 +123,7 @@ const connectDefaults = {
 const groups = {
   conn_properties: connectDefaults,
   sub_properties: { identifier: null, user_property: null },
+  unsub_properties: { identifier: null, user_property: null },
   tcp: noTcp,
   will: { topic: null, payload: null, qos: null, retain: null, properties: noWillProperties },
 }

@@ -49,6 +49,7 @@ export function goneBridge(name: string): BridgeSettings {
     will: undefined,
     subscriptionIdentifier: undefined,
     subscribeUserProperties: [],
+    unsubscribeUserProperties: [],
     forwards: [],
     subscriptions: [],
     backoffMaxMs: 0,

@@ -45,6 +45,7 @@ const mqttBridge = [
   'conn_properties { request_problem_infomation = 1, request_response_infomation = 0 }',
   'conn_properties { request_problem_information = true, request_response_information = false }',
   'sub_properties { identifier = 1, user_property { a = b } }',
+  'unsub_properties { user_property { a = b } }',
   'forwards = [{ remote_topic = "fwd/1", local_topic = "rcv/#", qos = 1, retain = true, prefix = p, suffix = s }]',
   'subscription = [{ remote_topic = "cmd/#", local_topic = "", qos = 1, retain_as_published = 1, retain_handling = 0 }]',
   'hybrid_bridging = true',

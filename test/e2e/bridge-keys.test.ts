@@ -12,6 +12,7 @@ import {
   type ProtocolVersion,
   type SubscribePacket,
   TopicTable,
+  type UnsubscribePacket,
 } from '../../src/protocol/index.ts'
 import { ack, connackIn, granted } from '../bridges/crafted.ts'
 import { type BrokerWithApi } from '../management/api.ts'
@@ -196,6 +197,18 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
     { topic: 'p/eu/7/s', text: 'one', qos: 1, retain: true },
     { topic: 'plain', text: 'two', qos: 2, retain: false },
   ])
+
+  // With a subscription that goes it is said how, in the same connection.
+  const unsub_properties = { identifier: 5, user_properties: [{ key: 'why', value: 'moved' }] }
+  const data = { unsubscription: [{ topic: 'more' }], unsub_properties }
+  const unsubscribed = await own.ask('/api/v4/bridges/unsub/up', { method: 'PUT', body: { data } })
+  assert.deepEqual(unsubscribed.json, { code: 0 })
+  const farewell = await remote.until(() =>
+    remote.said.find((packet): packet is UnsubscribePacket => packet.type === 'unsubscribe'),
+  )
+  assert.deepEqual([farewell.filters, farewell.properties], [['more'], { userProperties: [['why', 'moved']] }])
+  const { unsub_properties: shownProperties, status } = await bridgeOf(own)
+  assert.deepEqual([shownProperties, status.counters.connects], [unsub_properties, 1])
 
   // As it was put: in the names of the API, with MQTT 3.1.1, and without what belongs to 5.0.
   const { enable, name, spool_max_messages: ownLimit, spool_full_policy: policy } = await bridgeOf(own)

@@ -221,6 +221,13 @@ export const mqttBridge = section('A bridge to one broker.', {
     }),
     user_property: setting(textMap, new Map(), { description: 'User properties.' }),
   }),
+  unsub_properties: section('Properties of UNSUBSCRIBE, for MQTT 5.0.', {
+    identifier: setting(optional(integer({ min: 1, max: 268_435_455 }), 'none'), undefined, {
+      description: 'Read and kept: UNSUBSCRIBE has no identifier.',
+      engine: 'none yet',
+    }),
+    user_property: setting(textMap, new Map(), { description: 'User properties.' }),
+  }),
   ...rules,
   hybrid_bridging: setting(flag, false, {
     description: 'Whether the bridge goes from server to server, and from QUIC to TCP, when one fails.',

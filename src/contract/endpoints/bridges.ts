@@ -10,6 +10,8 @@ const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, T
 const duration = Type.String({ description: 'With its unit: `120s`, `800ms`.' })
 const userProperties = Type.Array(Type.Object({ key: text, value: text }))
 
+const identified = Type.Object({ identifier: Type.Optional(count), user_properties: userProperties })
+
 const connectProperties = Type.Object({
   session_expiry_interval: count,
   receive_maximum: count,
@@ -120,7 +122,8 @@ const node = Type.Object({
       retain_handling: Type.Optional(count),
     }),
   ),
-  sub_properties: Type.Optional(Type.Object({ identifier: Type.Optional(count), user_properties: userProperties })),
+  sub_properties: Type.Optional(identified),
+  unsub_properties: Type.Optional(identified),
   tls: Type.Object({
     enable: flag,
     url: Type.Null(),

@@ -150,9 +150,11 @@ async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: 
     }
     gone.add(item['topic'])
   }
+  const properties = dataOf(body)['unsub_properties']
+  const said = properties === undefined ? {} : { unsub_properties: withUserProperty(properties, {}) }
   const settings = ({ subscription }: MqttBridgeConfig): Sent => {
     const kept = subscription.filter((rule) => !gone.has(rule.get('remote_topic')))
-    return { subscription: kept.map(plainOf) }
+    return { subscription: kept.map(plainOf), ...said }
   }
   return change(bridges, { name, settings, caller })
 }
