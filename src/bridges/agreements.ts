@@ -26,12 +26,15 @@ import {
   sayHere,
   SubscribeIds,
 } from './subscriptions.ts'
-import type { LocalBroker } from './world.ts'
+import type { LocalBroker, LocalStanding } from './world.ts'
 
 const tooMany = `clients are subscribed to more than ${mostPassedOn} filters: those beyond are not passed on`
 
 /** Then it is waited until everything has been answered, and they are replaced. */
 const mostUnsureMarks = 16
+
+/** What our own broker has refused is asked for again after so long: it does so while its disk fails. */
+const againHereMs = 5_000
 
 /** While both brokers are there. */
 interface Meeting {
@@ -52,6 +55,10 @@ export class Agreements {
   /** Marks of that kind, until they are all replaced by what has been granted. */
   #unsureMarks = 0
   #wasFull = false
+  /** Our own broker has refused something before the two met. */
+  #isRefusedHere = false
+  /** When what our own broker has refused is asked for again. */
+  #againHereAtMs = Infinity
   /** Subscriptions of clients that are made there as well. */
   readonly passedOn = new PassedOn()
   readonly places = new ForwardPlaces()
@@ -72,13 +79,17 @@ export class Agreements {
   }
 
   /** The rules are these from now on. */
-  takeForwards({ forwards }: BridgeSettings): void {
-    this.places.take(forwards, this.#broker.standing().subscriptions.keys())
+  takeForwards({ forwards }: BridgeSettings, isAnew = false): void {
+    this.places.take(forwards, this.#found(isAnew).keys())
   }
 
-  /** What is to be said here. `marks`: undefined where they stay as they are. */
-  changesHere(settings: BridgeSettings, marks: Marks | undefined): Changes {
-    return changesHere(this.#broker.standing(), settings, marks, this.places.mark)
+  /** What is to be said here. `marks`: undefined where they stay as they are. `isAnew`: to a session that has nothing yet. */
+  changesHere(settings: BridgeSettings, marks: Marks | undefined, isAnew = false): Changes {
+    return changesHere({ subscriptions: this.#found(isAnew) }, settings, marks, this.places.mark)
+  }
+
+  #found(isAnew: boolean): LocalStanding['subscriptions'] {
+    return isAnew ? new Map() : this.#broker.standing().subscriptions
   }
 
   /** Gives the number of answers. */
@@ -90,6 +101,8 @@ export class Agreements {
   meet(meeting: Meeting, isKnown: boolean, nowMs: number): void {
     const { settings } = meeting
     this.#meeting = meeting
+    if (this.#isRefusedHere) this.#againHereAtMs = nowMs + againHereMs
+    this.#isRefusedHere = false
     this.#useRules(settings, nowMs)
     if (settings.isTransparent) {
       this.passedOn.meet(isKnown ? this.#granted.all : undefined, nowMs)
@@ -107,6 +120,7 @@ export class Agreements {
     this.#meeting = undefined
     this.#untilMarked.clear()
     this.#unsureMarks = 0
+    this.#againHereAtMs = Infinity
     this.passedOn.part()
   }
 
@@ -129,11 +143,12 @@ export class Agreements {
 
   /** When `tick` is to be called; Infinity: not. */
   get dueAtMs(): number {
-    return this.passedOn.dueAtMs
+    return Math.min(this.passedOn.dueAtMs, this.#againHereAtMs)
   }
 
   /** Gives a warning, if there is one. */
   tick(nowMs: number): string | undefined {
+    if (nowMs >= this.#againHereAtMs) this.#askHereAgain()
     this.passedOn.tick(nowMs)
     this.#passOn()
     const wasFull = this.#wasFull
@@ -155,20 +170,39 @@ export class Agreements {
   }
 
   /** SUBACK or UNSUBACK of our own broker. Gives what it refuses, as a sentence. */
-  takeAnswerHere(answer: SubackPacket | UnsubackPacket): string | undefined {
+  takeAnswerHere(answer: SubackPacket | UnsubackPacket, nowMs: number): string | undefined {
     const packets = this.#untilMarked.get(answer.packetId)
     this.#untilMarked.delete(answer.packetId)
     for (const packet of packets ?? []) this.#meeting?.remote.send(packet)
-    return refusalHere(answer)
+    const refusal = refusalHere(answer)
+    if (refusal !== undefined) this.#againHereAtMs = nowMs + againHereMs
+    return refusal
+  }
+
+  /** Before the two have met. Gives the refusal, if it is one. */
+  noteAnswerHere(refusal: string | undefined): string | undefined {
+    this.#isRefusedHere ||= refusal !== undefined
+    return refusal
+  }
+
+  #askHereAgain(): void {
+    if (this.#meeting === undefined) return
+    this.#againHereAtMs = Infinity
+    // While it is not known what is granted the marks of that stay, and are kept with the last answer.
+    if (!this.#granted.isWaiting) return this.#keepMarks()
+    this.sayHere(this.#meeting.local, this.changesHere(this.#meeting.settings, undefined))
   }
 
   #keepMarks(): void {
     if (this.#meeting === undefined) return
-    const { local, server, settings } = this.#meeting
-    const marks = { joined: joinedMark(server, settings.clientId), granted: this.#granted.marks }
-    this.sayHere(local, this.changesHere(settings, marks))
+    this.sayHere(this.#meeting.local, this.#changesWithMarks(this.#meeting))
     this.#unsureMarks = 0
     this.#passOn()
+  }
+
+  #changesWithMarks({ server, settings }: Meeting): Changes {
+    const marks = { joined: joinedMark(server, settings.clientId), granted: this.#granted.marks }
+    return this.changesHere(settings, marks)
   }
 
   #useRules(settings: BridgeSettings, nowMs: number): void {

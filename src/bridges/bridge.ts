@@ -27,6 +27,7 @@ import { PreferredServer } from './preferred-server.ts'
 import { Preparation } from './preparation.ts'
 import { Reconnection, steadyAfterMs } from './reconnection.ts'
 import { Refusals } from './refusals.ts'
+import { Retirement } from './retirement.ts'
 import { hasTheSameRules, isTheSameConnection, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
 import { areNone, type Marks } from './subscriptions.ts'
@@ -64,7 +65,8 @@ export class Bridge implements LinkOwner {
   /** When the present state has lasted too long, or is over. */
   #dueAtMs = Infinity
   readonly #watch = new ConnectionWatch()
-  #isRetired = false
+  #retirement: Retirement | undefined
+  #isAnew = false
   readonly #agreements: Agreements
   #lastError: string | undefined
   #lastErrorAtMs: number | undefined
@@ -78,7 +80,9 @@ export class Bridge implements LinkOwner {
     this.#reconnection = this.#newReconnection()
   }
 
-  start(): void {
+  /** `isAnew`: whatever the session here has is of another bridge of this name, and goes. */
+  start(isAnew = false): void {
+    this.#isAnew ||= isAnew
     this.#prepare(undefined, () => {
       if (this.#settings.isEnabled) this.#dial()
       else this.#moveTo('off', Infinity)
@@ -87,7 +91,7 @@ export class Bridge implements LinkOwner {
 
   /** Other settings: rules at once, everything else when what is under way is through. */
   change(settings: BridgeSettings): void {
-    if (this.#isRetired) return
+    if (this.#retirement !== undefined) return
     const isOfRulesOnly = isTheSameConnection(this.#settings, settings)
     if (isOfRulesOnly && this.#next === undefined && hasTheSameRules(this.#settings, settings)) return
     this.#next = settings
@@ -110,10 +114,9 @@ export class Bridge implements LinkOwner {
   /** The bridge is gone from the configuration: its session ends, here and there, with all that waits in it. */
   retire(): void {
     this.#leave(goodbye(this.#spoken.version, { forgets: true }))
-    this.#isRetired = true
-    this.#moveTo('off', this.#world.nowMs() + patienceHereMs)
-    this.#local = linkHere(this, this.#world)
-    this.#local.send(connectHere(this.#settings, { receiveMaximum: 1, ends: true }))
+    this.#retirement = new Retirement(this.#settings, this.#world)
+    this.#retirement.begin()
+    this.#moveTo('off', Infinity)
   }
 
   /** What clients of this broker are subscribed to: of a bridge that passes that on. */
@@ -126,6 +129,7 @@ export class Bridge implements LinkOwner {
     const nowMs = this.#world.nowMs()
     if (nowMs >= this.#agreements.dueAtMs) this.#warnIf(this.#agreements.tick(nowMs))
     if (nowMs >= this.#dueAtMs) this.#endOfPatience()
+    this.#retirement?.tick(nowMs)
     if (this.#state === 'connected' || this.#state === 'draining') {
       if (nowMs >= this.#watch.dueAtMs) this.#lookAfterConnection(nowMs)
       this.#preferred?.lookIfDue(nowMs)
@@ -174,7 +178,6 @@ export class Bridge implements LinkOwner {
 
   noteClosed(link: PacketLink, error: Error | undefined): void {
     if (link !== this.#local && link !== this.#remote) return
-    if (this.#isRetired) return this.#leave(undefined)
     const step = link === this.#remote ? this.#greeting?.close() : undefined
     if (step !== undefined) return this.#take(step, link)
     const who = link === this.#local ? 'this broker' : 'the remote broker'
@@ -189,22 +192,23 @@ export class Bridge implements LinkOwner {
 
   /** The session here is made right, and only then the rest follows. */
   #prepare(marks: Marks | undefined, then: () => void): void {
-    this.#agreements.takeForwards(this.#settings)
-    const changes = this.#agreements.changesHere(this.#settings, marks)
+    this.#agreements.takeForwards(this.#settings, this.#isAnew)
+    const changes = this.#agreements.changesHere(this.#settings, marks, this.#isAnew)
     // Its limits are said with CONNECT, and are to hold before the remote broker is there.
     const saysLimits = marks === undefined && spoolProperties(this.#settings.spool).length > 0
-    if (areNone(changes) && !saysLimits) return then()
+    if (areNone(changes) && !saysLimits && !this.#isAnew) return then()
     if (marks === undefined) this.#moveTo('preparing', this.#world.nowMs() + patienceHereMs)
     this.#preparation = new Preparation({
       linkTo: (owner) => linkHere(owner, this.#world),
       done: () => {
         this.#preparation = undefined
+        this.#isAnew = false
         then()
       },
       fail: (why) => this.#fail(why),
-      warnIf: (text) => this.#warnIf(text),
+      warnIf: (text) => this.#warnIf(this.#agreements.noteAnswerHere(text)),
     })
-    this.#preparation.begin(this.#settings, (link) => this.#agreements.sayHere(link, changes))
+    this.#preparation.begin(this.#settings, { isAnew: this.#isAnew }, (link) => this.#agreements.sayHere(link, changes))
   }
 
   // Connecting
@@ -326,7 +330,8 @@ export class Bridge implements LinkOwner {
         return this.#takeConnackHere(packet)
       case 'suback':
       case 'unsuback':
-        return this.#warnIf(this.#agreements.takeAnswerHere(packet))
+        this.#warnIf(this.#agreements.takeAnswerHere(packet, this.#world.nowMs()))
+        return this.#plan()
       case 'disconnect':
         return this.#fail(endHere(packet))
       default:
@@ -337,7 +342,6 @@ export class Bridge implements LinkOwner {
   #takeConnackHere(packet: ConnackPacket): void {
     const refusal = refusalHere(packet)
     if (refusal !== undefined) return this.#fail(refusal)
-    if (this.#isRetired) return this.#leave(undefined)
     if (this.#local === undefined || this.#remote === undefined || this.#connack === undefined) return
     if (!packet.sessionPresent && this.#connack.sessionPresent)
       return this.#fail('the session here is gone, and that of the other side begins anew')
@@ -414,8 +418,7 @@ export class Bridge implements LinkOwner {
     this.#dueAtMs = Infinity
     const silence = this.#greeting?.endListening()
     if (silence !== undefined && this.#remote !== undefined) return this.#take(silence, this.#remote)
-    if (this.#isRetired) this.#leave(undefined)
-    else if (wasWaiting) this.start()
+    if (wasWaiting) this.start()
     else if (this.#state === 'draining') this.#beginAnew()
     else if (this.#connack === undefined && this.#preparation === undefined)
       this.#fail('the remote broker does not answer')
@@ -448,8 +451,8 @@ export class Bridge implements LinkOwner {
 
   #warnIf(text: string | undefined): void {
     if (text === undefined) return
+    if (text !== this.#lastError) this.#world.tell({ event: 'warning', text })
     this.#warnOf(text)
-    this.#world.tell({ event: 'warning', text })
   }
 
   #warnOf(text: string): void {
@@ -467,6 +470,7 @@ export class Bridge implements LinkOwner {
     if (this.#crossing === undefined) this.#local?.cut()
     else this.#local?.end(undefined)
     this.#preparation?.leave()
+    this.#retirement?.leave()
     this.#dialing = undefined
     this.#preferred = undefined
     this.#remote = undefined
@@ -488,7 +492,9 @@ export class Bridge implements LinkOwner {
   }
 
   #plan(): void {
-    const others = [this.#watch, this.#agreements, this.#preferred].map((part) => part?.dueAtMs ?? Infinity)
+    const others = [this.#watch, this.#agreements, this.#preferred, this.#retirement].map(
+      (part) => part?.dueAtMs ?? Infinity,
+    )
     this.#world.wakeAt(Math.min(this.#dueAtMs, ...others))
   }
 }

@@ -27,7 +27,7 @@ const mostReasonCharacters = 200
 /** To our own broker. `isForgotten`: the remote broker has no session of the bridge. */
 export function connectHere(
   { name, spool }: Pick<BridgeSettings, 'name' | 'spool'>,
-  how: { receiveMaximum: number; ends?: boolean; isForgotten?: boolean },
+  how: { receiveMaximum: number; ends?: boolean; isAnew?: boolean; isForgotten?: boolean },
 ): ConnectPacket {
   const ends = how.ends === true
   const userProperties = [...spoolProperties(spool), ...(how.isForgotten === true ? isForgottenThere : [])]
@@ -35,7 +35,7 @@ export function connectHere(
     type: 'connect',
     version: 5,
     clientId: bridgeClientId(name),
-    cleanStart: ends,
+    cleanStart: ends || how.isAnew === true,
     keepAliveSeconds: 0,
     username: undefined,
     password: undefined,

@@ -26,9 +26,9 @@ export class Preparation implements LinkOwner {
     this.#link = parts.linkTo(this)
   }
 
-  /** `say` gives the number of answers to what it says. */
-  begin(settings: BridgeSettings, say: (link: PacketLink) => number): void {
-    this.#link.send(connectHere(settings, { receiveMaximum: 1 }))
+  /** `say` gives the number of answers to what it says. `isAnew`: the session begins anew with it. */
+  begin(settings: BridgeSettings, { isAnew }: { readonly isAnew: boolean }, say: (link: PacketLink) => number): void {
+    this.#link.send(connectHere(settings, { receiveMaximum: 1, isAnew }))
     this.#answersOwed = say(this.#link)
   }
 

@@ -49,7 +49,7 @@ export interface Marks {
 const noMark: WantedHere = { qos: 0, raisesTo: 0 }
 
 export function changesHere(
-  { subscriptions }: LocalStanding,
+  { subscriptions }: Pick<LocalStanding, 'subscriptions'>,
   { forwards, isEnabled, retriesQoS0 }: Pick<BridgeSettings, 'forwards' | 'isEnabled' | 'retriesQoS0'>,
   marks: Marks | undefined,
   places: TopicFilter | undefined,

@@ -150,9 +150,10 @@ export class BridgeCrew {
     const running = this.#bridges.get(plan.name)
     const settings = settingsOf(plan)
     if (running === undefined || running.isRetiring) {
-      // One that comes back while it is being taken out begins anew.
+      // One that comes back while it is being taken out begins anew: what waited for the one before it is not its own.
+      const isAnew = running !== undefined
       if (running !== undefined) this.#remove(plan.name, running)
-      return this.#add(plan.name, settings).bridge.start()
+      return this.#add(plan.name, settings).bridge.start(isAnew)
     }
     running.isTransparent = settings.isTransparent
     running.bridge.change(settings)

@@ -30,6 +30,8 @@ export interface BridgedOptions {
   readonly name?: string
   readonly remote?: WorldOptions
   readonly network?: NetworkTraits
+  /** Given each stream of the bridge to its own broker. */
+  readonly ownStream?: (stream: ByteStream) => void
   readonly isBroken?: (server: string) => boolean
   /** In place of the second broker: given the remote end of each connection. */
   readonly crafted?: (stream: ByteStream) => void
@@ -43,6 +45,7 @@ export class Bridged {
   there: World
   readonly events: BridgeEvent[] = []
   readonly network: NetworkTraits
+  readonly #ownStream: (stream: ByteStream) => void
   /** Whether what is dialed is not there. */
   isBroken: (server: string) => boolean
   readonly dialed: string[] = []
@@ -64,6 +67,7 @@ export class Bridged {
       options.world instanceof World ? options.world : new World({ ...own, ...options.world, stage: this.stage })
     this.there = options.there ?? new World({ ...own, ...options.remote, stage: this.stage })
     this.network = options.network ?? calmNetwork
+    this.#ownStream = options.ownStream ?? (() => undefined)
     this.#crafted = options.crafted
     this.isBroken = options.isBroken ?? (() => false)
     this.settings = settingsOf(options.bridge ?? '', options)
@@ -112,6 +116,16 @@ export class Bridged {
     this.settle()
   }
 
+  /** The bridge is taken out of the configuration, and one of the same name is put in before its session has ended. */
+  makeAnew(bridge: string): void {
+    this.bridge.retire()
+    this.bridge.stop()
+    this.#life++
+    this.settings = settingsOf(bridge)
+    this.bridge = this.#newBridge(true)
+    this.settle()
+  }
+
   /** The remote broker is another one, that knows nothing. */
   replaceThere(options: WorldOptions = {}): void {
     if (this.there.host.isRunning) this.there.crash('kill')
@@ -119,7 +133,7 @@ export class Bridged {
     this.settle()
   }
 
-  #newBridge(): Bridge {
+  #newBridge(isAnew = false): Bridge {
     const life = this.#life
     const isAlive = (): boolean => this.#life === life
     const bridge = new Bridge(this.settings, {
@@ -136,7 +150,7 @@ export class Bridged {
       },
       tell: (event) => this.events.push(event),
     })
-    bridge.start()
+    bridge.start(isAnew)
     this.#tellWishes(bridge, isAlive)
     return bridge
   }
@@ -193,7 +207,9 @@ export class Bridged {
         delete host.traits.listener
         if (listener !== undefined) host.traits.listener = listener
         assert.ok(link !== undefined, 'the broker of the bridge does not run')
-        return new LinkStream(stage, link, { lendsChunks: true })
+        const stream = new LinkStream(stage, link, { lendsChunks: true })
+        this.#ownStream(stream)
+        return stream
       },
       standing: () => {
         const found = host.isRunning ? host.coreOf().view.bridgeSession(bridgeClientId(this.settings.name)) : undefined

@@ -1,0 +1,139 @@
+// What the broker of a bridge does to it: refuses, is slow, does not answer.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { bridgeClientId } from '../../src/core/index.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
+import { encodePublish } from '../simulator/world.ts'
+import { Bridged, payloads, publishAll } from './bridged.ts'
+import { crafted, polite } from './crafted.ts'
+
+const first = forwardsOf('a')
+
+function forwardsOf(...tops: readonly string[]): string {
+  return `forwards = [${tops.map((top) => `{local_topic = "${top}/#", remote_topic = "", qos = 1}`).join()}]`
+}
+
+/** The broker of the bridge has noticed it. */
+function breakDiskHere({ here }: Bridged): void {
+  here.disk.fail()
+  here.connect('witness').publish('witness', 'it fails', { qos: 1, retain: true })
+  here.settle()
+}
+
+/** What is written to the broker of the bridge while it is slow arrives when it is that no more. */
+function slowBroker(): { isSlow: boolean; letGo(): void; hold(stream: ByteStream): void } {
+  const held: (() => void)[] = []
+  const broker = {
+    isSlow: false,
+    letGo: () => {
+      broker.isSlow = false
+      for (const go of held.splice(0)) go()
+    },
+    hold: (stream: ByteStream) => {
+      const write = stream.write.bind(stream)
+      stream.write = (buffer, done) => (broker.isSlow ? void held.push(() => write(buffer, done)) : write(buffer, done))
+    },
+  }
+  return broker
+}
+
+describe('while the own disk fails', () => {
+  test('a rule that is refused is asked for again in the same connection, and told of once', () => {
+    const world = new Bridged({ bridge: first })
+    const listener = world.there.subscriber('#')
+    breakDiskHere(world)
+    world.change(forwardsOf('a', 'b'))
+    world.here.disk.mend()
+    world.passSeconds(1)
+    assert.match(world.status.lastError ?? '', /this broker refused a subscription/)
+    world.passSeconds(5)
+    assert.equal(world.events.filter(({ event }) => event === 'warning').length, 1)
+    world.here.publish('b/x', 'after', { qos: 1 })
+    assert.deepEqual(listener.payloads, ['after'])
+    assert.equal(world.status.counters.connects, 1)
+  })
+
+  test('what says that the two brokers know each other is kept when the disk is well again', () => {
+    const world = new Bridged({ bridge: `${first}, subscription = [{remote_topic = "in", local_topic = "", qos = 1}]` })
+    const [before] = marksOf(world)
+    breakDiskHere(world)
+    world.change(`${first}, subscription = [{remote_topic = "in2", local_topic = "", qos = 1}]`)
+    world.passSeconds(1)
+    assert.deepEqual(marksOf(world), [])
+    world.here.disk.mend()
+    world.passSeconds(6)
+    const [after, ...others] = marksOf(world)
+    assert.deepEqual(others, [])
+    assert.ok(after !== undefined && after !== before)
+  })
+})
+
+/** What says what the remote broker has granted. */
+function marksOf({ here }: Bridged): readonly string[] {
+  const { subscriptions } = here.host.coreOf().view.bridgeSession(bridgeClientId('b')) ?? { subscriptions: new Map() }
+  return [...subscriptions.keys()].filter((filter) => filter.includes('granted'))
+}
+
+test('a remote broker is not read while the own one takes no more, and then everything comes, in order', () => {
+  const count = 300
+  const texts = payloads(count).map((text) => text.padEnd(10_000, '.'))
+  const flood = Buffer.concat(texts.map((payload) => encodePublish({ topic: 'in', payload, qos: 0 }, 5)))
+  let floodNow = (): void => undefined
+  const remote = crafted(
+    polite((packet, send) => {
+      if (packet.type !== 'subscribe') return
+      floodNow = () => {
+        for (let at = 0; at < flood.length; at += 65_536) send(flood.subarray(at, at + 65_536))
+      }
+    }),
+  )
+  const own = slowBroker()
+  const bridge = 'subscription = [{remote_topic = "in", local_topic = ""}]'
+  const world = new Bridged({ bridge, ownStream: own.hold, crafted: remote.remote })
+  const listener = world.here.subscriber('in')
+  own.isSlow = true
+  floodNow()
+  world.passSeconds(1)
+  const { received } = world.status.counters
+  assert.ok(received > 100 && received < count / 2, `${received} were read`)
+  own.letGo()
+  world.passSeconds(1)
+  assert.deepEqual(listener.payloads, texts)
+})
+
+describe('a bridge that is not configured any more', () => {
+  test('ends its session though its own broker does not answer at first', () => {
+    const own = slowBroker()
+    const world = new Bridged({ bridge: first, ownStream: own.hold, remote: { starts: false } })
+    publishAll(world.here, 'a/x', payloads(3), 1)
+    own.isSlow = true
+    world.bridge.retire()
+    world.passSeconds(1)
+    assert.equal(world.here.view.sessions, 1)
+    own.isSlow = false
+    world.passSeconds(30)
+    assert.equal(world.here.view.sessions, 0)
+  })
+
+  test('leaves nothing to one of the same name that comes in the same moment', () => {
+    const world = new Bridged({ bridge: first, remote: { starts: false } })
+    publishAll(world.here, 'a/x', payloads(3, 'old'), 1)
+    world.makeAnew(forwardsOf('a', 'b'))
+    assert.equal(world.status.spooled, 0)
+    publishAll(world.here, 'b/x', payloads(3, 'new'), 1)
+    world.there.start()
+    const listener = world.there.subscriber('#')
+    world.passSeconds(30)
+    assert.deepEqual(listener.payloads, payloads(3, 'new'))
+  })
+
+  test('leaves nothing to the next one of its name that is off, either', () => {
+    const world = new Bridged({ bridge: first, remote: { starts: false } })
+    publishAll(world.here, 'a/x', payloads(3, 'old'), 1)
+    world.makeAnew(`${first}, enable = false`)
+    assert.deepEqual([world.status.state, world.status.spooled], ['off', 0])
+    world.here.publish('a/x', 'meanwhile', { qos: 1 })
+    assert.equal(world.status.spooled, 0)
+  })
+})
