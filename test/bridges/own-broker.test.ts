@@ -75,6 +75,11 @@ function marksOf({ here }: Bridged): readonly string[] {
   return [...subscriptions.keys()].filter((filter) => filter.includes('granted'))
 }
 
+test('a bridge is let in whatever its name, however short client ids have to be', () => {
+  const world = new Bridged({ bridge: first, world: { settings: { maxClientIdBytes: 5 } } })
+  assert.equal(world.status.state, 'connected', world.status.lastError)
+})
+
 test('a remote broker is not read while the own one takes no more, and then everything comes, in order', () => {
   const count = 300
   const texts = payloads(count).map((text) => text.padEnd(10_000, '.'))

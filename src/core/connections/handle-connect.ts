@@ -132,8 +132,10 @@ function refuseClientId(state: BrokerState, connection: Connection, connect: Con
   const isTooLongFor31 = version === 3 && connect.clientId.length > maxClientIdCharacters31
   if (isTooLongFor31 && state.settings.limitsClientIdsOf31)
     return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
+  // Its name is not one that somebody has chosen for a client.
+  if (connection.listener.isBridge === true) return undefined
   // Whoever had one would be given everything that waits for the bridge.
-  if (connection.listener.isBridge !== true && isBridgeClient(clientId))
+  if (isBridgeClient(clientId))
     return { reason, text: 'client ids that begin like this one are for the bridges of the broker' }
   const { maxClientIdBytes } = state.settings
   if (clientId.length > maxClientIdBytes || Buffer.byteLength(clientId) > maxClientIdBytes) {
