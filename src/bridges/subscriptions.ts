@@ -5,6 +5,7 @@
 // from other times, with packet ids that mean something else: then it is told to forget them first. Another mark of this
 // kind says what the remote broker has granted: see `granted-there.ts`.
 
+import { createHash } from 'node:crypto'
 import { bridgeMarksRoot } from '../core/index.ts'
 import type {
   QoS,
@@ -18,6 +19,7 @@ import { type ChangesThere, grantedPrefix } from './granted-there.ts'
 import { lowerQoS } from './connecting.ts'
 import type { PacketLink } from './packet-link.ts'
 import { wantedHere, type WantedHere } from './rule-book.ts'
+import type { SubscriptionRule } from './rules.ts'
 import type { BridgeSettings } from './settings.ts'
 import type { LocalStanding, LocalSubscription } from './world.ts'
 
@@ -26,11 +28,15 @@ const idStep = 2_048
 const countOfIds = 31
 /** Of a packet: all that a bridge may subscribe to go with different packet ids. */
 const mostFilters = 64
+/** Of what stands in a mark as it is: a client id may be as long as a filter. */
+const mostJoinedBytes = 1_024
 
 /** Two URLs of one host are one broker: over QUIC it is the same as over TCP. */
 export function joinedMark(server: string, clientId: string): TopicFilter {
   const host = /^[^:]+:\/\/(\[[^\]]*\]|[^:/?]*)/.exec(server)?.[1] ?? server
-  return `${joinedPrefix}${Buffer.from(`${host} ${clientId}`).toString('base64url')}` as TopicFilter
+  const both = Buffer.from(`${host} ${clientId}`)
+  const short = both.length > mostJoinedBytes ? createHash('sha256').update(both).digest() : both
+  return `${joinedPrefix}${short.toString('base64url')}` as TopicFilter
 }
 
 /** What is to be said to our own broker. Subscriptions by the QoS to which they raise messages. */
@@ -93,13 +99,18 @@ export function requestsThere(
   { subscriptions, version, mostQoS }: BridgeSettings,
   isKnown: boolean,
 ): SubscriptionRequest[] {
-  return subscriptions.map(({ remoteFilter, qos, retainAsPublished, retainHandling }) => ({
+  return firstOfEach(subscriptions).map(({ remoteFilter, qos, retainAsPublished, retainHandling }) => ({
     filter: remoteFilter as TopicFilter,
     qos: lowerQoS(qos, mostQoS),
     noLocal: version === 5,
     retainAsPublished: version === 5 && retainAsPublished,
     retainHandling: handlingOf(version === 5 ? retainHandling : 0, isKnown && version === 5),
   }))
+}
+
+/** Of rules for one filter the first says what becomes of a message, so it also says how it comes. */
+function firstOfEach(rules: readonly SubscriptionRule[]): readonly SubscriptionRule[] {
+  return rules.filter(({ remoteFilter }, at) => rules.findIndex((rule) => rule.remoteFilter === remoteFilter) === at)
 }
 
 function handlingOf(asked: RetainHandling, isKnown: boolean): RetainHandling {
@@ -172,7 +183,7 @@ export function changesThere(before: BridgeSettings, after: BridgeSettings): Cha
 }
 
 function byFilter({ subscriptions }: BridgeSettings): Map<TopicFilter, string> {
-  return new Map(subscriptions.map((rule) => [rule.remoteFilter as TopicFilter, JSON.stringify(rule)]))
+  return new Map(firstOfEach(subscriptions).map((rule) => [rule.remoteFilter as TopicFilter, JSON.stringify(rule)]))
 }
 
 function subscribePackets(

@@ -80,6 +80,18 @@ test('a bridge is let in whatever its name, however short client ids have to be'
   assert.equal(world.status.state, 'connected', world.status.lastError)
 })
 
+test('a bridge is let in and goes on with its session whatever the length of its client id there', () => {
+  const world = new Bridged({ bridge: `${first}, clientid = "${'c'.repeat(60_000)}"` })
+  assert.equal(world.status.state, 'connected', world.status.lastError)
+  world.stream?.destroy()
+  world.passSeconds(5)
+  const sessions = world.events.map((event) => (event.event === 'connected' ? event.sessionPresent : undefined))
+  assert.deepEqual(
+    sessions.filter((isPresent) => isPresent !== undefined),
+    [false, true],
+  )
+})
+
 test('a remote broker is not read while the own one takes no more, and then everything comes, in order', () => {
   const count = 300
   const texts = payloads(count).map((text) => text.padEnd(10_000, '.'))

@@ -118,6 +118,22 @@ describe('rules of a bridge', () => {
     }
   })
 
+  test('of two subscriptions for one filter the first says how a message comes, too', () => {
+    const rules = ['{remote_topic = in, local_topic = one, qos = 2}', '{remote_topic = in, local_topic = two, qos = 0}']
+    const world = new Bridged({ bridge: `subscription = [${rules.join()}]` })
+    const listener = world.here.subscriber('#', { qos: 2 })
+    world.there.publish('in', 'x', { qos: 2 })
+    world.change(`subscription = [${rules.toReversed().join()}]`)
+    world.there.publish('in', 'y', { qos: 2 })
+    assert.deepEqual(
+      listener.messages.map(({ topic, qos }) => [topic, qos]),
+      [
+        ['one', 2],
+        ['two', 0],
+      ],
+    )
+  })
+
   test('the first subscription that matches counts, and what the remote broker owns stays there', () => {
     const subscription = `subscription = [
       {remote_topic = "in/a/#", local_topic = "first", qos = 2}, {remote_topic = "in/#", local_topic = "second", qos = 2},

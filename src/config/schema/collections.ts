@@ -2,7 +2,9 @@
 
 import { quoteForMessage } from '../faults.ts'
 import type { ConfigObject, ConfigValue, PlainValue } from '../hocon/values.ts'
-import { notA, showText, type ReadValue, type SettingType } from './setting-type.ts'
+import { notA, showText, text, type ReadValue, type SettingType } from './setting-type.ts'
+
+const anyText = text({ isEmptyAllowed: true })
 
 /** A list; one value without brackets is a list of one, and an object with the keys 1, 2, 3 is a list in their order. */
 export function listOf<T>(type: SettingType<T>, limit = 10_000): SettingType<readonly T[]> {
@@ -90,7 +92,12 @@ export const textMap: SettingType<ReadonlyMap<string, string>> = {
     for (const [key, part] of value.entries) {
       if (part.kind === 'object' || part.kind === 'array' || part.kind === 'null')
         return { ...notA('text', part), at: part.at }
-      found.set(key, part.kind === 'boolean' ? String(part.value) : part.text)
+      const value = part.kind === 'boolean' ? String(part.value) : part.text
+      for (const one of [key, value]) {
+        const read = anyText.read({ kind: 'text', text: one, at: part.at })
+        if ('problem' in read) return { ...read, at: part.at }
+      }
+      found.set(key, value)
     }
     return { value: found }
   },
