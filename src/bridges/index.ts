@@ -3,7 +3,7 @@
 export { Bridge } from './bridge.ts'
 export type { ClientWishes } from './passed-on.ts'
 export { joinedStreams } from './joined-streams.ts'
-export { bridgeSettings, type BridgeFacts, type BridgeSettings } from './settings.ts'
+export { bridgeSettings, connectTimeoutOf, type BridgeFacts, type BridgeSettings } from './settings.ts'
 export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './status.ts'
 export type {
   BridgeConnector,

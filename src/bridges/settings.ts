@@ -85,6 +85,9 @@ export const maxForwards = 32
 const maxSubscriptions = 1_024
 const defaultTcpPort = 1_883
 const defaultTlsPort = 8_883
+/** Where 0 is written, as if nothing were: without a pause, or without time, there is no connecting. */
+const usualBackoffMs = 5_000
+const usualConnectMs = 10_000
 const msPerSecond = 1_000
 const neverExpires = 0xffffffff
 
@@ -136,13 +139,18 @@ export function bridgeSettings(
       spool: spoolOf(config, facts),
       isTransparent: config.transparent,
       answerPatience: patienceOf(config),
-      backoffMaxMs: config.backoff_max,
-      connectTimeoutMs: config.cancel_timeout,
+      backoffMaxMs: config.backoff_max === 0 ? usualBackoffMs : config.backoff_max,
+      connectTimeoutMs: connectTimeoutOf(config),
       noLocalBefore5: config.no_local_v4,
       brokerId: facts.brokerId,
       link: facts.link,
     },
   }
+}
+
+/** Of opening a connection, in milliseconds, and again of CONNACK. */
+export function connectTimeoutOf({ cancel_timeout: timeoutMs }: Pick<MqttBridgeConfig, 'cancel_timeout'>): number {
+  return timeoutMs === 0 ? usualConnectMs : timeoutMs
 }
 
 function spoolOf(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): SpoolLimits {
@@ -180,10 +188,15 @@ function problemOf(
     const problem = problemOfSubscription(rule)
     if (problem !== undefined) return `subscription.${index}.${problem}`
   }
-  const { topic } = config.will
-  if (topic !== undefined && topic !== '' && parseTopicName(topic) === undefined)
-    return 'will.topic is no topic name: it may hold no wildcards'
+  const { topic, properties } = config.will
+  if (isNoTopic(topic)) return 'will.topic is no topic name: it may hold no wildcards'
+  if (isNoTopic(properties.response_topic))
+    return 'will.properties.response_topic is no topic name: it may hold no wildcards'
   return undefined
+}
+
+function isNoTopic(text: string | undefined): boolean {
+  return text !== undefined && text !== '' && parseTopicName(text) === undefined
 }
 
 /** With AWS IoT topics become others as a whole. */
@@ -262,7 +275,9 @@ function willPropertiesOf(given: MqttBridgeConfig['will']['properties']): Will['
     ...(given.message_expiry_interval > 0 ? { messageExpiryIntervalSeconds: given.message_expiry_interval } : {}),
     ...(given.will_delay_interval > 0 ? { willDelayIntervalSeconds: given.will_delay_interval } : {}),
     ...(given.content_type === undefined ? {} : { contentType: given.content_type }),
-    ...(given.response_topic === undefined ? {} : { responseTopic: given.response_topic }),
+    ...(given.response_topic === undefined || given.response_topic === ''
+      ? {}
+      : { responseTopic: given.response_topic }),
     ...(given.correlation_data === undefined ? {} : { correlationData: Buffer.from(given.correlation_data) }),
     ...(given.user_property.size === 0 ? {} : { userProperties: [...given.user_property] }),
   }

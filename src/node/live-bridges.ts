@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type BridgeFacts, bridgeSettings } from '../bridges/index.ts'
+import { type BridgeFacts, bridgeSettings, connectTimeoutOf } from '../bridges/index.ts'
 import {
   bridgesOfAws,
   type GodwitConfig,
@@ -128,14 +128,16 @@ export function brokerIdOf(secret: Uint8Array): string {
 
 /** So many streams carry messages at most where topics have streams of their own. */
 const mostDataStreams = 64
+/** Where 0 is written. */
+const usualHandshakeMs = 60_000
 
 function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
   const { tcp } = bridge
   const tls = tlsOfBridge(bridge)
   const hasStreams = bridge.multi_stream ?? bridge.quic_multi_stream
   return {
-    connectTimeoutMs: bridge.cancel_timeout,
-    quicHandshakeTimeoutMs: bridge.quic_handshake_timeout,
+    connectTimeoutMs: connectTimeoutOf(bridge),
+    quicHandshakeTimeoutMs: bridge.quic_handshake_timeout === 0 ? usualHandshakeMs : bridge.quic_handshake_timeout,
     usesTls: tls.enable,
     noDelay: tcp.nodelay,
     keepAliveAfterMs: tcp.keepalive ? tcp.keepidle : undefined,

@@ -100,6 +100,25 @@ test('answers are waited for as long as it is written, and for any time where it
     assert.equal(patienceOf(text), undefined)
 })
 
+test('no pause and no time to connect are as if they were not written', () => {
+  const { backoffMaxMs, connectTimeoutMs } = settingsOf(
+    '{server = "mqtt-tcp://h:1883", backoff_max = 0, cancel_timeout = 0}',
+  )
+  assert.deepEqual([backoffMaxMs, connectTimeoutMs], [5_000, 10_000])
+})
+
+test('texts that no packet can carry are refused with the configuration', () => {
+  const long = 'x'.repeat(65_536)
+  const cases = [
+    [`conn_properties { user_property { a = "${long}" } }`, /user_property.*longer than 65535/],
+    [`sub_properties { user_property { "${long}" = a } }`, /user_property.*longer than 65535/],
+    ['will { topic = a, properties { response_topic = "a/#" } }', /will\.properties\.response_topic/],
+    ['will { topic = "a/#" }', /will\.topic/],
+  ] as const
+  for (const [text, message] of cases)
+    assert.throws(() => settingsOf(`{server = "mqtt-tcp://h:1883", ${text}}`), message)
+})
+
 test('a bridge to AWS IoT has names of its own kind, TLS and QoS 1, and topics that become others as a whole', () => {
   const { bridges } = loaded('bridges.aws.iot { server = "a.example", forwards = [{local_topic = "a/#"}] }').config
   const [[name, config] = []] = bridgesOfAws(bridges)

@@ -156,7 +156,9 @@ const quic = {
     description: 'How long an acknowledgement of QUIC may take.',
     engine: 'none yet',
   }),
-  quic_handshake_timeout: setting(seconds, 60_000, { description: 'How long the handshake may take.' }),
+  quic_handshake_timeout: setting(seconds, 60_000, {
+    description: 'How long the handshake may take; 0: as if it were not written.',
+  }),
   quic_send_idle_timeout: setting(seconds, 60_000, {
     description: 'Idle time after which the sending rate is found anew.',
     engine: 'none yet',
@@ -187,7 +189,9 @@ export const mqttBridge = section('A bridge to one broker.', {
   enable: setting(flag, false, { description: 'Whether the bridge runs.' }),
   ...connection,
   server: mqttServer,
-  backoff_max: setting(seconds, 5_000, { description: 'The longest pause between two attempts to connect.' }),
+  backoff_max: setting(seconds, 5_000, {
+    description: 'The longest pause between two attempts to connect; 0: as if it were not written.',
+  }),
   spool_max_messages: setting(optional(integer({ min: 1, max: maxCount }), 'unset'), undefined, {
     description: 'Messages that wait on disk for the remote broker.',
     defaultWords: 'as `bridges.mqtt.cache.disk_cache_size` if that is written, else as `mqtt.max_stored_messages`',
@@ -253,7 +257,8 @@ export const mqttBridge = section('A bridge to one broker.', {
     defaultWords: '3s, where resend_interval is written; else any time',
   }),
   cancel_timeout: setting(milliseconds, 10_000, {
-    description: 'How long opening a connection may take, and how long the answer to CONNECT.',
+    description:
+      'How long opening a connection may take, and how long the answer to CONNECT; 0: as if it were not written.',
   }),
   ...quic,
 })
