@@ -259,7 +259,7 @@ export class Bridge implements LinkOwner {
         link.end(step.farewell)
         this.#leave(undefined)
         this.#isCleared = step.isCleared
-        return this.#dial()
+        return step.pauseMs === 0 ? this.#dial() : this.#moveTo('waiting', this.#world.nowMs() + step.pauseMs)
       case 'join':
         return this.#prepareToJoin(link, step.connack, step.early)
       case 'fail':

@@ -26,8 +26,13 @@ export type Step =
   | { readonly step: 'wait' }
   /** `early`: what has come behind CONNACK already, and is to be heard first. */
   | { readonly step: 'join'; readonly connack: ConnackPacket; readonly early: Packet | undefined }
-  /** Leave, and dial the same server. `isCleared`: it has forgotten the bridge, and told no name. */
-  | { readonly step: 'again'; readonly farewell: DisconnectPacket | undefined; readonly isCleared: boolean }
+  /** Leave, and dial the same server after `pauseMs`. `isCleared`: it has forgotten the bridge, and told no name. */
+  | {
+      readonly step: 'again'
+      readonly farewell: DisconnectPacket | undefined
+      readonly isCleared: boolean
+      readonly pauseMs: number
+    }
   | { readonly step: 'fail'; readonly why: string }
   | { readonly step: 'breach'; readonly text: string }
 
@@ -116,7 +121,8 @@ export class Greeting {
   }
 
   #letIn(connack: ConnackPacket, early: Packet | undefined): Step {
-    if (this.#clears) return { ...again(this.#parts.dialect.version), isCleared: true }
+    const { dialect, settings } = this.#parts
+    if (this.#clears) return { ...again(dialect.version), isCleared: true, pauseMs: settings.connectPauseMs }
     return { step: 'join', connack, early }
   }
 
@@ -148,5 +154,10 @@ export class Greeting {
 
 /** `version`: in which a last word is said. */
 function again(version?: ProtocolVersion): Extract<Step, { step: 'again' }> {
-  return { step: 'again', farewell: version === undefined ? undefined : goodbye(version, {}), isCleared: false }
+  return {
+    step: 'again',
+    farewell: version === undefined ? undefined : goodbye(version, {}),
+    isCleared: false,
+    pauseMs: 0,
+  }
 }

@@ -42,6 +42,10 @@ export interface BridgeSettings {
   readonly subscriptions: readonly SubscriptionRule[]
   /** What the remote broker is known to take, whatever it says itself. */
   readonly mostQoS: QoS
+  /** Of a SUBSCRIBE or UNSUBSCRIBE to it. */
+  readonly filtersAtOnce: number
+  /** It takes a CONNECT of one client id no sooner than this after the one before. */
+  readonly connectPauseMs: number
   /** QoS 0 messages wait for the remote broker like others. */
   readonly retriesQoS0: boolean
   /** Messages on their way to the remote broker at most; undefined: see `usuallyInFlight`. */
@@ -83,6 +87,10 @@ export interface BridgeFacts {
 /** More forwards than this of one message would need more packet ids than there are. */
 export const maxForwards = 32
 const maxSubscriptions = 1_024
+/** All that a bridge may subscribe to goes with different packet ids then. */
+const elsewhere = { mostQoS: 2, filtersAtOnce: 64, connectPauseMs: 0 } as const
+/** Quotas of AWS IoT: eight filters in a request, and one CONNECT of a client id in a second. */
+const atAws = { mostQoS: 1, filtersAtOnce: 8, connectPauseMs: 1_500 } as const
 const defaultTcpPort = 1_883
 const defaultTlsPort = 8_883
 /** Where 0 is written, as if nothing were: without a pause, or without time, there is no connecting. */
@@ -132,7 +140,7 @@ export function bridgeSettings(
       unsubscribeUserProperties: [...config.unsub_properties.user_property],
       forwards,
       subscriptions,
-      mostQoS: isOfAws ? 1 : 2,
+      ...(isOfAws ? atAws : elsewhere),
       retriesQoS0: config.retry_qos_0,
       mostUnacknowledged: config.max_send_queue_len,
       mostUnanswered: config.max_recv_queue_len,

@@ -26,8 +26,8 @@ import type { LocalStanding, LocalSubscription } from './world.ts'
 const joinedPrefix = `${bridgeMarksRoot}joined/`
 const idStep = 2_048
 const countOfIds = 31
-/** Of a packet: all that a bridge may subscribe to go with different packet ids. */
-const mostFilters = 64
+/** Of a packet to our own broker. */
+const mostFiltersHere = 64
 /** Of what stands in a mark as it is: a client id may be as long as a filter. */
 const mostJoinedBytes = 1_024
 
@@ -144,11 +144,15 @@ export function keepMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket 
 
 /** Gives the number of answers. What is unwanted goes first: of two marks one would be wrong. */
 export function sayHere(link: PacketLink, { wanted, unwanted }: Changes, ids: SubscribeIds): number {
-  const packets: (SubscribePacket | UnsubscribePacket)[] = unsubscribePackets(unwanted, undefined, ids.next)
+  const packets: (SubscribePacket | UnsubscribePacket)[] = unsubscribePackets(
+    unwanted,
+    { most: mostFiltersHere, properties: undefined },
+    ids.next,
+  )
   for (const [raisesTo, requests] of wanted) {
     // What the identifier says to our own core: see `core/bridge-client.ts`.
     const properties = raisesTo === 0 ? undefined : { subscriptionIdentifier: raisesTo }
-    packets.push(...subscribePackets(requests, properties, ids.next))
+    packets.push(...subscribePackets(requests, { most: mostFiltersHere, properties }, ids.next))
   }
   for (const packet of packets) link.send(packet)
   return packets.length
@@ -156,10 +160,12 @@ export function sayHere(link: PacketLink, { wanted, unwanted }: Changes, ids: Su
 
 /** The packets that say so, for the remote broker. */
 export function packetsThere(
-  { version, subscriptionIdentifier, subscribeUserProperties, unsubscribeUserProperties }: BridgeSettings,
+  settings: BridgeSettings,
   { gone, requests }: ChangesThere,
   ids: SubscribeIds,
 ): (SubscribePacket | UnsubscribePacket)[] {
+  const { version, subscriptionIdentifier, subscribeUserProperties, unsubscribeUserProperties } = settings
+  const most = settings.filtersAtOnce
   const properties = {
     ...(subscriptionIdentifier === undefined ? {} : { subscriptionIdentifier }),
     ...(subscribeUserProperties.length === 0 ? {} : { userProperties: subscribeUserProperties }),
@@ -168,8 +174,8 @@ export function packetsThere(
   const saysHowItGoes = version === 5 && unsubscribeUserProperties.length > 0
   const farewell = saysHowItGoes ? { userProperties: unsubscribeUserProperties } : undefined
   return [
-    ...unsubscribePackets(gone, farewell, ids.next),
-    ...subscribePackets(requests, isSaid ? properties : undefined, ids.next),
+    ...unsubscribePackets(gone, { most, properties: farewell }, ids.next),
+    ...subscribePackets(requests, { most, properties: isSaid ? properties : undefined }, ids.next),
   ]
 }
 
@@ -188,10 +194,10 @@ function byFilter({ subscriptions }: BridgeSettings): Map<TopicFilter, string> {
 
 function subscribePackets(
   requests: readonly SubscriptionRequest[],
-  properties: SubscribePacket['properties'],
+  { most, properties }: { readonly most: number; readonly properties: SubscribePacket['properties'] },
   nextId: () => number,
 ): SubscribePacket[] {
-  return inPieces(requests).map((subscriptions) => ({
+  return inPieces(requests, most).map((subscriptions) => ({
     type: 'subscribe',
     packetId: nextId(),
     subscriptions,
@@ -201,10 +207,10 @@ function subscribePackets(
 
 function unsubscribePackets(
   filters: readonly TopicFilter[],
-  properties: UnsubscribePacket['properties'],
+  { most, properties }: { readonly most: number; readonly properties: UnsubscribePacket['properties'] },
   nextId: () => number,
 ): UnsubscribePacket[] {
-  return inPieces(filters).map((piece) => ({
+  return inPieces(filters, most).map((piece) => ({
     type: 'unsubscribe',
     packetId: nextId(),
     filters: piece,
@@ -212,8 +218,8 @@ function unsubscribePackets(
   }))
 }
 
-function inPieces<T>(list: readonly T[]): T[][] {
+function inPieces<T>(list: readonly T[], most: number): T[][] {
   const pieces: T[][] = []
-  for (let start = 0; start < list.length; start += mostFilters) pieces.push(list.slice(start, start + mostFilters))
+  for (let start = 0; start < list.length; start += most) pieces.push(list.slice(start, start + most))
   return pieces
 }

@@ -38,6 +38,8 @@ export function goneBridge(name: string): BridgeSettings {
     spool: { maxMessages: undefined, dropsNewest: false, dropsOldest: false },
     isTransparent: false,
     mostQoS: 2,
+    filtersAtOnce: 1,
+    connectPauseMs: 0,
     answerPatience: undefined,
     sessionExpirySeconds: 0,
     receiveMaximum: 1,

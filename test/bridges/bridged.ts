@@ -28,6 +28,7 @@ export interface BridgedOptions {
   readonly brokerId?: string
   /** 'b' if not said. */
   readonly name?: string
+  readonly isOfAws?: boolean
   readonly remote?: WorldOptions
   readonly network?: NetworkTraits
   /** Given each stream of the bridge to its own broker. */
@@ -230,14 +231,17 @@ export class Bridged {
   }
 }
 
-export function settingsOf(text: string, of: { brokerId?: string; name?: string } = {}): BridgeSettings {
-  const { brokerId = 'here', name = 'b' } = of
+export function settingsOf(
+  text: string,
+  of: { brokerId?: string; name?: string; isOfAws?: boolean } = {},
+): BridgeSettings {
+  const { brokerId = 'here', name = 'b', isOfAws } = of
   const named = `bridges.mqtt.${name} { enable = true, server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
   const loaded = loadConfig({ text: named, file: 'test.conf', overrides: [] })
   if ('faults' in loaded) assert.fail(loaded.faults.map(formatFault).join('\n'))
   const config = loaded.config.bridges.mqtt.named.get(name)
   assert.ok(config !== undefined)
-  const made = bridgeSettings(name, config, { brokerId, link: {} })
+  const made = bridgeSettings(name, config, { brokerId, link: {}, isOfAws })
   if ('problem' in made) assert.fail(made.problem)
   return made.settings
 }

@@ -30,6 +30,30 @@ function limited(limits: readonly ConnackProperties[], seen: Seen[], closesOn: n
   return there
 }
 
+test('a bridge to AWS IoT keeps to its quotas: a CONNECT in a second, eight filters in a request', () => {
+  const connects: number[] = []
+  const requests: number[] = []
+  const world: { current: Bridged | undefined } = { current: undefined }
+  const there = crafted((packet, send) => {
+    if (packet.type === 'connect') {
+      connects.push(world.current?.stage.nowMs ?? 0)
+      send(connackIn(4))
+    }
+    if (packet.type === 'subscribe') requests.push(packet.subscriptions.length)
+    const answer = granted(packet)
+    if (answer !== undefined) send(answer)
+  })
+  const rules = Array.from({ length: 20 }, (_, at) => `{remote_topic = "in/${at}", local_topic = "", qos = 1}`)
+  const bridge = `proto_ver = 4, no_local_v4 = false, subscription = [${rules.join()}]`
+  world.current = new Bridged({ bridge, isOfAws: true, crafted: there.remote })
+  world.current.passSeconds(3)
+  assert.equal(world.current.status.state, 'connected', world.current.status.lastError)
+  const [first = 0, second = 0, ...others] = connects
+  assert.ok(second - first >= 1_000, `${second - first} ms between the one that forgets and the one that stays`)
+  assert.deepEqual(others, [])
+  assert.deepEqual(requests, [8, 8, 4])
+})
+
 describe('a remote broker', () => {
   test('that lets topics remember nothing is sent no message that is to be remembered', () => {
     const seen: Seen[] = []
