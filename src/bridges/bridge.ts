@@ -440,7 +440,6 @@ export class Bridge implements LinkOwner {
       this.#dialects.noteSteady(server)
     }
     this.#leave(undefined)
-    this.#isCleared = false
     this.#counters.failures++
     const isNew = why !== this.#lastError
     this.#warnOf(why)
@@ -478,6 +477,7 @@ export class Bridge implements LinkOwner {
     this.#greeting = undefined
     this.#connack = undefined
     this.#early = undefined
+    this.#isCleared = false
     this.#crossing = undefined
     this.#preparation = undefined
     this.#watch.end()

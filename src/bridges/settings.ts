@@ -1,5 +1,6 @@
 // What a bridge is told to do, checked: made of the configuration before anything of it is in force.
 
+import { createHash } from 'node:crypto'
 import { type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../config/index.ts'
 import type { SpoolLimits } from '../core/index.ts'
 import {
@@ -96,6 +97,7 @@ const defaultTlsPort = 8_883
 /** Where 0 is written, as if nothing were: without a pause, or without time, there is no connecting. */
 const usualBackoffMs = 5_000
 const usualConnectMs = 10_000
+const longestClientId31 = 23
 const msPerSecond = 1_000
 const neverExpires = 0xffffffff
 
@@ -176,8 +178,12 @@ function patienceOf({ resend_wait: wait = 0, resend_interval: interval = 0 }: Mq
   return { waitMs: wait === 0 ? usualWaitMs : wait, intervalMs: interval === 0 ? usualIntervalMs : interval }
 }
 
-function clientIdOf(name: string, { clientid }: MqttBridgeConfig, { brokerId }: BridgeFacts): string {
-  return clientid === undefined || clientid === '' ? `godwit-${brokerId}-${name}` : clientid
+/** MQTT 3.1 has no client ids that are longer than 23 characters: what is too long for it is a hash of it. */
+function clientIdOf(name: string, { clientid, proto_ver }: MqttBridgeConfig, { brokerId }: BridgeFacts): string {
+  if (clientid !== undefined && clientid !== '') return clientid
+  const own = `godwit-${brokerId}-${name}`
+  if (proto_ver !== '3' || own.length <= longestClientId31) return own
+  return `godwit-${createHash('sha256').update(own).digest('hex')}`.slice(0, longestClientId31)
 }
 
 function problemOf(
