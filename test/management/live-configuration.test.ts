@@ -119,19 +119,22 @@ test('sections are known by the names that NanoMQ has for them, and changed is w
 test('what was changed of a bridge or a listener goes with it when it is taken out of the file', async (t) => {
   const [folder, dataDirectory] = [await temporaryFolder(t), await temporaryFolder(t)]
   const config = join(folder, 'my.conf')
-  const things =
-    'bridges.mqtt.far { server = "mqtt-tcp://127.0.0.1:1", enable = false }\nlisteners.tcp.two.bind = "127.0.0.1:0"\n'
+  const things = `bridges.mqtt.far { server = "mqtt-tcp://127.0.0.1:1", enable = false }
+    bridges.aws.iot { server = "127.0.0.1:1", enable = false }
+    listeners.tcp.two.bind = "127.0.0.1:0"\n`
   await writeFile(config, things)
   const broker = await startBrokerWithApi(t, { config, dataDirectory })
   const put = { method: 'PUT', body: { far: { server: 'mqtt-tcp://127.0.0.1:1', keepalive: 30 } } } as const
   assert.equal((await broker.ask('/api/v4/bridges/far', put)).status, 200)
+  const putAtAws = { method: 'PUT', body: { 'aws.iot': { server: '127.0.0.1:1', keepalive: 30 } } } as const
+  assert.equal((await broker.ask('/api/v4/bridges/aws.iot', putAtAws)).status, 200)
   const listeners = { tcp: { two: { max_connections: 5 } } }
   dataOf('set_configuration_section', await post(broker, '/configuration/listeners', { data: { listeners } }))
   await writeFile(config, 'mqtt.max_mqueue_len = 6\n')
   const { warnings } = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
   assert.match(
     warnings.join('\n'),
-    /bridges\.mqtt\.far: it is not in the file any more[^]*listeners\.tcp\.two: it is not/,
+    /bridges\.mqtt\.far: it is not in the file any more[^]*bridges\.aws\.iot: it is not[^]*listeners\.tcp\.two: it is not/,
   )
   assert.deepEqual((await get(broker, '/bridges')).json.data.bridge.nodes, [])
   // While the broker is stopped the same can be done.

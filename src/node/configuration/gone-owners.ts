@@ -16,6 +16,7 @@ import {
 /** Where things stand that have names of their own, and the key without which there is none. */
 const namedThings: readonly { readonly path: readonly string[]; readonly needs: string }[] = [
   { path: ['bridges', 'mqtt'], needs: 'server' },
+  { path: ['bridges', 'aws'], needs: 'server' },
   ...['tcp', 'ssl', 'ws', 'wss', 'quic'].map((kind) => ({ path: ['listeners', kind], needs: 'bind' })),
 ]
 
