@@ -2,6 +2,7 @@
 // remote broker has granted.
 
 import type {
+  ConnackPacket,
   SubackPacket,
   SubscribePacket,
   TopicFilter,
@@ -55,6 +56,8 @@ export class Agreements {
   /** Marks of that kind, until they are all replaced by what has been granted. */
   #unsureMarks = 0
   #wasFull = false
+  /** [MQTT5-3.2.2.3.12] To a remote broker that takes none it would be a breach to send one, and the bridge needs none. */
+  #takesIdentifiers = true
   /** Our own broker has refused something before the two met. */
   #isRefusedHere = false
   /** When what our own broker has refused is asked for again. */
@@ -72,9 +75,10 @@ export class Agreements {
     return this.#broker.standing().subscriptions.has(joinedMark(server, clientId))
   }
 
-  /** The marks of a new connection. `isKnown`: the remote broker has the session of the bridge. */
-  begin(server: string, { clientId }: BridgeSettings, isKnown: boolean): Marks {
-    this.#granted = new GrantedThere(isKnown ? this.#keptMarks : [])
+  /** The marks of a new connection. */
+  begin(server: string, { clientId }: BridgeSettings, { sessionPresent, properties }: ConnackPacket): Marks {
+    this.#granted = new GrantedThere(sessionPresent ? this.#keptMarks : [])
+    this.#takesIdentifiers = properties?.subscriptionIdentifiersAvailable ?? true
     return { joined: joinedMark(server, clientId), granted: this.#granted.marks }
   }
 
@@ -235,7 +239,8 @@ export class Agreements {
   }
 
   #packetsFor(changes: ChangesThere, settings: BridgeSettings): readonly (SubscribePacket | UnsubscribePacket)[] {
-    const packets = packetsThere(settings, changes, this.#idsThere)
+    const said = this.#takesIdentifiers ? settings : { ...settings, subscriptionIdentifier: undefined }
+    const packets = packetsThere(said, changes, this.#idsThere)
     for (const packet of packets) this.#granted.noteAsked(packet)
     return packets
   }

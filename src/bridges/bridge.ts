@@ -278,7 +278,7 @@ export class Bridge implements LinkOwner {
     this.#early = early
     link.hold()
     this.#moveTo('connecting', this.#world.nowMs() + patienceHereMs)
-    const marks = this.#agreements.begin(this.#reconnection.server, this.#spoken, connack.sessionPresent)
+    const marks = this.#agreements.begin(this.#reconnection.server, this.#spoken, connack)
     this.#prepare(marks, () => this.#join(connack))
   }
 

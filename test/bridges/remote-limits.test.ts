@@ -55,6 +55,20 @@ test('a bridge to AWS IoT keeps to its quotas: a CONNECT in a second, eight filt
 })
 
 describe('a remote broker', () => {
+  for (const isTaken of [true, false]) {
+    test(`that takes ${isTaken ? 'subscription identifiers is sent one' : 'no subscription identifiers is sent none'}`, () => {
+      const said: unknown[] = []
+      const there = crafted((packet, send) => {
+        if (packet.type === 'connect')
+          send(connackIn(5, isTaken ? {} : { properties: { subscriptionIdentifiersAvailable: false } }))
+        if (packet.type === 'subscribe') said.push(packet.properties?.subscriptionIdentifier)
+      })
+      const world = new Bridged({ bridge: `${inward}, sub_properties { identifier = 7 }`, crafted: there.remote })
+      assert.equal(world.status.state, 'connected')
+      assert.deepEqual(said, [isTaken ? 7 : undefined])
+    })
+  }
+
   test('that lets topics remember nothing is sent no message that is to be remembered', () => {
     const seen: Seen[] = []
     const there = limited([{ retainAvailable: false }], seen, 0)
