@@ -2,9 +2,7 @@
 
 import { quoteForMessage } from '../faults.ts'
 import type { ConfigObject, ConfigValue, PlainValue } from '../hocon/values.ts'
-import { notA, showText, text, type ReadValue, type SettingType } from './setting-type.ts'
-
-const anyText = text({ isEmptyAllowed: true })
+import { maxTextBytes, notA, showText, type ReadValue, type SettingType } from './setting-type.ts'
 
 /** A list; one value without brackets is a list of one, and an object with the keys 1, 2, 3 is a list in their order. */
 export function listOf<T>(type: SettingType<T>, limit = 10_000): SettingType<readonly T[]> {
@@ -93,10 +91,8 @@ export const textMap: SettingType<ReadonlyMap<string, string>> = {
       if (part.kind === 'object' || part.kind === 'array' || part.kind === 'null')
         return { ...notA('text', part), at: part.at }
       const value = part.kind === 'boolean' ? String(part.value) : part.text
-      for (const one of [key, value]) {
-        const read = anyText.read({ kind: 'text', text: one, at: part.at })
-        if ('problem' in read) return { ...read, at: part.at }
-      }
+      if (Math.max(Buffer.byteLength(key), Buffer.byteLength(value)) > maxTextBytes)
+        return { problem: `the text is longer than ${maxTextBytes} bytes`, at: part.at }
       found.set(key, value)
     }
     return { value: found }

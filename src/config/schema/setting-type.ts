@@ -119,9 +119,12 @@ interface TextBounds {
   readonly form?: { readonly pattern: RegExp; readonly name: string }
 }
 
+/** Where nothing else is said; a packet of MQTT carries no longer one. */
+export const maxTextBytes = 65_535
+
 /** Text; numbers and switches are taken as the text that they were written as. */
 export function text(bounds: TextBounds = {}): SettingType<string> {
-  const maxBytes = bounds.maxBytes ?? 65_535
+  const maxBytes = bounds.maxBytes ?? maxTextBytes
   const name = bounds.form?.name ?? (bounds.isEmptyAllowed === true ? 'text' : 'text that is not empty')
   return {
     name,
