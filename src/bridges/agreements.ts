@@ -9,6 +9,7 @@ import type {
   UnsubackPacket,
   UnsubscribePacket,
 } from '../protocol/index.ts'
+import { spoolProperties } from '../core/index.ts'
 import { refusalHere, refusalThere } from './connecting.ts'
 import { ForwardPlaces } from './forward-places.ts'
 import { type ChangesThere, GrantedThere } from './granted-there.ts'
@@ -56,6 +57,8 @@ export class Agreements {
   /** Marks of that kind, until they are all replaced by what has been granted. */
   #unsureMarks = 0
   #wasFull = false
+  /** The session here knows of them as long as nothing else is said. */
+  #hasHadLimits = false
   /** [MQTT5-3.2.2.3.12] To a remote broker that takes none it would be a breach to send one, and the bridge needs none. */
   #takesIdentifiers = true
   /** Our own broker has refused something before the two met. */
@@ -80,6 +83,12 @@ export class Agreements {
     this.#granted = new GrantedThere(sessionPresent ? this.#keptMarks : [])
     this.#takesIdentifiers = properties?.subscriptionIdentifiersAvailable ?? true
     return { joined: joinedMark(server, clientId), granted: this.#granted.marks }
+  }
+
+  /** Limits of the spool: also that there are none any more. */
+  hasLimitsToSay({ spool }: BridgeSettings): boolean {
+    this.#hasHadLimits ||= spoolProperties(spool).length > 0
+    return this.#hasHadLimits
   }
 
   /** The rules are these from now on. */

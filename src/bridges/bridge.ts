@@ -10,7 +10,6 @@
 // connected    messages go; when either side breaks both are closed, and the core sends again what has no answer
 // draining     no message is begun any more, and those under way come to their end
 
-import { spoolProperties } from '../core/index.ts'
 import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { Agreements } from './agreements.ts'
@@ -195,7 +194,7 @@ export class Bridge implements LinkOwner {
     this.#agreements.takeForwards(this.#settings, this.#isAnew)
     const changes = this.#agreements.changesHere(this.#settings, marks, this.#isAnew)
     // Its limits are said with CONNECT, and are to hold before the remote broker is there.
-    const saysLimits = marks === undefined && spoolProperties(this.#settings.spool).length > 0
+    const saysLimits = marks === undefined && this.#agreements.hasLimitsToSay(this.#settings)
     if (areNone(changes) && !saysLimits && !this.#isAnew) return then()
     if (marks === undefined) this.#moveTo('preparing', this.#world.nowMs() + patienceHereMs)
     this.#preparation = new Preparation({

@@ -111,6 +111,15 @@ describe('while the remote broker is away', () => {
     assert.equal(world.status.spooled, 0)
   })
 
+  test('the limit of a spool that is taken away is gone at once, with nobody there', () => {
+    const world = new Bridged({ bridge: `${outward}, spool_max_messages = 3`, remote: { starts: false } })
+    const author = world.here.connect('author')
+    const isTaken = (): boolean => author.publish('out/a', 'more', { qos: 1 }).reasonCode === 0
+    assert.deepEqual([isTaken(), isTaken(), isTaken(), isTaken()], [true, true, true, false])
+    world.change(outward)
+    assert.deepEqual([isTaken(), isTaken()], [true, true])
+  })
+
   test('the limit of a spool holds after a restart, with nobody there', () => {
     const bridge = `${outward}, spool_max_messages = 3, spool_full_policy = drop_newest`
     const world = new Bridged({ bridge, remote: { starts: false } })
