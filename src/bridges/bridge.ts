@@ -29,7 +29,7 @@ import { Refusals } from './refusals.ts'
 import { Retirement } from './retirement.ts'
 import { hasTheSameRules, isTheSameConnection, type BridgeSettings } from './settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './status.ts'
-import { areNone, type Marks } from './subscriptions.ts'
+import { areNone, isKnownAs, type Marks } from './subscriptions.ts'
 import { spoolOf, type BridgeWorld, type Dialing } from './world.ts'
 
 /** Our own broker answers in this time, or something is wrong. */
@@ -397,7 +397,8 @@ export class Bridge implements LinkOwner {
   }
 
   #beginAnew(): void {
-    this.#leave(goodbye(this.#spoken.version, {}))
+    const forgets = this.#next !== undefined && !isKnownAs(this.#next, this.#reconnection.server, this.#spoken)
+    this.#leave(goodbye(this.#spoken.version, { forgets }))
     if (this.#next !== undefined) this.#settings = this.#next
     this.#next = undefined
     this.#reconnection = this.#newReconnection()

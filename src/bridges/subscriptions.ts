@@ -39,6 +39,12 @@ export function joinedMark(server: string, clientId: string): TopicFilter {
   return `${joinedPrefix}${short.toString('base64url')}` as TopicFilter
 }
 
+/** Whether a bridge of these settings may come back to the session that one of `before` has with that server. */
+export function isKnownAs(settings: BridgeSettings, server: string, before: Pick<BridgeSettings, 'clientId'>): boolean {
+  const mark = joinedMark(server, before.clientId)
+  return settings.servers.some((other) => joinedMark(other, settings.clientId) === mark)
+}
+
 /** What is to be said to our own broker. Subscriptions by the QoS to which they raise messages. */
 export interface Changes {
   readonly wanted: ReadonlyMap<QoS, readonly SubscriptionRequest[]>

@@ -270,6 +270,16 @@ describe('other settings', () => {
     assert.deepEqual(listener.payloads, ['before', 'after'])
   })
 
+  test('a bridge that takes another client id leaves no session behind under the one before, and others keep theirs', () => {
+    const world = new Bridged({ bridge: `${first}, clientid = one` })
+    world.change(`${first}, clientid = one, keepalive = 30s`)
+    assert.deepEqual(sessionsThere(world, ['one', 'two']), [true, false])
+    world.change(`${first}, clientid = two, keepalive = 30s`)
+    assert.deepEqual(sessionsThere(world, ['one', 'two']), [false, true])
+    const present = world.events.flatMap((event) => (event.event === 'connected' ? [event.sessionPresent] : []))
+    assert.deepEqual(present, [false, true, false])
+  })
+
   test('a bridge that is gone leaves no session behind', () => {
     const world = new Bridged({ bridge: first })
     world.bridge.retire()
@@ -358,3 +368,7 @@ describe('messages that go round', () => {
     assert.deepEqual(listener.payloads, ['one'])
   })
 })
+
+function sessionsThere({ there }: Bridged, clientIds: readonly string[]): readonly boolean[] {
+  return clientIds.map((clientId) => there.coreOf('').view.bridgeSession(clientId) !== undefined)
+}
