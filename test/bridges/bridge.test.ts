@@ -412,6 +412,17 @@ test('a message of the remote broker with more properties than are taken here is
   assert.equal(world.status.counters.dropped['too-large'], 1)
 })
 
+test('a remote broker that has fallen silent is noticed to be gone though much is published here', () => {
+  const world = new Bridged({ bridge: `${outward}, keepalive = 10s` })
+  world.stream?.fallIntoBlackHole()
+  const author = world.here.connect('author')
+  for (let second = 0; second < 16; second++) {
+    author.publish('out/a', 'still', { qos: 1 })
+    world.passSeconds(1)
+  }
+  assert.match(world.status.lastError ?? '', /silent for longer than the keep alive/)
+})
+
 test('a remote broker whose keep alive is longer than ours is noticed to be gone as soon as is configured', () => {
   for (const serverKeepAliveSeconds of [0, 600]) {
     const remote = { settings: { serverKeepAliveSeconds } }

@@ -133,6 +133,14 @@ describe('a bridge that is not configured any more', () => {
     assert.equal(world.here.view.sessions, 0)
   })
 
+  test('stays gone, whatever settings come for it', () => {
+    const world = new Bridged({ bridge: first })
+    world.bridge.retire()
+    world.change(forwardsOf('a', 'b'))
+    world.passSeconds(60)
+    assert.deepEqual([world.status.state, world.here.view.sessions, world.there.view.sessions], ['off', 0, 0])
+  })
+
   test('leaves nothing to one of the same name that comes in the same moment', () => {
     const world = new Bridged({ bridge: first, remote: { starts: false } })
     publishAll(world.here, 'a/x', payloads(3, 'old'), 1)
