@@ -96,7 +96,7 @@ test('a remote broker is not read while the own one takes no more, and then ever
   const count = 300
   const texts = payloads(count).map((text) => text.padEnd(10_000, '.'))
   const flood = Buffer.concat(texts.map((payload) => encodePublish({ topic: 'in', payload, qos: 0 }, 5)))
-  let floodNow = (): void => undefined
+  let floodNow: (() => void) | undefined
   const remote = crafted(
     polite((packet, send) => {
       if (packet.type !== 'subscribe') return
@@ -110,6 +110,7 @@ test('a remote broker is not read while the own one takes no more, and then ever
   const world = new Bridged({ bridge, ownStream: own.hold, crafted: remote.remote })
   const listener = world.here.subscriber('in')
   own.isSlow = true
+  assert.ok(floodNow !== undefined)
   floodNow()
   world.passSeconds(1)
   const { received } = world.status.counters

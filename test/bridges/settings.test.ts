@@ -27,13 +27,18 @@ test('a bridge without a client id has the same one after every start', () => {
   assert.equal(settingsOf('{server = "mqtt-tcp://h:1883"}').clientId, 'godwit-here-b')
 })
 
+function idBefore4(name: string, brokerId: string): string {
+  const { config } = loaded(`bridges.mqtt.${name} { server = "mqtt-tcp://h:1883", proto_ver = 3 }`)
+  const made = bridgeSettings(name, config.bridges.mqtt.named.get(name) ?? assert.fail(), { brokerId, link: {} })
+  return 'settings' in made ? made.settings.clientId : assert.fail(made.problem)
+}
+
 test('a bridge without a client id has one that MQTT 3.1 allows, and another one than its neighbours', () => {
-  const idOf = (name: string, brokerId: string): string => {
-    const { config } = loaded(`bridges.mqtt.${name} { server = "mqtt-tcp://h:1883", proto_ver = 3 }`)
-    const made = bridgeSettings(name, config.bridges.mqtt.named.get(name) ?? assert.fail(), { brokerId, link: {} })
-    return 'settings' in made ? made.settings.clientId : assert.fail(made.problem)
-  }
-  const ids = [idOf('up', '0123456789abcdef'), idOf('down', '0123456789abcdef'), idOf('up', 'fedcba9876543210')]
+  const ids = [
+    idBefore4('up', '0123456789abcdef'),
+    idBefore4('down', '0123456789abcdef'),
+    idBefore4('up', 'fedcba9876543210'),
+  ]
   assert.equal(new Set(ids).size, 3)
   for (const id of ids) assert.match(id, /^[0-9a-z-]{23}$/)
 })
