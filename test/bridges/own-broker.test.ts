@@ -22,7 +22,7 @@ function breakDiskHere({ here }: Bridged): void {
 }
 
 /** What is written to the broker of the bridge while it is slow arrives when it is that no more. */
-function slowBroker(): { isSlow: boolean; letGo(): void; hold(stream: ByteStream): void } {
+function slowBroker(): { isSlow: boolean; letGo: () => void; hold: (stream: ByteStream) => void } {
   const held: (() => void)[] = []
   const broker = {
     isSlow: false,
