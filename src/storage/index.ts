@@ -23,5 +23,6 @@ export {
   readQueue,
   readQueueBounds,
 } from './queue-reading.ts'
+export { type PartWanted, QueueReaders } from './queue-readers.ts'
 export { type KeptSeat, openStoreKeeper, type StoreKeeper, type StoreKeeperOptions } from './store-keeper.ts'
 export { type SeatNotice, type SeatRequest, StoreSeat } from './store-seat.ts'

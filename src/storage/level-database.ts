@@ -7,6 +7,7 @@
 import { ClassicLevel, type Iterator } from 'classic-level'
 import type { OperationList } from './operation-list.ts'
 import type { KeyRange } from './record-keys.ts'
+import type { GrowingSlices } from './store.ts'
 
 type Level = ClassicLevel<Buffer, Buffer>
 
@@ -22,12 +23,13 @@ export interface EntryRange extends KeyRange {
   readonly reverse?: boolean | undefined
   readonly limit?: number | undefined
   readonly keysOnly?: boolean | undefined
+  readonly slices?: GrowingSlices | undefined
 }
 
 /** Twice this is held in memory at most. Half of it costs 10 % of the commit rate, twice as much gains nothing. */
 const writeBufferBytes = 8 * 1_024 * 1_024
 const maxOpenFiles = 500
-const sliceEntries = 500
+const evenSlices = { first: 500, most: 500 }
 const sliceBytes = 256 * 1_024
 
 /** A LevelDB database that is open. */
@@ -107,10 +109,13 @@ export class LevelDatabase {
   async *slices(range: EntryRange, onDamage?: (error: Error) => void): AsyncIterable<LevelEntry[]> {
     let last: Buffer | undefined
     let left = range.limit ?? Infinity
+    const { first, most } = range.slices ?? evenSlices
+    let sliceEntries = first
     const iterator = this.#iterator(range, undefined)
     try {
       for (;;) {
         const slice = await iterator.nextv(sliceEntries)
+        sliceEntries = Math.min(sliceEntries * 2, most)
         if (slice.length === 0) return
         last = slice.at(-1)?.[0]
         left -= slice.length

@@ -140,6 +140,7 @@ export class LevelReading {
       lt: sessionPrefix(range.kind, life + 1),
       limit: isQueue ? range.limit : undefined,
       reverse: isQueue ? range.reverse : undefined,
+      slices: isQueue ? range.slices : undefined,
     }
     for await (const slice of this.#slices(entries)) {
       const records = this.#good(slice, ([key, value]) => readRecord(key, value, range.clientId))

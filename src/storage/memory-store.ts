@@ -9,6 +9,7 @@ import { bodyIdOfKey, bodyKey, isSessionKind, sequenceOfKey, writeKey, writeKeyO
 import { readBodyId, readRecord, writeChecksum, writeValue } from './record-values.ts'
 import type {
   BodyReferences,
+  GrowingSlices,
   QueueEntry,
   QueueRange,
   RecordRange,
@@ -26,7 +27,7 @@ interface Entry {
 /** Entries by the hexadecimal text of their keys, which sorts as the bytes do. */
 type Shelf = Map<string, Entry>
 
-const sliceEntries = 512
+const evenSlices = { first: 512, most: 512 }
 
 /** A store in memory. `onAlarm` hears of a queued record without its body. */
 export function openMemoryStore(onAlarm: (alarm: StorageAlarm) => void = () => {}): Store {
@@ -63,7 +64,7 @@ class MemoryStore implements Store {
 
   async *readQueue(range: QueueRange): AsyncIterable<readonly StoredRecord[]> {
     assert(!this.#isClosed, 'the store is closed')
-    yield* inSlices(this.#queue(range))
+    yield* inSlices(this.#queue(range), range.slices)
   }
 
   scanQueues(): AsyncIterable<readonly QueueEntry[]> {
@@ -147,8 +148,15 @@ class MemoryStore implements Store {
 }
 
 /** One slice after the other. */
-async function* inSlices<Thing>(things: readonly Thing[]): AsyncIterable<readonly Thing[]> {
-  for (let start = 0; start < things.length; start += sliceEntries) yield things.slice(start, start + sliceEntries)
+async function* inSlices<Thing>(
+  things: readonly Thing[],
+  { first, most }: GrowingSlices = evenSlices,
+): AsyncIterable<readonly Thing[]> {
+  let start = 0
+  for (let size = first; start < things.length; size = Math.min(size * 2, most)) {
+    yield things.slice(start, start + size)
+    start += size
+  }
 }
 
 function sorted(shelf: Shelf | undefined): Entry[] {

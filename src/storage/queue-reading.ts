@@ -19,7 +19,7 @@ export interface QueuePart {
 }
 
 /** A part ends after so many bytes of payloads, however few messages they are: it has to fit into memory. */
-const maxPartBytes = 4_194_304
+export const maxPartBytes = 4_194_304
 
 /**
  * The answer to the core's question `load-queue`: at most `limit` queued records from `fromSequence` (inclusive) on,
@@ -56,7 +56,7 @@ async function readPart(store: Store, clientId: string, fromSequence: number, li
   return { records, isEnd: true }
 }
 
-function payloadBytes(record: StoredRecord): number {
+export function payloadBytes(record: StoredRecord): number {
   return record.kind === 'queued' && typeof record.message !== 'number' ? record.message.payload.byteLength : 0
 }
 

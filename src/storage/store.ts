@@ -30,11 +30,19 @@ export interface QueueRange {
   readonly limit?: number
   /** From the last to the first. */
   readonly reverse?: boolean
+  /** If left out the store has its own number of records for each. */
+  readonly slices?: GrowingSlices
   /**
    * Put shared bodies in the place of their ids, as of the same moment. A record whose body is lost is left out and
    * told by an alarm.
    */
   readonly withBodies?: boolean
+}
+
+/** The first slice of a reading has so many records at most, each further one twice as many until `most`. */
+export interface GrowingSlices {
+  readonly first: number
+  readonly most: number
 }
 
 /**

@@ -1,0 +1,228 @@
+// A queue that is read in parts: what reading one needs is kept for the next, and every part is right all the same.
+
+import assert from 'node:assert/strict'
+import { describe, mock, test } from 'node:test'
+import { openMemoryStore, type QueuePart, QueueReaders, StorageFailure, type Store } from '../../src/storage/index.ts'
+import { LevelStage } from './level-stage.ts'
+import { put } from './read-all.ts'
+import { queued } from './sample-records.ts'
+
+const keptMs = 1_000
+const recordsOfMoment = 8_192
+const mostKept = 64
+
+type ReadQueue = Store['readQueue']
+
+interface Watched {
+  store: Store
+  opened: number
+  closed: number
+  /** Of the one that was opened last. */
+  whenClosed: Promise<void>
+  /** Of those that were closed: read to their end before. */
+  ended: number
+  fails: boolean
+}
+
+/** A store that tells how often a reading has been opened and closed. */
+function watched(inner: Store): Watched {
+  const watch: Watched = { store: inner, opened: 0, closed: 0, whenClosed: Promise.resolve(), ended: 0, fails: false }
+  async function* readQueue(range: Parameters<ReadQueue>[0]): ReturnType<ReadQueue> {
+    watch.opened++
+    const closing = Promise.withResolvers<void>()
+    watch.whenClosed = closing.promise
+    try {
+      for await (const slice of inner.readQueue(range)) {
+        if (watch.fails) throw new StorageFailure('input/output error')
+        yield slice
+      }
+      watch.ended++
+    } finally {
+      watch.closed++
+      closing.resolve()
+    }
+  }
+  watch.store = {
+    commit: (changes) => inner.commit(changes),
+    read: (range) => inner.read(range),
+    readQueue,
+    scanQueues: () => inner.scanQueues(),
+    countBodyReferences: () => inner.countBodyReferences(),
+    reopen: () => inner.reopen(),
+    close: () => inner.close(),
+  }
+  return watch
+}
+
+async function queueOf(count: number): Promise<Watched> {
+  const store = openMemoryStore()
+  await append(store, 1, count)
+  return watched(store)
+}
+
+async function append(store: Store, from: number, count: number): Promise<void> {
+  await store.commit(put(...Array.from({ length: count }, (_, index) => queued('client', from + index))))
+}
+
+async function take(store: Store, sequence: number): Promise<void> {
+  await store.commit([{ change: 'delete', key: { kind: 'queued', clientId: 'client', sequence } }])
+}
+
+const sequencesOf = ({ records }: QueuePart): number[] =>
+  records.map((record) => ('sequence' in record ? record.sequence : NaN))
+
+const numbers = (from: number, count: number): number[] => Array.from({ length: count }, (_, index) => from + index)
+
+/** Part after part as a client would take them, until the end. */
+async function readParts(readers: QueueReaders, limit: number, part = 0): Promise<number[][]> {
+  const parts: number[][] = []
+  let fromSequence = 1
+  for (let isEnd = false; !isEnd; part++) {
+    const read = await readers.read({ clientId: 'client', fromSequence, limit, part })
+    parts.push(sequencesOf(read))
+    fromSequence = (parts.at(-1)?.at(-1) ?? fromSequence - 1) + 1
+    isEnd = read.isEnd
+  }
+  return parts
+}
+
+describe('a queue that is read in parts', () => {
+  test('comes in order and nothing twice, by one reading and one more that looks behind its end', async () => {
+    const queue = await queueOf(1_000)
+    const parts = await readParts(new QueueReaders(queue.store), 100)
+    assert.deepEqual(parts.flat(), numbers(1, 1_000))
+    for (const part of parts) assert.ok(part.length <= 100)
+    assert.deepEqual([queue.opened, queue.closed], [2, 2])
+  })
+
+  test('is read anew after many records, so that what is deleted can go from the disk', async () => {
+    const count = recordsOfMoment + 1_000
+    const queue = await queueOf(count)
+    const parts = await readParts(new QueueReaders(queue.store), 300)
+    assert.deepEqual(parts.flat(), numbers(1, count))
+    // The third finds the end.
+    assert.deepEqual([queue.opened, queue.closed], [3, 3])
+  })
+
+  test('has what was written since the reading began, also in the part in which that ends', async () => {
+    const queue = await queueOf(15)
+    const readers = new QueueReaders(queue.store)
+    await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
+    await append(queue.store, 16, 10)
+    const second = await readers.read({ clientId: 'client', fromSequence: 11, limit: 10, part: 1 })
+    assert.deepEqual([sequencesOf(second), second.isEnd], [numbers(11, 10), false])
+    const third = await readers.read({ clientId: 'client', fromSequence: 21, limit: 10, part: 2 })
+    assert.deepEqual([sequencesOf(third), third.isEnd], [numbers(21, 5), true])
+  })
+
+  test('begins with part 0: nothing that was read before is relied on', async () => {
+    const queue = await queueOf(30)
+    const readers = new QueueReaders(queue.store)
+    await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
+    const { whenClosed } = queue
+    await take(queue.store, 11)
+    const again = await readers.read({ clientId: 'client', fromSequence: 11, limit: 10, part: 0 })
+    assert.deepEqual(sequencesOf(again), numbers(12, 10))
+    await whenClosed
+    assert.deepEqual([queue.opened, queue.closed], [2, 1])
+  })
+
+  test('is read anew where it goes on elsewhere than it ended', async () => {
+    const queue = await queueOf(30)
+    const readers = new QueueReaders(queue.store)
+    await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
+    await take(queue.store, 6)
+    const other = await readers.read({ clientId: 'client', fromSequence: 5, limit: 3, part: 1 })
+    assert.deepEqual(sequencesOf(other), [5, 7, 8])
+  })
+
+  test('is not disturbed by a part that stands by itself', async () => {
+    const queue = await queueOf(30)
+    const readers = new QueueReaders(queue.store)
+    await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
+    const other = await readers.read({ clientId: 'client', fromSequence: 2, limit: 1, part: undefined })
+    assert.deepEqual(sequencesOf(other), [2])
+    await readers.read({ clientId: 'client', fromSequence: 11, limit: 10, part: 1 })
+    assert.deepEqual([queue.opened, queue.closed], [2, 1])
+  })
+
+  test('may be begun again while a part is read: that one is not kept', async () => {
+    const queue = await queueOf(30)
+    const readers = new QueueReaders(queue.store)
+    const wanted = { clientId: 'client', fromSequence: 1, limit: 10, part: 0 }
+    const both = await Promise.all([readers.read(wanted), readers.read(wanted)])
+    assert.deepEqual(both.map(sequencesOf), [numbers(1, 10), numbers(1, 10)])
+    assert.deepEqual([queue.opened, queue.closed], [2, 1])
+    await readers.close()
+    assert.equal(queue.closed, 2)
+  })
+
+  test('is read again when the disk has failed', async () => {
+    const queue = await queueOf(600)
+    const readers = new QueueReaders(queue.store)
+    const wanted = { clientId: 'client', fromSequence: 1, limit: 256, part: 0 }
+    await readers.read(wanted)
+    queue.fails = true
+    const next = { ...wanted, fromSequence: 257, part: 1 }
+    await assert.rejects(readers.read(next), StorageFailure)
+    assert.deepEqual([queue.opened, queue.closed], [1, 1])
+    queue.fails = false
+    assert.deepEqual(sequencesOf(await readers.read(next)), numbers(257, 256))
+  })
+
+  test('goes on where it was when its store is opened again', async (context) => {
+    const store = await new LevelStage(context).open()
+    await append(store, 1, 1_000)
+    const readers = new QueueReaders(store)
+    const first = await readers.read({ clientId: 'client', fromSequence: 1, limit: 300, part: 0 })
+    await store.reopen()
+    const second = await readers.read({ clientId: 'client', fromSequence: 301, limit: 1_000, part: 1 })
+    assert.deepEqual([...sequencesOf(first), ...sequencesOf(second)], numbers(1, 1_000))
+  })
+})
+
+describe('what a reading holds is given back', () => {
+  test('when nobody has asked for the next part for a while', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const queue = await queueOf(30)
+      const readers = new QueueReaders(queue.store)
+      await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
+      mock.timers.tick(keptMs - 1)
+      await readers.read({ clientId: 'client', fromSequence: 11, limit: 5, part: 1 })
+      mock.timers.tick(keptMs - 1)
+      assert.deepEqual([queue.opened, queue.closed], [1, 0])
+      mock.timers.tick(1)
+      await queue.whenClosed
+      assert.deepEqual([queue.opened, queue.closed], [1, 1])
+      assert.equal(queue.ended, 1, 'LevelDB says at the end of a reading what could not be read')
+      const rest = await readers.read({ clientId: 'client', fromSequence: 16, limit: 100, part: 2 })
+      assert.deepEqual(sequencesOf(rest), numbers(16, 15))
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
+  test('when all is', async () => {
+    const queue = await queueOf(30)
+    const readers = new QueueReaders(queue.store)
+    await readers.read({ clientId: 'client', fromSequence: 1, limit: 10, part: 0 })
+    await readers.close()
+    assert.deepEqual([queue.opened, queue.closed], [1, 1])
+  })
+
+  test('at once where very many clients take their queues at the same time', async () => {
+    const store = openMemoryStore()
+    const clients = numbers(1, mostKept + 10).map((number) => `client ${number}`)
+    for (const clientId of clients) await store.commit(put(queued(clientId, 1), queued(clientId, 2)))
+    const queue = watched(store)
+    const readers = new QueueReaders(queue.store)
+    for (const clientId of clients) await readers.read({ clientId, fromSequence: 1, limit: 1, part: 0 })
+    assert.deepEqual([queue.opened, queue.closed], [mostKept + 10, 10])
+    for (const clientId of clients) {
+      assert.deepEqual(sequencesOf(await readers.read({ clientId, fromSequence: 2, limit: 1, part: 1 })), [2])
+    }
+    await readers.close()
+    assert.equal(queue.closed, queue.opened)
+  })
+})
