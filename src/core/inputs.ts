@@ -37,7 +37,7 @@ export type Input =
   | { readonly kind: 'committed'; readonly batch: number }
   /** The disk fails or serves again: while it fails nothing is promised that needs it. */
   | { readonly kind: 'storage-health'; readonly isHealthy: boolean }
-  /** The answer to `load-queue`: the session's queued records in order, and whether more follow. */
+  /** The answer to `load-queue`: the session's queued records in order, and whether none follow for certain. */
   | {
       readonly kind: 'queue-loaded'
       readonly question: QuestionId

@@ -98,6 +98,10 @@ export type Question =
   /**
    * Read the session's queued records from `fromSequence` on, at most `limit`, with bodies resolved. Batches up to
    * `afterBatch` must be on disk before the reading begins.
+   *
+   * A queue is read in parts, and `part` counts them: of part 1 and those that follow it is certain that no record has
+   * been deleted since part 0 was asked for without having been read, so these may be read as of an earlier moment as
+   * long as that has any. Undefined: this is no part of such a reading.
    */
   | {
       readonly kind: 'load-queue'
@@ -105,6 +109,7 @@ export type Question =
       readonly clientId: string
       readonly fromSequence: number
       readonly limit: number
+      readonly part: number | undefined
       readonly afterBatch: number
     }
 

@@ -2,7 +2,7 @@
 // asked again, with growing pauses: the client waits, and the others are served.
 
 import type { Input, Question } from '../core/index.ts'
-import { readQueue, StorageFailure, type QueuePart, type Store } from '../storage/index.ts'
+import { QueueReaders, StorageFailure, type QueuePart, type Store } from '../storage/index.ts'
 import type { LoadMark } from './load-mark.ts'
 
 type LoadQueue = Extract<Question, { kind: 'load-queue' }>
@@ -23,7 +23,7 @@ export interface QueueLoadsOwner {
 }
 
 export class QueueLoads {
-  readonly #store: Store
+  readonly #readers: QueueReaders
   readonly #owner: QueueLoadsOwner
   readonly #mark: LoadMark | undefined
   #waiting: LoadQueue[] = []
@@ -35,14 +35,15 @@ export class QueueLoads {
 
   constructor(store: Store, owner: QueueLoadsOwner, mark?: LoadMark) {
     this.#mark = mark
-    this.#store = store
+    this.#readers = new QueueReaders(store)
     this.#owner = owner
   }
 
-  /** No reading begins any more; resolves when none is under way. */
-  end(): Promise<void> {
+  /** No reading begins any more; resolves when none is under way and nothing of the store is held. */
+  async end(): Promise<void> {
     this.#isEnding = true
-    return this.#underWay === 0 ? Promise.resolve() : new Promise((resolve) => (this.#whenIdle = resolve))
+    if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
+    await this.#readers.close()
   }
 
   add(question: LoadQueue, committedBatch: number): void {
@@ -82,11 +83,11 @@ export class QueueLoads {
   }
 
   /** Undefined: the shard ends and nobody wants to know any more. */
-  async #readUntilRead({ clientId, fromSequence, limit }: LoadQueue): Promise<QueuePart | undefined> {
+  async #readUntilRead(load: LoadQueue): Promise<QueuePart | undefined> {
     let hasFailed = false
     for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
-        const part = await readQueue(this.#store, clientId, fromSequence, limit)
+        const part = await this.#readers.read(load)
         if (hasFailed) this.#noteRecovery()
         return part
       } catch (error) {

@@ -7,6 +7,7 @@
 // While it fails, a batch is tried again and again and nothing is told.
 
 import type { Batch, StoredChange } from '../../src/core/index.ts'
+import type { PartWanted } from '../../src/storage/index.ts'
 import { frozenChanges, whenReady, type Eventually, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
@@ -73,15 +74,12 @@ export class Disk {
   }
 
   /** Reads a queue once `afterBatch` is on disk; `isWanted` says at the end whether the asker still lives. */
-  readQueue(
-    from: { clientId: string; fromSequence: number; limit: number; afterBatch: number },
-    answer: (slice: QueueSlice) => void,
-  ): void {
+  readQueue(from: PartWanted & { readonly afterBatch: number }, answer: (slice: QueueSlice) => void): void {
     const { user } = this
     const read = (): void => {
       this.stage.after(this.stepMs(), () => {
         if (this.user !== user) return undefined
-        const slice = this.keeper.readQueue(from.clientId, from.fromSequence, from.limit)
+        const slice = this.keeper.readQueue(from)
         return whenReady(slice, (found) => {
           this.stage.after(this.stepMs(), () => {
             if (this.user === user) answer(found)

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import type { RecordKey, StoredChange, StoredRecord } from '../../src/core/index.ts'
+import type { PartWanted } from '../../src/storage/index.ts'
 
 /** What a broker reads when it starts. */
 export interface StartRecords {
@@ -11,6 +12,8 @@ export interface StartRecords {
   readonly queues: { clientId: string; firstSequence: number; lastSequence: number; count: number }[]
   readonly bodies: (readonly [bodyId: number, references: number])[]
 }
+
+type QueuedRecord = StoredRecord & { kind: 'queued' }
 
 export interface QueueSlice {
   /** With their messages. */
@@ -23,7 +26,7 @@ export type Eventually<T> = T | Promise<T>
 export interface Keeper {
   apply(changes: readonly StoredChange[]): Eventually<void>
   readStart(): Eventually<StartRecords>
-  readQueue(clientId: string, fromSequence: number, limit: number): Eventually<QueueSlice>
+  readQueue(wanted: PartWanted): Eventually<QueueSlice>
   /** Everything, for whoever looks at the end. */
   readAll(): Eventually<StoredRecord[]>
   /** The process that used it is gone; the next one opens it. */
@@ -85,6 +88,8 @@ export function inStartOrder(found: StartRecords): StartRecords {
 
 export class MemoryKeeper implements Keeper {
   private readonly records = new Map<string, StoredRecord>()
+  /** Queues as they were when their first part was read: as old as whoever reads on may meet them. */
+  private readonly moments = new Map<string, readonly QueuedRecord[]>()
 
   apply(changes: readonly StoredChange[]): void {
     for (const change of changes) {
@@ -115,15 +120,24 @@ export class MemoryKeeper implements Keeper {
     return inStartOrder({ records, queues: [...queues.values()], bodies: [...bodies] })
   }
 
-  readQueue(clientId: string, fromSequence: number, limit: number): QueueSlice {
-    const queued: (StoredRecord & { kind: 'queued' })[] = []
-    for (const record of this.records.values()) {
-      if (record.kind === 'queued' && record.clientId === clientId && record.sequence >= fromSequence)
-        queued.push(record)
-    }
-    queued.sort((one, other) => one.sequence - other.sequence)
-    const slice = queued.slice(0, limit).map((record) => this.withBody(record))
-    return { records: slice, isEnd: queued.length <= limit }
+  readQueue({ clientId, fromSequence, limit, part }: PartWanted): QueueSlice {
+    const kept = part === undefined || part === 0 ? undefined : this.moments.get(clientId)
+    const earlier = (kept ?? []).filter(({ sequence }) => sequence >= fromSequence).slice(0, limit)
+    if (earlier.length === limit) return { records: earlier, isEnd: false }
+    const moment = this.queueOf(clientId)
+    if (part !== undefined) this.moments.set(clientId, moment)
+    const readTo = earlier.at(-1)?.sequence ?? fromSequence - 1
+    const later = moment.filter(({ sequence }) => sequence > readTo).slice(0, limit - earlier.length)
+    const records = [...earlier, ...later]
+    return { records, isEnd: records.length < limit }
+  }
+
+  private queueOf(clientId: string): QueuedRecord[] {
+    return [...this.records.values()]
+      .filter((record) => record.kind === 'queued')
+      .filter((record) => record.clientId === clientId)
+      .map((record) => this.withBody(record))
+      .sort((one, other) => one.sequence - other.sequence)
   }
 
   readAll(): StoredRecord[] {
@@ -138,7 +152,7 @@ export class MemoryKeeper implements Keeper {
     // Nothing is held.
   }
 
-  private withBody(record: StoredRecord & { kind: 'queued' }): StoredRecord {
+  private withBody(record: QueuedRecord): QueuedRecord {
     if (typeof record.message !== 'number') return copyOf(record)
     const body = this.records.get(`body\n${record.message}`)
     if (body?.kind !== 'body')

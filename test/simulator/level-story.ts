@@ -5,7 +5,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StoredChange, StoredRecord } from '../../src/core/index.ts'
-import { openLevelStore, readAllQueueBounds, readQueue, type Store } from '../../src/storage/index.ts'
+import {
+  openLevelStore,
+  type PartWanted,
+  QueueReaders,
+  readAllQueueBounds,
+  type Store,
+} from '../../src/storage/index.ts'
 import { inStartOrder, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
 import { profileOf, type StoryProfile } from './profiles.ts'
 import { RandomStory } from './random-story.ts'
@@ -16,10 +22,12 @@ const startKinds = ['fact', 'session', 'subscription', 'outgoing', 'incoming', '
 class LevelKeeper implements Keeper {
   private readonly directory: string
   private store: Store | undefined
+  private readers: QueueReaders | undefined
 
   constructor(directory: string) {
     this.directory = directory
     this.store = undefined
+    this.readers = undefined
   }
 
   async apply(changes: readonly StoredChange[]): Promise<void> {
@@ -34,8 +42,9 @@ class LevelKeeper implements Keeper {
     return inStartOrder({ records, queues, bodies })
   }
 
-  async readQueue(clientId: string, fromSequence: number, limit: number): Promise<QueueSlice> {
-    return await readQueue(this.opened(), clientId, fromSequence, limit)
+  async readQueue(wanted: PartWanted): Promise<QueueSlice> {
+    this.readers ??= new QueueReaders(this.opened())
+    return await this.readers.read(wanted)
   }
 
   async readAll(): Promise<StoredRecord[]> {
@@ -43,7 +52,7 @@ class LevelKeeper implements Keeper {
   }
 
   async reopen(): Promise<void> {
-    await this.store?.close()
+    await this.close()
     this.store = await openLevelStore({
       directory: this.directory,
       // A power loss of the real disk is not part of these stories: they are about what is written and read.
@@ -56,6 +65,8 @@ class LevelKeeper implements Keeper {
   }
 
   async close(): Promise<void> {
+    await this.readers?.close()
+    this.readers = undefined
     await this.store?.close()
     this.store = undefined
   }

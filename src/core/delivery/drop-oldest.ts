@@ -50,6 +50,7 @@ function askForOldest(state: BrokerState, session: Session, stored: StoredQueue)
     clientId: session.clientId,
     fromSequence: Math.max(stored.diskFrom, endOfOwed(stored), stored.trimmedTo),
     limit: Math.max(0, stored.count - maxStoredOf(state, session)) + 1,
+    part: undefined,
     // An empty batch is never written, so nobody may wait for it.
     afterBatch: gathering.changes.length > 0 ? gathering.number : gathering.number - 1,
   })
@@ -86,6 +87,7 @@ export function handleOldestLoaded(
 
 function dropStored(state: BrokerState, session: Session, stored: StoredQueue, record: QueuedRecord): void {
   stored.trimmedTo = record.sequence + 1
+  stored.partsRead = 0
   if (endOfOwed(stored) <= stored.diskFrom) stored.diskFrom = stored.trimmedTo
   const message = messageIn(state, record)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })

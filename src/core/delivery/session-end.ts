@@ -44,6 +44,7 @@ function putToSleep(session: Session): void {
   const { stored, pending } = session
   if (stored === undefined) return
   stored.loading = undefined
+  stored.partsRead = 0
   stored.behind = undefined
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return

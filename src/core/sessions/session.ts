@@ -47,6 +47,8 @@ export interface StoredQueue {
   isToldFull: boolean
   /** The question under way that brings more of it into memory. */
   loading: QuestionId | undefined
+  /** Of what is on disk, one after the other, and none of it has gone from there meanwhile unread. */
+  partsRead: number
   /** Records below are on disk, as far as is known; and those below the mark's sequence when its batch is. */
   writtenUpTo: number
   mark: { readonly sequence: number; readonly batch: number } | undefined
@@ -216,6 +218,7 @@ export function newStoredQueue(): StoredQueue {
     count: 0,
     isToldFull: false,
     loading: undefined,
+    partsRead: 0,
     writtenUpTo: 0,
     mark: undefined,
     behind: undefined,

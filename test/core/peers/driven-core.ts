@@ -13,11 +13,14 @@ import {
   type PeerMessage,
   type PeerNumber,
   type Permissions,
+  type Question,
   type SendList,
   type StoredChange,
 } from '../../../src/core/index.ts'
 import { TopicTable } from '../../../src/protocol/index.ts'
 import { frozenChanges, type MemoryKeeper } from '../../simulator/keeper.ts'
+
+type LoadQueue = Extract<Question, { kind: 'load-queue' }>
 
 export interface CoreSurroundings {
   /** What leaves for clients, in order. */
@@ -43,8 +46,7 @@ export class DrivenCore {
   readonly results = new Map<number, CommandResult>()
   readonly #keeper: MemoryKeeper
   readonly #around: CoreSurroundings
-  readonly #loads: { question: number; clientId: string; fromSequence: number; limit: number; afterBatch: number }[] =
-    []
+  readonly #loads: LoadQueue[] = []
   #writing: Writing | undefined = undefined
   #committedBatch = 0
 
@@ -141,7 +143,7 @@ export class DrivenCore {
     const due = this.#loads.findIndex(({ afterBatch }) => afterBatch <= this.#committedBatch)
     if (due === -1) return
     const [load] = this.#loads.splice(due, 1)
-    const { records, isEnd } = this.#keeper.readQueue(load.clientId, load.fromSequence, load.limit)
+    const { records, isEnd } = this.#keeper.readQueue(load)
     this.handle({ kind: 'queue-loaded', question: load.question, records, isEnd })
   }
 }

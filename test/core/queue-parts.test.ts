@@ -1,0 +1,83 @@
+// What waits on disk comes into memory in parts: each is little work, and little is read ahead.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PartWanted } from '../../src/storage/index.ts'
+import { World, type Client } from '../simulator/world.ts'
+
+const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
+const mostInPart = 256
+
+/** What the core asks its disk for. */
+function watchParts(world: World): PartWanted[] {
+  const asked: PartWanted[] = []
+  const { keeper } = world
+  const read = keeper.readQueue.bind(keeper)
+  keeper.readQueue = (wanted) => {
+    asked.push(wanted)
+    return read(wanted)
+  }
+  return asked
+}
+
+/** A client with so many messages on disk; it has left. */
+function sleeperWith(world: World, count: number): Client {
+  const sleeper = world.connect('sleeper', { ...durable })
+  sleeper.subscribe('a')
+  sleeper.disconnect()
+  const author = world.connect('author')
+  for (let number = 1; number <= count; number++) author.publish('a', `${number}`, { qos: 1 })
+  world.settle()
+  return sleeper
+}
+
+const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `${index + 1}`)
+
+test('a queue is read in parts: the first are small, none is large, and all of it comes in order', () => {
+  const world = new World()
+  const sleeper = sleeperWith(world, 2_000)
+  const parts = watchParts(world)
+  sleeper.connect({ ...durable })
+  world.settle()
+  assert.deepEqual(sleeper.payloads, numbered(2_000))
+  assert.deepEqual(
+    parts.slice(0, 6).map(({ fromSequence, limit, part }) => [fromSequence, limit, part]),
+    [
+      [1, 16, 0],
+      [17, 32, 1],
+      [49, 64, 2],
+      [113, 128, 3],
+      [241, 256, 4],
+      [497, 256, 5],
+    ],
+  )
+  for (const { limit } of parts) assert.ok(limit <= mostInPart)
+})
+
+test('little is read ahead for a client that does not answer', () => {
+  const world = new World()
+  const sleeper = sleeperWith(world, 3_000)
+  const parts = watchParts(world)
+  sleeper.acknowledges = false
+  sleeper.connect({ ...durable, receiveMaximum: 10 })
+  world.settle()
+  const read = parts.reduce((sum, { limit }) => sum + limit, 0)
+  assert.ok(read <= world.host.settings.maxQueuedMessages, `${read} were asked for`)
+})
+
+test('a client that comes back has its queue read from its first part on', () => {
+  const world = new World()
+  const sleeper = sleeperWith(world, 600)
+  const parts = watchParts(world)
+  sleeper.acknowledges = false
+  sleeper.connect({ ...durable, receiveMaximum: 10 })
+  world.settle()
+  const before = parts.length
+  sleeper.drop()
+  world.settle()
+  sleeper.acknowledges = true
+  sleeper.connect({ ...durable })
+  world.settle()
+  assert.equal(parts[before].part, 0)
+  assert.deepEqual(new Set(sleeper.payloads), new Set(numbered(600)))
+})
