@@ -141,6 +141,7 @@ async function drain(): Promise<Drain> {
     await (
       await publisher(own.port, { window, most: spooled })
     ).done
+    await pause(toldMs)
     const mibBefore = mib()
     let mostMib = mibBefore
     let longestDelayMs = 0
