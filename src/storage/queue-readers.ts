@@ -2,8 +2,8 @@
 // iterator, and give both back, which needs LevelDB's lock four times: LevelDB's own thread holds it for up to ten
 // milliseconds while it deletes files. So they are kept from one part to the next:
 //
-//   part 0         part 1         part 2                        part 36
-//   open --16-->   --32-->        --64-->    ...   close, open  --256-->  ...  close: the end, or nobody has asked for a while
+//   part 0         part 1         part 2                        part 67
+//   open --16-->   --32-->        --48-->    ...   close, open  --128-->  ...  close: the end, or nobody has asked for a while
 //
 // That a block could not be read LevelDB says at the end of a reading alone: one that nobody asks for is read to its end.
 //
@@ -29,7 +29,7 @@ export interface PartWanted {
  * So many records at most come from the database at once: what is made of them is one piece of work. The first ones, which
  * code that is not compiled yet may have to deal with, are as few as its part.
  */
-const mostInSlice = 256
+const mostInSlice = 128
 /** What was deleted takes room on disk for as long as a moment from before is kept. */
 const recordsOfMoment = 8_192
 /** Kept for clients that take their queues at the same time; for further ones each part is a reading of its own. */

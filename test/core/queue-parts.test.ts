@@ -6,7 +6,7 @@ import type { PartWanted } from '../../src/storage/index.ts'
 import { World, type Client } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
-const mostInPart = 256
+const mostInPart = 128
 
 /** What the core asks its disk for. */
 function watchParts(world: World): PartWanted[] {
@@ -45,10 +45,10 @@ test('a queue is read in parts: the first are small, none is large, and all of i
     [
       [1, 16, 0],
       [17, 32, 1],
-      [49, 64, 2],
-      [113, 128, 3],
-      [241, 256, 4],
-      [497, 256, 5],
+      [49, 48, 2],
+      [97, 64, 3],
+      [161, 80, 4],
+      [241, 96, 5],
     ],
   )
   for (const { limit } of parts) assert.ok(limit <= mostInPart)

@@ -18,11 +18,11 @@ import { fits, sendAck } from './send-to-client.ts'
 import { forgetDelivery } from './stored-queue.ts'
 
 /**
- * A part of a queue, its messages sent and their answers taken in, is one piece of work each: 0.3 ms. In a process that has
- * not done it yet it takes ten times as long, so the first parts are small.
+ * A part of a queue, its messages sent and their answers taken in, is one piece of work each. In a process that has not done
+ * it yet it takes ten times as long, for some fifth of a second: each part has so many more messages than the one before it.
  */
-const mostInPart = 256
-const mostInFirstPart = 16
+const mostInPart = 128
+const moreInEachPart = 16
 
 /** What comes is kept in memory behind so many messages at most that are on disk alone. */
 const mostBehind = 8_192
@@ -134,7 +134,7 @@ function askForMore(state: BrokerState, session: Session): void {
   if (stored === undefined || stored.loading !== undefined) return
   const room = state.settings.maxQueuedMessages - session.pendingCount
   if (room * 2 < state.settings.maxQueuedMessages) return
-  const limit = Math.min(room, mostInPart, mostInFirstPart * 2 ** stored.partsRead)
+  const limit = Math.min(room, mostInPart, moreInEachPart * (stored.partsRead + 1))
   const { upTo, afterBatch } = readableUpTo(state, stored, limit)
   const question = state.ask({ for: 'queue', session, upTo })
   stored.loading = question
