@@ -19,6 +19,11 @@ const memoryGivenBack = {
   MALLOC_TRIM_THRESHOLD_: '1048576',
   MALLOC_ARENA_MAX: String(processors()),
 }
+/**
+ * V8's own threads compile and collect beside ours, and Node has four of them whatever the machine. A shard that shares its
+ * processor with all four waits for them to have had their turns, 20 ms and more: one processor is left to ours.
+ */
+const mostHelperThreads = 4
 const major = Number(process.versions.node.split('.')[0])
 
 /**
@@ -40,7 +45,7 @@ if (major < neededMajor) {
 } else if (wantsItsMemoryBack()) {
   process.execve(
     process.execPath,
-    [process.execPath].concat(process.execArgv, process.argv.slice(1)),
+    [process.execPath].concat(helperThreads(), process.execArgv, process.argv.slice(1)),
     Object.assign({}, process.env, memoryGivenBack),
   )
 } else {
@@ -68,6 +73,12 @@ function wantsItsMemoryBack() {
     }) &&
     existsSync(process.execPath)
   )
+}
+
+/** As an option of Node. One that somebody has given himself stands behind it, and counts. */
+function helperThreads() {
+  const isSaid = (process.env.NODE_OPTIONS || '').includes('--v8-pool-size')
+  return isSaid ? [] : ['--v8-pool-size=' + Math.max(1, Math.min(processors() - 1, mostHelperThreads))]
 }
 
 /** Those that this process may use; an old Node counts all. */

@@ -33,12 +33,12 @@ async function refusal(t: TestContext, code: number, words: readonly string[]): 
 
 const quietly = ['--set', 'listeners.tcp.bind="127.0.0.1:0"']
 
-test('a broker begins under settings that have the C library give memory back, in the process that was started', async (t) => {
+test('a broker begins under settings that have the C library give memory back and leave V8 no more helpers than there is room for, in the process that was started', async (t) => {
   // Other systems have no such library, and a broker begins once there.
   const expected =
     process.platform === 'linux'
-      ? `own from 1048576, kept up to 1048576, heaps ${availableParallelism()}`
-      : 'own from unset, kept up to unset, heaps unset'
+      ? `own from 1048576, kept up to 1048576, heaps ${availableParallelism()}, helpers ${Math.max(1, Math.min(availableParallelism() - 1, 4))}`
+      : 'own from unset, kept up to unset, heaps unset, helpers unset'
   const { memorySettings, child } = await startTelling(t, {})
   assert.equal(memorySettings, expected)
   assert.equal(child.exitCode, null)
@@ -46,7 +46,7 @@ test('a broker begins under settings that have the C library give memory back, i
 
 test('whoever has told the C library what to keep is not told otherwise', async (t) => {
   const { memorySettings } = await startTelling(t, { MALLOC_TRIM_THRESHOLD_: '16777216' })
-  assert.equal(memorySettings, 'own from unset, kept up to 16777216, heaps unset')
+  assert.equal(memorySettings, 'own from unset, kept up to 16777216, heaps unset, helpers unset')
 })
 
 /** A broker that says under what memory settings it has come up, the last time it began. */

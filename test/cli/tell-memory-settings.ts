@@ -1,11 +1,13 @@
-// Preloaded into the program by a test: says with what settings of the C library a process has begun. A broker that begins
+// Preloaded into the program by a test: says with what settings of the C library, and of V8's own threads, a process has begun. A broker that begins
 // once more says it twice.
 
 import { isMainThread } from 'node:worker_threads'
 
+const poolSize = '--v8-pool-size='
 const {
   MALLOC_MMAP_THRESHOLD_: own = 'unset',
   MALLOC_TRIM_THRESHOLD_: kept = 'unset',
   MALLOC_ARENA_MAX: heaps = 'unset',
 } = process.env
-if (isMainThread) console.error(`memory: own from ${own}, kept up to ${kept}, heaps ${heaps}`)
+const helpers = process.execArgv.find((word) => word.startsWith(poolSize))?.slice(poolSize.length) ?? 'unset'
+if (isMainThread) console.error(`memory: own from ${own}, kept up to ${kept}, heaps ${heaps}, helpers ${helpers}`)
