@@ -134,6 +134,17 @@ for (const version of versions) {
       assert.ok(again.of('publish').every(({ dup }) => dup))
     })
 
+    test('[MQTT-4.6.0-1] [MQTT5-4.6.0-1] so it is in each connection that follows on a restart, though QoS 2 alone has kept its ids', () => {
+      const world = new World()
+      const wire = subscribed(world, version)
+      for (const qos of [1, 2, 1] as const) world.publish('a', `${wire.of('publish').length}`, { qos })
+      world.restart('kill')
+      const second = kept(world, version)
+      assert.deepEqual(second.of('publish').map(payloadOf), ['0', '1', '2'])
+      leave(world, second)
+      assert.deepEqual(kept(world, version).of('publish').map(payloadOf), ['0', '1', '2'])
+    })
+
     test('[MQTT-4.6.0-4] [MQTT5-4.6.0-4] PUBRELs leave in the order of the PUBRECs', () => {
       const world = new World()
       const wire = subscribed(world, version)

@@ -126,6 +126,7 @@ export function sendFirst(
   if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
   own(message, state.slabs)
   if (delivery.packetId === 0) session.window().add(delivery)
+  else session.window().noteSent(delivery)
   delivery.stage = 'sent'
   delivery.sentAtMs = state.nowMs
   state.counts.publishesSent++

@@ -53,6 +53,11 @@ export class OutgoingWindow<D extends InFlight> {
     this.#put(delivery, packetId)
   }
 
+  /** What has its packet id from before a restart is sent in its turn, and that may be behind others that had none. */
+  noteSent(delivery: D): void {
+    delivery.sendOrder = ++this.#sendOrder
+  }
+
   get(packetId: PacketId): D | undefined {
     const delivery = this.#slots[packetId & (this.#slots.length - 1)]
     return delivery !== undefined && delivery.packetId === packetId ? delivery : undefined
@@ -70,7 +75,7 @@ export class OutgoingWindow<D extends InFlight> {
     for (const delivery of this.#slots) if (delivery !== undefined) visit(delivery)
   }
 
-  /** In the order in which they were first sent. */
+  /** In the order in which they were first sent; what has not been sent stands where it was put back. */
   inSendOrder(): D[] {
     return this.#slots.filter((delivery) => delivery !== undefined).sort((a, b) => a.sendOrder - b.sendOrder)
   }
