@@ -137,6 +137,28 @@ describe('mqtt.session_expiry_interval', () => {
   })
 })
 
+describe('a stored session whose client comes back and gives it no time', () => {
+  for (const how of ['kill', 'power-loss', 'graceful'] as const) {
+    test(`ends with that connection, also where the broker ends it (${how}) [MQTT5-3.1.2-23]`, () => {
+      const world = new World()
+      const client = world.connect('me', { version: 4, cleanStart: false })
+      client.subscribe('a')
+      client.drop()
+      client.connect({ version: 5 })
+      assert.equal(client.connack?.sessionPresent, true)
+      world.restart(how)
+      client.connect()
+      assert.equal(client.connack?.sessionPresent, false)
+      world.publish('a', 'x', { qos: 1 })
+      assert.deepEqual(client.payloads, [])
+      assert.deepEqual(
+        world.records().filter(({ kind }) => kind === 'session' || kind === 'subscription'),
+        [],
+      )
+    })
+  }
+})
+
 /** A broker with small limits that remembers so many topics. */
 function remembering(count: number): World {
   const world = new World({ settings: { maxQueuedMessages: 50, maxInflightMessages: 10, maxUnsentBytes: 20_000 } })

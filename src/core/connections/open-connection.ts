@@ -50,7 +50,8 @@ export function openConnection(
   const wasStored = session.stored !== undefined
   attach(state, connection, session, connect)
   takeIdentity(state, connection, session, granted.identity)
-  if (session.expirySeconds > 0) startStoring(state, session)
+  // Of one that is to end with this connection the disk is told so: else it would be there after a crash.
+  if (session.expirySeconds > 0 || wasStored) startStoring(state, session)
   keepWill(state, connection, session, connect)
   moveTo(connection, {
     state: 'open',
