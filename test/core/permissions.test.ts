@@ -12,6 +12,12 @@ const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 const reasonOf = (client: Client, topic: string, qos: 1 | 2): number | undefined =>
   client.publish(topic, 'x', { qos }).reasonCode
 
+/** Whoever was asked has nothing against it. */
+function forgetRules(rulebook: Rulebook): number {
+  rulebook.rules = []
+  return 0
+}
+
 describe('PUBLISH without permission', () => {
   test('5.0: is answered with 0x87, and nobody hears of it', () => {
     const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
@@ -126,6 +132,28 @@ describe('PUBLISH without permission', () => {
       [reasonCodes.noMatchingSubscribers, reasonCodes.success],
     )
   })
+
+  for (const [is, heard] of [
+    ['deny', []],
+    ['ask', ['x']],
+    ['allow', ['x']],
+  ] as const) {
+    test(`QoS 2 is asked about again (${is}) where it goes to other shards again after a crash`, () => {
+      const { world, rulebook } = worldWith([], { shards: 3, host: { mayDo: () => forgetRules(rulebook) } })
+      const readers = ['reader-1', 'reader-2', 'reader-3', 'reader-4'].map((id) => world.connect(id, durable))
+      for (const reader of readers) reader.subscribe('a')
+      for (const dup of [false, true]) {
+        rulebook.rules = [{ action: 'publish', clientId: 'author', is }]
+        const wire = connectedWire(world, 4, { clientId: 'author', cleanStart: false })
+        wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7, dup })
+        world.settle()
+        assert.equal(acksOf(wire, 'pubrec').length, 1)
+        world.restart('kill')
+        for (const reader of readers) reader.connect()
+      }
+      for (const reader of readers) assert.deepEqual(reader.payloads, heard)
+    })
+  }
 
   test('nothing is denied to a superuser', () => {
     const { world } = worldWith([{ action: 'publish' }, { action: 'subscribe' }, { action: 'receive' }], {

@@ -1,6 +1,13 @@
 // PUBLISH from a client. One function decides, step by step; what is refused is refused before anybody has heard it.
 
-import { isUtf8, reasonCodes, type PublishPacket, type ReasonCode, type Topic } from '../../protocol/index.ts'
+import {
+  isUtf8,
+  reasonCodes,
+  type PacketId,
+  type PublishPacket,
+  type ReasonCode,
+  type Topic,
+} from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { answerAgain, answerPublish } from '../delivery/answer-publish.ts'
@@ -95,7 +102,7 @@ function permissionFor(
 ): 'allow' | 'deny' | undefined {
   const { session } = open
   // [MQTT-4.3.3-2] It was taken before, and this is no other message.
-  if (packet.qos === 2 && session.incoming?.has(packet.packetId) === true) return 'allow'
+  if (packet.qos === 2 && isOnlyAnswered(session, packet.packetId)) return 'allow'
   const known = mayPublish(state, connection, session.identity, topic, packet)
   const permission = known === 'ask' ? settled(open, packet, topic.name, known) : known
   if (permission === 'allow' || permission === 'deny') return permission
@@ -110,6 +117,12 @@ function permissionFor(
   const text = 'not allowed to publish'
   endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
   return undefined
+}
+
+/** Nobody hears it again. What was taken in an earlier life of this shard may go to others, and was perhaps never allowed. */
+function isOnlyAnswered(session: Session, packetId: PacketId): boolean {
+  const mayGoOn = session.forwarded?.get(packetId)?.isOfEarlierLife === true
+  return !mayGoOn && session.incoming?.has(packetId) === true
 }
 
 /** [MQTT5-3.3.2-8, -9] The topic, or what its alias stands for; undefined once the connection is being closed for it. */
@@ -302,7 +315,8 @@ function acceptExactlyOnce(
   const isStored = session.stored !== undefined
   const incoming = session.unreleased()
   if (incoming.has(packetId)) {
-    answerAgain(state, connection, session, { message, packetId })
+    const isRefused = refusalOf(state, message, isDenied) === reasonCodes.notAuthorized
+    answerAgain(state, connection, session, { message, packetId, isRefused })
     return
   }
   const refusal = refusalOf(state, message, isDenied)

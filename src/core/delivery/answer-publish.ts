@@ -67,19 +67,20 @@ function forget(state: BrokerState, session: Session, packetId: PacketId): Vow |
 
 /**
  * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] The same QoS 2 message again: only the answer is repeated. If it is of an earlier life
- * of this shard the others are asked again as well, which may never have heard of it.
+ * of this shard the others are asked again as well, which may never have heard of it: unless its client may not publish
+ * it, as then nobody was to hear it, or what it is now is not what it was.
  */
 export function answerAgain(
   state: BrokerState,
   connection: Connection,
   session: Session,
-  { message, packetId }: { message: Message; packetId: PacketId },
+  { message, packetId, isRefused }: { message: Message; packetId: PacketId; isRefused: boolean },
 ): void {
   const ack: Ack = { type: 'pubrec', packetId, waits: session.stored !== undefined }
   const known = session.forwarded?.get(packetId)
   if (known?.vow !== undefined && !known.vow.isKept) {
     answerWhenKept(state, connection, { what: ack, vow: known.vow, waits: false })
-  } else if (state.neighbours !== undefined && known?.isOfEarlierLife === true) {
+  } else if (state.neighbours !== undefined && known?.isOfEarlierLife === true && !isRefused) {
     const plan = state.routes.planFor(message.topic)
     forward(state, state.neighbours, { message, plan }, { publisher: session, packetId, isAgain: true })
     answerPublish(state, connection, session, ack)
