@@ -10,7 +10,14 @@ import { Delivery } from '../sessions/delivery.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
-import { parseTopicName, type PacketId } from '../../protocol/index.ts'
+import {
+  matchesFilter,
+  parseTopicName,
+  splitExclusiveFilter,
+  splitSharedFilter,
+  type PacketId,
+  type Topic,
+} from '../../protocol/index.ts'
 import { abandon, endQuietly, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
 import { takeReceived } from './kept-for-bridge.ts'
 import { moveElsewhere, moveToAnother } from './move-shared.ts'
@@ -211,7 +218,8 @@ function restoreDelivery(state: BrokerState, session: Session, stored: StoredQue
   const message = fromStored(record.message, state.topics.named(name))
   if (record.bodyId !== undefined) message.bodyId = record.bodyId
   if (takeReceived(state, session, stored, { record, message })) return
-  const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
+  const group = mayReceive(state, session, message.topic) ? undefined : groupThatGave(state, session, message.topic)
+  const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })
   delivery.sequence = record.sequence
   const packetId = stored.packetIds?.get(record.sequence)
   if (packetId !== undefined) takeReserved(session, delivery, packetId)
@@ -222,6 +230,20 @@ function restoreDelivery(state: BrokerState, session: Session, stored: StoredQue
     return
   }
   session.queue().push(delivery)
+}
+
+/**
+ * The disk does not know which messages a shared group has given. Where nothing else that the session subscribes to
+ * brings the topic it was that one: what its client may not have goes to another member then.
+ */
+function groupThatGave(state: BrokerState, session: Session, topic: Topic): SharedGroup<Session> | undefined {
+  const bringing = [...(session.subscriptions?.keys() ?? [])].filter((filter) => {
+    const shared = splitSharedFilter(filter)
+    return matchesFilter(shared?.filter ?? splitExclusiveFilter(filter) ?? filter, topic.name)
+  })
+  const [only] = bringing
+  const shared = only === undefined || bringing.length > 1 ? undefined : splitSharedFilter(only)
+  return shared === undefined ? undefined : state.routes.group(shared.group, shared.filter)
 }
 
 /** In place of what has kept its packet id since the restart. */
