@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { shardOf } from '../../src/core/index.ts'
 import { World, type Client } from '../simulator/world.ts'
 
 function silent(world: World, id: string, version: 3 | 4 | 5): Client {
@@ -45,6 +46,27 @@ describe('mqtt.retry_interval', () => {
       assert.equal(client.messages.length, 1)
     })
   }
+
+  test('what waits behind an answer of another shard is not late, however long that takes: it goes once', () => {
+    const world = new World({ shards: 2, settings: { retryIntervalMs: 1_000 } })
+    const [here, there] = [0, 1].map((own) => ['a', 'b', 'c', 'd', 'e'].filter((id) => shardOf(id, 2) === own))
+    const client = silent(world, here[0], 4)
+    client.subscribe('a')
+    world.connect(there[0], { cleanStart: false, sessionExpirySeconds: 3_600 }).subscribe('b')
+    client.publish('a', 'x', { qos: 2 })
+    const { disk } = world.host.shards[1]
+    disk.hold()
+    client.publish('b', 'y', { qos: 1 })
+    client.acknowledge(client.messages[0])
+    world.passSeconds(10)
+    const releases = (): number => client.received('pubrel').length
+    assert.deepEqual([client.received('puback').length, releases()], [0, 0])
+    disk.release()
+    world.settle()
+    assert.deepEqual([client.received('puback').length, releases()], [1, 1])
+    world.passSeconds(2)
+    assert.ok(releases() > 1, 'its client does not answer')
+  })
 
   test('a client that does not read what it was sent is slow and not forgetful: it is sent nothing again', () => {
     const world = new World({ settings: { retryIntervalMs: 10_000 } })

@@ -133,7 +133,8 @@ function retry(state: BrokerState, session: Session): void {
   const { connection } = session
   if (connection === undefined || connection.version === 5 || session.inflightCount === 0) return
   const held = Math.max(connection.heldUntilBatch, connection.acksHeldUntilBatch)
-  const isWaiting = held > state.committedBatch || !state.storageIsHealthy
+  const isHeld = held > state.committedBatch || connection.heldAnswers !== undefined
+  const isWaiting = isHeld || !state.storageIsHealthy
   if (!isWaiting && connection.unsentBytes <= maxUnsentBytesForRetry) {
     resend(state, session, connection, state.nowMs - state.settings.retryIntervalMs)
   }
