@@ -80,6 +80,8 @@ export class BrokerHost implements ShardSurroundings {
   private readonly disks: readonly Disk[]
   /** The end that each shard has of its way to each other, by "shard peer". */
   private readonly pipes: Map<string, PipeEnd>
+  /** When it was asked to stop not all shards were there. */
+  private stopsInPart: boolean
   private streamCount: number
   private aheadMs: number
 
@@ -100,6 +102,7 @@ export class BrokerHost implements ShardSurroundings {
     this.disks = disks
     this.shards = disks.map((disk, own) => new ShardHost(this, disk, { own, count: disks.length }))
     this.pipes = new Map()
+    this.stopsInPart = false
     this.streamCount = 0
     this.aheadMs = 0
   }
@@ -178,11 +181,13 @@ export class BrokerHost implements ShardSurroundings {
     if (!this.isRunning || this.isStopping) return
     this.stage.tell('broker', () => 'is asked to stop')
     this.isStopping = true
+    this.stopsInPart = !this.isOpen
     for (const shard of this.shards) if (shard.isRunning) shard.handle({ kind: 'shutdown' })
     // Who has not said anything yet is nobody to the broker: the shard sends it away.
     for (const stream of this.streams) {
       if (stream.connection.now.state === 'awaiting-connect') (stream.shard ?? this.shards[0]).close(stream)
     }
+    if (this.shards.length > 1) this.watchStop()
   }
 
   accept(network: NetworkTraits): Link | undefined {
@@ -307,9 +312,19 @@ export class BrokerHost implements ShardSurroundings {
     return { topics, maxPacketBytes, maxTopicLevels, listener, arrival }
   }
 
+  /** Nobody ends a turn when the last post has arrived at a shard that is away. */
+  private watchStop(): void {
+    if (!this.isStopping) return
+    this.stopIfDone()
+    this.stage.after(10, () => this.watchStop())
+  }
+
   private stopIfDone(): void {
     if (this.streams.size > 0 || !this.shards.every((shard) => shard.isIdle || !shard.isRunning)) return
+    // What shards still have to say to each other (wills) is heard, as by those of a node that says farewell.
+    if ([...this.pipes.values()].some((pipe) => !pipe.isEmpty)) return
     this.stage.tell('broker', () => 'has stopped')
+    if (this.stopsInPart) this.watch.wills.stoppedInPart()
     this.isRunning = false
     this.isStopping = false
     this.pipes.clear()

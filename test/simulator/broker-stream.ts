@@ -187,6 +187,7 @@ function writePublishAt(
     isOfRetained: message.retain,
     // What waited for the disk was on its way before: it may expire meanwhile.
     expiresAtMs: isAfterCommit ? never : message.expiresAtMs,
+    wasDecidedBefore: isAfterCommit,
   })
   const bytes = Buffer.alloc(measurePublish(fields, version))
   writePublish(fields, version, bytes, 0)

@@ -9,6 +9,7 @@ import type { Client, ConnectOptions } from './world.ts'
 import { calmNetwork, type NetworkTraits } from './network.ts'
 import type { StoryProfile } from './profiles.ts'
 import type { Random } from './random.ts'
+import type { Twists } from './twists.ts'
 import type { World } from './world.ts'
 
 export interface Actor {
@@ -20,24 +21,32 @@ export interface Actor {
 
 const topics = ['t/a', 't/b', 't/a/b', 't//c'] as const
 const filters = ['t/a', 't/+', 't/#', 't/a/#', 't/+/b', '+/a'] as const
+export const exclusiveFilters = ['$exclusive/t/a', '$exclusive/t/#'] as const
 const groups = ['$share/one/work/#', '$share/two/work/+'] as const
 
-export function castActor(world: World, from: { number: number; profile: StoryProfile }): Actor {
+interface Script {
+  readonly profile: StoryProfile
+  readonly twists: Twists
+}
+
+export function castActor(world: World, from: Script & { readonly number: number }): Actor {
   const { random } = world.stage
   const version = random.pick([3, 4, 5, 5] as const)
   const isDurable = random.chance(0.65)
   const client = world.client(`client-${from.number}`, {
-    ...connectOptions(random, version, isDurable),
+    ...connectOptions(random, { version, isDurable, twists: from.twists }),
     network: from.profile.roughNetwork ? roughNetwork(random) : calmNetwork,
   })
   const maxThinkMs = random.pick([0, 0, 50, 400])
   client.thinkMs = () => (maxThinkMs === 0 ? 0 : random.between(0, maxThinkMs))
   const group = random.chance(0.3) ? random.pick(groups) : undefined
-  const actor = new PlayedActor(world, client, { group, profile: from.profile })
-  return actor
+  return new PlayedActor(world, client, { ...from, group })
 }
 
-function connectOptions(random: Random, version: ProtocolVersion, isDurable: boolean): ConnectOptions {
+function connectOptions(
+  random: Random,
+  { version, isDurable, twists }: { version: ProtocolVersion; isDurable: boolean; twists: Twists },
+): ConnectOptions {
   const keepAliveSeconds = random.pick([0, 5, 10])
   const pings = true
   if (version < 5) return { version, cleanStart: !isDurable, keepAliveSeconds, pings }
@@ -46,10 +55,13 @@ function connectOptions(random: Random, version: ProtocolVersion, isDurable: boo
     cleanStart: !isDurable || random.chance(0.1),
     keepAliveSeconds,
     pings,
-    sessionExpirySeconds: isDurable ? random.pick([20, 3_600, 3_600, 0xffff_ffff]) : 0,
+    sessionExpirySeconds: isDurable
+      ? random.pick(twists.briefSessions ? [1, 5, 20, 3_600] : [20, 3_600, 3_600, 0xffff_ffff])
+      : 0,
     receiveMaximum: random.pick([1, 2, 5, 100]),
     topicAliasMaximum: random.pick([0, 1, 10]),
     usesAliases: random.chance(0.5),
+    ...(twists.smallPackets && random.chance(0.5) ? { maximumPacketBytes: random.pick([100, 300]) } : {}),
   }
 }
 
@@ -58,17 +70,17 @@ class PlayedActor implements Actor {
   readonly group: string | undefined
   private readonly world: World
   private readonly random: Random
-  private readonly profile: StoryProfile
+  private readonly script: Script
   private readonly filters: Set<string>
   private published: number
   private wills: number
 
-  constructor(world: World, client: Client, from: { group: string | undefined; profile: StoryProfile }) {
+  constructor(world: World, client: Client, from: Script & { readonly group: string | undefined }) {
     this.world = world
     this.random = world.stage.random
     this.client = client
     this.group = from.group
-    this.profile = from.profile
+    this.script = from
     this.filters = new Set()
     this.published = 0
     this.wills = 0
@@ -87,12 +99,15 @@ class PlayedActor implements Actor {
     else if (dice < 0.75) this.subscribe()
     else if (dice < 0.8) this.unsubscribe()
     else if (dice < 0.85) this.leave()
-    else if (this.profile.roughNetwork) this.suffer()
+    else if (this.script.profile.roughNetwork) this.suffer()
   }
 
   /** With a will of its own now and then: each has a number, so that it is known again. */
   private connect(): void {
     const { client, random } = this
+    // What it has under way may be more than it may send with a Receive Maximum.
+    const mayChange = this.script.twists.otherVersions && client.version > 3 && client.session?.outgoing.size === 0
+    if (mayChange) client.options.version = random.pick([4, 5])
     if (random.chance(0.5)) {
       client.connect({ will: undefined })
       return
@@ -120,7 +135,8 @@ class PlayedActor implements Actor {
     const dice = random.fraction()
     if (dice < 0.15) {
       // An empty payload takes the retained message away.
-      client.publish(`state/${client.id}`, random.chance(0.2) ? '' : payload, { qos, retain: true })
+      const properties = random.chance(0.2) ? this.expiry() : {}
+      client.publish(`state/${client.id}`, random.chance(0.2) ? '' : payload, { qos, retain: true, ...properties })
     } else if (dice < 0.4) client.publish(`work/${random.pick(['x', 'y'])}`, payload, { qos })
     else client.publish(random.pick(topics), payload, { qos, ...this.someProperties() })
   }
@@ -129,8 +145,13 @@ class PlayedActor implements Actor {
     properties?: { messageExpiryIntervalSeconds?: number; userProperties?: [string, string][] }
   } {
     if (this.client.version < 5 || this.random.chance(0.7)) return {}
-    if (this.random.chance(0.5)) return { properties: { messageExpiryIntervalSeconds: this.random.between(1, 20) } }
+    if (this.random.chance(0.5)) return this.expiry()
     return { properties: { userProperties: [['from', this.client.id]] } }
+  }
+
+  private expiry(): { properties?: { messageExpiryIntervalSeconds: number } } {
+    if (this.client.version < 5) return {}
+    return { properties: { messageExpiryIntervalSeconds: this.random.between(1, 20) } }
   }
 
   private subscribe(): void {
@@ -141,7 +162,7 @@ class PlayedActor implements Actor {
       client.subscribe(this.group, { qos: 2 })
       return
     }
-    const filter = random.chance(0.15) ? 'state/#' : random.pick(filters)
+    const filter = this.pickFilter()
     this.filters.add(filter)
     const qos: QoS = random.pick([0, 1, 2, 2])
     if (client.version < 5) {
@@ -157,6 +178,14 @@ class PlayedActor implements Actor {
     })
   }
 
+  private pickFilter(): string {
+    const { random } = this
+    if (random.chance(0.15)) return 'state/#'
+    if (this.script.twists.exclusive && this.client.version > 3 && random.chance(0.4))
+      return random.pick(exclusiveFilters)
+    return random.pick(filters)
+  }
+
   private unsubscribe(): void {
     if (this.filters.size === 0) return
     const filter = this.random.pick([...this.filters])
@@ -165,11 +194,21 @@ class PlayedActor implements Actor {
   }
 
   private leave(): void {
-    const dice = this.random.fraction()
-    if (dice < 0.6) this.client.disconnect()
-    else if (dice < 0.7 && this.client.version === 5)
-      this.client.disconnect({ reasonCode: reasonCodes.disconnectWithWill })
-    else this.client.drop()
+    const { client, random } = this
+    const dice = random.fraction()
+    const how = this.otherExpiry()
+    if (dice < 0.6) client.disconnect(how)
+    else if (dice < 0.7 && client.version === 5)
+      client.disconnect({ reasonCode: reasonCodes.disconnectWithWill, ...how })
+    else client.drop()
+  }
+
+  /** [MQTT5-3.14.2-2] Only a session that is to outlive its connection may be given another time. */
+  private otherExpiry(): { properties?: { sessionExpiryIntervalSeconds: number } } {
+    const { client, random } = this
+    const isKept = client.version === 5 && (client.session?.expirySeconds ?? 0) > 0
+    if (!this.script.twists.briefSessions || !isKept || random.chance(0.5)) return {}
+    return { properties: { sessionExpiryIntervalSeconds: random.pick([0, 1, 3_600]) } }
   }
 
   private suffer(): void {

@@ -51,6 +51,7 @@ export class Inbox {
       session: this.client.sessions.length,
       connection: this.client.connections,
       isRepeat,
+      isModern: this.client.version === 5,
     }
     this.messages.push(message)
     if (packet.qos === 0) return message

@@ -81,6 +81,7 @@ export class Outbox {
   private send(publication: Publication): void {
     const dup = publication.timesSent > 0
     publication.timesSent++
+    if (this.client.version < 5) publication.lostProperties = true
     if (!dup) {
       publication.firstSentStep = this.client.stage.step
       publication.firstSentAtMs = this.client.stage.nowMs

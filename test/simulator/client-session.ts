@@ -16,6 +16,8 @@ export class Publication {
   /** PUBREC has come: PUBREL goes instead of PUBLISH. */
   isReceived: boolean
   timesSent: number
+  /** To a version of MQTT that has no properties, once at least. */
+  lostProperties: boolean
   firstSentStep: number
   firstSentAtMs: number
   /** The broker has taken it over (PUBACK, PUBREC); Infinity: it has not. */
@@ -36,6 +38,7 @@ export class Publication {
     this.packetId = 0
     this.isReceived = false
     this.timesSent = 0
+    this.lostProperties = false
     this.firstSentStep = Infinity
     this.firstSentAtMs = Infinity
     this.acknowledgedStep = Infinity
@@ -73,6 +76,8 @@ export interface ReceivedMessage {
   readonly connection: number
   /** QoS 2 sent again before it was released: not given to the application a second time. */
   readonly isRepeat: boolean
+  /** It came with properties, if it had any. */
+  readonly isModern: boolean
 }
 
 export interface SubscribeOptions {
@@ -97,6 +102,11 @@ export interface HeldSubscription {
   endedStep: number
 }
 
+/** Of one session there is the exclusive subscription or the common one. */
+export function isSameFilter(one: string, other: string): boolean {
+  return one.replace('$exclusive/', '') === other.replace('$exclusive/', '')
+}
+
 export class ClientSession {
   /** Counted from 1. */
   readonly number: number
@@ -106,6 +116,8 @@ export class ClientSession {
   readonly outgoing: Map<PacketId, Publication>
   /** QoS 2 packet ids that the broker has not released. */
   readonly incoming: Set<PacketId>
+  /** It was to outlive a connection once: what waits for it is on the broker's disk. */
+  readonly isStored: boolean
   /** 0: it ends with its connection. */
   expirySeconds: number
   /** Infinity while it lives, or while nobody can know. */
@@ -117,10 +129,22 @@ export class ClientSession {
     this.number = from.number
     this.startedStep = from.step
     this.expirySeconds = from.expirySeconds
+    this.isStored = from.expirySeconds > 0
     this.subscriptions = []
     this.outgoing = new Map()
     this.incoming = new Set()
     this.endedStep = Infinity
     this.mayBeGone = false
+  }
+
+  /** Its client was away for so long: the broker may have ended it, and begun another one since. */
+  mayEndAfter(awayMs: number): void {
+    if (awayMs >= this.expirySeconds * 1_000) this.mayBeGone = true
+  }
+
+  /** It has said so when it left. A broker that dies just then has perhaps not heard it. */
+  willExpireAfter(seconds: number): void {
+    if (seconds === 0) this.mayBeGone = true
+    else this.expirySeconds = Math.min(this.expirySeconds, seconds)
   }
 }

@@ -23,6 +23,7 @@ import type { ConnectOptions, Correspondent } from './client-options.ts'
 import { Outbox } from './client-outbox.ts'
 import {
   ClientSession,
+  isSameFilter,
   Publication,
   type HeldSubscription,
   type PublishOptions,
@@ -114,7 +115,7 @@ export class Client implements Correspondent {
 
   get session(): ClientSession | undefined {
     const last = this.sessions.at(-1)
-    return last === undefined || last.endedStep !== Infinity ? undefined : last
+    return last?.endedStep === Infinity ? last : undefined
   }
 
   /** Every message that reached it, in order. */
@@ -164,7 +165,7 @@ export class Client implements Correspondent {
     const wire: Wire | undefined = openWire(this.stage, this.surroundings.broker, {
       name: this.id,
       version: this.version,
-      maxPacketBytes: this.options.maximumPacketBytes,
+      maxPacketBytes: this.version < 5 ? undefined : this.options.maximumPacketBytes,
       network: this.options.network,
       user: {
         packet: (packet) => {
@@ -181,7 +182,8 @@ export class Client implements Correspondent {
     this.wire = wire
     if (wire === undefined) return undefined
     this.connections++
-    if (this.isCleanStart && this.session !== undefined) this.session.mayBeGone = true
+    const awayMs = this.stage.nowMs - this.lastSeenConnectedAtMs
+    this.session?.mayEndAfter(this.isCleanStart || this.expirySeconds === 0 ? Infinity : awayMs)
     wire.send(this.connectPacket())
     this.planPing()
     this.surroundings.settle()
@@ -232,7 +234,8 @@ export class Client implements Correspondent {
   unsubscribe(filters: string | readonly string[]): UnsubackPacket | undefined {
     const packetId = this.takePacketId()
     const list = [filters].flat() as TopicFilter[]
-    this.questions.set(packetId, { held: [], ending: this.markEnding(list) })
+    const ending = this.markEnding(list).filter(({ request }) => list.includes(request.filter))
+    this.questions.set(packetId, { held: [], ending })
     const { wire } = this
     wire?.send({ type: 'unsubscribe', packetId, filters: list, properties: undefined })
     this.surroundings.settle()
@@ -243,7 +246,7 @@ export class Client implements Correspondent {
   disconnect(options: { reasonCode?: ReasonCode; properties?: DisconnectProperties } = {}): void {
     const { reasonCode = reasonCodes.normalDisconnection, properties } = options
     const expirySeconds = properties?.sessionExpiryIntervalSeconds
-    if (expirySeconds !== undefined && this.session !== undefined) this.session.expirySeconds = expirySeconds
+    if (expirySeconds !== undefined && this.session !== undefined) this.session.willExpireAfter(expirySeconds)
     this.wire?.send({ type: 'disconnect', reasonCode, properties })
     this.wire?.close()
     this.lost()
@@ -414,8 +417,7 @@ export class Client implements Correspondent {
   }
 
   private resume(): void {
-    const { session } = this
-    if (session === undefined) {
+    if (this.session === undefined) {
       // The CONNACK that told of its beginning was lost. Nothing is known of it but that it is there.
       if (this.sessions.length === 0 && this.connections === 1)
         this.stage.fail(`the broker gave ${this.id} a session that it never had`)
@@ -428,7 +430,7 @@ export class Client implements Correspondent {
       )
       return
     }
-    session.expirySeconds = this.expirySeconds
+    this.session.expirySeconds = this.expirySeconds
     this.outbox.resume()
   }
 
@@ -448,7 +450,7 @@ export class Client implements Correspondent {
         this.stage.fail(`the broker granted ${this.id} more than it asked for`)
       if (code >= 0x80) subscription.isRefused = true
       else {
-        this.end(ending.filter((one) => one.request.filter === subscription.request.filter))
+        this.end(ending.filter((one) => isSameFilter(one.request.filter, subscription.request.filter)))
         subscription.grantedStep = this.stage.step
         subscription.grantedQoS = code as QoS
       }
@@ -470,7 +472,7 @@ export class Client implements Correspondent {
   /** What this packet ends once it is acknowledged: from now on it holds perhaps. */
   private markEnding(filters: readonly string[]): HeldSubscription[] {
     const ending = (this.session?.subscriptions ?? []).filter(
-      (held) => filters.includes(held.request.filter) && held.endedStep === Infinity,
+      (held) => filters.some((filter) => isSameFilter(filter, held.request.filter)) && held.endedStep === Infinity,
     )
     for (const held of ending) held.endSentStep = Math.min(held.endSentStep, this.stage.step)
     return ending

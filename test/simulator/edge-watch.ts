@@ -4,7 +4,6 @@
 
 import { isForgottenThere } from '../../src/core/index.ts'
 import {
-  reasonCodes,
   type ConnackPacket,
   type ConnectPacket,
   type Packet,
@@ -24,6 +23,8 @@ export interface PublishSeen {
   /** The message was published with the retain flag: it may be sent again to a new subscription, without DUP. */
   readonly isOfRetained: boolean
   readonly expiresAtMs: number
+  /** It has waited for the disk. */
+  readonly wasDecidedBefore: boolean
 }
 
 /** What is sent was decided in the turn that ends now. */
@@ -99,6 +100,8 @@ const answerTo: Partial<Record<Packet['type'], AnswerType>> = {
 
 export class EdgeWatch {
   readonly wills: WillWatch
+  /** Whether a message may leave for a client now. */
+  mayReceive: (clientId: string, topic: string) => boolean
   private readonly stage: Stage
   private readonly limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }
   private readonly sessions = new Map<string, SessionWatch>()
@@ -107,6 +110,7 @@ export class EdgeWatch {
 
   constructor(stage: Stage, limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }) {
     this.wills = new WillWatch(stage)
+    this.mayReceive = () => true
     this.stage = stage
     this.limits = limits
   }
@@ -133,7 +137,7 @@ export class EdgeWatch {
       return
     }
     if (packet.type === 'disconnect' && stream.connect !== undefined) {
-      this.wills.saidGoodbye(stream.connect, packet.reasonCode === reasonCodes.disconnectWithWill)
+      this.wills.saidGoodbye(stream.connect, packet)
     }
     const type = answerTo[packet.type]
     if (type !== undefined && 'packetId' in packet) stream.owedAnswers.push({ type, packetId: packet.packetId })
@@ -152,6 +156,8 @@ export class EdgeWatch {
 
   publishLeaves(stream: StreamWatch, seen: PublishSeen): void {
     const session = this.mustBeOpen(stream, 'publish')
+    if (!seen.wasDecidedBefore && !this.mayReceive(stream.connect?.clientId ?? '', seen.topic))
+      this.accuse(stream, `the broker sent ${stream.name} "${seen.payload}" on ${seen.topic}, which it may not have`)
     if (seen.qos === 0) {
       if (seen.dup) this.accuse(stream, `the broker set DUP on a QoS 0 message to ${stream.name}`)
       return

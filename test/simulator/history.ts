@@ -3,10 +3,16 @@
 import type { Actor } from './cast.ts'
 import type { ClientSession } from './client-session.ts'
 import type { StoryProfile } from './profiles.ts'
+import type { StoryRules } from './story-rules.ts'
 import type { Client, Publication, ReceivedMessage, World } from './world.ts'
 
 /** Payloads are numbers of their publisher and padding: this is the number. */
 export const numbered = (one: { payload: string | Buffer }): string => one.payload.toString().trimEnd()
+
+type Verdict = ReturnType<StoryRules['wasDenied']>
+
+/** What a PUBLISH of these stories has beside its topic and payload: properties, packet id, header. */
+const mostOverheadBytes = 60
 
 export class History {
   readonly world: World
@@ -18,14 +24,15 @@ export class History {
   private readonly byPayload: ReadonlyMap<string, Publication>
   private readonly numbers: ReadonlyMap<Publication, number>
   private readonly dropped: ReadonlySet<string>
-  private readonly modern: ReadonlySet<ReceivedMessage>
+  private readonly rules: StoryRules
   private readonly kept: ReadonlySet<ReceivedMessage>
 
-  constructor(world: World, actors: readonly Actor[], profile: StoryProfile) {
+  constructor(world: World, actors: readonly Actor[], from: { profile: StoryProfile; rules: StoryRules }) {
     this.world = world
     this.actors = actors
-    this.isCalm = profile.name === 'calm'
-    this.hasCrashed = profile.restarts
+    this.isCalm = from.profile.name === 'calm'
+    this.hasCrashed = from.profile.restarts
+    this.rules = from.rules
     this.publications = actors.flatMap(({ client }) => client.publications)
     this.byPayload = new Map(this.publications.map((publication) => [publication.payload.toString(), publication]))
     this.numbers = new Map(this.publications.map((publication, number) => [publication, number]))
@@ -35,7 +42,6 @@ export class History {
         .map((event) => `${event.reason} ${event.clientId} ${event.message.payload().toString()}`),
     )
     this.kept = new Set(actors.flatMap(({ client }) => keptMessages(client)))
-    this.modern = new Set(actors.flatMap(({ client }) => (client.version === 5 ? client.messages : [])))
   }
 
   fail(sentence: string): never {
@@ -60,20 +66,57 @@ export class History {
     return this.kept.has(message)
   }
 
-  /** The message came to a client that knows properties. */
-  isModern(message: ReceivedMessage): boolean {
-    return this.modern.has(message)
-  }
-
   /**
    * It may be missing: it has expired meanwhile, or one of the limits with a name was reached and the broker said so.
    * A session that is stored has one such limit, on disk; the queue in memory is the limit of the others.
    */
   isExcused(client: Client, publication: Publication): boolean {
-    const expiry = publication.properties?.messageExpiryIntervalSeconds
-    if (expiry !== undefined && publication.firstSentAtMs + expiry * 1_000 <= this.world.nowMs) return true
-    const limit = (client.session?.expirySeconds ?? 0) > 0 ? 'storage-full' : 'queue-full'
+    if (this.hasExpired(publication)) return true
+    if (this.isTooLarge(client, publication)) return true
+    const limit = client.session?.isStored === true ? 'storage-full' : 'queue-full'
     return this.dropped.has(`${limit} ${client.id} ${publication.payload.toString()}`)
+  }
+
+  hasExpired({ properties, firstSentAtMs }: Publication): boolean {
+    const expiry = properties?.messageExpiryIntervalSeconds
+    return expiry !== undefined && firstSentAtMs + expiry * 1_000 <= this.world.nowMs
+  }
+
+  /** What it may have of such messages did not change while it was under way. */
+  hasFixedRights(client: Client, publication: Publication): boolean {
+    return this.wasWithheld(client, publication) !== 'perhaps'
+  }
+
+  /** Whether its publisher might publish it, from when it was first sent until it was answered. */
+  wasForbidden(publication: Publication, untilStep = publication.acknowledgedStep): Verdict {
+    const { publisher: clientId, topic: what, firstSentStep: fromStep } = publication
+    return this.rules.wasDenied({ action: 'publish', clientId, what, fromStep, untilStep })
+  }
+
+  /** Whether the client might not have it, from when it was first sent on. */
+  wasWithheld(client: Client, publication: Publication, untilStep = Infinity): Verdict {
+    const { topic: what, firstSentStep: fromStep } = publication
+    return this.rules.wasDenied({ action: 'receive', clientId: client.id, what, fromStep, untilStep })
+  }
+
+  /** Its publisher may not have it remembered any more. */
+  isTakenBack(clientId: string, topic: string): boolean {
+    return this.rules.isDenied('publish', clientId, topic)
+  }
+
+  /** Certainly allowed to its publisher and to this client, as long as it was under way. */
+  wasAllowed(client: Client, publication: Publication): boolean {
+    return this.wasTaken(publication) && this.wasWithheld(client, publication) === 'never'
+  }
+
+  /** MQTT 3 has no word for what is not allowed: it is acknowledged, and nobody hears it. */
+  wasTaken(publication: Publication): boolean {
+    return this.wasForbidden(publication) === 'never'
+  }
+
+  private isTooLarge(client: Client, { payload, topic }: Publication): boolean {
+    const maximum = client.options.maximumPacketBytes ?? Infinity
+    return payload.length + topic.length + mostOverheadBytes > maximum
   }
 }
 

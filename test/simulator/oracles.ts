@@ -10,7 +10,9 @@ import { matchesFilter, reasonCodes, splitSharedFilter, type QoS, type TopicFilt
 import type { Actor } from './cast.ts'
 import type { ClientSession, HeldSubscription } from './client-session.ts'
 import { History, numbered } from './history.ts'
+import { checkExclusive, probesOf } from './probes.ts'
 import type { StoryProfile } from './profiles.ts'
+import type { StoryRules } from './story-rules.ts'
 import type { Client, Publication, ReceivedMessage, World } from './world.ts'
 
 /** The reasons for which a broker may end the connection of a client that does nothing wrong. */
@@ -30,8 +32,12 @@ export function checkAccusation(world: World, client: Client): void {
   world.stage.fail(`the broker accused ${client.id} of 0x${reason.toString(16)}, though it had obeyed`)
 }
 
-export function checkHistory(world: World, actors: readonly Actor[], profile: StoryProfile): void {
-  const history = new History(world, actors, profile)
+export function checkHistory(
+  world: World,
+  actors: readonly Actor[],
+  from: { profile: StoryProfile; rules: StoryRules },
+): void {
+  const history = new History(world, actors, from)
   for (const { client, group } of actors) {
     for (const session of client.sessions) {
       checkReceived(history, client, session)
@@ -43,6 +49,7 @@ export function checkHistory(world: World, actors: readonly Actor[], profile: St
   checkAnswers(history)
   checkGroups(history)
   checkRetained(history)
+  checkExclusive(world, actors)
 }
 
 /** Each message that came was published, was subscribed to, and came as the subscriptions ask. */
@@ -59,6 +66,10 @@ function checkReceived(history: History, client: Client, session: ClientSession)
     if (message.topic !== publication.topic) history.fail(`${tag} was published to ${publication.topic}`)
     if (!message.bytes.equals(publication.payload)) history.fail(`${tag} is not what was published`)
     if (message.retain && !publication.retain) history.fail(`${tag} came as retained and is not`)
+    if (history.wasForbidden(publication, message.step) === 'always')
+      history.fail(`${tag} was published by ${publication.publisher}, which may not`)
+    if (history.wasWithheld(client, publication, message.step) === 'always')
+      history.fail(`${tag} came to a client that may not have it`)
     const possible = possibleFor(session, publication, message)
     if (possible.length === 0) history.fail(`${tag} came without a subscription`)
     if (publication.publisher === client.id && possible.every((held) => held.request.noLocal)) {
@@ -92,7 +103,7 @@ function checkHow(history: History, { message, publication, possible, certain, t
   }
   const came = message.properties?.subscriptionIdentifiers ?? []
   for (const { identifier } of certain) {
-    if (identifier !== undefined && !came.includes(identifier))
+    if (identifier !== undefined && message.isModern && !came.includes(identifier))
       history.fail(`${tag} lacks subscription identifier ${identifier} [MQTT5-3.3.4-3]`)
   }
   for (const identifier of came) {
@@ -103,11 +114,12 @@ function checkHow(history: History, { message, publication, possible, certain, t
   // A clock that is behind since a restart gives what was stored before more time.
   const behindSeconds = Math.ceil(-history.world.host.traits.clockOffsetMs / 1_000)
   const cameExpiry = message.properties?.messageExpiryIntervalSeconds
-  if (history.isModern(message) && cameExpiry !== undefined && cameExpiry > (expiry ?? -1) + behindSeconds) {
+  if (message.isModern && cameExpiry !== undefined && cameExpiry > (expiry ?? -1) + behindSeconds) {
     history.fail(`${tag} came with ${cameExpiry} seconds to live, more than it was given`)
   }
   const properties = publication.properties?.userProperties
-  if (history.isModern(message) && JSON.stringify(message.properties?.userProperties) !== JSON.stringify(properties)) {
+  const hasProperties = message.isModern && !publication.lostProperties
+  if (hasProperties && JSON.stringify(message.properties?.userProperties) !== JSON.stringify(properties)) {
     history.fail(`${tag} lost its user properties [MQTT5-3.3.2-17]`)
   }
 }
@@ -179,6 +191,7 @@ function checkOwed(history: History, client: Client): void {
     const certain = certainFor(client, session, publication)
     const granted = certain.reduce<QoS>((highest, held) => (held.grantedQoS > highest ? held.grantedQoS : highest), 0)
     if (certain.length === 0 || history.isExcused(client, publication)) continue
+    if (!history.wasAllowed(client, publication)) continue
     const isOwed =
       publication.qos > 0 && granted > 0
         ? publication.isAcknowledged
@@ -197,6 +210,7 @@ function checkAnswers(history: History): void {
     for (const { client } of history.actors) {
       const { session } = client
       if (session === undefined || session.mayBeGone || certainFor(client, session, publication).length === 0) continue
+      if (!history.wasAllowed(client, publication)) continue
       history.fail(
         `the broker told ${publication.publisher} that nobody subscribes to ${publication.topic}, and ${client.id} did`,
       )
@@ -222,8 +236,12 @@ function checkGroups(history: History): void {
       const isOwed =
         members.every(neverLeft) &&
         members.some(
-          (member) => member.session !== undefined && certainFor(member, member.session, publication).length > 0,
-        )
+          (member) =>
+            member.session !== undefined &&
+            certainFor(member, member.session, publication).length > 0 &&
+            history.wasAllowed(member, publication),
+        ) &&
+        (publication.qos === 1 || members.every((member) => history.hasFixedRights(member, publication)))
       if (isOwed && members.every((member) => !history.isExcused(member, publication))) {
         history.fail(
           `group ${group} never heard "${numbered(publication)}" on ${publication.topic}, though the broker had it`,
@@ -247,22 +265,33 @@ function neverLeft(member: Client): boolean {
 
 /** A fresh subscriber gets what was last retained, or nothing if that was taken away. */
 function checkRetained(history: History): void {
-  const probe = history.world.clients.find((client) => client.id === 'probe')
   for (const { client } of history.actors) {
     const topic = `state/${client.id}`
     const sent = client.publications.filter((publication) => publication.topic === topic && publication.timesSent > 0)
-    const lastKept = sent.findLastIndex((publication) => publication.isAcknowledged)
+    const lastKept = sent.findLastIndex((publication) => publication.isAcknowledged && history.wasTaken(publication))
     const allowed = new Set(sent.slice(Math.max(0, lastKept)).map((publication) => publication.payload.toString()))
     if (lastKept < 0) allowed.add('')
     // Sent again at QoS 1 it is a new message, which may follow a QoS 2 one that had been taken over meanwhile.
     for (const publication of sent) {
       if (publication.qos === 1 && publication.timesSent > 1) allowed.add(publication.payload.toString())
     }
-    const found = probe?.messages.find((message) => message.topic === topic)?.payload ?? ''
-    if (allowed.has(found)) continue
-    const expected = [...allowed].map((payload) => `"${payload.trim()}"`).join(' or ')
-    history.fail(`the retained message of ${topic} is "${found.trim()}" and should be ${expected}`)
+    // What expires is gone then, though nothing takes its place.
+    if (sent.slice(Math.max(0, lastKept)).some((publication) => history.hasExpired(publication))) allowed.add('')
+    if (history.isTakenBack(client.id, topic)) allowed.clear()
+    if (history.isTakenBack(client.id, topic)) allowed.add('')
+    for (const probe of probesOf(history.world)) checkFound(history, probe, { topic, allowed })
   }
+}
+
+function checkFound(
+  history: History,
+  probe: Client,
+  { topic, allowed }: { topic: string; allowed: ReadonlySet<string> },
+): void {
+  const found = probe.messages.find((message) => message.topic === topic)?.payload ?? ''
+  if (allowed.has(found)) return
+  const expected = [...allowed].map((payload) => `"${payload.trim()}"`).join(' or ')
+  history.fail(`the retained message of ${topic} is "${found.trim()}" to ${probe.id} and should be ${expected}`)
 }
 
 /** Nothing is left of what has been delivered: not on the disk either. */
@@ -297,8 +326,10 @@ export function checkRemains(world: World, actors: readonly Actor[], records: re
 }
 
 const matches = (held: HeldSubscription, topic: string): boolean => {
-  const shared = splitSharedFilter(held.request.filter)
-  return matchesFilter(shared === undefined ? held.request.filter : (shared.filter satisfies TopicFilter), topic)
+  const { filter } = held.request
+  if (filter.startsWith('$exclusive/')) return matchesFilter(filter.slice('$exclusive/'.length), topic)
+  const shared = splitSharedFilter(filter)
+  return matchesFilter(shared === undefined ? filter : (shared.filter satisfies TopicFilter), topic)
 }
 
 function possibleFor(session: ClientSession, publication: Publication, message: ReceivedMessage): HeldSubscription[] {

@@ -19,13 +19,25 @@ class PipeEnd implements LinkPort {
   /** What came before anybody listened here. */
   #early: ((to: PipeEnd) => void)[] | undefined = []
 
+  /** Posts of this end that the other one has not got yet. */
+  #underWay = 0
+
   constructor(send: (event: (to: PipeEnd) => void) => void) {
     this.#send = send
   }
 
   post(post: ArrayBuffer): void {
     const [moved] = structuredClone([post], { transfer: [post] })
-    if (moved !== undefined) this.#send((to) => to.hear(moved))
+    if (moved === undefined) return
+    this.#underWay++
+    this.#send((to) => {
+      this.#underWay--
+      to.hear(moved)
+    })
+  }
+
+  get isEmpty(): boolean {
+    return this.#underWay === 0
   }
 
   close(): void {

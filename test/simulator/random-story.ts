@@ -5,11 +5,15 @@
 
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { castActor, type Actor } from './cast.ts'
+import type { HostTraits } from './broker-host.ts'
 import { whenReady, type Eventually, type Keeper } from './keeper.ts'
 import { calmNetwork } from './network.ts'
+import { Operators } from './operators.ts'
 import { checkAccusation, checkHistory, checkRemains } from './oracles.ts'
 import { profileOf, type StoryProfile } from './profiles.ts'
+import { askProbes, placeProbes } from './probes.ts'
 import type { Random } from './random.ts'
+import { drawTwists, type Twists } from './twists.ts'
 import { sendUnruly } from './unruly.ts'
 import { World } from './world.ts'
 
@@ -31,6 +35,8 @@ export class RandomStory {
   readonly world: World
   readonly profile: StoryProfile
   readonly actors: Actor[]
+  readonly twists: Twists
+  private readonly operators: Operators
   private readonly random: Random
   private readonly activeMs: number
   private hasCalmedDown: boolean
@@ -49,6 +55,8 @@ export class RandomStory {
     })
     this.random = this.world.stage.random
     this.actors = []
+    this.twists = drawTwists(this.random)
+    this.operators = new Operators(this.world, this.actors)
     this.world.host.traits.promisesEarly = options.promisesEarly ?? false
     this.activeMs = 0
     this.hasCalmedDown = false
@@ -62,15 +70,18 @@ export class RandomStory {
     world.stage.tell('story', () => `seed ${world.stage.seed}, ${this.profile.name}, ${this.activeMs} ms`)
     world.stage.after(0, () => world.host.start())
     const count = this.random.between(3, 6)
-    for (let at = 1; at <= count; at++) this.actors.push(castActor(world, { number: at, profile: this.profile }))
+    const { profile, twists } = this
+    for (let number = 1; number <= count; number++) this.actors.push(castActor(world, { number, profile, twists }))
+    this.operators.begin(this.twists)
     for (const actor of this.actors) this.planActs(actor)
     this.placeWitness()
     this.planFaults()
+    this.planOperators()
     yield this.activeMs
     this.calmDown()
     yield* this.waitForQuiet()
-    yield* this.probeRetained()
-    checkHistory(world, this.actors, this.profile)
+    yield* this.probe()
+    checkHistory(world, this.actors, { profile: this.profile, rules: this.operators.rules })
     const dropped = new Set(world.events('message-dropped').map(({ message }) => message.payload().toString()))
     world.host.watch.wills.judge(-world.host.traits.clockOffsetMs, (payload) => dropped.has(payload))
     yield* this.restartOnceMore()
@@ -94,18 +105,25 @@ export class RandomStory {
       retryIntervalMs: random.pick([0, 2_000, 30_000]),
       maxTopicAlias: random.pick([0, 2, 1_024]),
       awaitReleaseTimeoutMs: 3_600_000,
+      exclusiveSubscriptionAvailable: this.twists.exclusive,
     }
     host.traits.maxTurnMs = profile.roughNetwork || profile.roughDisk ? 3 : 0
     host.traits.maxLinkMs = profile.roughNetwork || profile.roughDisk ? 20 : 0
-    if (profile.slowVerdicts) {
-      host.traits.verdict = (question) => ({
-        verdict:
-          question.clientId === 'witness' || this.hasCalmedDown || random.chance(0.9)
-            ? { allowed: true }
-            : { allowed: false, reason: reasonCodes.notAuthorized },
-        afterMs:
-          question.clientId === 'witness' || this.hasCalmedDown || random.chance(0.5) ? 0 : random.between(0, 3_000),
-      })
+    if (this.twists.slowLinkMs > 0) host.traits.maxLinkMs = this.twists.slowLinkMs
+    if (this.twists.mountpoint !== '') host.traits.listener = { mountpoint: this.twists.mountpoint }
+    host.traits.verdict = (question) => this.verdictOn(question.clientId)
+  }
+
+  private verdictOn(clientId: string): ReturnType<HostTraits['verdict']> {
+    const { random } = this
+    const banned = this.operators.refusalOf(clientId)
+    if (banned !== undefined) return { verdict: { allowed: false, reason: banned }, afterMs: 0 }
+    const isAtOnce = !this.profile.slowVerdicts || clientId === 'witness' || this.hasCalmedDown
+    if (isAtOnce) return { verdict: { allowed: true }, afterMs: 0 }
+    const isAllowed = random.chance(0.9)
+    return {
+      verdict: isAllowed ? { allowed: true } : { allowed: false, reason: reasonCodes.notAuthorized },
+      afterMs: random.chance(0.5) ? 0 : random.between(0, 3_000),
     }
   }
 
@@ -115,7 +133,8 @@ export class RandomStory {
       const { host } = this.world
       // Whose shard dies loses the connection without a word.
       const wasOfDeadShard = host.shardDiedAtMs === this.world.stage.nowMs
-      if (host.isRunning && !host.isStopping && !wasOfDeadShard) checkAccusation(this.world, client)
+      const isBrokersWill = host.isRunning && !host.isStopping && !wasOfDeadShard
+      if (isBrokersWill && !this.operators.hasSentAway(client.id)) checkAccusation(this.world, client)
     }
     const next = (): void => {
       if (this.hasCalmedDown) return
@@ -155,6 +174,14 @@ export class RandomStory {
     }
     if (profile.roughDisk) this.planMany(random.between(0, 2), () => this.failDisk())
     if (profile.unruly) this.planMany(random.between(1, 8), () => sendUnruly(this.world, () => this.hasCalmedDown))
+  }
+
+  private planOperators(): void {
+    const { operators, random, twists } = this
+    if (twists.denials === 'changing') this.planMany(random.between(1, 8), () => operators.changeRules())
+    if (!twists.operators) return
+    this.planMany(random.between(1, 5), () => operators.kickSomebody())
+    this.planMany(random.between(0, 2), () => operators.banSomebody())
   }
 
   private planMany(count: number, fault: () => Eventually<void>): void {
@@ -210,6 +237,7 @@ export class RandomStory {
     this.world.stage.tell('story', () => 'all trouble ends')
     this.world.disk.mend()
     this.world.disk.maxStepMs = 0
+    this.operators.liftBans()
     this.bringBack()
   }
 
@@ -282,12 +310,11 @@ export class RandomStory {
     })
   }
 
-  private *probeRetained(): Generator<number, void> {
-    const { world } = this
-    const probe = world.client('probe', { version: 5, cleanStart: true })
-    probe.connect()
-    yield 100
-    probe.subscribe('state/#', { qos: 2 })
+  /** Of each shard a fresh client asks what there is. */
+  private *probe(): Generator<number, void> {
+    const probes = placeProbes(this.world)
     yield 1_000
+    askProbes(probes, this.twists)
+    yield 5_000
   }
 }

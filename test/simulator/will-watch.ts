@@ -8,7 +8,7 @@
 // What the broker's end may still not know (an acceptance under way, what a crash left of a session that is not kept)
 // is `unsure`, and not judged.
 
-import type { ConnectPacket } from '../../src/protocol/index.ts'
+import { reasonCodes, type ConnectPacket, type DisconnectPacket } from '../../src/protocol/index.ts'
 import type { Stage } from './stage.ts'
 
 type WillState = 'armed' | 'due' | 'cancelled' | 'unsure'
@@ -81,10 +81,12 @@ export class WillWatch {
   }
 
   /** DISCONNECT has come: with 0x04 the client wants its will published. */
-  saidGoodbye(connect: ConnectPacket, wantsWill: boolean): void {
+  saidGoodbye(connect: ConnectPacket, { reasonCode, properties }: DisconnectPacket): void {
     const will = this.armed(connect)
     if (will === undefined) return
-    if (wantsWill) this.becomesDue(will)
+    const expirySeconds = properties?.sessionExpiryIntervalSeconds
+    if (expirySeconds !== undefined) will.expiryMs = expirySeconds * 1_000
+    if (reasonCode === reasonCodes.disconnectWithWill) this.becomesDue(will)
     else this.cancel(will)
   }
 
@@ -148,6 +150,13 @@ export class WillWatch {
     if (first > dueAtMs + allowedMs) this.stage.fail(`the will "${payload}" was published ${first - dueAtMs} ms late`)
     if (first < dueAtMs - haste && !this.hasCrashed)
       this.stage.fail(`the will "${payload}" was published ${dueAtMs - first} ms before it was due [MQTT5-3.1.3-9]`)
+  }
+
+  /** The broker stops while a shard is away: what waited for that one is not kept longer. */
+  stoppedInPart(): void {
+    for (const will of this.wills.values()) {
+      if (will.state === 'due' && will.dueAtMs <= this.stage.nowMs) will.state = 'unsure'
+    }
   }
 
   private armed({ clientId, will }: ConnectPacket): Will | undefined {

@@ -1,0 +1,128 @@
+// Who may do what in a random story. Everything is allowed but what is denied, and each denial is remembered with the
+// steps between which it held, so that the oracles can say who certainly might, and who certainly might not.
+//
+//   denied   ......[=========].....[====......
+//   asked      |--|  never
+//                    |--|  always
+//            |---------|  perhaps
+
+import type { Identity, Permission, Permissions } from '../../src/core/index.ts'
+import { matchesFilter, type Topic } from '../../src/protocol/index.ts'
+import type { World } from './world.ts'
+
+export type DeniedAction = 'publish' | 'subscribe' | 'receive' | 'stay'
+
+export interface Denial {
+  readonly action: DeniedAction
+  readonly clientId: string
+  /** A filter that the topic matches, or the very filter that is subscribed to; '' of a client that may not stay. */
+  readonly what: string
+  readonly fromStep: number
+  /** Infinity: it holds. */
+  untilStep: number
+}
+
+/** What is asked about, between two steps. */
+export interface Asked {
+  readonly action: DeniedAction
+  readonly clientId: string
+  readonly what: string
+  readonly fromStep: number
+  readonly untilStep: number
+}
+
+export class StoryRules implements Permissions {
+  epoch: number
+  readonly allowsEverything: boolean
+  readonly keepsNothing: boolean
+  /** How long it takes to find out what nobody has asked yet; undefined: everything is known at once. */
+  answerMs: (() => number) | undefined
+  private readonly world: World
+  private readonly denials: Denial[]
+  private readonly known: Set<string>
+
+  constructor(world: World) {
+    this.world = world
+    this.epoch = 1
+    this.allowsEverything = false
+    this.keepsNothing = false
+    this.answerMs = undefined
+    this.denials = []
+    this.known = new Set()
+  }
+
+  /** Denials that hold. */
+  get inForce(): readonly Denial[] {
+    return this.denials.filter((denial) => denial.untilStep === Infinity)
+  }
+
+  deny(action: DeniedAction, clientId: string, what: string): void {
+    this.world.stage.tell('rules', () => `${clientId} may not ${action} ${what}`)
+    this.denials.push({ action, clientId, what, fromStep: this.world.stage.step, untilStep: Infinity })
+    this.changed()
+  }
+
+  grant(denial: Denial): void {
+    this.world.stage.tell('rules', () => `${denial.clientId} may ${denial.action} ${denial.what} again`)
+    denial.untilStep = this.world.stage.step
+    this.changed()
+  }
+
+  /** Whether it was denied between the two steps. */
+  wasDenied(asked: Asked): 'never' | 'perhaps' | 'always' {
+    let isSometimes = false
+    for (const denial of this.denials) {
+      if (!isOf(denial, asked)) continue
+      if (denial.fromStep < asked.fromStep && denial.untilStep > asked.untilStep) return 'always'
+      if (denial.fromStep <= asked.untilStep && denial.untilStep >= asked.fromStep) isSometimes = true
+    }
+    return isSometimes ? 'perhaps' : 'never'
+  }
+
+  mayPublish(who: Identity, topic: Topic): Permission {
+    if (this.isUnknown('publish', who.clientId, topic.name)) return 'ask'
+    return this.isDenied('publish', who.clientId, topic.name) ? 'deny' : 'allow'
+  }
+
+  maySubscribe(who: Identity, filter: string): Permission {
+    if (this.isUnknown('subscribe', who.clientId, filter)) return 'ask'
+    return this.isDenied('subscribe', who.clientId, filter) ? 'deny' : 'allow'
+  }
+
+  mayReceive(who: { readonly clientId: string }, topic: Topic): boolean {
+    return !this.isDenied('receive', who.clientId, topic.name)
+  }
+
+  mayRemain(publisher: { readonly clientId: string }, topic: Topic): boolean {
+    return !this.isDenied('publish', publisher.clientId, topic.name)
+  }
+
+  mayStay(who: { readonly clientId: string }): boolean {
+    return !this.isDenied('stay', who.clientId, '')
+  }
+
+  /** Somebody has been asked, and answers after so many milliseconds. */
+  learn(asked: { action: string; identity: Identity; topic: string }): number {
+    this.known.add(`${asked.action} ${asked.identity.clientId} ${asked.topic}`)
+    return this.answerMs?.() ?? 0
+  }
+
+  isDenied(action: DeniedAction, clientId: string, what: string): boolean {
+    return this.denials.some((denial) => denial.untilStep === Infinity && isOf(denial, { action, clientId, what }))
+  }
+
+  private isUnknown(action: DeniedAction, clientId: string, what: string): boolean {
+    return this.answerMs !== undefined && !this.known.has(`${action} ${clientId} ${what}`)
+  }
+
+  private changed(): void {
+    this.epoch++
+    if (this.world.host.isRunning) this.world.host.handle({ kind: 'permissions-changed' })
+  }
+}
+
+function isOf(denial: Denial, asked: { action: DeniedAction; clientId: string; what: string }): boolean {
+  if (denial.action !== asked.action || denial.clientId !== asked.clientId) return false
+  if (denial.what === asked.what) return true
+  return denial.action !== 'subscribe' && denial.what !== '' && matchesFilter(denial.what, asked.what)
+}
