@@ -2,8 +2,8 @@
 //
 //   node bench/storm/storm.ts [--connections 16000] [--storms 5] [--same-id-clients 1000] [--broker mosquitto]
 //
-// Every client has a stored session with one subscription. Each storm ends when all are back. At the end many clients
-// fight for one client id, of which exactly one may be left.
+// Every client has a stored session with one subscription. Each storm ends when all are back. Then many clients fight for one
+// client id, of which exactly one may be left. At the end all come once more to end their sessions, and go.
 
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -27,6 +27,9 @@ const connections = Number(options.connections)
 const rows: string[][] = []
 const settleMs = 3_000
 
+/** What a client comes for. */
+type Errand = 'to subscribe' | 'to be back' | 'to end its session'
+
 pinSelf()
 const broker = await startBroker(chosenBroker(options.broker, ['log.level=error']))
 try {
@@ -37,7 +40,7 @@ try {
   for (let storm = 0; storm <= Number(options.storms); storm++) {
     const startedMs = performance.now()
     for (const client of clients) client.close()
-    clients = await openAll((index) => `storm-${index}`, connections, storm === 0)
+    clients = await openAll(storm === 0 ? 'to subscribe' : 'to be back')
     note(storm === 0 ? 'all are there' : `storm ${storm}`, performance.now() - startedMs)
     await pause(settleMs)
   }
@@ -47,6 +50,9 @@ try {
   note(`${options['same-id-clients']} with one id: ${left} left`, performance.now() - startedMs)
   await pause(10_000)
   note('10 s after', undefined)
+  for (const client of await openAll('to end its session')) client.close()
+  await pause(60_000)
+  note('60 s after all have ended their sessions', undefined)
   printTable(['', 'seconds', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'not come back'], rows)
   probe.close()
 
@@ -60,21 +66,21 @@ try {
 }
 
 /** All at once: no client waits for another. */
-function openAll(nameOf: (index: number) => string, count: number, subscribes: boolean): Promise<LoadClient[]> {
+function openAll(errand: Errand): Promise<LoadClient[]> {
   return new Promise((resolve, reject) => {
     let ready = 0
     const isReady = (): void => {
       ready++
-      if (ready === count) resolve(clients)
+      if (ready === connections) resolve(clients)
     }
-    const clients = Array.from({ length: count }, (_, index) => {
+    const clients = Array.from({ length: connections }, (_, index) => {
       const client: LoadClient = new LoadClient(
         index,
         4,
         { host: '127.0.0.1', port: broker.port },
         {
           connected: () => {
-            if (!subscribes) return isReady()
+            if (errand !== 'to subscribe') return isReady()
             client.write(subscribeFrame({ version: 4, packetId: 1, filters: [`storm/${index}/#`], qos: 1 }))
           },
           subscribed: isReady,
@@ -84,7 +90,8 @@ function openAll(nameOf: (index: number) => string, count: number, subscribes: b
           failed: (_, reason) => reject(new Error(`client ${index}: ${reason}`)),
         },
       )
-      client.write(connectFrame({ version: 4, clientId: nameOf(index), persistent: true }))
+      const persistent = errand !== 'to end its session'
+      client.write(connectFrame({ version: 4, clientId: `storm-${index}`, persistent }))
       return client
     })
   })
