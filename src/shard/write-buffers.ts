@@ -3,20 +3,31 @@
 
 /** One turn's packets for most connections; larger ones are made for the occasion. */
 export const pooledBytes = 32_768
-/** So many are kept for later at most: what a burst needed is given back. */
+/** So many of them there are at most. */
 const maxPooled = 512
+/**
+ * Where more connections are written to in one turn, each further one begins with so much. An answer to each of 16,000 that come at
+ * once took half a gigabyte in buffers of the common size, and the C library kept what was between them.
+ */
+const smallBytes = 1_024
 
 export class WriteBuffers {
   readonly #free: Buffer[] = []
+  #pooled = 0
   /** Bytes of all buffers that have been taken and not been given back, by capacity. */
   takenBytes = 0
 
   /** A buffer of at least so many bytes. */
   take(bytes: number): Buffer {
-    const buffer =
-      bytes <= pooledBytes ? (this.#free.pop() ?? Buffer.allocUnsafeSlow(pooledBytes)) : Buffer.allocUnsafeSlow(bytes)
+    const buffer = bytes <= pooledBytes ? (this.#free.pop() ?? this.#make(bytes)) : Buffer.allocUnsafeSlow(bytes)
     this.takenBytes += buffer.length
     return buffer
+  }
+
+  #make(bytes: number): Buffer {
+    if (this.#pooled >= maxPooled) return Buffer.allocUnsafeSlow(Math.max(bytes, smallBytes))
+    this.#pooled++
+    return Buffer.allocUnsafeSlow(pooledBytes)
   }
 
   giveBack(buffer: Buffer): void {

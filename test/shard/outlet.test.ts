@@ -181,3 +181,13 @@ test('what gathers while a write is on its way takes at most twice its size', ()
   model.finish()
   assert.equal(model.owner.buffers.takenBytes, 0)
 })
+
+test('a turn in which very many are written to takes little more than what is written', () => {
+  const buffers = new WriteBuffers()
+  const taken = Array.from({ length: 10_000 }, () => buffers.take(5))
+  assert.ok(buffers.takenBytes <= 512 * pooledBytes + 9_488 * 1_024, `${buffers.takenBytes}`)
+  for (const buffer of taken) buffers.giveBack(buffer)
+  assert.equal(buffers.takenBytes, 0)
+  assert.equal(buffers.take(5).length, pooledBytes, 'those of the common size are used again')
+  assert.ok(buffers.take(pooledBytes + 1).length > pooledBytes)
+})
