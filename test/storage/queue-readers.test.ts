@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, mock, test } from 'node:test'
 import { openMemoryStore, type QueuePart, QueueReaders, StorageFailure, type Store } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
+import { withReadQueue } from './other-reading.ts'
 import { put } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
@@ -42,15 +43,7 @@ function watched(inner: Store): Watched {
       closing.resolve()
     }
   }
-  watch.store = {
-    commit: (changes) => inner.commit(changes),
-    read: (range) => inner.read(range),
-    readQueue,
-    scanQueues: () => inner.scanQueues(),
-    countBodyReferences: () => inner.countBodyReferences(),
-    reopen: () => inner.reopen(),
-    close: () => inner.close(),
-  }
+  watch.store = withReadQueue(inner, readQueue)
   return watch
 }
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openMemoryStore, ReadingInterrupted, readQueue, StorageFailure, type Store } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
+import { withReadQueue } from './other-reading.ts'
 import { gather, put, readAll } from './read-all.ts'
 import { queued } from './sample-records.ts'
 
@@ -70,13 +71,5 @@ function interruptedOnce(inner: Store): Store {
       throw new ReadingInterrupted('once')
     }
   }
-  return {
-    commit: (changes) => inner.commit(changes),
-    read: (range) => inner.read(range),
-    readQueue,
-    scanQueues: () => inner.scanQueues(),
-    countBodyReferences: () => inner.countBodyReferences(),
-    reopen: () => inner.reopen(),
-    close: () => inner.close(),
-  }
+  return withReadQueue(inner, readQueue)
 }

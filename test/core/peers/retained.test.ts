@@ -174,6 +174,17 @@ function toldBefore(): { cores: SeveralCores; topic: string; author: PacketClien
   return { cores, topic, author, reader }
 }
 
+/** The reader wants what the topic remembers, and what its author has put there since has not come yet. */
+function wantsWhatIsHeld(): Pick<ReturnType<typeof toldBefore>, 'cores' | 'topic' | 'reader'> {
+  const { cores, topic, author, reader } = toldBefore()
+  cores.hold(0, 1)
+  author.publish(topic, 'new', { retain: true })
+  cores.settle()
+  reader.subscribe(topic)
+  cores.settle()
+  return { cores, topic, reader }
+}
+
 describe('the shard that keeps what a topic remembers', () => {
   test('leaves out of its answer what its reader hears live, however late that comes', () => {
     const { cores, topic, author, reader } = toldBefore()
@@ -194,12 +205,7 @@ describe('the shard that keeps what a topic remembers', () => {
   })
 
   test('waits for what was published before, but not for ever: who was to send it may have died', () => {
-    const { cores, topic, author, reader } = toldBefore()
-    cores.hold(0, 1)
-    author.publish(topic, 'new', { retain: true })
-    cores.settle()
-    reader.subscribe(topic)
-    cores.settle()
+    const { cores, topic, reader } = wantsWhatIsHeld()
     cores.pass(999)
     assert.deepEqual([reader.subscribed.get(topic), reader.payloads], [2, []])
     cores.pass(1)
@@ -233,12 +239,7 @@ describe('the shard that keeps what a topic remembers', () => {
   })
 
   test('looks for nothing more when the reader wants it no more', () => {
-    const { cores, topic, author, reader } = toldBefore()
-    cores.hold(0, 1)
-    author.publish(topic, 'new', { retain: true })
-    cores.settle()
-    reader.subscribe(topic)
-    cores.settle()
+    const { cores, topic, reader } = wantsWhatIsHeld()
     reader.unsubscribe(topic)
     cores.settle()
     cores.hold(1, 2)

@@ -1,0 +1,14 @@
+import type { Store } from '../../src/storage/index.ts'
+
+/** The store, but for how queues are read from it. */
+export function withReadQueue(inner: Store, readQueue: Store['readQueue']): Store {
+  return {
+    commit: (changes) => inner.commit(changes),
+    read: (range) => inner.read(range),
+    readQueue,
+    scanQueues: () => inner.scanQueues(),
+    countBodyReferences: () => inner.countBodyReferences(),
+    reopen: () => inner.reopen(),
+    close: () => inner.close(),
+  }
+}
