@@ -21,15 +21,19 @@ export class BridgeRates {
     if (this.#looks.length > mostLooks) this.#looks.shift()
   }
 
-  /** Messages in a second. */
+  /** Messages in a second, to a tenth: they are shown as they are. */
   read(): { readonly sentRate: number; readonly receivedRate: number } {
     const [first] = this.#looks
     const last = this.#looks.at(-1)
     if (first === undefined || last === undefined || last.atMs <= first.atMs) return { sentRate: 0, receivedRate: 0 }
     const seconds = (last.atMs - first.atMs) / msPerSecond
     return {
-      sentRate: (last.sent - first.sent) / seconds,
-      receivedRate: (last.received - first.received) / seconds,
+      sentRate: toTenth((last.sent - first.sent) / seconds),
+      receivedRate: toTenth((last.received - first.received) / seconds),
     }
   }
+}
+
+function toTenth(rate: number): number {
+  return Math.round(rate * 10) / 10
 }

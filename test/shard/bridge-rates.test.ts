@@ -1,0 +1,14 @@
+// How many messages a second went over a bridge lately.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BridgeRates } from '../../src/shard/bridge-rates.ts'
+
+test('rates are those of the last ten seconds, to a tenth', () => {
+  const rates = new BridgeRates()
+  assert.deepEqual(rates.read(), { sentRate: 0, receivedRate: 0 })
+  for (let second = 0; second <= 20; second++) {
+    rates.note({ sent: second < 10 ? 0 : second - 10, received: second === 20 ? 2 : 0 }, second * 1_001)
+  }
+  assert.deepEqual(rates.read(), { sentRate: 1, receivedRate: 0.2 })
+})
