@@ -1,0 +1,21 @@
+// In what portions a database is read. The library takes room for each entry that is asked for, found or not.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LevelDatabase } from '../../src/storage/level-database.ts'
+import { rangeOfKind } from '../../src/storage/record-keys.ts'
+import { LevelStage } from './level-stage.ts'
+import { put } from './read-all.ts'
+import { queued } from './sample-records.ts'
+
+test('a reading asks for a few entries at first, as most find nothing, and for hundreds when it goes on', async (context) => {
+  const stage = new LevelStage(context)
+  const store = await stage.open()
+  await store.commit(put(...Array.from({ length: 2_000 }, (_, sequence) => queued('client', sequence))))
+  await store.close()
+  const database = await LevelDatabase.open(stage.directory)
+  const lengths: number[] = []
+  for await (const slice of database.slices(rangeOfKind('queued'))) lengths.push(slice.length)
+  await database.close()
+  assert.deepEqual(lengths, [8, 16, 32, 64, 128, 256, 500, 500, 496])
+})
