@@ -121,7 +121,10 @@ async function run(): Promise<void> {
   bridgesOf(running, store, clock)
   keepHeapTidy({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])),
-    forget: () => running.forgetTopics(),
+    forget() {
+      running.forgetTopics()
+      running.buffers.forget()
+    },
   })
 }
 

@@ -30,6 +30,12 @@ export class WriteBuffers {
     return Buffer.allocUnsafeSlow(pooledBytes)
   }
 
+  /** Those that wait to be used again go back to the system; further ones are made when they are needed. */
+  forget(): void {
+    this.#pooled -= this.#free.length
+    this.#free.length = 0
+  }
+
   giveBack(buffer: Buffer): void {
     this.takenBytes -= buffer.length
     if (buffer.length === pooledBytes && this.#free.length < maxPooled) this.#free.push(buffer)

@@ -191,3 +191,19 @@ test('a turn in which very many are written to takes little more than what is wr
   assert.equal(buffers.take(5).length, pooledBytes, 'those of the common size are used again')
   assert.ok(buffers.take(pooledBytes + 1).length > pooledBytes)
 })
+
+test('buffers that wait to be used again can be forgotten, and are made anew without end', () => {
+  const buffers = new WriteBuffers()
+  for (let round = 0; round < 3; round++) {
+    const taken = Array.from({ length: 600 }, () => buffers.take(5))
+    const common = taken.filter((buffer) => buffer.length === pooledBytes)
+    assert.equal(common.length, 512, `in round ${round}`)
+    for (const buffer of taken.slice(1)) buffers.giveBack(buffer)
+    buffers.forget()
+    // One that was in use meanwhile is one of the 512 still.
+    buffers.giveBack(taken[0])
+    assert.equal(buffers.take(5), taken[0])
+    buffers.giveBack(taken[0])
+  }
+  assert.equal(buffers.takenBytes, 0)
+})
