@@ -1,16 +1,17 @@
 // Thousands of clients that all lose their connection and come back at once, again and again.
 //
-//   node bench/storm/storm.ts [--connections 16000] [--storms 5] [--same-id-clients 1000] [--broker mosquitto]
+//   node bench/storm/storm.ts [--connections 16000] [--storms 5] [--same-id-clients 1000] [--queued 0] [--broker mosquitto]
 //
-// Every client has a stored session with one subscription. Each storm ends when all are back. Then many clients fight for one
+// Every client has a stored session. Each storm ends when all are back, and have what was `queued` for each meanwhile. Then many clients fight for one
 // client id, of which exactly one may be left. At the end all come once more to end their sessions, and go.
 
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { chosenBroker, pinSelf, startBroker } from '../load/brokers.ts'
-import { connectFrame, subscribeFrame } from '../load/frames.ts'
+import { connectFrame, publishFrame, subscribeFrame } from '../load/frames.ts'
 import { HealthyProbe } from '../load/healthy-probe.ts'
 import { LoadClient } from '../load/load-client.ts'
+import { openClient } from '../load/open-client.ts'
 import { residentKib } from '../load/process-facts.ts'
 import { number, printTable } from '../load/table.ts'
 
@@ -19,11 +20,13 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '16000' },
     storms: { type: 'string', default: '5' },
     'same-id-clients': { type: 'string', default: '1000' },
+    queued: { type: 'string', default: '0' },
     broker: { type: 'string' },
   },
 })
 
 const connections = Number(options.connections)
+const queued = Number(options.queued)
 const rows: string[][] = []
 const settleMs = 3_000
 
@@ -38,8 +41,9 @@ try {
   note('before', undefined)
   let clients: LoadClient[] = []
   for (let storm = 0; storm <= Number(options.storms); storm++) {
-    const startedMs = performance.now()
     for (const client of clients) client.close()
+    if (storm > 0) await publishToAll()
+    const startedMs = performance.now()
     clients = await openAll(storm === 0 ? 'to subscribe' : 'to be back')
     note(storm === 0 ? 'all are there' : `storm ${storm}`, performance.now() - startedMs)
     await pause(settleMs)
@@ -69,9 +73,13 @@ try {
 function openAll(errand: Errand): Promise<LoadClient[]> {
   return new Promise((resolve, reject) => {
     let ready = 0
+    let missing = errand === 'to be back' ? connections * queued : 0
+    const look = (): void => {
+      if (ready === connections && missing <= 0) resolve(clients)
+    }
     const isReady = (): void => {
       ready++
-      if (ready === connections) resolve(clients)
+      look()
     }
     const clients = Array.from({ length: connections }, (_, index) => {
       const client: LoadClient = new LoadClient(
@@ -81,10 +89,13 @@ function openAll(errand: Errand): Promise<LoadClient[]> {
         {
           connected: () => {
             if (errand !== 'to subscribe') return isReady()
-            client.write(subscribeFrame({ version: 4, packetId: 1, filters: [`storm/${index}/#`], qos: 1 }))
+            client.write(subscribeFrame({ version: 4, packetId: 1, filters: [`storm/${index}/#`, 'all/#'], qos: 1 }))
           },
           subscribed: isReady,
-          delivered: () => {},
+          delivered: (_, messages) => {
+            missing -= messages
+            look()
+          },
           acknowledged: () => {},
           look: undefined,
           failed: (_, reason) => reject(new Error(`client ${index}: ${reason}`)),
@@ -95,6 +106,19 @@ function openAll(errand: Errand): Promise<LoadClient[]> {
       return client
     })
   })
+}
+
+/** While they are away. Resolves when the broker has taken it. */
+async function publishToAll(): Promise<void> {
+  const { promise: taken, resolve } = Promise.withResolvers<void>()
+  let waiting = queued
+  const hears = { acknowledged: (_: LoadClient, messages: number) => (waiting -= messages) > 0 || resolve() }
+  const publisher = await openClient({ port: broker.port, clientId: 'publisher' }, hears)
+  for (let packetId = 1; packetId <= queued; packetId++) {
+    publisher.write(publishFrame({ version: 4, topic: 'all/of/them', qos: 1, packetId, payload: Buffer.alloc(64) }))
+  }
+  if (queued > 0) await taken
+  publisher.close()
 }
 
 /** How many connections are left when nothing happens any more. */
