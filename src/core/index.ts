@@ -27,6 +27,7 @@ export {
   spoolProperties,
 } from './bridge-client.ts'
 export { BrokerCore } from './broker-core.ts'
+export { PendingQueue } from './sessions/pending-queue.ts'
 export type { ClientFilters, FilterChange } from './client-filters.ts'
 export type { BrokerCounts, BrokerOptions } from './broker-state.ts'
 export type { BridgeSessionView } from './views/bridge-session.ts'

@@ -1,13 +1,19 @@
 // Queues that the core wants back from disk: each is read once the batches before it are there. A disk that fails is
 // asked again, with growing pauses: the client waits, and the others are served.
 
-import type { Input, Question } from '../core/index.ts'
+import { PendingQueue, type Input, type Question } from '../core/index.ts'
 import { QueueReaders, StorageFailure, type QueuePart, type Store } from '../storage/index.ts'
 import type { LoadMark } from './load-mark.ts'
 
 type LoadQueue = Extract<Question, { kind: 'load-queue' }>
 const firstPauseMs = 100
 const longestPauseMs = 5_000
+/**
+ * So many readings are under way at once; others wait for their turn. More would not be quicker, as the process has some four threads
+ * for them, and what they bring comes to the loop in one piece: after sixteen thousand clients had come back at once each turn took
+ * two seconds, and their readings more than a gigabyte.
+ */
+const mostUnderWay = 64
 
 type QueueLoaded = Extract<Input, { kind: 'queue-loaded' }>
 
@@ -26,7 +32,10 @@ export class QueueLoads {
   readonly #readers: QueueReaders
   readonly #owner: QueueLoadsOwner
   readonly #mark: LoadMark | undefined
+  /** For what they want to be on disk. */
   #waiting: LoadQueue[] = []
+  /** For others to be read, the first to be asked first. */
+  readonly #inLine = new PendingQueue<LoadQueue>()
   #underWay = 0
   /** Readings under way that have failed once. */
   #failing = 0
@@ -47,7 +56,7 @@ export class QueueLoads {
   }
 
   add(question: LoadQueue, committedBatch: number): void {
-    if (question.afterBatch <= committedBatch) this.#read(question)
+    if (question.afterBatch <= committedBatch) this.#enter(question)
     else this.#waiting.push(question)
   }
 
@@ -55,16 +64,27 @@ export class QueueLoads {
     if (this.#waiting.length === 0) return
     const ready = this.#waiting.filter((question) => question.afterBatch <= batch)
     this.#waiting = this.#waiting.filter((question) => question.afterBatch > batch)
-    for (const question of ready) this.#read(question)
+    for (const question of ready) this.#enter(question)
+  }
+
+  #enter(load: LoadQueue): void {
+    this.#inLine.push(load)
+    this.#readNext()
+  }
+
+  #readNext(): void {
+    if (this.#isEnding || this.#underWay >= mostUnderWay) return
+    const load = this.#inLine.shift()
+    if (load !== undefined) this.#read(load)
   }
 
   #read(load: LoadQueue): void {
-    if (this.#isEnding) return
     this.#underWay++
     this.#readUntilRead(load).then(
       (part) => {
         this.#underWay--
         if (part !== undefined) this.#take(load, part)
+        this.#readNext()
         if (this.#underWay === 0) this.#whenIdle?.()
       },
       (error: unknown) => {

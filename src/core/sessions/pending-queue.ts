@@ -1,27 +1,27 @@
-// Deliveries that wait in memory for room in the window or for their client: first in, first out.
+// What waits in memory, first in, first out: deliveries for room in the window or for their client, questions for their turn.
 //
 //   items:  [ -- | -- | C | D | E ]
 //                       ^ head        what is before the head is given up, and cut off now and then
 
 const cutAt = 256
 
-export class PendingQueue<D extends object> {
-  #items: (D | undefined)[] = []
+export class PendingQueue<Thing extends object> {
+  #items: (Thing | undefined)[] = []
   #head = 0
 
   get length(): number {
     return this.#items.length - this.#head
   }
 
-  push(delivery: D): void {
-    this.#items.push(delivery)
+  push(thing: Thing): void {
+    this.#items.push(thing)
   }
 
-  peek(): D | undefined {
+  peek(): Thing | undefined {
     return this.#items[this.#head]
   }
 
-  shift(): D | undefined {
+  shift(): Thing | undefined {
     if (this.length === 0) return undefined
     const first = this.#items[this.#head]
     this.#items[this.#head++] = undefined
@@ -33,12 +33,12 @@ export class PendingQueue<D extends object> {
   }
 
   /** In order. */
-  all(): D[] {
-    return this.#items.slice(this.#head).filter((delivery) => delivery !== undefined)
+  all(): Thing[] {
+    return this.#items.slice(this.#head).filter((thing) => thing !== undefined)
   }
 
   /** All of it, in order; the queue is empty afterwards. */
-  takeAll(): D[] {
+  takeAll(): Thing[] {
     const all = this.all()
     this.#items = []
     this.#head = 0
