@@ -9,6 +9,7 @@ import {
   type StoredRecord,
 } from '../core/index.ts'
 import type { BadRecords } from './damage/bad-records.ts'
+import type { BodyCache } from './body-cache.ts'
 import { bodyIdsOf, resolveBodies } from './body-resolution.ts'
 import type { LevelDatabase, LevelEntry, Moment } from './level-database.ts'
 import {
@@ -35,6 +36,8 @@ export interface LevelReadingOptions {
   readonly place?: ShardPlace | undefined
   /** Bodies up to here are nobody's. */
   readonly sharedBodiesUpTo: number
+  /** Of this opening of the database. */
+  readonly bodies: BodyCache
 }
 
 const firstGroup = 8
@@ -50,6 +53,7 @@ export class LevelReading {
   readonly #onAlarm: (alarm: StorageAlarm) => void
   readonly #place: ShardPlace
   readonly #sharedBodiesUpTo: number
+  readonly #bodies: BodyCache
 
   constructor(options: LevelReadingOptions) {
     this.#database = options.database
@@ -58,6 +62,7 @@ export class LevelReading {
     this.#onAlarm = options.onAlarm
     this.#place = options.place ?? { own: 0, count: 1 }
     this.#sharedBodiesUpTo = options.sharedBodiesUpTo
+    this.#bodies = options.bodies
   }
 
   /** The records of a range in slices. */
@@ -170,17 +175,32 @@ export class LevelReading {
   async #resolve(records: readonly StoredRecord[]): Promise<StoredRecord[]> {
     const ids = bodyIdsOf(records)
     if (ids.length === 0) return [...records]
+    const bodies = new Map<number, StoredMessage>()
+    const unread: number[] = []
+    for (const id of ids) {
+      const body = this.#bodies.get(id)
+      if (body === undefined) unread.push(id)
+      else bodies.set(id, body)
+    }
+    for (const [id, body] of await this.#readBodies(unread)) {
+      bodies.set(id, body)
+      this.#bodies.add(id, body)
+    }
+    return resolveBodies(records, bodies, this.#onAlarm)
+  }
+
+  async #readBodies(ids: readonly number[]): Promise<[number, StoredMessage][]> {
+    if (ids.length === 0) return []
     const keys = ids.map(bodyKey)
     const values = await this.#database.getMany(keys, this.#moment)
-    const bodies = new Map<number, StoredMessage>()
     const present = keys.flatMap((key, index): LevelEntry[] => {
       const value = values[index]
       return value === undefined ? [] : [[key, value]]
     })
-    for (const record of this.#good(present, ([key, value]) => readRecord(key, value, ''))) {
-      if (record.kind === 'body') bodies.set(record.id, record.message)
-    }
-    return resolveBodies(records, bodies, this.#onAlarm)
+    return this.#good(present, ([key, value]): [number, StoredMessage] | undefined => {
+      const record = readRecord(key, value, '')
+      return record.kind === 'body' ? [record.id, record.message] : undefined
+    })
   }
 
   /** The client id of each life of that moment. */

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { ShardPlace, StoredChange, StoredRecord } from '../core/index.ts'
+import { BodyCache } from './body-cache.ts'
 import { BatchJournal } from './batch-journal.ts'
 import { encodeBegun, encodeChange } from './change-encoder.ts'
 import { BadRecords } from './damage/bad-records.ts'
@@ -77,6 +78,7 @@ interface Opening {
   readonly sweep: OrphanSweep
   /** Bodies up to here may be needed by sessions of other shards: they are not deleted. */
   readonly sharedBodiesUpTo: number
+  readonly bodies: BodyCache
 }
 
 class LevelStore implements Store {
@@ -231,7 +233,7 @@ class LevelStore implements Store {
     const sweep = new OrphanSweep(database, this.#releases(), (error) => this.#sweepFailed(error))
     const lives = new SessionLives(await firstFreeLife(database, shard))
     const journal = journals.get(shard) ?? new BatchJournal(shard, 0)
-    this.#opening = { database, journal, lives, badRecords, sweep, sharedBodiesUpTo }
+    this.#opening = { database, journal, lives, badRecords, sweep, sharedBodiesUpTo, bodies: new BodyCache() }
     this.#mustReopen = false
     sweep.start(this.#sweptShards())
     this.#tellWaiting()
@@ -307,9 +309,9 @@ class LevelStore implements Store {
   /** The moment is that of the call, also if the iteration begins later. */
   #during<Slice>(read: (reading: LevelReading) => AsyncIterable<Slice>): AsyncIterable<Slice> {
     const opening = this.#open()
-    const { database, badRecords, sharedBodiesUpTo } = opening
+    const { database, badRecords, sharedBodiesUpTo, bodies } = opening
     const { onAlarm, place } = this.#options
-    const reading = new LevelReading({ database, badRecords, onAlarm, place, sharedBodiesUpTo })
+    const reading = new LevelReading({ database, badRecords, onAlarm, place, sharedBodiesUpTo, bodies })
     return closingAfter(reading, read(reading), (error) =>
       this.#opening === opening
         ? storageFailureOf(`Reading from the database in ${this.#options.directory} failed`, error)
