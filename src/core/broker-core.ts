@@ -104,7 +104,7 @@ function handleRare(
       state.deadlines.set('idle-timeout', input.connection, state.nowMs + state.settings.idleTimeoutMs)
       return
     case 'packet-part':
-      return notePart(state, input.connection)
+      return notePart(state, input.connection, input.bytes)
     case 'protocol-fault':
       return handleFault(state, input.connection, input.error)
     case 'connection-closed':

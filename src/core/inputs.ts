@@ -18,7 +18,7 @@ export type Input =
   | { readonly kind: 'connection-opened'; readonly connection: Connection }
   | { readonly kind: 'packet'; readonly connection: Connection; readonly packet: Packet }
   /** Bytes have come that are part of a packet and bring none to its end. */
-  | { readonly kind: 'packet-part'; readonly connection: Connection }
+  | { readonly kind: 'packet-part'; readonly connection: Connection; readonly bytes: number }
   /** The decoder gave up on what the client sent. */
   | { readonly kind: 'protocol-fault'; readonly connection: Connection; readonly error: ProtocolError }
   /** The stream has ended, whoever ended it. Said exactly once for each connection that was opened. */

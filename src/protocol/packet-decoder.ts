@@ -9,7 +9,7 @@
 
 import { variableIntegerBytes } from './byte-sink.ts'
 import { ByteReader } from './byte-reader.ts'
-import type { PacketLimits } from './packet-limits.ts'
+import { mostBytesOfConnect, type PacketLimits } from './packet-limits.ts'
 import { ackTypeOf, checkConnectFlags, checkFirstByte, packetTypeOf, packetTypes, type Role } from './packet-types.ts'
 import { AckPacket, type ConnectPacket, type DisconnectPacket, type Packet, type ProtocolVersion } from './packets.ts'
 import { ProtocolError } from './protocol-error.ts'
@@ -167,9 +167,8 @@ export class PacketDecoder implements PublishContext {
     const remaining = readRemainingLength(bytes, start + 1, end)
     if (remaining < 0) return 0
     const frameBytes = 1 + variableIntegerBytes(remaining) + remaining
-    if (frameBytes > this.limits.maxPacketBytes) {
-      throw new ProtocolError('packetTooLarge', `a packet takes more than ${this.limits.maxPacketBytes} bytes`)
-    }
+    const mostBytes = this.awaitsConnect ? mostBytesOfConnect(this.limits) : this.limits.maxPacketBytes
+    if (frameBytes > mostBytes) throw new ProtocolError('packetTooLarge', `a packet takes more than ${mostBytes} bytes`)
     return frameBytes
   }
 

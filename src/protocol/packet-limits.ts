@@ -9,3 +9,18 @@ export interface PacketLimits {
   /** Levels of a topic name (beyond: `topicNameInvalid`) or filter (beyond: `topicFilterInvalid`). */
   readonly maxTopicLevels: number
 }
+
+/** A text or bytes behind their length, as long as there can be. */
+const longestFieldBytes = 2 + 65_535
+/** Client id, topic and payload of the will, user name, password. */
+const fieldsOfConnect = 5
+/** Fixed header, protocol name and level, flags, keep alive; and the lengths of two property sections. */
+const otherBytesOfConnect = 5 + 12 + 2 * 4
+
+/**
+ * A CONNECT of more bytes than this has something behind its end. Who sends it is nobody yet, and is not to be given the room
+ * that a message may take.
+ */
+export function mostBytesOfConnect({ maxPacketBytes, maxPropertyBytes }: Omit<PacketLimits, 'maxTopicLevels'>): number {
+  return Math.min(maxPacketBytes, fieldsOfConnect * longestFieldBytes + otherBytesOfConnect + 2 * maxPropertyBytes)
+}

@@ -355,7 +355,7 @@ export class Shard implements OutletOwner {
       connection.version = connection.now.state === 'awaiting-connect' ? decoder.version : connection.version
       this.core.handle({ kind: 'protocol-fault', connection, error }, nowMs)
     }
-    if (packets === 0 && decoder.bufferedBytes > 0) this.core.handle({ kind: 'packet-part', connection }, nowMs)
+    if (packets === 0) this.core.handle({ kind: 'packet-part', connection, bytes: decoder.bufferedBytes }, nowMs)
     this.#count(counterCells.packetsReceived, packets)
     connection.receivedPackets += packets
     this.#carryOut()

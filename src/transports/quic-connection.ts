@@ -12,6 +12,7 @@ import { AckRoutes } from './ack-routes.ts'
 import type { StreamCredentials } from './byte-stream.ts'
 import { PacketGatherer } from './packet-gatherer.ts'
 import { type HeldTotal, QuicEnd } from './quic-end.ts'
+import { beginsWithConnack, maxStrangerBytes } from './strangers.ts'
 
 /** A bidirectional stream of a connection. */
 export interface QuicStreamEnd extends Duplex {
@@ -58,6 +59,8 @@ export class QuicConnection extends QuicEnd {
   /** What has come on data streams before the control stream has said who this is. */
   #early: Buffer[] = []
   #hasBegun = false
+  /** It has had its CONNACK. */
+  #isKnown = false
 
   /** `heldTotal`: the same for all connections of a listener. */
   constructor(peer: QuicPeer, limits: QuicLimits, heldTotal: HeldTotal) {
@@ -84,6 +87,7 @@ export class QuicConnection extends QuicEnd {
 
   write(buffer: Buffer, done: () => void): void {
     const control = this.#control
+    if (!this.#isKnown) this.#isKnown = beginsWithConnack(buffer)
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
     if (this.isEnding || control === undefined) process.nextTick(done)
     else if (this.#routes.isIdle) control.write(buffer, () => done())
@@ -129,6 +133,7 @@ export class QuicConnection extends QuicEnd {
       if (isFirst && (chunk[0] ?? 0) >> 4 !== connectType) this.#controlGatherer.giveUp()
       isFirst = false
       this.#controlGatherer.gather(chunk, (packets) => this.#passControl(packets))
+      if (!this.#isKnown) this.#expectLittle(this.#controlGatherer.heldBytes)
     })
     stream.on('end', () => this.end())
     // Both of its directions are over, or it was broken off: there is no MQTT connection without it.
@@ -153,7 +158,9 @@ export class QuicConnection extends QuicEnd {
     this.#dataStreams.set(stream.id, dataStream)
     stream.on('data', (chunk: Buffer) => {
       dataStream.gatherer.gather(chunk, (packets) => this.#passData(packets, stream))
-      if (this.#gatheredBytes() > this.#limits.maxPacketBytes) this.fault('too many packets begun at one time')
+      const gathered = this.#gatheredBytes()
+      if (gathered > this.#limits.maxPacketBytes) this.fault('too many packets begun at one time')
+      if (!this.#isKnown) this.#expectLittle(gathered)
     })
     // A packet that is not whole goes with its stream: nobody was promised anything for it.
     stream.on('end', () => stream.end())
@@ -166,6 +173,10 @@ export class QuicConnection extends QuicEnd {
     if (this.#hasBegun) return this.pass(packets)
     this.#early.push(packets)
     this.noteHeld(packets.length)
+  }
+
+  #expectLittle(bytes: number): void {
+    if (bytes > maxStrangerBytes) this.fault('packets that are too large for somebody who is not let in')
   }
 
   /** Packets of which only the beginning is here, on data streams. */

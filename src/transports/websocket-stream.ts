@@ -1,7 +1,9 @@
 // A WebSocket as a byte stream, whichever side has opened it. As with TCP, listeners are shared functions that find the
 // stream through a field.
 
+import type { Duplex } from 'node:stream'
 import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
+import { beginsWithConnack, maxStrangerBytes } from './strangers.ts'
 import type { RawData, WebSocket } from './websocket-library.ts'
 
 const normalClosure = 1_000
@@ -26,9 +28,13 @@ interface WebSocketPeer extends ClientAddress {
   readonly credentials: StreamCredentials | undefined
 }
 
-/** The stream of a WebSocket that is open. Its `onData` and `onClose` have to be set before anything else happens. */
-export function streamOverWebSocket(webSocket: WebSocket, peer: WebSocketPeer): ByteStream {
+/**
+ * The stream of a WebSocket that is open. Its `onData` and `onClose` have to be set before anything else happens. `socket`:
+ * below it, of somebody who has come and is not known yet.
+ */
+export function streamOverWebSocket(webSocket: WebSocket, peer: WebSocketPeer, socket?: Duplex): ByteStream {
   const stream = new WebSocketStream(webSocket, peer)
+  if (socket !== undefined) stream.watchStranger(socket)
   const streamSocket = webSocket as StreamSocket
   streamSocket.byteStream = stream
   webSocket.on('message', passMessage)
@@ -53,6 +59,8 @@ class WebSocketStream implements ByteStream {
   #nextPong: Buffer | undefined
   #bareFrames: number
   #bareFramesAtMs: number
+  /** Of the message that is being gathered, with its frames around it; undefined: nobody counts. */
+  #gatheredBytes: number | undefined
 
   constructor(webSocket: WebSocket, peer: WebSocketPeer) {
     this.remoteAddress = peer.address
@@ -67,12 +75,23 @@ class WebSocketStream implements ByteStream {
     this.#nextPong = undefined
     this.#bareFrames = 0
     this.#bareFramesAtMs = 0
+    this.#gatheredBytes = undefined
+  }
+
+  watchStranger(socket: Duplex): void {
+    this.#gatheredBytes = 0
+    const count = (chunk: Buffer): void => {
+      if (this.#gatheredBytes === undefined) socket.off('data', count)
+      else this.#noteGathered(chunk.length)
+    }
+    socket.on('data', count)
   }
 
   write(buffer: Buffer, done: () => void): void {
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
-    if (this.#isEnding) process.nextTick(done)
-    else this.#webSocket.send(buffer, frameOptions, done)
+    if (this.#isEnding) return process.nextTick(done)
+    if (this.#gatheredBytes !== undefined && beginsWithConnack(buffer)) this.#gatheredBytes = undefined
+    this.#webSocket.send(buffer, frameOptions, done)
   }
 
   pause(): void {
@@ -94,6 +113,7 @@ class WebSocketStream implements ByteStream {
   }
 
   noteMessage(bytes: Buffer, isBinary: boolean): void {
+    if (this.#gatheredBytes !== undefined) this.#gatheredBytes = 0
     // [MQTT-6.0.0-1] Anything but binary frames ends the connection.
     if (!isBinary) this.#fault(unsupportedData, 'a text frame: MQTT comes in binary frames')
     else if (bytes.length > 0) this.onData(bytes)
@@ -126,6 +146,14 @@ class WebSocketStream implements ByteStream {
     this.#isEnding = true
     this.onData = ignore
     this.onClose(this.#error)
+  }
+
+  #noteGathered(bytes: number): void {
+    this.#gatheredBytes = (this.#gatheredBytes ?? 0) + bytes
+    if (this.#gatheredBytes <= maxStrangerBytes) return
+    this.#error = new Error('a message that is too large for somebody who is not let in')
+    // Without goodbyes: until it had answered, its message would go on growing.
+    this.destroy()
   }
 
   #answerPing(payload: Buffer): void {

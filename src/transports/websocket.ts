@@ -158,7 +158,7 @@ export class WebSocketGate {
     }
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       this.#forget(socket)
-      this.#options.onStream(streamOverWebSocket(webSocket, { ...arrived, address }))
+      this.#options.onStream(streamOverWebSocket(webSocket, { ...arrived, address }, socket))
     })
   }
 

@@ -1,8 +1,12 @@
 // What a peer may cost: readers that stand still, floods, and clients that ask and do not listen.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { ShardStage } from './stage.ts'
+import { test, type TestContext } from 'node:test'
+import { defaultAccessSettings, makeScramRecord, type AccessSettings } from '../../src/access/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { HttpService } from '../access/http-service.ts'
+import { encodePublish } from '../simulator/wire.ts'
+import { ShardStage, type TestClient } from './stage.ts'
 
 const kilobyte = 'k'.repeat(1_024)
 const manyFrames = (count: number, topic: string, text = '') =>
@@ -163,4 +167,68 @@ test('a turn ends after some milliseconds, also where nobody hears what is said,
     ['done/quick', 'done/half', 'done/half', 'done/half', 'done/whole', 'done/whole', 'done/whole'],
   )
   for (const flood of floods) assert.equal(flood.stream.isPaused, false)
+})
+
+/** A shard whose clients are asked about elsewhere: it gives the function that has the answer come. */
+async function askingStage(context: TestContext): Promise<{ stage: ShardStage; answer: () => Promise<void> }> {
+  const service = await HttpService.start(context)
+  const held = service.holdFirst()
+  const authRequest = { url: service.url(), method: 'POST', headers: [], params: [] } as const
+  const bounds = { timeoutMs: 5_000, connectTimeoutMs: 5_000, poolSize: 1, maxWaiting: 10, cacheTtlMs: 0 }
+  const http = { authRequest, superRequest: undefined, aclRequest: undefined, ...bounds }
+  const access: AccessSettings = { ...defaultAccessSettings, chain: ['http'], http }
+  const stage = new ShardStage(context, { start: { access } })
+  context.after(() => stage.shard.access.close())
+  const answer = async (): Promise<void> => (await held)()
+  return { stage, answer }
+}
+
+async function letIn(stage: ShardStage, client: TestClient): Promise<void> {
+  while (client.of('connack').length === 0) await stage.turns(1)
+}
+
+test('a stranger is not read on in the midst of a large packet until it is decided who that is', async (context) => {
+  const { stage, answer } = await askingStage(context)
+  const author = stage.stranger()
+  author.connect('author')
+  const bytes = encodePublish({ topic: 'a', payload: 'x'.repeat(200_000), qos: 1, packetId: 1 }, 4)
+  for (let at = 0; at < bytes.length; at += 10_000) {
+    author.stream.arrive(bytes.subarray(at, at + 10_000))
+    await stage.turns(2)
+  }
+  assert.ok(author.stream.unreadBytes >= 180_000, `${author.stream.unreadBytes} were not read`)
+  await answer()
+  await letIn(stage, author)
+  while (author.of('puback').length === 0) await stage.turns(1)
+  assert.equal(author.stream.unreadBytes, 0)
+})
+
+test('nor behind one that came whole, and small ones may come up to mqtt.max_parked_packets', async (context) => {
+  const { stage, answer } = await askingStage(context)
+  const author = stage.stranger()
+  author.connect('author')
+  author.publish(...manyFrames(20, 'a'))
+  assert.equal(author.stream.isPaused, false)
+  author.publish({ topic: 'a', payload: 'x'.repeat(10_000), qos: 1, packetId: 1 })
+  assert.equal(author.stream.isPaused, true)
+  author.publish({ topic: 'a', payload: 'y', qos: 1, packetId: 2 })
+  await answer()
+  await letIn(stage, author)
+  while (author.of('puback').length < 2) await stage.turns(1)
+})
+
+test('nor is there room for a large packet while it is to show who it is', async (context) => {
+  const [username, password] = ['alice', 'secret']
+  const user = { username, password, algorithm: 'SCRAM-SHA-256', iterations: 4_096, isSuperuser: false } as const
+  const scram = { users: [makeScramRecord({ ...user, createdAtMs: 0 })], secret: Buffer.alloc(32), iterations: 4_096 }
+  const stage = new ShardStage(context, { start: { access: { ...defaultAccessSettings, scram } } })
+  const stranger = stage.stranger(5)
+  stranger.connect('stranger', { properties: { authenticationMethod: 'SCRAM-SHA-256' } })
+  await stage.turns()
+  assert.deepEqual(stranger.types, ['auth'])
+  const bytes = encodePublish({ topic: 'a', payload: 'x'.repeat(1_000_000) }, 5)
+  for (let at = 0; at < bytes.length; at += 50_000) stranger.stream.arrive(bytes.subarray(at, at + 50_000))
+  await stage.turns()
+  assert.equal(stranger.of('connack')[0]?.reasonCode, reasonCodes.packetTooLarge)
+  assert.equal(stranger.stream.isEnded, true)
 })

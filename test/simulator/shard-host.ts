@@ -220,7 +220,8 @@ export class ShardHost {
       if (state !== 'closing' && state !== 'closed') watch.cameIn(stream.watch, packet)
       this.handle({ kind: 'packet', connection: stream.connection, packet })
     }
-    if (stream.decoder.bufferedBytes > 0) this.handle({ kind: 'packet-part', connection: stream.connection })
+    const bytes = stream.decoder.bufferedBytes
+    if (bytes > 0) this.handle({ kind: 'packet-part', connection: stream.connection, bytes })
   }
 
   closed(stream: BrokerStream): void {

@@ -18,6 +18,8 @@ const pubrel = (id: number): string => withId(0x62, id)
 const pubcomp = (id: number): string => withId(0x70, id)
 const subscribe = (id: number): string => withId(0x82, id, '\0\x01t\0')
 const suback = (id: number): string => withId(0x90, id, '\0')
+const connack = packet(0x20, '\0\0')
+const pingRequest = packet(0xc0, '')
 const pingResponse = packet(0xd0, '')
 const disconnect = packet(0xe0, '')
 
@@ -256,6 +258,24 @@ test('beginnings of packets on many streams do not add up to more than one packe
   const end = closed(stream)
   for (let count = 0; count < 3; count += 1) client.open().send(publishQos0('x'.repeat(900)).slice(0, 600))
   assert.match(String(await end), /too many packets/)
+})
+
+test('of packets of somebody who is not let in no more than a megabyte is gathered', async (t) => {
+  const stage = await openQuicStage(t, { maxPacketBytes: 4_000_000 })
+  // Of a PUBLISH of 3,000,000 bytes.
+  const half = String.fromCharCode(0x30, 0xc0, 0x8d, 0xb7, 0x01) + 'x'.repeat(1_500_000)
+  for (const isFirst of [true, false]) {
+    const { client, control, stream } = await stage.pair()
+    const end = closed(stream)
+    if (isFirst) control.send(half)
+    else client.open().send(half)
+    assert.match(String(await end), /not let in/)
+  }
+  const { client, control, stream, chunks } = await stage.pair()
+  await writes(stream, connack)
+  client.open().send(half)
+  control.send(pingRequest)
+  await gathered(chunks, pingRequest)
 })
 
 test('a client that opens no stream is sent away after a while', async (t) => {

@@ -145,6 +145,29 @@ test('parts of a message that are too long together end the connection with 1009
   await end
 })
 
+test('of a message of somebody who is not let in no more than a megabyte is gathered', async (t) => {
+  const stage = await openWebSocketStage(t, { maxMessageBytes: 4_000_000 })
+  const large = binary(Buffer.alloc(2_000_000))
+  const stranger = await stage.pair()
+  const end = closed(stranger.stream)
+  stranger.peer.socket.on('error', () => {})
+  stranger.peer.send(large)
+  assert.match(String(await end), /not let in/)
+
+  const client = await stage.pair()
+  for (const message of ['CONNECT', 'and more']) {
+    const chunks = received(client.stream)
+    client.peer.send(binary(message))
+    assert.equal(await chunks.next(), message)
+  }
+  // AUTH is not the last word yet.
+  await written(client.stream, Buffer.of(0xf0, 0x00))
+  await written(client.stream, Buffer.of(0x20, 0x02, 0x00, 0x00))
+  const all = receivedBytes(client.stream, 2_000_000)
+  client.peer.send(large)
+  assert.equal((await all).length, 2_000_000)
+})
+
 test('a message of endless parts without a byte in them is ended', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()

@@ -8,6 +8,7 @@
 import { measurePacket, reasonCodes, type AuthPacket, type ReasonCode } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import { holdReasons, releaseReader } from '../delivery/reader-holds.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { takeIdentity } from '../delivery/take-identity.ts'
 import type { ConnectVerdict, QuestionId } from '../inputs.ts'
@@ -37,6 +38,7 @@ export function askForAuth(
   }
   sendPacket(state, connection, packet, false)
   moveTo(connection, { state: 'awaiting-auth', connect, clientId, username, steps })
+  releaseReader(state, connection, holdReasons.verdict)
 }
 
 /** AUTH before CONNACK. */

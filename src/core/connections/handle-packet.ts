@@ -43,9 +43,21 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
   }
 }
 
-/** [MQTT-3.1.2-24] [MQTT5-3.1.2-22] In the midst of a packet nothing else can be said: who goes on with it is not silent. */
-export function notePart(state: BrokerState, connection: Connection): void {
+/** AUTH of any method in use is far smaller; DISCONNECT, the only other packet that may come then, is too. */
+const mostBytesOfAuth = 262_144
+
+/**
+ * [MQTT-3.1.2-24] [MQTT5-3.1.2-22] In the midst of a packet nothing else can be said: who goes on with it is not silent. `bytes`
+ * of it are here. A stranger is not given the room for a large one: the rest is read when it is decided who that is.
+ */
+export function notePart(state: BrokerState, connection: Connection, bytes: number): void {
+  if (bytes === 0) return
   connection.lastPacketAtMs = state.nowMs
+  const now = stateOf(connection)
+  if (now.state === 'awaiting-verdict') holdReader(state, connection, holdReasons.verdict)
+  if (now.state !== 'awaiting-auth' || bytes <= mostBytesOfAuth) return
+  const text = 'a packet while CONNECT is not answered that is too large for AUTH'
+  refuse(state, connection, now.clientId, { reason: reasonCodes.packetTooLarge, text })
 }
 
 function handleOpen(state: BrokerState, connection: Connection, open: Open, packet: Packet): void {
@@ -107,7 +119,18 @@ function sendPingresp(state: BrokerState, connection: Connection): void {
 function parkBeforeVerdict(state: BrokerState, connection: Connection, now: AwaitingVerdict, packet: Packet): void {
   if (packet.type === 'connect') return breach(state, connection, 'a second CONNECT')
   park(state, connection, now.parked, packet)
-  if (now.parked.length >= state.settings.maxParkedPackets) holdReader(state, connection, holdReasons.verdict)
+  const isEnough = now.parked.length >= state.settings.maxParkedPackets || isLarge(packet)
+  if (isEnough) holdReader(state, connection, holdReasons.verdict)
+}
+
+/** For one of many that are parked for a stranger. */
+const largeBytes = 8_192
+const largeCount = 64
+
+function isLarge(packet: Packet): boolean {
+  if (packet.type === 'publish') return packet.frameEnd - packet.frameStart > largeBytes
+  if (packet.type === 'subscribe') return packet.subscriptions.length > largeCount
+  return packet.type === 'unsubscribe' && packet.filters.length > largeCount
 }
 
 function park(state: BrokerState, connection: Connection, parked: Packet[], packet: Packet): void {

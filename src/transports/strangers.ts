@@ -1,0 +1,12 @@
+// Where bytes are gathered before anybody reads them (messages of WebSocket, packets of several QUIC streams), what is
+// gathered for somebody who has not been let in is bounded more closely: thousands of strangers cost next to nothing.
+
+/** Of one connection, until CONNACK. A CONNECT has at most some 400 KB. */
+export const maxStrangerBytes = 1_048_576
+
+const connackType = 2
+
+/** Whether what is written to a client says that it is let in, or that it is not and the end is near. */
+export function beginsWithConnack(bytes: Uint8Array): boolean {
+  return (bytes[0] ?? 0) >> 4 === connackType
+}
