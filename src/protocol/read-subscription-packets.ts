@@ -27,6 +27,12 @@ export const subscriptionOptionBits = {
   reserved: 0xc0,
 } as const
 
+/**
+ * Filters of one packet. The packet is one piece of work, some ten microseconds for each of them: those of the largest packet
+ * would keep everybody else waiting for most of a minute.
+ */
+export const mostFilters = 32_768
+
 /** Throws `protocolError` for 0 [MQTT-2.3.1-1] [MQTT5-2.2.1-3]. */
 export function readPacketId(reader: ByteReader, packet: string): PacketId {
   const packetId = reader.uint16('packet id')
@@ -39,7 +45,10 @@ export function readSubscribe(reader: ByteReader, version: ProtocolVersion, limi
   const packetId = readPacketId(reader, 'subscribe')
   const properties = version === 5 ? readProperties(reader, 'subscribe', limits.maxPropertyBytes) : undefined
   const subscriptions: SubscriptionRequest[] = []
-  while (reader.hasMore) subscriptions.push(readSubscription(reader, version, limits))
+  while (reader.hasMore) {
+    subscriptions.push(readSubscription(reader, version, limits))
+    expectFew(subscriptions.length, 'subscribe')
+  }
   // [MQTT-3.8.3-3] [MQTT5-3.8.3-2]
   if (subscriptions.length === 0) throw new ProtocolError('protocolError', 'subscribe has no topic filter')
   return { type: 'subscribe', packetId, subscriptions, properties }
@@ -50,7 +59,10 @@ export function readUnsubscribe(reader: ByteReader, version: ProtocolVersion, li
   const packetId = readPacketId(reader, 'unsubscribe')
   const properties = version === 5 ? readProperties(reader, 'unsubscribe', limits.maxPropertyBytes) : undefined
   const filters: TopicFilter[] = []
-  while (reader.hasMore) filters.push(readFilter(reader, limits))
+  while (reader.hasMore) {
+    filters.push(readFilter(reader, limits))
+    expectFew(filters.length, 'unsubscribe')
+  }
   // [MQTT-3.10.3-2] [MQTT5-3.10.3-2]
   if (filters.length === 0) throw new ProtocolError('protocolError', 'unsubscribe has no topic filter')
   return { type: 'unsubscribe', packetId, filters, properties }
@@ -72,6 +84,10 @@ export function readUnsuback(reader: ByteReader, version: ProtocolVersion, limit
   }
   const properties = readProperties(reader, 'unsuback', limits.maxPropertyBytes)
   return { type: 'unsuback', packetId, reasonCodes: readReasonCodes(reader, 'unsuback', version), properties }
+}
+
+function expectFew(filters: number, packet: string): void {
+  if (filters > mostFilters) throw new ProtocolError('quotaExceeded', `${packet} has more than ${mostFilters} filters`)
 }
 
 function readReasonCodes(reader: ByteReader, packet: 'suback' | 'unsuback', version: ProtocolVersion): number[] {

@@ -10,6 +10,7 @@ import {
   type PacketDecoder,
   type Topic,
 } from '../../src/protocol/index.ts'
+import { mostFilters } from '../../src/protocol/read-subscription-packets.ts'
 import { bytes, frame } from './bytes.ts'
 import { decoderFor, drain, encode, faultOf, freshDecoder, smallConnect } from './decoding.ts'
 
@@ -124,6 +125,12 @@ test('what was pushed may be overwritten once there is no next packet', () => {
   assert.deepEqual(packets, [{ ...plain, payload: Buffer.from('hi') }])
 })
 
+/** Its fixed header, with a remaining length of three bytes. */
+function headOfConnect(frameBytes: number): Buffer {
+  const remaining = frameBytes - 4
+  return Buffer.from([0x10, 0x80 | (remaining & 0x7f), 0x80 | ((remaining >> 7) & 0x7f), remaining >> 14])
+}
+
 describe('a header alone is enough to refuse', () => {
   test('[MQTT-3.1.0-1] [MQTT5-3.1.0-1] a first packet that is no CONNECT, from its first byte', () => {
     assert.equal(faultOf(freshDecoder(), bytes`30`).reason, reasonCodes.protocolError)
@@ -132,6 +139,16 @@ describe('a header alone is enough to refuse', () => {
   test('a CONNECT that is too large, before its body', () => {
     const fault = faultOf(freshDecoder({ maxPacketBytes: 1_000 }), bytes`10 ff ff ff 7f`)
     assert.equal(fault.reason, reasonCodes.packetTooLarge)
+  })
+
+  test('a CONNECT that has more than can be in one, before its body, however large messages may be', () => {
+    // Fixed header of four bytes, the longest name and level, flags, keep alive, two property sections with lengths of two, five fields.
+    const longest = 4 + 12 + 2 * (2 + 1_000) + 5 * 65_537
+    const limits = { maxPacketBytes: 10_000_000, maxPropertyBytes: 1_000 }
+    const decoder = freshDecoder(limits)
+    decoder.push(headOfConnect(longest))
+    assert.equal(decoder.next(), undefined)
+    assert.equal(faultOf(freshDecoder(limits), headOfConnect(longest + 100)).reason, reasonCodes.packetTooLarge)
   })
 
   test('[MQTT5-3.2.2-15] a packet of more bytes than are taken, and not one of as many', () => {
@@ -145,6 +162,23 @@ describe('a header alone is enough to refuse', () => {
     assert.equal(faultOf(decoderFor(4), bytes`90`).reason, reasonCodes.protocolError)
     assert.equal(faultOf(decoderFor(4, 'client'), bytes`82`).reason, reasonCodes.protocolError)
   })
+})
+
+function subscribeTo(count: number): Buffer {
+  return frame(0x82, Buffer.concat([bytes`0001`, ...Array.from({ length: count }, () => bytes`0001 ${'a'} 00`)]))
+}
+
+function unsubscribeFrom(count: number): Buffer {
+  return frame(0xa2, Buffer.concat([bytes`0001`, ...Array.from({ length: count }, () => bytes`0001 ${'a'}`)]))
+}
+
+test('a SUBSCRIBE or UNSUBSCRIBE of more filters than are worked on at a time is refused, and not one of as many', () => {
+  for (const packetOf of [subscribeTo, unsubscribeFrom]) {
+    const decoder = decoderFor(4)
+    decoder.push(packetOf(mostFilters))
+    assert.equal(drain(decoder).length, 1)
+    assert.equal(faultOf(decoder, packetOf(mostFilters + 1)).reason, reasonCodes.quotaExceeded)
+  }
 })
 
 test('a filter may have as many levels as are taken, and what it is shared by is not counted', () => {
