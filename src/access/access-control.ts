@@ -264,11 +264,13 @@ export class AccessControl {
   /** architecture: with `auth.allow_anonymous` unset strangers are let in where only this machine can reach. */
   #strangersVerdict(attempt: Attempt): ConnectVerdict | Promise<ConnectVerdict> {
     const { allowAnonymous, profile, isChainConfigured, chain } = this.#settings
-    const { username, password, connection } = attempt
+    const { namespace, username, password, connection } = attempt
     if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
       return this.#refuse(attempt, reasonCodes.notAuthorized, 'auth.chain has nothing in it that could let anybody in')
     }
-    if (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback)) {
+    // Whoever has this name shows it by SCRAM, and rules about the name are about that one.
+    const isNameOfAnother = username !== undefined && this.#scram.isUser(username, namespace)
+    if (!isNameOfAnother && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
       return this.#admit(attempt, { result: 'success', username, isSuperuser: false, by: 'anonymous' })
     }
     // Whoever shows something gets the same answer as one that is known and shows the wrong thing.

@@ -80,6 +80,23 @@ test('where both are known either password is enough', () => {
   assert.equal(outcome(stage, { ...client, password: 'three' }), badUserNameOrPassword)
 })
 
+/** Undefined: it is not let in, or has none. */
+function usernameOf(stage: AccessStage, options: AskOptions): string | undefined {
+  const verdict = stage.verdict(options)
+  return verdict.allowed === true ? verdict.identity?.username : undefined
+}
+
+test('who knows the password of a client id alone is not a user who has another one', () => {
+  const stage = stageWith(credential('clientid', 'pump-7', 'one'), credential('username', 'alice', 'two'))
+  const client = { clientId: 'pump-7', username: 'alice' }
+  assert.equal(outcome(stage, { ...client, password: 'one' }), 'in')
+  assert.equal(usernameOf(stage, { ...client, password: 'one' }), undefined)
+  assert.equal(usernameOf(stage, { ...client, password: 'two' }), 'alice')
+  assert.equal(usernameOf(stage, { ...client, username: 'nobody', password: 'one' }), 'nobody')
+  const certified = { ...client, password: 'one', arrival: { username: 'alice' } }
+  assert.equal(usernameOf(stage, certified), 'alice', 'its certificate says so')
+})
+
 test('a stored password must fit even where strangers are let in', () => {
   const stage = new AccessStage({ allowAnonymous: true })
   stage.access.applyRecords({ put: [credential('username', 'alice', 'secret')], delete: [] })

@@ -313,3 +313,14 @@ test('what changes while a conversation is under way counts at its end', () => {
   access.access.changeSettings({ ...access.settings, scram: undefined })
   assert.equal(outcomeOf(atEnd()), notAuthorized)
 })
+
+test("the name of somebody who comes by SCRAM is nobody else's, also where strangers are let in", () => {
+  const made = new AccessStage({ scram: { users: [], secret, iterations }, allowAnonymous: true })
+  made.access.applyRecords({ put: [user()], delete: [] })
+  const { badUserNameOrPassword } = reasonCodes
+  assert.equal(outcomeOf(made.verdict({ username: 'alice' })), badUserNameOrPassword)
+  assert.equal(outcomeOf(made.verdict({ username: 'alice', password: 'secret' })), badUserNameOrPassword)
+  assert.equal(outcomeOf(made.verdict({ username: '\u00adalice' })), badUserNameOrPassword, 'spelled otherwise')
+  assert.equal(outcomeOf(made.verdict({ username: 'bob' })), 'in')
+  assert.equal(outcomeOf(made.verdict()), 'in')
+})

@@ -25,7 +25,10 @@ export class PasswordAuthenticator implements Authenticator {
     if (fitting?.isRight !== true) {
       return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
     }
-    return { result: 'success', username: attempt.username, isSuperuser: fitting.isSuperuser }
+    // Who knows the password of the client id alone has not shown to be the user, whom rules may be about.
+    const isWhoItSays = byUsername?.isRight !== false || attempt.connection.arrival?.username !== undefined
+    const username = isWhoItSays ? attempt.username : undefined
+    return { result: 'success', username, isSuperuser: fitting.isSuperuser }
   }
 
   /**

@@ -2,7 +2,7 @@
 
 import { type AccessRecordKey, type Connection, namespacedName, type ScramRecord } from '../../core/index.ts'
 import { ScramExchange, type ScramStep } from './scram-exchange.ts'
-import { scramAlgorithms, type ScramAlgorithm } from './scram-record.ts'
+import { scramAlgorithms, scramNameOf, type ScramAlgorithm } from './scram-record.ts'
 
 type ScramKey = Extract<AccessRecordKey, { kind: 'scram' }>
 
@@ -43,6 +43,11 @@ export class ScramAuthority {
     return scramAlgorithms.some((algorithm) => algorithm === method)
   }
 
+  /** Whether somebody of this name comes in by SCRAM: nobody else is called so. */
+  isUser(username: string, namespace: string | undefined): boolean {
+    return this.#settings !== undefined && this.#userOf(scramNameOf(username), namespace) !== undefined
+  }
+
   /** The conversation begins: with CONNECT, or anew with a re-authentication. */
   begin(
     connection: Connection,
@@ -79,9 +84,13 @@ export class ScramAuthority {
 
   #find(username: string, algorithm: ScramAlgorithm, namespace: string | undefined): ScramRecord | undefined {
     if (this.#settings === undefined) return undefined
-    const own = namespace === undefined ? undefined : this.#stored.get(namespacedName(namespace, username))
-    const user = own ?? this.#stored.get(username) ?? this.#presets.get(username)
+    const user = this.#userOf(username, namespace)
     return user?.algorithm === algorithm ? user : undefined
+  }
+
+  #userOf(username: string, namespace: string | undefined): ScramRecord | undefined {
+    const own = namespace === undefined ? undefined : this.#stored.get(namespacedName(namespace, username))
+    return own ?? this.#stored.get(username) ?? this.#presets.get(username)
   }
 
   #noteEnd(connection: Connection, step: ScramStep): ScramStep {
