@@ -69,6 +69,13 @@ const cases: readonly [name: string, answer: Answer, outcome: unknown][] = [
   ['JSON that allows is yes', json({ result: 'allow' }), 'in'],
   ['JSON that says no more is yes', json({ is_superuser: false }), 'in'],
   ['JSON that denies is no', json({ result: 'deny' }), badUserNameOrPassword],
+  ['JSON that denies without saying that it is JSON is no', status(200, '{"result":"deny"}'), badUserNameOrPassword],
+  [
+    'JSON that denies and says to be something else is no',
+    status(200, ' {"result": "deny"}', { 'content-type': 'text/plain' }),
+    badUserNameOrPassword,
+  ],
+  ['words that only begin like JSON are yes', status(200, '{fine}'), 'in'],
   ['JSON that ignores is passed on', json({ result: 'ignore' }), badUserNameOrPassword],
   ['400 is no', status(400), badUserNameOrPassword],
   ['401 is no', status(401), badUserNameOrPassword],
@@ -247,6 +254,17 @@ test('a superuser is one by the answer, or by a question of its own', async (con
   assert.equal(await isSuperuser(stageFor(context, { superRequest: requestTo('http://127.0.0.1:1/') }, open)), false)
 })
 
+test('whom the service calls no superuser is none, whatever it was asked', async (context) => {
+  const service = await HttpService.start(context)
+  const stage = stageFor(context, { superRequest: requestTo(service.url()) }, { allowAnonymous: true })
+  for (const answer of [json({ result: 'allow', is_superuser: false }), status(200, '{"is_superuser":false}')]) {
+    service.answer = answer
+    assert.equal(await isSuperuser(stage), false)
+  }
+  service.answer = json({ result: 'allow' })
+  assert.equal(await isSuperuser(stage), true)
+})
+
 test('an answer holds as long as it is said, for the same client with the same password', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 1_000 })
@@ -408,7 +426,7 @@ test('what a client may do is asked with topic and action', async (context) => {
     action: 'publish',
     topic: 'a/b',
   } as const
-  assert.deepEqual(await authority.mayDo(deed), { says: 'allow', isSuperuser: false })
+  assert.deepEqual(await authority.mayDo(deed), { says: 'allow', isSuperuser: undefined })
   assert.deepEqual(service.asked[0].query, { t: 'a/b', A: '2', u: '' })
   service.answer = status(403)
   assert.deepEqual(await authority.mayDo({ ...deed, action: 'subscribe', topic: 'a/#' }), { says: 'deny' })

@@ -33,7 +33,7 @@ export interface HttpDeed {
 }
 
 export type HttpVerdict =
-  | { readonly says: 'allow'; readonly isSuperuser: boolean }
+  | { readonly says: 'allow'; /** Undefined: nothing was said about that. */ readonly isSuperuser: boolean | undefined }
   | { readonly says: 'deny' | 'ignore' }
   | { readonly says: 'nothing'; readonly why: string }
 
@@ -67,7 +67,8 @@ export class HttpAuthority implements Authenticator {
   async isSuperuser(attempt: Attempt): Promise<boolean> {
     const { superRequest } = this.settings
     if (superRequest === undefined) return false
-    return (await this.#askCached(fillRequest(superRequest, valuesOf(attempt)), attempt)).says === 'allow'
+    const verdict = await this.#askCached(fillRequest(superRequest, valuesOf(attempt)), attempt)
+    return verdict.says === 'allow' && verdict.isSuperuser !== false
   }
 
   get asksForSuperusers(): boolean {
@@ -123,7 +124,7 @@ function valuesOf(who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | '
 function outcomeOf(verdict: HttpVerdict, { username }: Attempt): Outcome {
   switch (verdict.says) {
     case 'allow':
-      return { result: 'success', username, isSuperuser: verdict.isSuperuser }
+      return { result: 'success', username, isSuperuser: verdict.isSuperuser === true }
     case 'deny':
       return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the service says no' }
     case 'ignore':
@@ -142,22 +143,30 @@ function verdictOf({ status, contentType, body }: HttpAnswer): HttpVerdict {
   return nothing(isRedirect ? 'the service points elsewhere, which is not followed' : `the service answered ${status}`)
 }
 
-const plainAllow: HttpVerdict = { says: 'allow', isSuperuser: false }
+const malformed = nothing('the service answered with JSON that says nothing')
+const plainAllow: HttpVerdict = { says: 'allow', isSuperuser: undefined }
 
 function readBody(contentType: string, body: string): HttpVerdict {
-  const isJson = contentType === 'application/json'
-  if (!isJson || body === '') return body.trim() === 'ignore' ? { says: 'ignore' } : plainAllow
-  const malformed = nothing('the service answered with JSON that says nothing')
-  let parsed: unknown
+  const parsed = parseObject(body)
+  if (contentType === 'application/json' && body !== '') return parsed === undefined ? malformed : judge(parsed)
+  // Many a service says its type wrong, or not at all: what it denies in JSON is denied.
+  if (parsed !== undefined && ('result' in parsed || 'is_superuser' in parsed)) return judge(parsed)
+  return body.trim() === 'ignore' ? { says: 'ignore' } : plainAllow
+}
+
+function parseObject(body: string): Readonly<Record<string, unknown>> | undefined {
+  if (!body.trimStart().startsWith('{')) return undefined
   try {
-    parsed = JSON.parse(body)
+    return JSON.parse(body) as Record<string, unknown>
   } catch {
-    return malformed
+    return undefined
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return malformed
-  const { result = 'allow', is_superuser: isSuperuser = false } = parsed as Record<string, unknown>
+}
+
+function judge({ result = 'allow', is_superuser: isSuperuser }: Readonly<Record<string, unknown>>): HttpVerdict {
   if (result === 'deny' || result === 'ignore') return { says: result }
-  return result === 'allow' && typeof isSuperuser === 'boolean' ? { says: 'allow', isSuperuser } : malformed
+  if (result !== 'allow') return malformed
+  return isSuperuser === undefined || typeof isSuperuser === 'boolean' ? { says: 'allow', isSuperuser } : malformed
 }
 
 function nothing(why: string): HttpVerdict {
