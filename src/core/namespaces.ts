@@ -78,9 +78,12 @@ function partOfUsername(username: string, pattern: NamespacePattern): string | u
   return start === -1 ? undefined : front.slice(start + before.length)
 }
 
-/** RFC 4514: `CN=device-7,OU=Plant`. The first of that name; what is escaped can be no namespace anyway. */
+/**
+ * RFC 4514: `CN=device-7,OU=Plant`. The first of that name; what is escaped can be no namespace anyway. A backslash belongs to
+ * what stands behind it, be that one more: a name that ends in one hides nothing behind it.
+ */
 function attributeOf(subject: string, field: 'cn' | 'o' | 'ou'): string | undefined {
-  for (const part of subject.split(/(?<!\\)[,+]/)) {
+  for (const part of subject.match(/(?:\\.|[^\\,+])+/gs) ?? []) {
     const [name = '', ...rest] = part.split('=')
     if (name.trim().toLowerCase() === field) return rest.join('=')
   }

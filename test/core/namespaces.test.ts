@@ -298,6 +298,12 @@ describe('where a client belongs', () => {
       assert.equal(namespaceOf(settings, { ...signs, username }), undefined, username)
     const escaped = { ...arrival, certificate: { ...arrival.certificate, subject: 'CN=x\\,OU=shop,OU=plant' } }
     assert.equal(namespaceOf({ ...settings, sources: ['certificate'] }, { ...signs, arrival: escaped }), 'plant')
+    const hiding = { ...arrival, certificate: { ...arrival.certificate, subject: 'CN=x\\\\,OU=plant' } }
+    assert.equal(
+      namespaceOf({ ...settings, sources: ['certificate'] }, { ...signs, arrival: hiding }),
+      'plant',
+      'a name that ends in a backslash hides nothing',
+    )
   })
 
   test('is nowhere for a bridge: it carries what its configuration says', () => {
