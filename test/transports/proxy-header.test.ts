@@ -33,6 +33,8 @@ const good: readonly (readonly [string, Buffer, object | undefined])[] = [
     line(`PROXY UNKNOWN ${'f'.repeat(39)} ${'f'.repeat(39)} 65535 65535\r\n`),
     undefined,
   ],
+  // The words of the protocol: ports are 0 to 65535, and what comes with a family that is not told is passed over.
+  ['1, a port of 0', line('PROXY TCP4 198.51.100.7 10.0.0.1 0 0\r\n'), { address: '198.51.100.7', port: 0 }],
   ['2, IPv4', header2('21', '11', tcp4), { address: '198.51.100.7', port: 40_120 }],
   ['2, IPv6', header2('21', '21', tcp6), { address: '2001:db8::7', port: 40_120 }],
   [
@@ -44,6 +46,7 @@ const good: readonly (readonly [string, Buffer, object | undefined])[] = [
   ['2, the proxy for itself', header2('20', '00', ''), undefined],
   ['2, the proxy for itself, with addresses that mean nothing', header2('20', '11', tcp4), undefined],
   ['2, a family that is not told', header2('21', '00', ''), undefined],
+  ['2, a family that is not told, with addresses that mean nothing', header2('21', '00', tcp4), undefined],
   ['2, a Unix socket', header2('21', '31', '00'.repeat(216)), undefined],
 ]
 
