@@ -69,9 +69,9 @@ const qosBits = 3 << publishFlagBits.qosShift
 const flagsByBits: readonly (PublishFlags | undefined)[] = Array.from({ length: 16 }, (_, bits) => {
   const qos = (bits >> publishFlagBits.qosShift) & 3
   const dup = (bits & publishFlagBits.dup) !== 0
-  // [MQTT-3.3.1-4] [MQTT5-3.3.1-4] There is no QoS 3. [MQTT-3.3.1-2] [MQTT5-3.3.1-2] Nothing of QoS 0 is sent twice.
-  if (qos === 3 || (dup && qos === 0)) return undefined
-  return { qos: qos as QoS, retain: (bits & publishFlagBits.retain) !== 0, dup }
+  // [MQTT-3.3.1-4] [MQTT5-3.3.1-4] There is no QoS 3. Nothing of QoS 0 is sent twice, whatever 3.1 says.
+  if (qos === 3) return undefined
+  return { qos: qos as QoS, retain: (bits & publishFlagBits.retain) !== 0, dup: dup && qos > 0 }
 })
 
 /** The flags in the first byte of a PUBLISH. Only for a byte that `checkFirstByte` has let pass. */
@@ -142,9 +142,14 @@ export function checkConnectFlags(firstByte: number, version: ProtocolVersion): 
 }
 
 function flagsAreRight(flags: number, type: PacketType, version: ProtocolVersion): boolean {
-  if (type === 'publish') return flagsByBits[flags] !== undefined
+  if (type === 'publish') return flagsByBits[flags] !== undefined && (version === 3 || !isSecondOfQoS0(flags))
   const ordinary = ordinaryFlags(type)
   if (version !== 3) return flags === ordinary
   // MQTT 3.1 has a QoS in three of these, which it sends again with the DUP flag, and leaves open what it does not use.
   return ordinary === 0 || (flags & qosBits) === ordinary
+}
+
+/** [MQTT-3.3.1-2] [MQTT5-3.3.1-2] MQTT 3.1 gives DUP a meaning above QoS 0 only, and forbids it nowhere (its section 2.1). */
+function isSecondOfQoS0(publishFlags: number): boolean {
+  return (publishFlags & (publishFlagBits.dup | qosBits)) === publishFlagBits.dup
 }

@@ -185,6 +185,7 @@ const connects: readonly MalformedPacket[] = [
 const publishes: readonly MalformedPacket[] = [
   old('[MQTT-3.3.1-4] QoS 3', bytes`36 09 0003 ${'a/b'} 0001 ${'hi'}`, 'malformedPacket'),
   old('[MQTT-3.3.1-2] QoS 0 sent again', bytes`38 07 0003 ${'a/b'} ${'hi'}`, 'malformedPacket'),
+  oldest('PUBLISH of 3.1 with QoS 3', bytes`36 09 0003 ${'a/b'} 0001 ${'hi'}`, 'malformedPacket'),
   old('[MQTT-2.3.1-1] packet id 0', bytes`32 09 0003 ${'a/b'} 0000 ${'hi'}`, 'protocolError'),
   old('PUBLISH without a body', bytes`30 00`, 'malformedPacket'),
   old('PUBLISH that ends within the length of its topic', bytes`30 01 00`, 'malformedPacket'),

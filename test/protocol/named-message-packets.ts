@@ -166,6 +166,14 @@ export const messagePackets: readonly NamedPacket[] = [
     isOnlyRead: true,
   },
   {
+    name: 'PUBLISH of MQTT 3.1 of QoS 0 with the DUP flag, which means nothing there',
+    version: 3,
+    role: 'server',
+    bytes: bytes`38 07 0003 ${'a/b'} ${'hi'}`,
+    packet: publish,
+    isOnlyRead: true,
+  },
+  {
     name: 'PUBREL of MQTT 3.1 with the flag that it does not use',
     version: 3,
     role: 'server',
