@@ -95,6 +95,8 @@ export class BrokerState {
   readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
   /** Those among them that the broker has said of itself: they take nobody's room. */
   retainedOfBroker = 0
+  /** Publications that topics have been given to remember, where there is no other shard; neighbours count them otherwise. */
+  retainedHere = 0
   readonly retainedElsewhere: (() => number) | undefined
   readonly deadlines = new Deadlines()
   readonly slabs = new Slabs()

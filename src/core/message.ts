@@ -52,7 +52,7 @@ export class Message {
   isOwned: boolean
   /** The id of the stored body that several queues share, 0 where there is none. */
   bodyId: number
-  /** Of retained messages where the node has several shards. */
+  /** Of retained messages that came as a publication in this life of the broker. */
   arrival: Arrival | undefined
 
   constructor(topic: Topic, from: MessageSource) {

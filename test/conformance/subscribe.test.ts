@@ -11,6 +11,7 @@ import {
   connectedRaw,
   durable,
   frame,
+  publishBytes,
   section,
   silent,
   subscribeBytes,
@@ -67,6 +68,22 @@ for (const version of versions) {
       world.publish('a/b', 'x')
       assert.deepEqual(client.payloads, [])
       assert.equal(world.view.subscriptions('me').size, 0)
+    })
+
+    test('[MQTT-3.3.1-9] [MQTT5-3.3.1-12] what is published right behind a SUBSCRIBE comes once, though its topic remembers it at once', () => {
+      const world = new World()
+      world.publish('a/old', 'old', { retain: true })
+      const raw = connectedRaw(world, version)
+      const said = raw.send(
+        subscribeBytes(version, 'a/+'),
+        publishBytes(version, 'a/new', { flags: 1, payload: 'new' }),
+      )
+      const live = publishBytes(version, 'a/new', { payload: 'new' }).toString('hex')
+      const kept = publishBytes(version, 'a/old', { flags: 1, payload: 'old' }).toString('hex')
+      assert.equal(said.split(Buffer.from('a/new').toString('hex')).length - 1, 1, said)
+      assert.ok(said.includes(live) && said.includes(kept), said)
+      const later = connectedRaw(world, version).send(subscribeBytes(version, 'a/+'))
+      assert.ok(later.includes(publishBytes(version, 'a/new', { flags: 1, payload: 'new' }).toString('hex')), later)
     })
 
     test('[MQTT-3.8.4-3] [MQTT5-3.8.4-3] [MQTT5-3.8.4-4] the same filter again replaces the subscription and gives what is retained anew', () => {

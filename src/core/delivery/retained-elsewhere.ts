@@ -36,7 +36,7 @@ export function sourcesOf(
   const { own, count } = neighbours.place
   const bare = bareFilter(filter)
   const marks = startMarks(state, neighbours, session)
-  const here: RetainedSource = { cursor: state.retained.matching(bare), marks }
+  const here: RetainedSource = { cursor: state.retained.matching(bare), marks, begunAfter: 0 }
   const away = (owner: PeerNumber): RetainedSource => ({ owner, marks, question: 0, isAsked: false, hasBegun: false })
   neighbours.scanners.add(session)
   if (hasWildcard(bare)) return [here, ...neighbours.peers.map(({ number }) => away(number))]

@@ -34,7 +34,9 @@ export function startRetained(
   dropScans(state, session, filter)
   const cursor = state.retained.matching(bareFilter(filter))
   const sources =
-    neighbours === undefined ? [{ cursor, marks: undefined }] : sourcesOf(state, neighbours, session, filter)
+    neighbours === undefined
+      ? [{ cursor, marks: undefined, begunAfter: state.retainedHere }]
+      : sourcesOf(state, neighbours, session, filter)
   session.scans ??= new ScanQueue()
   const { options } = how
   for (const source of sources) session.scans.add({ filter, options, source, found: [], isAtEnd: false })
@@ -114,7 +116,7 @@ function give(state: BrokerState, session: Session, scan: RetainedScan, message:
   if (scan.options.noLocal && message.publisher === session.clientId) return
   // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
   if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return
-  if (state.neighbours !== undefined && comesByItself(state.neighbours, session, { scan, message })) return
+  if (cameLive(state, session, { scan, message })) return
   if (!mayBeGiven(state, session, message)) return
   const qos = effectiveQoS(state, message.qos, scan.options.qos)
   const { raisesTo } = scan.options
@@ -125,6 +127,13 @@ function give(state: BrokerState, session: Session, scan: RetainedScan, message:
     subscriptionIdentifiers: scan.options.identifier === undefined ? undefined : [scan.options.identifier],
     group: undefined,
   })
+}
+
+/** It was published when the subscription was there: that brings it, and out of the topic's memory it would come twice. */
+function cameLive(state: BrokerState, session: Session, found: { scan: RetainedScan; message: Message }): boolean {
+  if (state.neighbours !== undefined) return comesByItself(state.neighbours, session, found)
+  const { source } = found.scan
+  return 'cursor' in source && (found.message.arrival?.number ?? 0) > source.begunAfter
 }
 
 /** The receiver may have it, and its publisher may still be heard: both may have changed since it was kept. */

@@ -3,7 +3,6 @@
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Arrival, Message } from '../message.ts'
 import { ownerOf } from '../peer-messages.ts'
 import type { Session } from '../sessions/session.ts'
@@ -39,7 +38,7 @@ export function spreadFurther(
       matched += forward(state, neighbours, { message, plan }, { publisher, packetId, isAgain: false })
   }
   if (message.retain && isOwn(state, message))
-    keepForTopic(state, message, neighbours === undefined ? undefined : arrivalHere(neighbours))
+    keepForTopic(state, message, arrivalHere(neighbours ?? state, state.place.own))
   return matched
 }
 
@@ -48,8 +47,9 @@ function isOwn(state: BrokerState, message: Message): boolean {
   return count === 1 || ownerOf(message.topic.name, count) === own
 }
 
-function arrivalHere(neighbours: Neighbours): Arrival {
-  return { shard: neighbours.place.own, link: neighbours, number: ++neighbours.retainedHere }
+/** Who counts is the link as well: it lives as long as its numbers. */
+function arrivalHere(counted: { retainedHere: number }, shard: number): Arrival {
+  return { shard, link: counted, number: ++counted.retainedHere }
 }
 
 /** Where there is no room for it that is counted, and nothing else depends on it. */

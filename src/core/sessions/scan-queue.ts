@@ -13,9 +13,12 @@ export interface RetainedMarks {
   isComplete: boolean
 }
 
-/** Where retained messages are: here, or with another shard. */
+/**
+ * Where retained messages are: here, or with another shard. `begunAfter`: how many publications topics had been given when
+ * it began; only where this shard is the only one, as the marks say it otherwise.
+ */
 export type RetainedSource =
-  | { readonly cursor: RetainedCursor<Message>; readonly marks: RetainedMarks | undefined }
+  | { readonly cursor: RetainedCursor<Message>; readonly marks: RetainedMarks | undefined; readonly begunAfter: number }
   | { readonly owner: PeerNumber; marks: RetainedMarks; question: number; isAsked: boolean; hasBegun: boolean }
 
 /** Retained messages that a new subscription is still to be given. */
