@@ -95,6 +95,7 @@ export class BrokerHost implements ShardSurroundings {
       maxInflightMessages: this.settings.maxInflightMessages,
       retryIntervalMs: this.settings.retryIntervalMs,
       nowMs: this.nowMs,
+      isSick: disks.some((disk) => disk.isSick),
     }))
     this.isStopping = false
     this.isRunning = false

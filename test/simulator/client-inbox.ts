@@ -31,6 +31,10 @@ export class Inbox {
   takePublish(packet: PublishPacket): ReceivedMessage {
     const topic = this.topicOf(packet)
     const { session } = this.client
+    // Of an earlier session, as it turns out: this one begins with the id.
+    if (packet.qos === 2 && !packet.dup && session?.doubtful.has(packet.packetId) === true)
+      session.incoming.delete(packet.packetId)
+    if (packet.qos === 2) session?.doubtful.delete(packet.packetId)
     const isRepeat = packet.qos === 2 && session?.incoming.has(packet.packetId) === true
     if (isRepeat && !packet.dup)
       this.client.stage.fail(

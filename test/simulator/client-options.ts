@@ -2,10 +2,12 @@
 
 import type {
   ConnackPacket,
+  ConnectPacket,
   ConnectProperties,
   PacketId,
   ProtocolVersion,
   QoS,
+  TopicName,
   WillProperties,
 } from '../../src/protocol/index.ts'
 import type { ClientSession } from './client-session.ts'
@@ -58,4 +60,35 @@ export interface Correspondent {
   readonly sessions: readonly ClientSession[]
   readonly connections: number
   takePacketId(): PacketId
+}
+
+/** What is said in CONNECT: nothing of 5.0 by an older version. */
+export function connectPacketOf(clientId: string, options: ConnectOptions): ConnectPacket {
+  const asked: ConnectProperties = { ...options.properties }
+  if (options.sessionExpirySeconds !== undefined) asked.sessionExpiryIntervalSeconds = options.sessionExpirySeconds
+  if (options.receiveMaximum !== undefined) asked.receiveMaximum = options.receiveMaximum
+  if (options.topicAliasMaximum !== undefined) asked.topicAliasMaximum = options.topicAliasMaximum
+  if (options.maximumPacketBytes !== undefined) asked.maximumPacketSizeBytes = options.maximumPacketBytes
+  const { will, version = 5 } = options
+  return {
+    type: 'connect',
+    version,
+    clientId,
+    cleanStart: options.cleanStart ?? true,
+    keepAliveSeconds: options.keepAliveSeconds ?? 0,
+    username: options.username,
+    password: options.password,
+    will:
+      will === undefined
+        ? undefined
+        : {
+            topic: will.topic as TopicName,
+            payload: Buffer.from(will.payload),
+            qos: will.qos ?? 0,
+            retain: will.retain ?? false,
+            properties: will.properties,
+          },
+    properties: version < 5 || Object.keys(asked).length === 0 ? undefined : asked,
+    isBridge: false,
+  }
 }

@@ -16,6 +16,8 @@ export class Publication {
   /** PUBREC has come: PUBREL goes instead of PUBLISH. */
   isReceived: boolean
   timesSent: number
+  /** How often it was sent again to a session that may have been another one: there it was a new message. */
+  timesBegunAnew: number
   /** To a version of MQTT that has no properties, once at least. */
   lostProperties: boolean
   firstSentStep: number
@@ -38,6 +40,7 @@ export class Publication {
     this.packetId = 0
     this.isReceived = false
     this.timesSent = 0
+    this.timesBegunAnew = 0
     this.lostProperties = false
     this.firstSentStep = Infinity
     this.firstSentAtMs = Infinity
@@ -124,6 +127,11 @@ export class ClientSession {
   endedStep: number
   /** Something happened after which the broker may rightly have forgotten it. */
   mayBeGone: boolean
+  /** QoS 2 packet ids as above, of which a session that has taken the place of this one knows nothing. */
+  readonly doubtful: Set<PacketId>
+  /** CONNECTs for it that were not answered, and the step of the first. */
+  private unanswered: number
+  private askedStep: number
 
   constructor(from: { number: number; step: number; expirySeconds: number }) {
     this.number = from.number
@@ -135,11 +143,41 @@ export class ClientSession {
     this.incoming = new Set()
     this.endedStep = Infinity
     this.mayBeGone = false
+    this.doubtful = new Set()
+    this.unanswered = 0
+    this.askedStep = Infinity
   }
 
-  /** Its client was away for so long: the broker may have ended it, and begun another one since. */
-  mayEndAfter(awayMs: number): void {
+  /** CONNECT goes to it after so long: the broker may have ended it, and begins another one then. */
+  askedFor(step: number, awayMs: number): void {
     if (awayMs >= this.expirySeconds * 1_000) this.mayBeGone = true
+    this.unanswered++
+    this.askedStep = Math.min(this.askedStep, step)
+  }
+
+  /** The CONNECT was answered with no: it has begun nothing. */
+  refused(): void {
+    this.unanswered--
+  }
+
+  /**
+   * The broker says that a session is there. It is this one, unless this one was over when an earlier CONNECT came whose
+   * answer was lost (with the broker, or with the connection): that one has begun another, which has nothing of this
+   * one's, and nobody can tell the two apart [MQTT-3.2.2-2]. `saysSo`: the CONNACK has the word for it.
+   */
+  foundAgain({ awayMs, saysSo }: { awayMs: number; saysSo: boolean }): void {
+    const wasPerhapsOver = this.mayBeGone || awayMs >= this.expirySeconds * 1_000
+    if (wasPerhapsOver && (this.unanswered > 1 || !saysSo)) this.mayBeAnother()
+    this.mayBeGone = false
+    this.unanswered = 0
+    this.askedStep = Infinity
+  }
+
+  /** What was agreed on before holds perhaps; what is agreed on from here on holds in either. */
+  private mayBeAnother(): void {
+    for (const held of this.subscriptions) held.endSentStep = Math.min(held.endSentStep, this.askedStep)
+    for (const packetId of this.incoming) this.doubtful.add(packetId)
+    for (const publication of this.outgoing.values()) if (!publication.isReceived) publication.timesBegunAnew++
   }
 
   /** It has said so when it left. A broker that dies just then has perhaps not heard it. */

@@ -5,7 +5,6 @@ import {
   AckPacket,
   reasonCodes,
   type ConnackPacket,
-  type ConnectProperties,
   type DisconnectPacket,
   type DisconnectProperties,
   type Packet,
@@ -15,11 +14,10 @@ import {
   type ReasonCode,
   type SubackPacket,
   type TopicFilter,
-  type TopicName,
   type UnsubackPacket,
 } from '../../src/protocol/index.ts'
 import { Inbox } from './client-inbox.ts'
-import type { ConnectOptions, Correspondent } from './client-options.ts'
+import { connectPacketOf, type ConnectOptions, type Correspondent } from './client-options.ts'
 import { Outbox } from './client-outbox.ts'
 import {
   ClientSession,
@@ -183,8 +181,8 @@ export class Client implements Correspondent {
     if (wire === undefined) return undefined
     this.connections++
     const awayMs = this.stage.nowMs - this.lastSeenConnectedAtMs
-    this.session?.mayEndAfter(this.isCleanStart || this.expirySeconds === 0 ? Infinity : awayMs)
-    wire.send(this.connectPacket())
+    this.session?.askedFor(this.stage.step, this.isCleanStart || this.expirySeconds === 0 ? Infinity : awayMs)
+    wire.send(connectPacketOf(this.id, this.options))
     this.planPing()
     this.surroundings.settle()
     return this.connack
@@ -312,37 +310,6 @@ export class Client implements Correspondent {
     )
   }
 
-  private connectPacket(): Packet & { type: 'connect' } {
-    const { options } = this
-    const asked: ConnectProperties = { ...options.properties }
-    if (options.sessionExpirySeconds !== undefined) asked.sessionExpiryIntervalSeconds = options.sessionExpirySeconds
-    if (options.receiveMaximum !== undefined) asked.receiveMaximum = options.receiveMaximum
-    if (options.topicAliasMaximum !== undefined) asked.topicAliasMaximum = options.topicAliasMaximum
-    if (options.maximumPacketBytes !== undefined) asked.maximumPacketSizeBytes = options.maximumPacketBytes
-    const { will } = options
-    return {
-      type: 'connect',
-      version: this.version,
-      clientId: this.id,
-      cleanStart: this.isCleanStart,
-      keepAliveSeconds: options.keepAliveSeconds ?? 0,
-      username: options.username,
-      password: options.password,
-      will:
-        will === undefined
-          ? undefined
-          : {
-              topic: will.topic as TopicName,
-              payload: Buffer.from(will.payload),
-              qos: will.qos ?? 0,
-              retain: will.retain ?? false,
-              properties: will.properties,
-            },
-      properties: this.version < 5 || Object.keys(asked).length === 0 ? undefined : asked,
-      isBridge: false,
-    }
-  }
-
   /** Its own packets on the old connection do not count any more; the session goes on. */
   private leaveOldConnection(): void {
     this.stage.cancel(this.ping)
@@ -392,7 +359,7 @@ export class Client implements Correspondent {
 
   private takeConnack(connack: ConnackPacket): void {
     this.connack = connack
-    if (connack.reasonCode !== 0) return
+    if (connack.reasonCode !== 0) return this.session?.refused()
     this.connectedStep = this.stage.step
     // MQTT 3.1 has no such flag: its clients take the session they asked for to be there.
     const isResumed = this.version === 3 ? !this.isCleanStart && this.session !== undefined : connack.sessionPresent
@@ -430,6 +397,8 @@ export class Client implements Correspondent {
       )
       return
     }
+    const awayMs = this.stage.nowMs - this.lastSeenConnectedAtMs + earlierNoticeMs
+    this.session.foundAgain({ awayMs, saysSo: this.version > 3 })
     this.session.expirySeconds = this.expirySeconds
     this.outbox.resume()
   }

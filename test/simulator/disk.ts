@@ -61,6 +61,11 @@ export class Disk {
     return this.write === undefined
   }
 
+  /** It fails, and its broker has been told. */
+  get isSick(): boolean {
+    return !this.isHealthy
+  }
+
   /** A broker has started on it. */
   attach(user: DiskUser): void {
     this.user = user

@@ -30,6 +30,15 @@ export interface PublishSeen {
 /** What is sent was decided in the turn that ends now. */
 const turnMs = 10
 
+/** What the broker goes by now. */
+interface Limits {
+  readonly maxInflightMessages: number
+  readonly retryIntervalMs: number
+  readonly nowMs: number
+  /** It knows that its disk fails. */
+  readonly isSick: boolean
+}
+
 type AnswerType = 'puback' | 'pubrec' | 'pubcomp' | 'suback' | 'unsuback'
 
 interface InWindow {
@@ -38,17 +47,43 @@ interface InWindow {
   readonly isOfRetained: boolean
   /** published --PUBREC in--> received --PUBREL out--> released; `unsure` since a crash: published or received. */
   stage: 'published' | 'received' | 'released' | 'unsure'
+  /** It was of a session of which this one has perhaps taken the place. */
+  isDoubtful: boolean
 }
 
 /** What the broker has under way to one session, over all its connections. */
 class SessionWatch {
+  /** What its client last asked for. */
+  expiryMs: number
   readonly window = new Map<PacketId, InWindow>()
   hasRestarted = false
   /** QoS 1 messages under way when the broker ended: it has forgotten their packet ids, not that they may have left. */
   readonly sentBeforeRestart = new Set<string>()
+  /** It may be over from this moment of the world on; Infinity while its client is there. */
+  overAtMs = Infinity
+  /** A CONNECT that was never answered came when it was perhaps over: that one has begun another session then. */
+  mayBeAnother = false
 
-  restart(promised: ReadonlySet<string>): void {
+  constructor(expiryMs: number) {
+    this.expiryMs = expiryMs
+  }
+
+  left(nowMs: number): void {
+    if (this.overAtMs === Infinity) this.overAtMs = nowMs + this.expiryMs
+  }
+
+  /** Of what one session has under way another knows nothing. */
+  isFoundAgain(): void {
+    this.overAtMs = Infinity
+    if (!this.mayBeAnother) return
+    this.mayBeAnother = false
+    this.sentBeforeRestart.clear()
+    for (const entry of this.window.values()) entry.isDoubtful = true
+  }
+
+  restart(promised: ReadonlySet<string>, nowMs: number): void {
     this.hasRestarted = true
+    this.left(nowMs)
     for (const [packetId, entry] of this.window) {
       if (entry.qos === 1) {
         this.window.delete(packetId)
@@ -70,6 +105,13 @@ class SessionWatch {
 function saysForgotten(connect: ConnectPacket): boolean {
   const [[name]] = isForgottenThere
   return connect.properties?.userProperties?.some(([said]) => said === name) === true
+}
+
+const inMs = (expirySeconds: number): number => (expirySeconds === 0xffff_ffff ? Infinity : expirySeconds * 1_000)
+
+function expiryMsOf({ version, cleanStart, properties }: ConnectPacket): number {
+  if (version < 5) return cleanStart ? 0 : Infinity
+  return inMs(properties?.sessionExpiryIntervalSeconds ?? 0)
 }
 
 export class StreamWatch {
@@ -103,12 +145,14 @@ export class EdgeWatch {
   /** Whether a message may leave for a client now. */
   mayReceive: (clientId: string, topic: string) => boolean
   private readonly stage: Stage
-  private readonly limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }
+  private readonly limits: () => Limits
   private readonly sessions = new Map<string, SessionWatch>()
+  /** QoS 2 that was refused once, or perhaps: by a broker that could not write, before its connection ended. */
+  readonly refused = new Set<string>()
   /** What was acknowledged to its publisher: after a restart the broker must still know of it. */
   private readonly promised = new Set<string>()
 
-  constructor(stage: Stage, limits: () => { maxInflightMessages: number; retryIntervalMs: number; nowMs: number }) {
+  constructor(stage: Stage, limits: () => Limits) {
     this.wills = new WillWatch(stage)
     this.mayReceive = () => true
     this.stage = stage
@@ -117,7 +161,8 @@ export class EdgeWatch {
 
   /** The broker is gone, or the shard of these clients: from now on it knows what its disk knows of them. */
   restarted(isOfIt: (clientId: string) => boolean): void {
-    for (const [clientId, session] of this.sessions) if (isOfIt(clientId)) session.restart(this.promised)
+    for (const [clientId, session] of this.sessions)
+      if (isOfIt(clientId)) session.restart(this.promised, this.stage.nowMs)
   }
 
   cameIn(stream: StreamWatch, packet: Packet): void {
@@ -138,6 +183,9 @@ export class EdgeWatch {
     }
     if (packet.type === 'disconnect' && stream.connect !== undefined) {
       this.wills.saidGoodbye(stream.connect, packet)
+      const { session } = stream
+      const expirySeconds = packet.properties?.sessionExpiryIntervalSeconds
+      if (session !== undefined && expirySeconds !== undefined) session.expiryMs = inMs(expirySeconds)
     }
     const type = answerTo[packet.type]
     if (type !== undefined && 'packetId' in packet) stream.owedAnswers.push({ type, packetId: packet.packetId })
@@ -150,8 +198,15 @@ export class EdgeWatch {
     const { connect, session } = stream
     stream.isEnding = true
     if (connect === undefined) return
-    if (session === undefined) this.wills.perhapsReturned(connect.clientId, stream.connectAtMs)
-    else this.wills.ended(connect)
+    if (session !== undefined) {
+      session.left(this.stage.nowMs)
+      this.wills.ended(connect)
+      if (this.limits().isSick) for (const answer of stream.owedAnswers) this.noteRefused(answer)
+      return
+    }
+    this.wills.perhapsReturned(connect.clientId, stream.connectAtMs)
+    const known = this.sessions.get(connect.clientId)
+    if (known !== undefined && (connect.cleanStart || known.overAtMs <= this.stage.nowMs)) known.mayBeAnother = true
   }
 
   publishLeaves(stream: StreamWatch, seen: PublishSeen): void {
@@ -163,7 +218,8 @@ export class EdgeWatch {
       return
     }
     const what = `${seen.topic} ${seen.payload}`
-    const before = session.window.get(seen.packetId)
+    const known = session.window.get(seen.packetId)
+    const before = known?.isDoubtful === true && !seen.dup ? undefined : known
     if (before === undefined) this.checkFresh(stream, session, seen, what)
     else this.checkRepeated(stream, before, seen, what)
     stream.sentHere.add(seen.packetId)
@@ -172,6 +228,7 @@ export class EdgeWatch {
       qos: seen.qos,
       stage: before?.stage ?? 'published',
       isOfRetained: seen.isOfRetained,
+      isDoubtful: false,
     })
     this.checkWindow(stream, session)
   }
@@ -191,6 +248,7 @@ export class EdgeWatch {
       case 'pubrec':
       case 'pubrel':
       case 'pubcomp':
+        if (packet.type === 'pubrec' && packet.reasonCode >= 0x80) this.noteRefused(stream.owedAnswers[0])
         this.ackLeaves(stream, packet.type, packet.packetId)
         return
       case 'suback':
@@ -211,6 +269,10 @@ export class EdgeWatch {
       default:
         this.accuse(stream, `the broker sent ${packet.type} to ${stream.name}, which only clients send`)
     }
+  }
+
+  private noteRefused(answer: { type: AnswerType; what?: string } | undefined): void {
+    if (answer?.type === 'pubrec' && answer.what !== undefined) this.refused.add(answer.what)
   }
 
   private connackLeaves(stream: StreamWatch, connack: ConnackPacket): void {
@@ -236,7 +298,9 @@ export class EdgeWatch {
     const known = this.sessions.get(clientId)
     // MQTT 3.1 says nothing of a session: there only the client's wish is known.
     const isResumed = connect.version === 3 ? !connect.cleanStart && known !== undefined : connack.sessionPresent
-    const session = isResumed && known !== undefined ? known : new SessionWatch()
+    const session = isResumed && known !== undefined ? known : new SessionWatch(expiryMsOf(connect))
+    session.isFoundAgain()
+    session.expiryMs = expiryMsOf(connect)
     this.sessions.set(clientId, session)
     stream.session = session
     if (saysForgotten(connect)) session.takeBack()
@@ -251,7 +315,7 @@ export class EdgeWatch {
   private mustBeOpen(stream: StreamWatch, type: string): SessionWatch {
     if (stream.session === undefined) this.accuse(stream, `the broker sent ${type} to ${stream.name} before CONNACK`)
     if (stream.hasDisconnected) this.accuse(stream, `the broker sent ${type} to ${stream.name} after DISCONNECT`)
-    return stream.session ?? new SessionWatch()
+    return stream.session ?? new SessionWatch(0)
   }
 
   private accuse(stream: StreamWatch, sentence: string): void {

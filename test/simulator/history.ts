@@ -67,6 +67,19 @@ export class History {
   }
 
   /**
+   * Sent again it was a new message, and what its publisher had sent behind it may have passed it. So is all that is sent
+   * again at QoS 1 [MQTT-4.3.2-2]: it may be the first that a younger subscription gets. At QoS 2 it is where the broker
+   * had not taken it: refused it (with an answer that was lost; the next one behind it was not refused any more), or where
+   * it went to a session that knew nothing of it.
+   */
+  mayComeLate(publication: Publication): boolean {
+    const { qos, timesSent, timesBegunAnew, topic, payload } = publication
+    if (timesSent < 2) return false
+    if (qos === 1) return true
+    return timesBegunAnew > 0 || this.world.host.watch.refused.has(`${topic} ${payload.toString('latin1')}`)
+  }
+
+  /**
    * It may be missing: it has expired meanwhile, or one of the limits with a name was reached and the broker said so.
    * A session that is stored has one such limit, on disk; the queue in memory is the limit of the others.
    */

@@ -143,14 +143,15 @@ function checkOnce(history: History, client: Client, session: ClientSession): vo
     const tag = `"${numbered(publication)}" of ${publication.publisher} on ${publication.topic}`
     // At QoS 2 a publication counts once however often it is sent; but what came at QoS 1 before its batch was lost
     // with the broker may come again.
-    const sent = publication.qos === 1 || history.hasCrashed ? publication.timesSent : 1
+    const { timesSent, timesBegunAnew } = publication
+    const sent = publication.qos === 1 || history.hasCrashed ? timesSent : 1 + timesBegunAnew
     // What a shared group gave to one member and took back may come to the same member again, as something new.
     const isShared = publication.topic.startsWith('work/')
     if (fresh > sent + again && !isShared)
       history.fail(
-        `${client.id} heard ${tag} ${fresh} times without DUP, of which ${again} as retained; it was sent ${publication.timesSent} times at QoS ${publication.qos}`,
+        `${client.id} heard ${tag} ${fresh} times without DUP, of which ${again} as retained; it was sent ${timesSent} times at QoS ${publication.qos}`,
       )
-    if (exact > 1 + again && publication.qos === 2)
+    if (exact > 1 + again + timesBegunAnew && publication.qos === 2)
       history.fail(`${client.id} heard ${tag} ${exact} times at QoS 2 [MQTT-4.3.3-1]`)
   }
 }
@@ -170,9 +171,7 @@ function checkOrder(history: History, client: Client, session: ClientSession): v
     const lane = `${publication.publisher} ${publication.topic} ${lanes}`
     const number = history.numberOf(publication)
     const before = last.get(lane) ?? -1
-    // At QoS 1 what is sent again is a new message: it may be the first that a younger subscription gets.
-    const isInOrder = number > before || (publication.qos === 1 && publication.timesSent > 1)
-    if (!isInOrder) {
+    if (number <= before && !history.mayComeLate(publication)) {
       history.fail(
         `${client.id} received "${numbered(message)}" on ${message.topic} after a later one of the same publisher [MQTT-4.6.0-6]`,
       )
@@ -230,7 +229,7 @@ function checkGroups(history: History): void {
       )
       // Sessions that are not kept may be forgotten with all they had; then another member gets it.
       const exact = heard.filter((message) => message.qos === 2 && history.isKept(message)).length
-      if (publication.qos === 2 && exact > 1)
+      if (publication.qos === 2 && exact > 1 + publication.timesBegunAnew)
         history.fail(`group ${group} heard "${numbered(publication)}" ${exact} times at QoS 2`)
       if (heard.length > 0 || publication.qos === 0 || !publication.isAcknowledged) continue
       const isOwed =
@@ -271,9 +270,9 @@ function checkRetained(history: History): void {
     const lastKept = sent.findLastIndex((publication) => publication.isAcknowledged && history.wasTaken(publication))
     const allowed = new Set(sent.slice(Math.max(0, lastKept)).map((publication) => publication.payload.toString()))
     if (lastKept < 0) allowed.add('')
-    // Sent again at QoS 1 it is a new message, which may follow a QoS 2 one that had been taken over meanwhile.
+    // Sent again it is a new message, which may follow a QoS 2 one that had been taken over meanwhile.
     for (const publication of sent) {
-      if (publication.qos === 1 && publication.timesSent > 1) allowed.add(publication.payload.toString())
+      if (history.mayComeLate(publication)) allowed.add(publication.payload.toString())
     }
     // What expires is gone then, though nothing takes its place.
     if (sent.slice(Math.max(0, lastKept)).some((publication) => history.hasExpired(publication))) allowed.add('')

@@ -295,14 +295,16 @@ export class RandomStory {
   /** All was delivered and acknowledged: after a restart nobody hears anything again, and the sweep finds what is left. */
   private *restartOnceMore(): Generator<number, void> {
     const { host, stage } = this.world
-    const heard = this.actors.map(({ client }) => client.messages.length)
+    const before = this.actors.map(({ client }) => ({ heard: client.messages.length, connections: client.connections }))
     host.stop()
     this.startWhenStopped(0)
     yield 10_000
     yield* this.waitForQuiet()
     yield 1_000
     this.actors.forEach(({ client }, at) => {
-      const again = client.messages[heard[at]]
+      const { heard, connections } = before[at]
+      // QoS 0, which nobody acknowledges, may have been on its way still when the broker was asked to stop.
+      const again = client.messages.slice(heard).find(({ qos, connection }) => qos > 0 || connection > connections)
       if (again !== undefined)
         stage.fail(
           `${client.id} heard "${again.payload.trimEnd()}" again after a restart, though it had acknowledged everything`,

@@ -1,0 +1,118 @@
+// What the oracles must not ask for, because nobody could know it, and that they still ask for all the rest. Each of
+// these stories was found by its seed when an oracle accused a broker that was right.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Actor } from './cast.ts'
+import { calmNetwork } from './network.ts'
+import { checkHistory } from './oracles.ts'
+import { placeProbes } from './probes.ts'
+import { profileNamed } from './profiles.ts'
+import { StoryRules } from './story-rules.ts'
+import { World, type Client } from './world.ts'
+
+const longSeconds = 3_600
+
+describe('a session that was over when its client came, and whose next one was begun by a CONNECT without an answer', () => {
+  test('is there without the old subscriptions, and the client cannot know (seed 31164)', () => {
+    const world = new World({ seed: 1 })
+    const sleeper = begunTwice(world)
+    sleeper.subscribe('+/a', { qos: 0 })
+    const author = world.connect('author')
+    author.publish('t/a', 'one', { qos: 1 })
+    assert.deepEqual(
+      sleeper.messages.map(({ qos }) => qos),
+      [0],
+      'the new session has no other subscription',
+    )
+    judge(world, [sleeper, author])
+  })
+
+  test('is owed what it subscribes to from then on', () => {
+    const world = new World({ seed: 1 })
+    const sleeper = begunTwice(world)
+    sleeper.subscribe('t/b')
+    const author = world.connect('author')
+    author.publish('t/b', 'one', { qos: 1 })
+    judge(world, [sleeper, author])
+    forget(sleeper)
+    assert.throws(() => judge(world, [sleeper, author]), /sleeper never received "one"/)
+  })
+
+  test('is the old one where no CONNECT was without an answer: all is owed to it', () => {
+    const world = new World({ seed: 1 })
+    const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: longSeconds })
+    sleeper.subscribe('t/a')
+    sleeper.disconnect()
+    world.passSeconds(2)
+    assert.equal(sleeper.connect({ cleanStart: false })?.sessionPresent, true)
+    const author = world.connect('author')
+    author.publish('t/a', 'one', { qos: 1 })
+    forget(sleeper)
+    assert.throws(() => judge(world, [sleeper, author]), /sleeper never received "one"/)
+  })
+})
+
+describe('a QoS 2 message that was refused while the disk failed, and sent again', () => {
+  test('comes after what was sent behind it, where the refusal was lost (seeds 20162 and 28280)', () => {
+    const { world, author, listener } = refusedAndSentAgain()
+    assert.deepEqual(listener.payloads, ['two', 'one', 'two'])
+    judge(world, [author, listener])
+  })
+
+  test('comes in order where nobody had refused it', () => {
+    const { world, author, listener } = refusedAndSentAgain()
+    world.host.watch.refused.clear()
+    assert.throws(() => judge(world, [author, listener]), /"one" on t\/a after a later one of the same publisher/)
+  })
+})
+
+/** Its session of 1 s is over; the next is stored, and its CONNACK is lost with the broker. */
+function begunTwice(world: World): Client {
+  const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 1 })
+  sleeper.subscribe('t/a')
+  sleeper.disconnect()
+  world.passSeconds(2)
+  sleeper.options.sessionExpirySeconds = longSeconds
+  sleeper.options.network = { ...calmNetwork, minDelayMs: 500, maxDelayMs: 500 }
+  sleeper.connect()
+  world.passMs(600)
+  assert.equal(sleeper.connack, undefined, 'the broker has it on disk, and its answer is on the way')
+  world.restart('kill')
+  sleeper.options.network = calmNetwork
+  assert.equal(sleeper.connect()?.sessionPresent, true)
+  return sleeper
+}
+
+function refusedAndSentAgain(): { world: World; author: Client; listener: Client } {
+  const world = new World({ seed: 1 })
+  const listener = world.connect('listener')
+  listener.subscribe('t/a')
+  const author = world.connect('author', { cleanStart: false, sessionExpirySeconds: longSeconds })
+  world.disk.fail()
+  author.publish('state/author', 'kept', { qos: 1, retain: true })
+  world.passSeconds(1)
+  author.stopReading()
+  // QoS 2 needs the disk for its packet id, and QoS 1 for nobody who is stored does not.
+  author.publish('t/a', 'one', { qos: 2 })
+  author.publish('t/a', 'two', { qos: 1 })
+  author.drop()
+  world.disk.mend()
+  world.passSeconds(1)
+  author.connect()
+  world.passSeconds(1)
+  return { world, author, listener }
+}
+
+function judge(world: World, clients: readonly Client[]): void {
+  const actors = clients.map((client): Actor => ({ client, group: undefined, act: () => undefined }))
+  placeProbes(world)
+  for (const client of world.clients) if (client.id.startsWith('probe-')) client.subscribe('state/#')
+  checkHistory(world, actors, { profile: profileNamed('disk'), rules: new StoryRules(world) })
+}
+
+/** As if nothing had come: whoever has a message after all is not asked about it. */
+function forget(client: Client): void {
+  assert.ok(client.messages.length > 0, 'there is nothing to miss')
+  ;(client.messages as unknown[]).length = 0
+}
