@@ -2,7 +2,7 @@
 //
 //   t/...       everybody publishes and subscribes, with overlapping filters
 //   work/...    is subscribed to in shared groups only, by workers
-//   state/<id>  retained messages of one client each
+//   state/<id>  retained messages of one client each, and state/all of everybody
 
 import { reasonCodes, type ProtocolVersion, type QoS } from '../../src/protocol/index.ts'
 import type { Client, ConnectOptions } from './world.ts'
@@ -19,10 +19,13 @@ export interface Actor {
   act(): void
 }
 
-const topics = ['t/a', 't/b', 't/a/b', 't//c'] as const
-const filters = ['t/a', 't/+', 't/#', 't/a/#', 't/+/b', '+/a'] as const
+export const topics = ['t/a', 't/b', 't/a/b', 't//c'] as const
+export const filters = ['t/a', 't/+', 't/#', 't/a/#', 't/+/b', '+/a'] as const
+/** Everybody's, where the twists say so. */
+export const commonTopic = 'state/all'
 export const exclusiveFilters = ['$exclusive/t/a', '$exclusive/t/#'] as const
 const groups = ['$share/one/work/#', '$share/two/work/+'] as const
+const moreGroups = [...groups, '$share/three/work/#'] as const
 
 interface Script {
   readonly profile: StoryProfile
@@ -37,10 +40,18 @@ export function castActor(world: World, from: Script & { readonly number: number
     ...connectOptions(random, { version, isDurable, twists: from.twists }),
     network: from.profile.roughNetwork ? roughNetwork(random) : calmNetwork,
   })
-  const maxThinkMs = random.pick([0, 0, 50, 400])
+  const { dice, slowClients, mixedGroups } = from.twists
+  const isSlow = slowClients && dice.chance(0.5)
+  if (isSlow) client.options.receiveMaximum = 1
+  const maxThinkMs = random.pick([0, 0, 50, 400]) * (isSlow ? 10 : 1)
   client.thinkMs = () => (maxThinkMs === 0 ? 0 : random.between(0, maxThinkMs))
-  const group = random.chance(0.3) ? random.pick(groups) : undefined
+  const group = random.chance(0.3) ? pickGroup(random, mixedGroups ? dice : undefined) : undefined
   return new PlayedActor(world, client, { ...from, group })
+}
+
+function pickGroup(random: Random, dice: Random | undefined): string {
+  const group = random.pick(groups)
+  return dice === undefined ? group : dice.pick(moreGroups)
 }
 
 function connectOptions(
@@ -136,7 +147,9 @@ class PlayedActor implements Actor {
     if (dice < 0.15) {
       // An empty payload takes the retained message away.
       const properties = random.chance(0.2) ? this.expiry() : {}
-      client.publish(`state/${client.id}`, random.chance(0.2) ? '' : payload, { qos, retain: true, ...properties })
+      const { dice, commonState: isCommon } = this.script.twists
+      const topic = isCommon && dice.chance(0.5) ? commonTopic : `state/${client.id}`
+      client.publish(topic, random.chance(0.2) ? '' : payload, { qos, retain: true, ...properties })
     } else if (dice < 0.4) client.publish(`work/${random.pick(['x', 'y'])}`, payload, { qos })
     else client.publish(random.pick(topics), payload, { qos, ...this.someProperties() })
   }
@@ -159,7 +172,8 @@ class PlayedActor implements Actor {
     if (this.group !== undefined) {
       if (this.filters.has(this.group) && random.chance(0.8)) return
       this.filters.add(this.group)
-      client.subscribe(this.group, { qos: 2 })
+      const { dice, mixedGroups } = this.script.twists
+      client.subscribe(this.group, { qos: mixedGroups ? dice.pick([0, 1, 2]) : 2 })
       return
     }
     const filter = this.pickFilter()

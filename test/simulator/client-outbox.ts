@@ -81,6 +81,8 @@ export class Outbox {
   private send(publication: Publication): void {
     const dup = publication.timesSent > 0
     publication.timesSent++
+    publication.lastSentStep = this.client.stage.step
+    publication.connection = this.client.connections
     if (this.client.version < 5) publication.lostProperties = true
     if (!dup) {
       publication.firstSentStep = this.client.stage.step

@@ -12,6 +12,8 @@ export class Publication {
   readonly retain: boolean
   readonly properties: PublishProperties | undefined
   readonly publisher: string
+  /** By an operator in the name of the publisher, who needs no right for it and has no order with it. */
+  isByOperator: boolean
   packetId: PacketId
   /** PUBREC has come: PUBREL goes instead of PUBLISH. */
   isReceived: boolean
@@ -21,6 +23,9 @@ export class Publication {
   /** To a version of MQTT that has no properties, once at least. */
   lostProperties: boolean
   firstSentStep: number
+  lastSentStep: number
+  /** The connection of its publisher on which it went last, counted from 1. */
+  connection: number
   firstSentAtMs: number
   /** The broker has taken it over (PUBACK, PUBREC); Infinity: it has not. */
   acknowledgedStep: number
@@ -37,12 +42,15 @@ export class Publication {
     this.qos = what.qos ?? 0
     this.retain = what.retain ?? false
     this.properties = what.properties
+    this.isByOperator = false
     this.packetId = 0
     this.isReceived = false
     this.timesSent = 0
     this.timesBegunAnew = 0
     this.lostProperties = false
     this.firstSentStep = Infinity
+    this.lastSentStep = Infinity
+    this.connection = 0
     this.firstSentAtMs = Infinity
     this.acknowledgedStep = Infinity
     this.reasonCode = undefined
@@ -103,6 +111,20 @@ export interface HeldSubscription {
   /** UNSUBSCRIBE, or a SUBSCRIBE that replaces it, was sent. */
   endSentStep: number
   endedStep: number
+}
+
+/** A subscription that was just asked for. */
+export function asked(request: SubscriptionRequest, identifier: number | undefined, step: number): HeldSubscription {
+  return {
+    request,
+    identifier,
+    sentStep: step,
+    grantedStep: Infinity,
+    grantedQoS: 0,
+    isRefused: false,
+    endSentStep: Infinity,
+    endedStep: Infinity,
+  }
 }
 
 /** Of one session there is the exclusive subscription or the common one. */

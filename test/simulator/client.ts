@@ -20,6 +20,7 @@ import { Inbox } from './client-inbox.ts'
 import { connectPacketOf, type ConnectOptions, type Correspondent } from './client-options.ts'
 import { Outbox } from './client-outbox.ts'
 import {
+  asked,
   ClientSession,
   isSameFilter,
   Publication,
@@ -38,6 +39,8 @@ export interface Surroundings {
   /** After each act of a hand-written story: lets everything happen that takes no time. */
   settle(): void
 }
+
+const plainly = { noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
 
 /** The broker may have ended the connection so long before its client got to know: the disk was slow, the network too. */
 const earlierNoticeMs = 8_000
@@ -201,24 +204,15 @@ export class Client implements Correspondent {
   /** Subscribes to one filter or several with the same options. Undefined: no SUBACK has come yet. */
   subscribe(filters: string | readonly string[], options: SubscribeOptions = {}): SubackPacket | undefined {
     const packetId = this.takePacketId()
-    const { identifier, ...asked } = options
+    const { identifier, ...how } = options
     const subscriptions = [filters].flat().map((filter) => ({
       filter: filter as TopicFilter,
-      qos: asked.qos ?? 2,
-      noLocal: asked.noLocal ?? false,
-      retainAsPublished: asked.retainAsPublished ?? false,
-      retainHandling: asked.retainHandling ?? 0,
+      qos: how.qos ?? 2,
+      noLocal: how.noLocal ?? false,
+      retainAsPublished: how.retainAsPublished ?? false,
+      retainHandling: how.retainHandling ?? 0,
     }))
-    const held = subscriptions.map((request): HeldSubscription => ({
-      request,
-      identifier,
-      sentStep: this.stage.step,
-      grantedStep: Infinity,
-      grantedQoS: 0,
-      isRefused: false,
-      endSentStep: Infinity,
-      endedStep: Infinity,
-    }))
+    const held = subscriptions.map((request) => asked(request, identifier, this.stage.step))
     const ending = this.markEnding(held.map(({ request }) => request.filter))
     this.session?.subscriptions.push(...held)
     this.questions.set(packetId, { held, ending })
@@ -238,6 +232,31 @@ export class Client implements Correspondent {
     wire?.send({ type: 'unsubscribe', packetId, filters: list, properties: undefined })
     this.surroundings.settle()
     return wire?.of('unsuback').findLast((unsuback) => unsuback.packetId === packetId)
+  }
+
+  /**
+   * An operator subscribes for it: what to call when that is done, and when it is not. What it has asked for itself and has no answer
+   * to comes before or after that, nobody knows: then the subscription holds perhaps, and so does what it replaces.
+   */
+  beSubscribed(filter: string, qos: QoS): { granted: () => void; refused: () => void } {
+    const held = asked({ filter: filter as TopicFilter, qos, ...plainly }, undefined, this.stage.step)
+    const ending = this.markEnding([filter])
+    this.session?.subscriptions.push(held)
+    const isCertain = this.questions.size === 0
+    const granted = (): void => {
+      if (!isCertain) return
+      this.end(ending)
+      held.grantedStep = this.stage.step
+      held.grantedQoS = qos
+    }
+    return { granted, refused: () => void (held.isRefused = true) }
+  }
+
+  /** An operator unsubscribes for it: what to call when that is done. As above. */
+  beUnsubscribed(filter: string): () => void {
+    const ending = this.markEnding([filter]).filter(({ request }) => request.filter === filter)
+    const isCertain = this.questions.size === 0
+    return () => (isCertain ? this.end(ending) : undefined)
   }
 
   /** Says goodbye and closes. */
@@ -404,11 +423,11 @@ export class Client implements Correspondent {
   }
 
   private takeSuback(suback: SubackPacket): void {
-    const asked = this.questions.get(suback.packetId)
-    if (asked === undefined)
+    const question = this.questions.get(suback.packetId)
+    if (question === undefined)
       return this.stage.fail(`the broker sent SUBACK ${suback.packetId} to ${this.id}, which had not asked`)
     this.questions.delete(suback.packetId)
-    const { held, ending } = asked
+    const { held, ending } = question
     if (held.length !== suback.reasonCodes.length)
       this.stage.fail(
         `the broker answered ${held.length} filters of ${this.id} with ${suback.reasonCodes.length} codes`,
@@ -427,11 +446,11 @@ export class Client implements Correspondent {
   }
 
   private takeUnsuback(unsuback: UnsubackPacket): void {
-    const asked = this.questions.get(unsuback.packetId)
-    if (asked === undefined)
+    const question = this.questions.get(unsuback.packetId)
+    if (question === undefined)
       return this.stage.fail(`the broker sent UNSUBACK ${unsuback.packetId} to ${this.id}, which had not asked`)
     this.questions.delete(unsuback.packetId)
-    this.end(asked.ending)
+    this.end(question.ending)
   }
 
   private end(ending: readonly HeldSubscription[]): void {

@@ -14,6 +14,12 @@ type Verdict = ReturnType<StoryRules['wasDenied']>
 /** What a PUBLISH of these stories has beside its topic and payload: properties, packet id, header. */
 const mostOverheadBytes = 60
 
+export interface Told {
+  readonly profile: StoryProfile
+  readonly rules: StoryRules
+  readonly byOperators?: readonly Publication[]
+}
+
 export class History {
   readonly world: World
   readonly actors: readonly Actor[]
@@ -27,13 +33,13 @@ export class History {
   private readonly rules: StoryRules
   private readonly kept: ReadonlySet<ReceivedMessage>
 
-  constructor(world: World, actors: readonly Actor[], from: { profile: StoryProfile; rules: StoryRules }) {
+  constructor(world: World, actors: readonly Actor[], from: Told) {
     this.world = world
     this.actors = actors
     this.isCalm = from.profile.name === 'calm'
     this.hasCrashed = from.profile.restarts
     this.rules = from.rules
-    this.publications = actors.flatMap(({ client }) => client.publications)
+    this.publications = [...actors.flatMap(({ client }) => client.publications), ...(from.byOperators ?? [])]
     this.byPayload = new Map(this.publications.map((publication) => [publication.payload.toString(), publication]))
     this.numbers = new Map(this.publications.map((publication, number) => [publication, number]))
     this.dropped = new Set(
@@ -90,9 +96,33 @@ export class History {
     return this.dropped.has(`${limit} ${client.id} ${publication.payload.toString()}`)
   }
 
+  /** Because the client did not keep up. */
+  wasDropped(client: Client, { payload }: Publication): boolean {
+    return ['storage-full', 'queue-full'].some((limit) =>
+      this.dropped.has(`${limit} ${client.id} ${payload.toString()}`),
+    )
+  }
+
   hasExpired({ properties, firstSentAtMs }: Publication): boolean {
     const expiry = properties?.messageExpiryIntervalSeconds
     return expiry !== undefined && firstSentAtMs + expiry * 1_000 <= this.world.nowMs
+  }
+
+  /**
+   * Not a promise of MQTT but of ours, and not kept (docs/NEXT.md): QoS 2 that its publisher sends again after its shard has died is dealt
+   * again, and where members of several shards have come or gone since, not to the shard that knows it.
+   */
+  isDealtAnew({ firstSentStep, lastSentStep, timesSent }: Publication, members: readonly Client[]): boolean {
+    if (timesSent < 2 || !this.hasCrashed || this.world.host.shards.length === 1) return false
+    const isBetween = (step: number): boolean => firstSentStep <= step && step <= lastSentStep
+    return members
+      .flatMap(({ sessions }) => sessions)
+      .some(
+        ({ startedStep, endedStep, subscriptions }) =>
+          isBetween(startedStep) ||
+          isBetween(endedStep) ||
+          subscriptions.some((held) => isBetween(held.sentStep) || isBetween(held.endSentStep)),
+      )
   }
 
   /** What it may have of such messages did not change while it was under way. */
@@ -102,7 +132,8 @@ export class History {
 
   /** Whether its publisher might publish it, from when it was first sent until it was answered. */
   wasForbidden(publication: Publication, untilStep = publication.acknowledgedStep): Verdict {
-    const { publisher: clientId, topic: what, firstSentStep: fromStep } = publication
+    const { publisher: clientId, topic: what, firstSentStep: fromStep, isByOperator } = publication
+    if (isByOperator) return 'never'
     return this.rules.wasDenied({ action: 'publish', clientId, what, fromStep, untilStep })
   }
 
@@ -120,6 +151,11 @@ export class History {
   /** Certainly allowed to its publisher and to this client, as long as it was under way. */
   wasAllowed(client: Client, publication: Publication): boolean {
     return this.wasTaken(publication) && this.wasWithheld(client, publication) === 'never'
+  }
+
+  /** Its publisher was sent away for something else, and what it had said behind that was not heard. */
+  wasCutOff({ publisher, connection }: Publication): boolean {
+    return this.rules.ended.has(`${publisher} ${connection}`)
   }
 
   /** MQTT 3 has no word for what is not allowed: it is acknowledged, and nobody hears it. */

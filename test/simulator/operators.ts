@@ -1,10 +1,12 @@
 // Those who look after the broker of a random story: they say who may do what, and send clients away.
 
-import { reasonCodes, type ReasonCode } from '../../src/protocol/index.ts'
-import type { Actor } from './cast.ts'
+import type { Command } from '../../src/core/index.ts'
+import { reasonCodes, type ReasonCode, type TopicFilter } from '../../src/protocol/index.ts'
+import { filters, topics, type Actor } from './cast.ts'
+import type { Random } from './random.ts'
 import { StoryRules } from './story-rules.ts'
 import type { Twists } from './twists.ts'
-import type { World } from './world.ts'
+import { Publication, type Client, type World } from './world.ts'
 
 const denied = {
   publish: ['t/a', 't/#', 'work/x', 'work/#', 'state/#', 'wills/#'],
@@ -18,10 +20,13 @@ const noticeMs = 10_000
 
 export class Operators {
   readonly rules: StoryRules
+  /** What they have published in the names of clients. */
+  readonly publications: Publication[]
   private readonly world: World
   private readonly actors: readonly Actor[]
   private readonly sentAwayAtMs: Map<string, number>
   private lastCommand: number
+  private published: number
 
   constructor(world: World, actors: readonly Actor[]) {
     this.world = world
@@ -29,6 +34,8 @@ export class Operators {
     this.rules = new StoryRules(world)
     this.sentAwayAtMs = new Map()
     this.lastCommand = 0
+    this.published = 0
+    this.publications = []
   }
 
   /** What is so from the beginning, before the broker starts. */
@@ -38,6 +45,7 @@ export class Operators {
     host.traits.permissions = this.rules
     host.traits.mayDo = (question) => this.rules.learn(question)
     host.watch.mayReceive = (clientId, topic) => !this.rules.isDenied('receive', clientId, topic)
+    if (twists.denialEnds) this.rules.whenSentAway = (clientId) => this.noteSentAway(clientId)
     if (twists.asksPermission) this.rules.answerMs = () => stage.random.between(0, 500)
     const count = twists.denials === 'none' ? 0 : stage.random.between(1, 6)
     for (let at = 0; at < count; at++) this.denySomething()
@@ -65,7 +73,83 @@ export class Operators {
     if (!host.isOpen || host.isStopping) return
     stage.tell('operator', () => `kicks ${id}`)
     this.sentAwayAtMs.set(id, stage.nowMs)
-    host.handle({ kind: 'command', question: ++this.lastCommand, command: { name: 'kick', clientId: id } })
+    this.command({ name: 'kick', clientId: id })
+  }
+
+  /** Publishes, subscribes or unsubscribes in the name of a client that is there. */
+  actForSomebody(dice: Random, mountpoint: string): void {
+    const { host, stage } = this.world
+    const { client } = dice.pick(this.actors)
+    if (!host.isOpen || host.isStopping) return
+    const did = dice.fraction()
+    if (did < 0.5) this.publishFor(client, dice, mountpoint)
+    else if (client.isConnected && did < 0.8) {
+      const filter = dice.pick(filters)
+      const qos = dice.pick([0, 1, 2] as const)
+      stage.tell('operator', () => `subscribes ${client.id} to ${filter} at QoS ${qos}`)
+      const { granted, refused } = client.beSubscribed(filter, qos)
+      this.command({ name: 'subscribe', clientId: client.id, filter: filter as TopicFilter, qos }, granted, refused)
+    } else if (client.isConnected) {
+      const filter = dice.pick(filters)
+      stage.tell('operator', () => `unsubscribes ${client.id} from ${filter}`)
+      const done = client.beUnsubscribed(filter)
+      this.command({ name: 'unsubscribe', clientId: client.id, filter: filter as TopicFilter }, done)
+    }
+  }
+
+  private publishFor(client: Client, dice: Random, mountpoint: string): void {
+    const { stage } = this.world
+    const topic = dice.pick(topics)
+    const payload = `operator:${++this.published}`
+    const qos = dice.pick([0, 1, 2] as const)
+    stage.tell('operator', () => `publishes "${payload}" to ${topic} at QoS ${qos} for ${client.id}`)
+    const publication = new Publication(client.id, { topic, payload, qos })
+    publication.isByOperator = true
+    publication.timesSent = 1
+    publication.firstSentStep = stage.step
+    publication.firstSentAtMs = stage.nowMs
+    this.publications.push(publication)
+    const answered = (reasonCode: number): void => {
+      publication.reasonCode = reasonCode
+      publication.acknowledgedStep = stage.step
+    }
+    this.command(
+      {
+        name: 'publish',
+        clientId: client.id,
+        topic: mountpoint + topic,
+        payload: Buffer.from(payload),
+        qos,
+        retain: false,
+        properties: undefined,
+      },
+      (matched) => answered(matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success),
+      () => answered(reasonCodes.unspecifiedError),
+    )
+  }
+
+  /** The broker's answer is looked for now and then: it has come by then, and not before the command. */
+  private command(
+    command: Command,
+    done: (matched: number) => void = () => undefined,
+    failed: () => void = () => undefined,
+  ): void {
+    const { host, stage } = this.world
+    const question = ++this.lastCommand
+    const look = (from: number): void => {
+      const { events } = host
+      for (let at = from; at < events.length; at++) {
+        const event = events[at]
+        if (event.event !== 'command-done' || event.question !== question) continue
+        return event.result.done ? done(event.result.matched) : failed()
+      }
+      // A shard that has died does not answer.
+      if (stage.nowMs < askedAtMs + noticeMs) stage.after(20, () => look(events.length))
+    }
+    const askedAtMs = stage.nowMs
+    const from = host.events.length
+    host.handle({ kind: 'command', question, command })
+    look(from)
   }
 
   banSomebody(): undefined {
@@ -76,8 +160,9 @@ export class Operators {
     stage.after(stage.random.between(100, 10_000), () => this.liftBan(id))
   }
 
-  /** Everybody may come back. */
-  liftBans(): void {
+  /** Everybody may come back, and nobody is sent away for what it sends again. */
+  calmDown(): void {
+    this.rules.whenSentAway = undefined
     for (const denial of this.rules.inForce) if (denial.action === 'stay') this.rules.grant(denial)
   }
 
@@ -89,6 +174,12 @@ export class Operators {
   /** Lately enough to be why its connection has ended. */
   hasSentAway(clientId: string): boolean {
     return (this.sentAwayAtMs.get(clientId) ?? -Infinity) + noticeMs >= this.world.nowMs
+  }
+
+  private noteSentAway(clientId: string): void {
+    this.sentAwayAtMs.set(clientId, this.world.stage.nowMs)
+    const { connections } = this.actors.find(({ client }) => client.id === clientId)?.client ?? { connections: 0 }
+    this.rules.ended.add(`${clientId} ${connections}`)
   }
 
   private liftBan(clientId: string): void {

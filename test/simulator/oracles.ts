@@ -9,10 +9,9 @@ import type { StoredRecord } from '../../src/core/index.ts'
 import { matchesFilter, reasonCodes, splitSharedFilter, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
 import type { Actor } from './cast.ts'
 import type { ClientSession, HeldSubscription } from './client-session.ts'
-import { History, numbered } from './history.ts'
-import { checkExclusive, probesOf } from './probes.ts'
-import type { StoryProfile } from './profiles.ts'
-import type { StoryRules } from './story-rules.ts'
+import { History, numbered, type Told } from './history.ts'
+import { checkExclusive } from './probes.ts'
+import { checkCommonState, checkRetained } from './retained-oracles.ts'
 import type { Client, Publication, ReceivedMessage, World } from './world.ts'
 
 /** The reasons for which a broker may end the connection of a client that does nothing wrong. */
@@ -32,11 +31,7 @@ export function checkAccusation(world: World, client: Client): void {
   world.stage.fail(`the broker accused ${client.id} of 0x${reason.toString(16)}, though it had obeyed`)
 }
 
-export function checkHistory(
-  world: World,
-  actors: readonly Actor[],
-  from: { profile: StoryProfile; rules: StoryRules },
-): void {
+export function checkHistory(world: World, actors: readonly Actor[], from: Told): void {
   const history = new History(world, actors, from)
   for (const { client, group } of actors) {
     for (const session of client.sessions) {
@@ -49,6 +44,8 @@ export function checkHistory(
   checkAnswers(history)
   checkGroups(history)
   checkRetained(history)
+  checkCommonState(history)
+  checkDropped(history)
   checkExclusive(world, actors)
 }
 
@@ -168,7 +165,8 @@ function checkOrder(history: History, client: Client, session: ClientSession): v
     if (publication === undefined || publication.retain || seen.has(publication)) continue
     seen.add(publication)
     const lanes = message.qos === 0 ? `${publication.qos} 0` : 'answered'
-    const lane = `${publication.publisher} ${publication.topic} ${lanes}`
+    const who = `${publication.publisher}${publication.isByOperator ? ' by operators' : ''}`
+    const lane = `${who} ${publication.topic} ${lanes}`
     const number = history.numberOf(publication)
     const before = last.get(lane) ?? -1
     if (number <= before && !history.mayComeLate(publication)) {
@@ -194,11 +192,27 @@ function checkOwed(history: History, client: Client): void {
     const isOwed =
       publication.qos > 0 && granted > 0
         ? publication.isAcknowledged
-        : history.isCalm && publication.firstSentStep > client.connectedStep && publication.timesSent > 0
+        : history.isCalm &&
+          publication.firstSentStep > client.connectedStep &&
+          publication.timesSent > 0 &&
+          !history.wasCutOff(publication)
     if (isOwed)
       history.fail(
         `${client.id} never received "${numbered(publication)}" on ${publication.topic} (QoS ${publication.qos}), though the broker had it`,
       )
+  }
+}
+
+/** What the broker says it has dropped for somebody who does not keep up does not come after all. */
+function checkDropped(history: History): void {
+  for (const { client, group } of history.actors) {
+    if (group !== undefined) continue
+    for (const message of client.messages) {
+      const publication = history.publicationOf(message)
+      if (publication === undefined || publication.retain || publication.timesSent > 1) continue
+      if (history.wasDropped(client, publication))
+        history.fail(`${client.id} heard "${numbered(message)}", which the broker counts as dropped for it`)
+    }
   }
 }
 
@@ -229,11 +243,13 @@ function checkGroups(history: History): void {
       )
       // Sessions that are not kept may be forgotten with all they had; then another member gets it.
       const exact = heard.filter((message) => message.qos === 2 && history.isKept(message)).length
-      if (publication.qos === 2 && exact > 1 + publication.timesBegunAnew)
+      const mayGoTwice = history.isDealtAnew(publication, members) ? publication.timesSent : 1
+      if (publication.qos === 2 && exact > mayGoTwice + publication.timesBegunAnew)
         history.fail(`group ${group} heard "${numbered(publication)}" ${exact} times at QoS 2`)
       if (heard.length > 0 || publication.qos === 0 || !publication.isAcknowledged) continue
       const isOwed =
         members.every(neverLeft) &&
+        members.every((member) => member.session?.subscriptions.every(({ grantedQoS }) => grantedQoS > 0)) &&
         members.some(
           (member) =>
             member.session !== undefined &&
@@ -260,37 +276,6 @@ function neverLeft(member: Client): boolean {
     session.subscriptions.every((held) => held.grantedStep !== Infinity || held.endSentStep === Infinity) &&
     session.subscriptions.every((held) => held.endSentStep === Infinity)
   )
-}
-
-/** A fresh subscriber gets what was last retained, or nothing if that was taken away. */
-function checkRetained(history: History): void {
-  for (const { client } of history.actors) {
-    const topic = `state/${client.id}`
-    const sent = client.publications.filter((publication) => publication.topic === topic && publication.timesSent > 0)
-    const lastKept = sent.findLastIndex((publication) => publication.isAcknowledged && history.wasTaken(publication))
-    const allowed = new Set(sent.slice(Math.max(0, lastKept)).map((publication) => publication.payload.toString()))
-    if (lastKept < 0) allowed.add('')
-    // Sent again it is a new message, which may follow a QoS 2 one that had been taken over meanwhile.
-    for (const publication of sent) {
-      if (history.mayComeLate(publication)) allowed.add(publication.payload.toString())
-    }
-    // What expires is gone then, though nothing takes its place.
-    if (sent.slice(Math.max(0, lastKept)).some((publication) => history.hasExpired(publication))) allowed.add('')
-    if (history.isTakenBack(client.id, topic)) allowed.clear()
-    if (history.isTakenBack(client.id, topic)) allowed.add('')
-    for (const probe of probesOf(history.world)) checkFound(history, probe, { topic, allowed })
-  }
-}
-
-function checkFound(
-  history: History,
-  probe: Client,
-  { topic, allowed }: { topic: string; allowed: ReadonlySet<string> },
-): void {
-  const found = probe.messages.find((message) => message.topic === topic)?.payload ?? ''
-  if (allowed.has(found)) return
-  const expected = [...allowed].map((payload) => `"${payload.trim()}"`).join(' or ')
-  history.fail(`the retained message of ${topic} is "${found.trim()}" to ${probe.id} and should be ${expected}`)
 }
 
 /** Nothing is left of what has been delivered: not on the disk either. */

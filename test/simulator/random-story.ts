@@ -55,7 +55,7 @@ export class RandomStory {
     })
     this.random = this.world.stage.random
     this.actors = []
-    this.twists = drawTwists(this.random)
+    this.twists = drawTwists(this.random, options.seed)
     this.operators = new Operators(this.world, this.actors)
     this.world.host.traits.promisesEarly = options.promisesEarly ?? false
     this.activeMs = 0
@@ -77,11 +77,16 @@ export class RandomStory {
     this.placeWitness()
     this.planFaults()
     this.planOperators()
+    this.planOperatorActs()
     yield this.activeMs
     this.calmDown()
     yield* this.waitForQuiet()
     yield* this.probe()
-    checkHistory(world, this.actors, { profile: this.profile, rules: this.operators.rules })
+    checkHistory(world, this.actors, {
+      profile: this.profile,
+      rules: this.operators.rules,
+      byOperators: this.operators.publications,
+    })
     const dropped = new Set(world.events('message-dropped').map(({ message }) => message.payload().toString()))
     world.host.watch.wills.judge(-world.host.traits.clockOffsetMs, (payload) => dropped.has(payload))
     yield* this.restartOnceMore()
@@ -105,6 +110,7 @@ export class RandomStory {
       retryIntervalMs: random.pick([0, 2_000, 30_000]),
       maxTopicAlias: random.pick([0, 2, 1_024]),
       awaitReleaseTimeoutMs: 3_600_000,
+      queueFullPolicy: this.twists.dropsOldest ? 'drop-oldest' : 'drop-newest',
       exclusiveSubscriptionAvailable: this.twists.exclusive,
     }
     host.traits.maxTurnMs = profile.roughNetwork || profile.roughDisk ? 3 : 0
@@ -170,7 +176,8 @@ export class RandomStory {
     const { profile, random } = this
     if (profile.restarts) this.planMany(random.between(1, 4), () => this.restartBroker())
     if (profile.restarts && this.world.host.shards.length > 1) {
-      this.planMany(random.between(1, 5), () => this.restartShard())
+      this.planMany(random.between(1, 5), () => this.restartShard(random))
+      if (this.twists.nearDeaths) this.planNearDeaths()
     }
     if (profile.roughDisk) this.planMany(random.between(0, 2), () => this.failDisk())
     if (profile.unruly) this.planMany(random.between(1, 8), () => sendUnruly(this.world, () => this.hasCalmedDown))
@@ -182,6 +189,15 @@ export class RandomStory {
     if (!twists.operators) return
     this.planMany(random.between(1, 5), () => operators.kickSomebody())
     this.planMany(random.between(0, 2), () => operators.banSomebody())
+  }
+
+  private planOperatorActs(): void {
+    const { dice, operatorsAct } = this.twists
+    for (let count = operatorsAct ? dice.between(3, 15) : 0; count > 0; count--) {
+      this.world.stage.after(dice.between(500, this.activeMs), () => {
+        if (!this.hasCalmedDown) this.operators.actForSomebody(dice, this.twists.mountpoint)
+      })
+    }
   }
 
   private planMany(count: number, fault: () => Eventually<void>): void {
@@ -205,15 +221,28 @@ export class RandomStory {
     })
   }
 
-  private restartShard(): Eventually<void> {
-    const { random, world } = this
-    const { host, stage } = world
+  private restartShard(dice: Random, whenBack: () => void = () => undefined): Eventually<void> {
+    const { host, stage } = this.world
     if (!host.isRunning || host.isStopping || this.hasCalmedDown) return undefined
-    const own = random.between(0, host.shards.length - 1)
-    const awayMs = random.between(10, 3_000)
+    const own = dice.between(0, host.shards.length - 1)
+    const awayMs = dice.between(10, 3_000)
     return whenReady(host.killShard(own), () => {
-      stage.after(awayMs, () => host.restartShard(own))
+      stage.after(awayMs, () => whenReady(host.restartShard(own), whenBack))
     })
+  }
+
+  /** A second shard dies soon after the first, or when the first is just coming back. */
+  private planNearDeaths(): void {
+    const { stage } = this.world
+    const { dice } = this.twists
+    for (let count = dice.between(1, 3); count > 0; count--) {
+      const another = (): void => void stage.after(dice.between(0, 60), () => this.restartShard(dice))
+      const isAtReturn = dice.chance(0.5)
+      stage.after(dice.between(500, this.activeMs), () => {
+        if (!isAtReturn) another()
+        return this.restartShard(dice, isAtReturn ? another : undefined)
+      })
+    }
   }
 
   private startWhenStopped(awayMs: number): void {
@@ -237,7 +266,7 @@ export class RandomStory {
     this.world.stage.tell('story', () => 'all trouble ends')
     this.world.disk.mend()
     this.world.disk.maxStepMs = 0
-    this.operators.liftBans()
+    this.operators.calmDown()
     this.bringBack()
   }
 

@@ -37,6 +37,10 @@ export class StoryRules implements Permissions {
   readonly keepsNothing: boolean
   /** How long it takes to find out what nobody has asked yet; undefined: everything is known at once. */
   answerMs: (() => number) | undefined
+  /** Told who did what it may not, where that ends its connection; undefined: it is only told so. */
+  whenSentAway: ((clientId: string) => void) | undefined
+  /** Connections that were ended for what their client did, the number of each among those of its client: "client number". */
+  readonly ended: Set<string>
   private readonly world: World
   private readonly denials: Denial[]
   private readonly known: Set<string>
@@ -47,6 +51,8 @@ export class StoryRules implements Permissions {
     this.allowsEverything = false
     this.keepsNothing = false
     this.answerMs = undefined
+    this.whenSentAway = undefined
+    this.ended = new Set()
     this.denials = []
     this.known = new Set()
   }
@@ -81,12 +87,12 @@ export class StoryRules implements Permissions {
 
   mayPublish(who: Identity, topic: Topic): Permission {
     if (this.isUnknown('publish', who.clientId, topic.name)) return 'ask'
-    return this.isDenied('publish', who.clientId, topic.name) ? 'deny' : 'allow'
+    return this.isDenied('publish', who.clientId, topic.name) ? this.refuse(who) : 'allow'
   }
 
   maySubscribe(who: Identity, filter: string): Permission {
     if (this.isUnknown('subscribe', who.clientId, filter)) return 'ask'
-    return this.isDenied('subscribe', who.clientId, filter) ? 'deny' : 'allow'
+    return this.isDenied('subscribe', who.clientId, filter) ? this.refuse(who) : 'allow'
   }
 
   mayReceive(who: { readonly clientId: string }, topic: Topic): boolean {
@@ -109,6 +115,11 @@ export class StoryRules implements Permissions {
 
   isDenied(action: DeniedAction, clientId: string, what: string): boolean {
     return this.denials.some((denial) => denial.untilStep === Infinity && isOf(denial, { action, clientId, what }))
+  }
+
+  private refuse({ clientId }: Identity): Permission {
+    this.whenSentAway?.(clientId)
+    return this.whenSentAway === undefined ? 'deny' : 'disconnect'
   }
 
   private isUnknown(action: DeniedAction, clientId: string, what: string): boolean {

@@ -1,8 +1,8 @@
 // What else a random story may have, whatever its trouble: the seed decides about each by itself.
 
-import type { Random } from './random.ts'
+import { Random } from './random.ts'
 
-export interface Twists {
+export interface Twists extends FurtherTwists {
   /** Clients may not publish, receive or subscribe to everything; `changing`: and what they may changes meanwhile. */
   readonly denials: 'none' | 'fixed' | 'changing'
   /** What a client may do is asked of somebody who takes time. */
@@ -23,7 +23,46 @@ export interface Twists {
   readonly slowLinkMs: number
 }
 
-export function drawTwists(random: Random): Twists {
+interface FurtherTwists {
+  /** Dice of what belongs to the twists below, so that a story without them is what it was before there were any. */
+  readonly dice: Random
+  /** Of clients whose sessions are not stored and that do not keep up, the oldest message goes and not the newest. */
+  readonly dropsOldest: boolean
+  /** Clients that take one message at a time, and think about it for long. */
+  readonly slowClients: boolean
+  /** A third shared group over the same topics, and members that ask for different QoS. */
+  readonly mixedGroups: boolean
+  /** Everybody keeps retained messages on one topic. */
+  readonly commonState: boolean
+  /** Who does what it may not is sent away (`deny_action = disconnect`). */
+  readonly denialEnds: boolean
+  /** Shards die two at a time, and just when another joins. */
+  readonly nearDeaths: boolean
+  /** Operators publish, subscribe and unsubscribe in the names of clients. */
+  readonly operatorsAct: boolean
+}
+
+export function drawTwists(random: Random, seed: number): Twists {
+  return { ...drawFirst(random), ...drawFurther(new Random(seed + furtherSeeds)) }
+}
+
+/** Beyond all seeds that anybody tells stories of: nothing of these dice is thrown by the story itself. */
+const furtherSeeds = 7 * 2 ** 32
+
+function drawFurther(dice: Random): FurtherTwists {
+  return {
+    dice,
+    dropsOldest: dice.chance(0.3),
+    slowClients: dice.chance(0.15),
+    mixedGroups: dice.chance(0.2),
+    commonState: dice.chance(0.25),
+    denialEnds: dice.chance(0.3),
+    nearDeaths: dice.chance(0.3),
+    operatorsAct: dice.chance(0.2),
+  }
+}
+
+function drawFirst(random: Random): Omit<Twists, keyof FurtherTwists> {
   return {
     denials: random.pick(['none', 'none', 'fixed', 'changing'] as const),
     asksPermission: random.chance(0.1),
