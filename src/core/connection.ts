@@ -110,6 +110,8 @@ export class Connection {
   takesRefusals: boolean
   /** A bridge of 3.1 or 3.1.1: all its subscriptions are as if they were no-local and retain-as-published. */
   wantsNoEcho: boolean
+  /** mqtt.retry_interval: something was sent again on it, so that two answers may come to one packet. */
+  hasSentAgain: boolean
   /** What its client may publish in a second; undefined: as much as it likes. */
   meter: RateMeter | undefined
   /** What its client may publish, as far as that has been asked; undefined until the first time. */
@@ -145,6 +147,7 @@ export class Connection {
     this.publishesPlainly = true
     this.takesRefusals = false
     this.wantsNoEcho = false
+    this.hasSentAgain = false
     this.meter = undefined
     this.verdicts = undefined
   }

@@ -34,7 +34,7 @@ export function handleAck(state: BrokerState, connection: Connection, session: S
 function handlePuback(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const delivery = session.outgoing?.get(packet.packetId)
   if (delivery === undefined) return // Acknowledged before, or in an earlier life of the session.
-  if (delivery.qos !== 1) return breach(state, connection, 'PUBACK for a QoS 2 message')
+  if (delivery.qos !== 1) return misfit(state, connection, 'PUBACK for a QoS 2 message')
   if (session.pace !== undefined) session.pace.note(state.nowMs - delivery.sentAtMs, state.nowMs)
   finish(state, session, delivery)
 }
@@ -48,7 +48,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
     sendAck(state, connection, { type: 'pubrel', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false })
     return
   }
-  if (delivery.qos !== 2) return breach(state, connection, 'PUBREC for a QoS 1 message')
+  if (delivery.qos !== 2) return misfit(state, connection, 'PUBREC for a QoS 1 message')
   // [MQTT5-4.3.3-4] With an error the exchange is over: the client does not want the message.
   if (packet.reasonCode >= firstError) return finish(state, session, delivery)
   if (delivery.stage === 'sent') markReceived(state, session, delivery)
@@ -77,7 +77,7 @@ function markReceived(state: BrokerState, session: Session, delivery: SessionDel
 function handlePubcomp(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const delivery = session.outgoing?.get(packet.packetId)
   if (delivery === undefined) return
-  if (delivery.stage !== 'received') return breach(state, connection, 'PUBCOMP before PUBREC')
+  if (delivery.stage !== 'received') return misfit(state, connection, 'PUBCOMP before PUBREC')
   finish(state, session, delivery)
 }
 
@@ -126,6 +126,15 @@ function answerAfter(state: BrokerState, connection: Connection, what: Ack, vow:
   vow.whenKept(() => both.mark())
   answerWhenKept(state, connection, { what, vow: both, waits: what.waits })
   both.mark()
+}
+
+/**
+ * An answer that does not belong to what has its packet id. Where something was sent again while the connection stood
+ * (mqtt.retry_interval) a client that takes its time answers twice: the second answer may come when the first has ended the
+ * exchange and the id is another message's.
+ */
+function misfit(state: BrokerState, connection: Connection, text: string): void {
+  if (!connection.hasSentAgain) breach(state, connection, text)
 }
 
 function breach(state: BrokerState, connection: Connection, text: string): void {

@@ -136,6 +136,7 @@ function retry(state: BrokerState, session: Session): void {
   const isHeld = held > state.committedBatch || connection.heldAnswers !== undefined
   const isWaiting = isHeld || !state.storageIsHealthy
   if (!isWaiting && connection.unsentBytes <= maxUnsentBytesForRetry) {
+    connection.hasSentAgain = true
     resend(state, session, connection, state.nowMs - state.settings.retryIntervalMs)
   }
   if (!session.isRetryScheduled) scheduleRetry(state, session)
