@@ -72,7 +72,7 @@ export class Operators {
     const { id } = stage.random.pick(this.actors).client
     if (!host.isOpen || host.isStopping) return
     stage.tell('operator', () => `kicks ${id}`)
-    this.sentAwayAtMs.set(id, stage.nowMs)
+    this.noteSentAway(id)
     this.command({ name: 'kick', clientId: id })
   }
 
@@ -155,7 +155,7 @@ export class Operators {
   banSomebody(): undefined {
     const { stage } = this.world
     const { id } = stage.random.pick(this.actors).client
-    this.sentAwayAtMs.set(id, stage.nowMs)
+    this.noteSentAway(id)
     this.rules.deny('stay', id, '')
     stage.after(stage.random.between(100, 10_000), () => this.liftBan(id))
   }

@@ -39,7 +39,7 @@ export class StoryRules implements Permissions {
   answerMs: (() => number) | undefined
   /** Told who did what it may not, where that ends its connection; undefined: it is only told so. */
   whenSentAway: ((clientId: string) => void) | undefined
-  /** Connections that were ended for what their client did, the number of each among those of its client: "client number". */
+  /** Connections that an operator ended, or that ended for what their client did: the number of each among those of its client: "client number". */
   readonly ended: Set<string>
   private readonly world: World
   private readonly denials: Denial[]
