@@ -109,6 +109,7 @@ function handleRare(
       return handleFault(state, input.connection, input.error)
     case 'connection-closed':
       state.deadlines.cancel('idle-timeout', input.connection)
+      state.deadlines.cancel('farewell', input.connection)
       state.deadlines.cancel('rate', input.connection)
       return handleConnectionClosed(state, input.connection)
     case 'listener-closed':

@@ -12,6 +12,7 @@ import type { Connection } from './connection.ts'
 
 export type DeadlineKind =
   | 'idle-timeout'
+  | 'farewell'
   | 'keep-alive'
   | 'identity-expiry'
   | 'rate'

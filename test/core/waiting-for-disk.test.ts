@@ -14,6 +14,17 @@ function subscribedTo(world: World, topic: string): Client {
   return client
 }
 
+/** A client id of another shard, where there are several. */
+function idAwayFrom(world: World, { id }: Client): string {
+  const ids = ['one', 'two', 'three', 'four']
+  return ids.find((other) => world.coreOf(other) !== world.coreOf(id)) ?? 'one'
+}
+
+function onDifferentShards(world: World, version: 4 | 5): { listener: Client; author: Client } {
+  const listener = subscribedTo(world, 'a')
+  return { listener, author: world.connect(idAwayFrom(world, listener), { version }) }
+}
+
 function releaseDisk(world: World): void {
   world.disk.release()
   world.settle()
@@ -79,11 +90,44 @@ test('what was not answered when the power failed may be lost, what was is not',
   assert.deepEqual([...world.view.subscriptions('me').keys()], ['kept'])
 })
 
+for (const shards of [1, 3]) {
+  test(`[MQTT-3.3.4-1] what came before DISCONNECT is answered before the stream ends (shards: ${shards})`, () => {
+    for (const [version, expected] of [
+      [4, 'puback'],
+      [5, 'puback'],
+      [4, 'pubrec'],
+      [5, 'pubrec'],
+    ] as const) {
+      const world = new World({ shards })
+      const { listener, author } = onDifferentShards(world, version)
+      world.disk.hold()
+      author.publish('a', 'x', { qos: expected === 'puback' ? 1 : 2 })
+      sendBytes(world, author, bytes`e0 00`)
+      assert.deepEqual([author.hasOpenConnection, author.received(expected).length], [true, 0])
+      releaseDisk(world)
+      assert.deepEqual([author.hasOpenConnection, author.received(expected).length], [false, 1])
+      assert.deepEqual(listener.payloads, ['x'])
+    }
+  })
+
+  test(`whoever has said DISCONNECT is not kept waiting for a disk that fails (shards: ${shards})`, () => {
+    const world = new World({ shards })
+    const { author } = onDifferentShards(world, 4)
+    world.disk.hold()
+    author.publish('a', 'x', { qos: 1 })
+    sendBytes(world, author, bytes`e0 00`)
+    world.passSeconds(4)
+    assert.equal(author.hasOpenConnection, true)
+    world.passSeconds(2)
+    assert.deepEqual([author.hasOpenConnection, author.received('puback').length], [false, 0])
+    releaseDisk(world)
+  })
+}
+
 test('who breaks the protocol is told so at once, also while answers of other shards are awaited', () => {
   const world = new World({ shards: 3 })
   const listener = subscribedTo(world, 'a')
-  const elsewhere = ['one', 'two', 'three', 'four'].find((id) => world.coreOf(id) !== world.coreOf(listener.id))
-  const author = world.connect(elsewhere ?? assert.fail('all of them are on one shard'))
+  const author = world.connect(idAwayFrom(world, listener))
   world.disk.hold()
   const publication = author.publish('a', 'x', { qos: 1 })
   sendBytes(world, author, bytes`00 00`)

@@ -10,7 +10,7 @@ import {
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { detach } from '../delivery/session-end.ts'
-import { dropHeldAnswers } from '../delivery/held-answers.ts'
+import { closeStream, dropHeldAnswers, heldUntil } from '../delivery/held-answers.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { forgetWait } from './permission-wait.ts'
 import { endExclusiveWait } from './exclusive-wait.ts'
@@ -39,7 +39,29 @@ export function endConnection(state: BrokerState, connection: Connection, ending
     forgetQuestion(state, connection)
   }
   moveTo(connection, { state: 'closing', reason: ending.reason })
-  state.closes.push({ connection, afterBatch: heldUntil(state, connection) })
+  closeStream(state, connection)
+}
+
+/** So long the answers to what a client said before its good-bye are waited for, if it waits that long itself. */
+export const farewellMs = 5_000
+
+/**
+ * [MQTT-3.3.4-1] [MQTT5-3.3.4-1] The client has said good-bye, and what it said before is answered all the same: nothing may
+ * follow a DISCONNECT of ours, but an answer may follow one of its own. The stream ends behind the last of them.
+ */
+export function endAfterAnswers(state: BrokerState, connection: Connection, reason: ReasonCode): void {
+  moveTo(connection, { state: 'closing', reason })
+  const isAnswered = connection.heldAnswers === undefined
+  if (isAnswered) closeStream(state, connection)
+  if (!isAnswered || heldUntil(state, connection) > 0)
+    state.deadlines.set('farewell', connection, state.nowMs + farewellMs)
+}
+
+/** A disk or another shard takes too long, and the client has not gone by itself: it asks again. */
+export function endFarewell(state: BrokerState, connection: Connection): void {
+  if (stateOf(connection).state !== 'closing') return
+  dropHeldAnswers(connection)
+  state.closes.push({ connection, afterBatch: 0 })
 }
 
 /** The client is not let in: CONNACK with the reason, then the end. */
@@ -74,6 +96,7 @@ function withReason<P extends ConnackPacket | DisconnectPacket>(connection: Conn
 /** The stream has ended. Where nobody said good-bye the will is published. */
 export function handleConnectionClosed(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
+  dropHeldAnswers(connection)
   if (now.state === 'open') {
     leave(state, connection, {
       reason: reasonCodes.unspecifiedError,
@@ -93,7 +116,6 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   state.waitingForStorage.delete(connection)
   state.neighbours?.waitingForPeers.delete(connection)
   if (state.neighbours !== undefined) endExclusiveWait(state, connection)
-  dropHeldAnswers(connection)
   const { session } = now
   state.deadlines.cancel('keep-alive', connection)
   state.deadlines.cancel('identity-expiry', connection)
@@ -115,10 +137,4 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
 function forgetQuestion(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state === 'awaiting-verdict') state.asked.delete(now.question)
-}
-
-/** What was sent to it must leave first: some of it may wait for the disk. */
-function heldUntil(state: BrokerState, connection: Connection): number {
-  const held = Math.max(connection.heldUntilBatch, connection.acksHeldUntilBatch)
-  return held > state.committedBatch ? held : 0
 }

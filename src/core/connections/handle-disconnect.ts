@@ -5,8 +5,8 @@ import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { startStoring } from '../delivery/session-end.ts'
 import { neverExpires, type Session } from '../sessions/session.ts'
-import { endConnection, leave } from './close-connection.ts'
-import { moveTo, type Open } from './connection-state.ts'
+import { endAfterAnswers, endConnection, leave } from './close-connection.ts'
+import type { Open } from './connection-state.ts'
 
 export function handleDisconnect(
   state: BrokerState,
@@ -26,8 +26,7 @@ export function handleDisconnect(
   // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] The will goes with a normal good-bye, unless the client asks for it.
   const publishWill = packet.reasonCode !== reasonCodes.normalDisconnection
   leave(state, connection, { reason: packet.reasonCode, text: 'the client has disconnected', publishWill })
-  moveTo(connection, { state: 'closing', reason: packet.reasonCode })
-  state.closes.push({ connection, afterBatch: 0 })
+  endAfterAnswers(state, connection, packet.reasonCode)
 }
 
 function changeExpiry(state: BrokerState, session: Session, expirySeconds: number): void {

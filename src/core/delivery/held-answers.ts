@@ -30,7 +30,7 @@ export function awaitBatch(state: BrokerState, vow: Vow): void {
   state.untilBatch.push({ batch, vow })
 }
 
-/** Nothing may follow DISCONNECT, and nobody can say how long another shard takes: the client asks again. */
+/** Nothing may follow our DISCONNECT, and nobody can say how long another shard takes: the client asks again. */
 export function dropHeldAnswers(connection: Connection): void {
   connection.heldAnswers = undefined
 }
@@ -44,6 +44,19 @@ function release(state: BrokerState, connection: Connection): void {
   connection.heldAnswers = undefined
   for (const answer of held.slice(0, count)) send(state, connection, answer)
   if (count < held.length) connection.heldAnswers = held.slice(count)
+  // Its client has said good-bye meanwhile: that was the last of it.
+  else if (connection.now.state === 'closing') closeStream(state, connection)
+}
+
+/** Ends the stream behind what was sent to it. */
+export function closeStream(state: BrokerState, connection: Connection): void {
+  state.closes.push({ connection, afterBatch: heldUntil(state, connection) })
+}
+
+/** The batch that what was sent to it waits for; 0: it has left. */
+export function heldUntil(state: BrokerState, connection: Connection): number {
+  const held = Math.max(connection.heldUntilBatch, connection.acksHeldUntilBatch)
+  return held > state.committedBatch ? held : 0
 }
 
 function send(state: BrokerState, connection: Connection, { what, vow, batch }: HeldAnswer): void {

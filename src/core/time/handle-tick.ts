@@ -5,7 +5,7 @@ import { reasonCodes } from '../../protocol/index.ts'
 import { isBridgeClient } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
-import { endConnection } from '../connections/close-connection.ts'
+import { endConnection, endFarewell } from '../connections/close-connection.ts'
 import { stateOf } from '../connections/connection-state.ts'
 import { endReauthentication } from '../connections/handle-auth.ts'
 import { continueStayChecks } from '../connections/handle-permissions.ts'
@@ -45,6 +45,7 @@ export function handleTick(state: BrokerState): void {
 function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (typeof subject !== 'string') {
     if (kind === 'idle-timeout') closeIdle(state, subject)
+    if (kind === 'farewell') endFarewell(state, subject)
     if (kind === 'keep-alive') checkKeepAlive(state, subject)
     if (kind === 'rate') releaseRate(state, subject)
     if (kind === 'identity-expiry') endExpired(state, subject)
