@@ -106,8 +106,10 @@ export class BrokerState {
   readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
   /** Commands of the operator whose answer waits for a disk, here or on another shard. */
   readonly unsettledCommands = new Set<QuestionId>()
-  /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. */
+  /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were owed. */
   readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
+  /** Wills that were published and are not on disk yet on every shard that is to keep them, by client id: see `delivery/will-records.ts`. */
+  readonly owedWills = new Map<string, Message>()
   readonly asked = new Map<QuestionId, Asked>()
   /** Sessions that have retained messages to be given and room for them. */
   readonly scanning = new Set<Session>()

@@ -317,6 +317,8 @@ export class Shard implements OutletOwner {
     // What they still have to say (wills) is heard before the store is closed.
     peers?.sayFarewell()
     await this.#patience.until(() => peers?.isQuiet ?? true, patienceMs)
+    // A will that another shard has not confirmed would be published again at the next start.
+    await this.#patience.until(() => !this.core.view.isOwedConfirmations, patienceMs)
     this.access.close()
     await this.#loads.end()
     this.#endTurn()
@@ -324,6 +326,8 @@ export class Shard implements OutletOwner {
       await this.commits.whenIdle()
       this.#startCommit()
     }
+    // With what has just been stored others may be waiting for the word of it.
+    this.#endTurn()
     peers?.close()
     this.#timer.stop()
   }

@@ -141,3 +141,42 @@ test('a broker that stops tells every client, and knows its stored sessions when
     assert.equal(connack.sessionPresent, true, clientId)
   }
 })
+
+test('the wills of a broker that stops come to stored sessions of every shard, each once', async (t) => {
+  const dataDirectory = await temporaryFolder(t)
+  const broker = await startBroker(t, { ...threeShards, dataDirectory })
+  const numbers = Array.from({ length: 12 }, (_, number) => number)
+  const stored = { clean: false, properties: { sessionExpiryInterval: 1_000 } }
+  const listenerIds = numbers.map((number) => `mourner-${number}`)
+  const listeners = await Promise.all(listenerIds.map((clientId) => connected(t, broker, { ...stored, clientId })))
+  await Promise.all(listeners.map((listener) => listener.subscribeAsync('wills/+', { qos: 2 })))
+  await Promise.all(listeners.map((listener) => listener.endAsync()))
+  for (const number of numbers) {
+    const will = { topic: `wills/${number}`, payload: Buffer.from(`${number}`), qos: 2 as const }
+    await connected(t, broker, { clientId: `mortal-${number}`, will })
+  }
+  assert.equal(await broker.process.stop(), 0)
+  const again = await startBroker(t, { ...threeShards, dataDirectory })
+  const expected = numbers.map((number) => `${number}`).toSorted()
+  for (const clientId of listenerIds) {
+    const client = mqtt.connect(`mqtt://127.0.0.1:${again.port}`, {
+      ...stored,
+      reconnectPeriod: 0,
+      protocolVersion: 5,
+      clientId,
+    })
+    t.after(() => client.end(true))
+    const heard: string[] = []
+    // What waits for it comes first.
+    const end = new Promise<void>((resolve) => {
+      client.on('message', (topic, payload) => {
+        if (topic === `wills/end of ${clientId}`) resolve()
+        else if (!topic.startsWith('wills/end of')) heard.push(String(payload))
+      })
+    })
+    await happening(client, 'connect')
+    await client.publishAsync(`wills/end of ${clientId}`, '', { qos: 2 })
+    await end
+    assert.deepEqual(heard.toSorted(), expected, clientId)
+  }
+})

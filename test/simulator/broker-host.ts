@@ -80,8 +80,6 @@ export class BrokerHost implements ShardSurroundings {
   private readonly disks: readonly Disk[]
   /** The end that each shard has of its way to each other, by "shard peer". */
   private readonly pipes: Map<string, PipeEnd>
-  /** When it was asked to stop not all shards were there. */
-  private stopsInPart: boolean
   private streamCount: number
   private aheadMs: number
 
@@ -103,7 +101,6 @@ export class BrokerHost implements ShardSurroundings {
     this.disks = disks
     this.shards = disks.map((disk, own) => new ShardHost(this, disk, { own, count: disks.length }))
     this.pipes = new Map()
-    this.stopsInPart = false
     this.streamCount = 0
     this.aheadMs = 0
   }
@@ -182,7 +179,6 @@ export class BrokerHost implements ShardSurroundings {
     if (!this.isRunning || this.isStopping) return
     this.stage.tell('broker', () => 'is asked to stop')
     this.isStopping = true
-    this.stopsInPart = !this.isOpen
     for (const shard of this.shards) if (shard.isRunning) shard.handle({ kind: 'shutdown' })
     // Who has not said anything yet is nobody to the broker: the shard sends it away.
     for (const stream of this.streams) {
@@ -325,7 +321,6 @@ export class BrokerHost implements ShardSurroundings {
     // What shards still have to say to each other (wills) is heard, as by those of a node that says farewell.
     if ([...this.pipes.values()].some((pipe) => !pipe.isEmpty)) return
     this.stage.tell('broker', () => 'has stopped')
-    if (this.stopsInPart) this.watch.wills.stoppedInPart()
     this.isRunning = false
     this.isStopping = false
     this.pipes.clear()

@@ -152,13 +152,6 @@ export class WillWatch {
       this.stage.fail(`the will "${payload}" was published ${dueAtMs - first} ms before it was due [MQTT5-3.1.3-9]`)
   }
 
-  /** The broker stops while a shard is away: what waited for that one is not kept longer. */
-  stoppedInPart(): void {
-    for (const will of this.wills.values()) {
-      if (will.state === 'due' && will.dueAtMs <= this.stage.nowMs) will.state = 'unsure'
-    }
-  }
-
   private armed({ clientId, will }: ConnectPacket): Will | undefined {
     const known = will === undefined ? undefined : this.wills.get(will.payload.toString())
     return known?.state === 'armed' && known.clientId === clientId ? known : undefined

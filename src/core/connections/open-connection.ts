@@ -17,7 +17,8 @@ import type { Connection } from '../connection.ts'
 import { notePresence } from '../delivery/note-interest.ts'
 import { takeBack } from '../delivery/kept-for-bridge.ts'
 import { resumeDelivery } from '../delivery/pump.ts'
-import { dropWill, endSession, publishWillMessage, recordWill, startStoring } from '../delivery/session-end.ts'
+import { dropWill, endSession, publishOrphanWill, startStoring } from '../delivery/session-end.ts'
+import { forgetWill, recordWill } from '../delivery/will-records.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
 import { takeIdentity } from '../delivery/take-identity.ts'
@@ -116,13 +117,13 @@ function takeOver(state: BrokerState, clientId: string, connect: ConnectPacket):
 
 /** [MQTT-3.1.2-4 to -6] [MQTT5-3.1.2-4 to -6] The stored session, unless the client wants to begin anew. */
 function resumable(state: BrokerState, clientId: string, connect: ConnectPacket): Session | undefined {
+  settleOrphanWill(state, clientId)
   const session = state.sessions.get(clientId)
   if (session !== undefined && connect.cleanStart) {
     endSession(state, session)
     return undefined
   }
   if (session !== undefined) settleWaitingWill(state, session)
-  settleOrphanWill(state, clientId)
   return session
 }
 
@@ -134,9 +135,9 @@ function settleWaitingWill(state: BrokerState, session: Session): void {
 function settleOrphanWill(state: BrokerState, clientId: string): void {
   const orphan = state.orphanWills.get(clientId)
   if (orphan === undefined) return
+  if (orphan.dueAtMs <= state.nowMs) return publishOrphanWill(state, clientId, orphan)
   state.orphanWills.delete(clientId)
-  state.gathering.changes.push({ change: 'delete', key: { kind: 'will', clientId } })
-  if (orphan.dueAtMs <= state.nowMs) publishWillMessage(state, orphan.message)
+  forgetWill(state, clientId)
 }
 
 function attach(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {

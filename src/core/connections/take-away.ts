@@ -7,6 +7,7 @@ import { awaitBatch } from '../delivery/held-answers.ts'
 import { forgetRetained, isOfBroker } from '../delivery/retained-messages.ts'
 import { dropWill, endSession } from '../delivery/session-end.ts'
 import { remove } from '../delivery/stored-queue.ts'
+import { forgetWill } from '../delivery/will-records.ts'
 import type { Command, QuestionId } from '../inputs.ts'
 import { isOfNamespace } from '../namespaced-names.ts'
 import { Vow } from '../vow.ts'
@@ -20,7 +21,8 @@ export function endSessions(
   { namespace, clientIds }: Extract<Command, { name: 'end-sessions' }>,
 ): void {
   if (!state.storageIsHealthy) return answerCommand(state, question, { done: false, why: 'storage-failing' })
-  for (const clientId of state.orphanWills.keys()) if (isOfNamespace(clientId, namespace)) dropOrphan(state, clientId)
+  for (const wills of [state.orphanWills, state.owedWills])
+    for (const clientId of wills.keys()) if (isOfNamespace(clientId, namespace)) dropOrphan(state, clientId)
   let matched = 0
   for (const clientId of clientIds) {
     const session = state.sessions.get(clientId)
@@ -40,7 +42,7 @@ export function endSessions(
 
 function dropOrphan(state: BrokerState, clientId: string): void {
   state.orphanWills.delete(clientId)
-  remove(state, { kind: 'will', clientId })
+  forgetWill(state, clientId)
 }
 
 /** `matched` in the result: how many there were. */

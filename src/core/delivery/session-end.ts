@@ -1,8 +1,9 @@
 // A client goes, a session ends, a will is published.
 
 import type { BrokerState } from '../broker-state.ts'
-import { Message, takeRight, toStored } from '../message.ts'
+import { Message, takeRight } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
@@ -12,8 +13,10 @@ import { moveElsewhere, moveToAnother } from './move-shared.ts'
 import { isOfBroker } from './retained-messages.ts'
 import { dropScans } from './retained-scans.ts'
 import { spread } from './spread.ts'
+import { forward } from './forward.ts'
 import { isOfOthers } from './topics-of-others.ts'
-import { expiryMs, forgetDelivery, put, recordSession, remove } from './stored-queue.ts'
+import { expiryMs, forgetDelivery, recordSession } from './stored-queue.ts'
+import { forgetWill, keepOwedWill, keepUntilTaken, recordWill } from './will-records.ts'
 
 /** The session has no client any more: it is kept for its expiry, or ends at once. */
 export function detach(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
@@ -81,6 +84,7 @@ export function endSession(state: BrokerState, session: Session): void {
     // Another session may begin under the same name.
     if (session.pace !== undefined) state.batches.bringIn()
     state.gathering.changes.push({ change: 'delete-session', clientId: session.clientId })
+    keepOwedWill(state, session.clientId)
   }
   letGo(session)
   state.events.push({ event: 'session-ended', clientId: session.clientId })
@@ -178,42 +182,44 @@ function settleWill(state: BrokerState, session: Session, isToBePublished: boole
   recordWill(state, session.clientId, { ...will, dueAtMs: session.willDueAtMs })
 }
 
-export function recordWill(
-  state: BrokerState,
-  clientId: string,
-  will: { message: Message; delaySeconds: number; dueAtMs: number | undefined },
-): void {
-  put(state, {
-    kind: 'will',
-    clientId,
-    message: toStored(will.message),
-    delaySeconds: will.delaySeconds,
-    dueAtMs: will.dueAtMs,
-  })
-}
-
 /** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Taken away, not published. */
 export function dropWill(state: BrokerState, session: Session): void {
   if (session.will === undefined) return
   session.will = undefined
   session.willDueAtMs = Infinity
-  remove(state, { kind: 'will', clientId: session.clientId })
+  forgetWill(state, session.clientId)
 }
 
 export function publishWill(state: BrokerState, session: Session): void {
   const { will } = session
   if (will === undefined) return
   dropWill(state, session)
-  publishWillMessage(state, will.message, session)
+  publishWillMessage(state, session.clientId, will.message, session)
+}
+
+/** [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Of a client without a session, or one that was published before and has not come everywhere. */
+export function publishOrphanWill(state: BrokerState, clientId: string, { message }: { message: Message }): void {
+  state.orphanWills.delete(clientId)
+  forgetWill(state, clientId)
+  if (message.isRepeat && state.neighbours !== undefined) tellOthersAgain(state, state.neighbours, clientId, message)
+  else publishWillMessage(state, clientId, message)
+}
+
+/** What it brought here was stored with the word that it was published. */
+function tellOthersAgain(state: BrokerState, neighbours: Neighbours, clientId: string, message: Message): void {
+  if (!mayStillBePublished(state, message, undefined)) return state.countDrop(undefined, message, 'not-allowed')
+  const plan = state.routes.planFor(message.topic)
+  forward(state, neighbours, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false })
+  keepUntilTaken(state, clientId, message)
 }
 
 /** `session`: the one that it belongs to, where there is one still. */
-export function publishWillMessage(state: BrokerState, message: Message, session?: Session): void {
+function publishWillMessage(state: BrokerState, clientId: string, message: Message, session?: Session): void {
   if (!mayStillBePublished(state, message, session)) return state.countDrop(undefined, message, 'not-allowed')
   const timed = withExpiryFrom(message, state.nowMs)
   // [MQTT5-3.8.3-3] It is the client's own message: with no-local it does not wait for its return.
   spread(state, timed, session, 0)
-  state.neighbours?.takeVow()?.mark()
+  keepUntilTaken(state, clientId, timed)
 }
 
 /**

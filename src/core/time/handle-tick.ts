@@ -17,7 +17,7 @@ import { resend } from '../delivery/pump.ts'
 import { expireRetained } from '../delivery/retained-messages.ts'
 import { continueScans } from '../delivery/retained-scans.ts'
 import { answerQuestions } from '../peers/handle-retained.ts'
-import { endSession, publishWill, publishWillMessage } from '../delivery/session-end.ts'
+import { endSession, publishOrphanWill, publishWill } from '../delivery/session-end.ts'
 import { expiryMs, remove } from '../delivery/stored-queue.ts'
 import { forgetReceived } from './forget-received.ts'
 import type { Session } from '../sessions/session.ts'
@@ -55,7 +55,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (kind === 'retained-expiry') return expireRetained(state, subject)
   if (kind === 'retained-wait') return // What waited is answered in this tick.
   if (kind === 'forget-received') return forgetReceived(state)
-  if (kind === 'will-due') publishOrphanWill(state, subject)
+  if (kind === 'will-due') publishDueOrphan(state, subject)
   const session = state.sessions.get(subject)
   if (session === undefined) return
   if (kind === 'session-expiry') expireSession(state, session)
@@ -118,12 +118,9 @@ function publishDueWill(state: BrokerState, session: Session): void {
   if (session.connection === undefined && session.willDueAtMs <= state.nowMs) publishWill(state, session)
 }
 
-function publishOrphanWill(state: BrokerState, clientId: string): void {
+function publishDueOrphan(state: BrokerState, clientId: string): void {
   const orphan = state.orphanWills.get(clientId)
-  if (orphan === undefined || orphan.dueAtMs > state.nowMs) return
-  state.orphanWills.delete(clientId)
-  remove(state, { kind: 'will', clientId })
-  publishWillMessage(state, orphan.message)
+  if (orphan !== undefined && orphan.dueAtMs <= state.nowMs) publishOrphanWill(state, clientId, orphan)
 }
 
 /** More unsent bytes than this and the client is slow, not forgetful: sending again would only make it worse. */

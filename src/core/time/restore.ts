@@ -194,7 +194,8 @@ function restoreWill(state: BrokerState, record: WillRecord): void {
   const dueAtMs = record.dueAtMs ?? state.nowMs + record.delaySeconds * 1_000
   state.deadlines.set('will-due', record.clientId, dueAtMs)
   const session = state.sessions.get(record.clientId)
-  if (session === undefined) {
+  // One that was published before is no concern of the session any more, nor of the client that comes back to it.
+  if (session === undefined || message.isRepeat) {
     state.orphanWills.set(record.clientId, { message, dueAtMs })
     return
   }

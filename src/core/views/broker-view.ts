@@ -53,6 +53,12 @@ export class BrokerView {
     return this.#state.batches.isAny
   }
 
+  /** A shard that is there has not said yet that it has on disk what it was given. */
+  get isOwedConfirmations(): boolean {
+    const { neighbours } = this.#state
+    return neighbours?.peers.some(({ link, outbox }) => link !== undefined && outbox.length > 0) === true
+  }
+
   get connections(): number {
     return this.#state.openConnections
   }

@@ -1,0 +1,121 @@
+// A will that other shards are to have is published once, or kept until it can be.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PacketClient } from './packet-client.ts'
+import { SeveralCores } from './several-cores.ts'
+
+const stored = { expirySeconds: 3_600 } as const
+
+interface Scene {
+  readonly cores: SeveralCores
+  /** Of the shard that publishes the will, and of another one. */
+  readonly near: PacketClient
+  readonly far: PacketClient
+  /** Has the will; its session is stored. */
+  readonly author: PacketClient
+}
+
+/** Everybody is there, and both listeners wait for the will. */
+function scene(how: { qos?: 1 | 2; retain?: boolean } = {}): Scene {
+  const cores = new SeveralCores()
+  const [near, far] = [cores.client(0, 'near', stored), cores.client(1, 'far', stored)]
+  const will = { topic: 'w', payload: 'gone', qos: how.qos ?? 1, retain: how.retain ?? false }
+  const author = cores.client(0, 'author', { ...stored, will })
+  cores.settle()
+  for (const listener of [near, far]) listener.subscribe('w')
+  cores.settle()
+  return { cores, near, far, author }
+}
+
+function restart({ cores }: Scene): void {
+  cores.killAll()
+  cores.startAll()
+  cores.settle()
+  cores.pass(0)
+}
+
+/** What the listeners have heard when both are there again. */
+function heard({ cores, near, far }: Scene): { near: string[]; far: string[] } {
+  for (const client of [near, far]) if (client.connection === undefined) cores.connect(client)
+  cores.settle()
+  return { near: near.payloads, far: far.payloads }
+}
+
+for (const qos of [1, 2] as const) {
+  test(`a will of QoS ${qos} that a shard is to have which is away comes to it though the broker ends before`, () => {
+    const told = scene({ qos })
+    told.cores.kill(1)
+    told.cores.cut(told.author)
+    told.cores.settle()
+    assert.deepEqual(told.near.payloads, ['gone'])
+    restart(told)
+    assert.deepEqual(heard(told), { near: ['gone'], far: ['gone'] })
+  })
+}
+
+test('so does one that a topic of the shard that is away is to remember', () => {
+  const told = scene({ retain: true })
+  const { cores, author } = told
+  const reader = cores.client(2, 'reader')
+  for (const away of [1, 2]) cores.kill(away)
+  cores.cut(author)
+  cores.settle()
+  restart(told)
+  cores.connect(reader)
+  cores.settle()
+  reader.subscribe('w')
+  cores.settle()
+  assert.deepEqual(reader.payloads, ['gone'])
+})
+
+test('a shard that dies while its will is on the way publishes it to the others when it is back', () => {
+  const told = scene()
+  const { cores, author } = told
+  cores.hold(0, 1)
+  cores.cut(author)
+  cores.settle()
+  cores.kill(0)
+  cores.letGo(0, 1)
+  cores.start(0)
+  cores.settle()
+  cores.pass(0)
+  assert.deepEqual(heard(told), { near: ['gone'], far: ['gone'] })
+})
+
+test('what every shard has on disk is published to nobody again', () => {
+  const told = scene()
+  told.cores.cut(told.author)
+  told.cores.settle()
+  restart(told)
+  assert.deepEqual(heard(told), { near: ['gone'], far: ['gone'] })
+})
+
+test('the session that ends meanwhile does not take the will with it', () => {
+  const told = scene()
+  const { cores, author } = told
+  cores.kill(1)
+  author.cleanStart = true
+  cores.cut(author)
+  cores.settle()
+  author.traits.will = undefined
+  cores.connect(author)
+  cores.settle()
+  restart(told)
+  assert.deepEqual(heard(told), { near: ['gone'], far: ['gone'] })
+})
+
+test('the will of the client that has come back is kept when the earlier one has come everywhere', () => {
+  const told = scene()
+  const { cores, author } = told
+  cores.kill(1)
+  cores.cut(author)
+  cores.settle()
+  author.traits.will = { topic: 'w', payload: 'gone again', qos: 1, retain: false }
+  cores.connect(author)
+  cores.settle()
+  cores.start(1)
+  cores.settle()
+  restart(told)
+  assert.deepEqual(heard(told), { near: ['gone', 'gone again'], far: ['gone', 'gone again'] })
+})
