@@ -74,6 +74,14 @@ describe('a ban', () => {
     assert.equal(bans.find(client, 1), undefined)
   })
 
+  test('that comes or goes changes who may be here, and other records do not', () => {
+    const bans = new Bans(defaultFlappingSettings)
+    const username = { kind: 'scram', username: 'u' } as const
+    assert.equal(bans.applyRecords({ put: [ban('clientid', 'c')], delete: [] }), true)
+    assert.equal(bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] }), true)
+    assert.equal(bans.applyRecords({ put: [], delete: [username] }), false)
+  })
+
   test('of what is no address bans nobody', () => {
     const bans = bansWith(ban('peerhost', 'everybody'))
     assert.equal(bans.find(client, 1), undefined)
@@ -142,6 +150,34 @@ describe('a client that comes and goes', () => {
       lift(bans)
       assert.equal(bans.find(client, 10), undefined)
     }
+  })
+
+  test('stays out where somebody changes what is too often, and where another ban is lifted', () => {
+    const bans = new Bans(settings)
+    for (let index = 0; index < 3; index++) comeAndGo(bans, 'c', index)
+    bans.changeSettings({ ...settings, maxCount: 4 })
+    bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'username', who: 'c' }] })
+    assert.ok(bans.find(client, 10))
+  })
+
+  test('is told among those that are kept out, of its own namespace and as long as it is', () => {
+    const bans = new Bans({ ...settings, maxCount: 1 })
+    const [first, second] = [comeAndGo(bans, 'c', 0), comeAndGo(bans, 'd', 1)]
+    const inside = comeAndGo(bans, 'c', 2, 'plant')
+    assert.deepEqual(bans.flapping(undefined, 10), [first, second])
+    assert.deepEqual(bans.flapping('plant', 10), [inside])
+    assert.deepEqual(bans.flapping(undefined, 5_000), [second])
+  })
+
+  test('has gone once for each time that it came in, and not where it came in before anybody counted', () => {
+    const bans = new Bans(defaultFlappingSettings)
+    const early = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
+    bans.noteEntered(early, { clientId: 'c', namespace: undefined })
+    bans.changeSettings({ ...settings, maxCount: 2 })
+    const connection = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
+    bans.noteEntered(connection, { clientId: 'c', namespace: undefined })
+    for (const gone of [early, connection, connection]) assert.equal(bans.noteGone(gone, 0), undefined)
+    assert.ok(comeAndGo(bans, 'c', 1))
   })
 
   test('begins anew after its ban, and where somebody has changed what is too often', () => {

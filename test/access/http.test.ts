@@ -1,10 +1,13 @@
 // A service that is asked over HTTP: what it is asked, what its answers mean, and what holds when it gives none.
 
 import assert from 'node:assert/strict'
-import { createServer as createTlsServer } from 'node:https'
+import { once } from 'node:events'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
+import { rootCertificates, setDefaultCACertificates } from 'node:tls'
 import type { AccessSettings } from '../../src/access/index.ts'
 import { denyAddresses, isForbiddenAddress } from '../../src/transports/index.ts'
 import { HttpAuthority, type HttpAuthoritySettings } from '../../src/access/http/http-authority.ts'
@@ -331,6 +334,58 @@ test('once it is connected an answer may take longer than connecting may', async
   assert.equal(await slow, 'in')
 })
 
+test('nor is a connection that was kept counted as one that is being made', async (context) => {
+  const service = await HttpService.start(context)
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 100 })
+  assert.equal(await outcome(stage), 'in')
+  const held = service.holdFirst()
+  const slow = outcome(stage)
+  const letGo = await held
+  const silent = await HttpService.start(context)
+  void silent.holdFirst()
+  const other = stageFor(context, { authRequest: requestTo(silent.url()), timeoutMs: 200 })
+  assert.equal(await outcome(other), serverUnavailable)
+  letGo()
+  assert.deepEqual([await slow, service.connections], ['in', 1])
+})
+
+test('a service over TLS is connected to when TLS stands, and has as long for it as for connecting', async (context) => {
+  const mute = createServer((socket) => void socket.on('error', () => undefined).resume())
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
+  context.after(() => mute.close())
+  const url = `https://127.0.0.1:${(mute.address() as AddressInfo).port}/`
+  const stage = stageFor(context, { authRequest: requestTo(url), connectTimeoutMs: 100 })
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.match(stage.told, /can not be reached in time/)
+})
+
+const saysYes = (_: IncomingMessage, response: ServerResponse): void => void response.end()
+
+test('connections that are kept are closed with the room', async (context) => {
+  const authority = new Authority('of the services')
+  const { certificate, key } = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
+  setDefaultCACertificates([authority.certificate])
+  context.after(() => setDefaultCACertificates(rootCertificates))
+  // Neither of them closes a connection by itself.
+  for (const server of [
+    createHttpServer({ keepAliveTimeout: 0 }, saysYes),
+    createTlsServer({ cert: certificate, key, keepAliveTimeout: 0 }, saysYes),
+  ]) {
+    const opened = once(server, server instanceof TlsServer ? 'secureConnection' : 'connection')
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    context.after(() => server.close())
+    const scheme = server instanceof TlsServer ? 'https' : 'http'
+    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const stage = stageFor(context, { authRequest: requestTo(url) })
+    assert.equal(await outcome(stage), 'in', stage.told)
+    const [socket] = (await opened) as [Socket]
+    const closed = once(socket, 'close')
+    assert.equal(socket.destroyed, false)
+    stage.access.close()
+    await closed
+  }
+})
+
 test('whoever is asked about or waits for that when the service becomes another one is refused at once', async (context) => {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
@@ -405,6 +460,25 @@ test('a connection that the service has closed meanwhile costs nobody an answer'
   for (let round = 0; round < 5; round++) await ask(stage)
   service.answer = status(200)
   assert.equal(await outcome(stage), 'in')
+})
+
+const breaks: Answer = (_, response) => void response.socket?.resetAndDestroy()
+
+test('a question goes out a second time only where it met a connection that was kept, and not a third time', async (context) => {
+  const service = await HttpService.start(context)
+  service.answer = breaks
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 2 })
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.equal(service.asked.length, 1)
+  const both: ServerResponse[] = []
+  service.answer = (_, response) => {
+    if (both.push(response) === 2) for (const one of both) one.end()
+  }
+  assert.deepEqual(await Promise.all([outcome(stage), outcome(stage)]), ['in', 'in'])
+  service.answer = breaks
+  service.asked.length = 0
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.equal(service.asked.length, 2)
 })
 
 test('what a client may do is asked with topic and action', async (context) => {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { makeScramRecord, saltFor, type NewScramUser } from '../../src/access/index.ts'
 import { ScramExchange } from '../../src/access/scram/scram-exchange.ts'
-import type { ConnectVerdict, Connection } from '../../src/core/index.ts'
+import { type ConnectVerdict, type Connection, namespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { ScramClient, type ScramClientOptions } from './scram-client.ts'
 import { AccessStage, connectionFrom, outcomeOf } from './stage.ts'
@@ -38,15 +38,18 @@ class Talk {
   readonly connection: Connection = connectionFrom(false)
   readonly #stage: AccessStage
   readonly #method: string
+  readonly #clientId: string
 
-  constructor(stage: AccessStage, method = 'SCRAM-SHA-256') {
+  constructor(stage: AccessStage, method = 'SCRAM-SHA-256', namespace?: string) {
     this.#stage = stage
     this.#method = method
+    this.#clientId = namespacedName(namespace, 'client')
   }
 
   connect(data: string | undefined): ConnectVerdict {
     return this.#stage.verdict({
       connection: this.connection,
+      clientId: this.#clientId,
       authenticationMethod: this.#method,
       authenticationData: data === undefined ? undefined : Buffer.from(data),
     })
@@ -57,7 +60,7 @@ class Talk {
       kind: 'authenticate',
       question: 1,
       connection: this.connection,
-      clientId: 'client',
+      clientId: this.#clientId,
       method,
       data: data === undefined ? undefined : Buffer.from(data),
       isReauthentication,
@@ -285,6 +288,27 @@ test('a password that is changed or taken away holds no longer', () => {
     new Talk(access, 'SCRAM-SHA-512').run({ ...alice, hash: 'sha512', password: 'new' }).outcome,
     notAuthorized,
   )
+})
+
+test('whom the broker knows by the other hash is answered as one whom nobody knows', () => {
+  const salt = Buffer.alloc(16, 7)
+  const other = stage(user({ algorithm: 'SCRAM-SHA-512', salt }), user({ username: 'bob' }))
+  assert.notEqual(saltOf(other, 'alice'), salt.toString('base64'))
+  assert.equal(saltOf(other, 'alice'), saltOf(stage(user({ username: 'bob' })), 'alice'))
+})
+
+test('a stored user counts instead of the one of the configuration, and in its namespace one of that', () => {
+  const access = new AccessStage({ scram: { users: [user({ password: 'set' })], secret, iterations } })
+  const passes = (password: string): boolean => new Talk(access).run({ ...alice, password }).outcome === 'in'
+  assert.deepEqual([passes('set'), passes('secret')], [true, false])
+  access.access.applyRecords({ put: [user()], delete: [] })
+  assert.deepEqual([passes('set'), passes('secret')], [false, true])
+  const inPlant = (password: string): boolean =>
+    new Talk(access, 'SCRAM-SHA-256', 'plant').run({ ...alice, password }).outcome === 'in'
+  assert.deepEqual([inPlant('secret'), inPlant('inside')], [true, false])
+  access.access.applyRecords({ put: [{ ...user({ password: 'inside' }), namespace: 'plant' }], delete: [] })
+  assert.deepEqual([inPlant('secret'), inPlant('inside')], [false, true])
+  assert.deepEqual([passes('secret'), passes('inside')], [true, false])
 })
 
 /** All but the last message, which is for the function that this gives. */
