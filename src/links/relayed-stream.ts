@@ -56,7 +56,7 @@ export class RelayedStream implements ByteStream {
   #held: Buffer[]
   #handingIsPlanned: boolean
   #untoldBytes: number
-  /** `gone`: the other end has closed, but not all that came has been taken. */
+  /** `gone`: the other end has closed, but not all that came has been taken, or the reader stands still. */
   #state: 'open' | 'ending' | 'gone' | 'closed'
 
   constructor(home: RelayHome, relay: number, origin: RelayOrigin) {
@@ -92,7 +92,7 @@ export class RelayedStream implements ByteStream {
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
-    if (this.#held.length > 0) this.#planHanding()
+    if (this.#held.length > 0 || this.#state === 'gone') this.#planHanding()
   }
 
   end(): void {
@@ -124,8 +124,9 @@ export class RelayedStream implements ByteStream {
     const isOpen = this.#state === 'open'
     if (isOpen) this.#state = 'gone'
     this.#endWrites()
-    // What the client said before it left is still to be heard, as it would be from a socket.
-    if (isOpen && error === undefined && this.#held.length > 0) return
+    // What the client said before it left is still to be heard, as it would be from a socket: a reader that stands still
+    // may have some of it, taken and not looked at.
+    if (isOpen && error === undefined && (this.#isPaused || this.#held.length > 0)) return
     this.#close(error)
   }
 
@@ -159,13 +160,14 @@ export class RelayedStream implements ByteStream {
       if (chunk === undefined) break
       this.#hand(chunk)
     }
-    if (this.#state === 'gone' && this.#held.length === 0) this.#close(undefined)
+    if (this.#state === 'gone' && !this.#isPaused && this.#held.length === 0) this.#close(undefined)
   }
 
   /** Nothing is read any more. */
   #finish(): void {
     this.onData = ignore
     this.#held = []
+    this.#isPaused = false
     if (this.#state === 'open') this.#state = 'ending'
     else if (this.#state === 'gone') this.#planHanding()
   }

@@ -9,7 +9,10 @@ export interface ByteStream {
   readonly credentials?: StreamCredentials | undefined
   /** Bytes from the peer. The chunk belongs to the receiver. Never called after `onClose`, `end` or `destroy`. */
   onData: (chunk: Buffer) => void
-  /** The stream is gone, whoever ended it. Called exactly once, last of all. */
+  /**
+   * The stream is gone, whoever ended it. Called exactly once, last of all. Where the peer has ended it well a reader that stands still
+   * hears of that when it goes on: it may have bytes that it has not looked at. (QUIC: at once.)
+   */
   onClose: (error?: Error) => void
   /**
    * Hands bytes to the system. `done` is called once and later: the bytes are sent or lost, and the buffer may be used

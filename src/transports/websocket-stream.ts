@@ -54,6 +54,9 @@ class WebSocketStream implements ByteStream {
   readonly #webSocket: WebSocket
   #error: Error | undefined
   #isEnding: boolean
+  #isPaused: boolean
+  /** The WebSocket is closed, and nobody has been told. */
+  #isGone: boolean
   #isAnsweringPing: boolean
   /** What the latest ping carried, while the answer to an earlier one is on its way. */
   #nextPong: Buffer | undefined
@@ -71,6 +74,8 @@ class WebSocketStream implements ByteStream {
     this.#webSocket = webSocket
     this.#error = undefined
     this.#isEnding = false
+    this.#isPaused = false
+    this.#isGone = false
     this.#isAnsweringPing = false
     this.#nextPong = undefined
     this.#bareFrames = 0
@@ -95,11 +100,13 @@ class WebSocketStream implements ByteStream {
   }
 
   pause(): void {
+    this.#isPaused = !this.#isEnding
     if (!this.#isEnding) this.#webSocket.pause()
   }
 
   resume(): void {
     if (!this.#isEnding) this.#webSocket.resume()
+    this.#goOn()
   }
 
   end(): void {
@@ -110,6 +117,7 @@ class WebSocketStream implements ByteStream {
     this.#isEnding = true
     this.onData = ignore
     this.#webSocket.terminate()
+    this.#goOn()
   }
 
   noteMessage(bytes: Buffer, isBinary: boolean): void {
@@ -142,10 +150,20 @@ class WebSocketStream implements ByteStream {
     this.#error ??= error
   }
 
+  /** A reader that stands still may have what came before the close frame, not looked at: it hears of the end when it goes on. */
   noteClosed(): void {
     this.#isEnding = true
     this.onData = ignore
-    this.onClose(this.#error)
+    this.#isGone = this.#isPaused && this.#error === undefined
+    if (!this.#isGone) this.onClose(this.#error)
+  }
+
+  /** Later, and never from within the call that lets the reader go on. */
+  #goOn(): void {
+    this.#isPaused = false
+    if (!this.#isGone) return
+    this.#isGone = false
+    setImmediate(() => this.onClose(undefined))
   }
 
   #noteGathered(bytes: number): void {
@@ -175,6 +193,7 @@ class WebSocketStream implements ByteStream {
   }
 
   #endWith(code: number): void {
+    this.#goOn()
     if (this.#isEnding) return
     this.#isEnding = true
     this.onData = ignore

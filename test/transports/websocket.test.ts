@@ -225,6 +225,32 @@ test('a close is answered and is no error', async (t) => {
   assert.equal(await end, undefined)
 })
 
+test('a reader that stands still hears of a close when it goes on, or ends the stream itself', async (t) => {
+  const stage = await openWebSocketStage(t)
+  for (const goOn of ['resume', 'end', 'destroy'] as const) {
+    const { peer, stream } = await stage.pair()
+    let isClosed = false
+    const end = closed(stream).then((error) => {
+      isClosed = true
+      return error
+    })
+    const heard = new Promise<string>((resolve) => {
+      stream.onData = (chunk) => {
+        stream.pause()
+        resolve(String(chunk))
+      }
+    })
+    const gone = once(await stage.sockets.next(), 'close')
+    peer.send(binary('goodbye'), normalClose)
+    assert.equal(await heard, 'goodbye')
+    await gone
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(isClosed, false)
+    stream[goOn]()
+    assert.equal(await end, undefined)
+  }
+})
+
 test('a peer that breaks off in the middle of a frame is reported once', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
