@@ -81,6 +81,8 @@ describe('a PROXY header', () => {
     ['version 1 with more behind it', line('PROXY TCP4 1.2.3.4 1.2.3.4 1 1 x\r\n')],
     ['version 1 with two spaces', line('PROXY TCP4  1.2.3.4 1.2.3.4 1 1\r\n')],
     ['version 1 with an address that is none', line('PROXY TCP4 256.2.3.4 1.2.3.4 1 1\r\n')],
+    ['version 1 to an address that is none', line('PROXY TCP4 1.2.3.4 256.2.3.4 1 1\r\n')],
+    ['version 1 to a port that is none', line('PROXY TCP4 1.2.3.4 1.2.3.4 1 65536\r\n')],
     ['version 1 with an address that has a zone', line('PROXY TCP6 fe80::1%eth0 ::1 1 1\r\n')],
     ['version 3', header2('31', '11', tcp4)],
     ['version 2 with a command that is none', header2('22', '11', tcp4)],
