@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
+import { Rulebook } from '../core/rulebook.ts'
 import { World } from '../simulator/world.ts'
 import {
   acksOf,
@@ -58,6 +59,13 @@ for (const version of versions) {
       const client = new World({ settings }).connect('me', { version })
       const codes = client.subscribe(['a', '#', '$share/g/a', 'b', 'c'], { qos: 1 })?.reasonCodes
       assert.deepEqual(codes, version === 5 ? [1, 0xa2, 0x9e, 1, 0x97] : [1, 0x80, 0x80, 1, 0x80])
+    })
+
+    test('[MQTT-3.8.4-5] [MQTT-3.9.3-2] [MQTT5-3.8.4-7] [MQTT5-3.9.3-2] what the client may not have is a failure in its place', () => {
+      const permissions = new Rulebook({ action: 'subscribe', topic: 'secret' })
+      const client = new World({ host: { permissions } }).connect('me', { version })
+      const codes = client.subscribe(['a', 'secret', 'b'], { qos: 1 })?.reasonCodes
+      assert.deepEqual(codes, version === 5 ? [1, 0x87, 1] : [1, 0x80, 1])
     })
 
     test('[MQTT-3.8.3-2] [MQTT5-3.9.3-2] a wildcard that is refused receives nothing', () => {
