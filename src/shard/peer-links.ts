@@ -123,8 +123,10 @@ export class PeerLinks implements LinkOwner {
     for (const link of this.#links.values()) link.sayFarewell()
   }
 
+  /** Behind the last word: others may be waiting to hear that something is on disk. */
   close(): void {
     this.#isClosed = true
+    this.flush()
     for (const link of this.#links.values()) link.close()
   }
 

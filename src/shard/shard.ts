@@ -314,11 +314,9 @@ export class Shard implements OutletOwner {
     const peers = this.#peers
     await this.#patience.until(() => this.outlets.size === 0 && (peers?.doors ?? 0) === 0, patienceMs)
     for (const outlet of this.outlets) outlet.stream.destroy()
-    // What they still have to say (wills) is heard before the store is closed.
+    // What they still have to say (wills) is heard, and confirmed, before the store is closed: or it is said again at the next start.
     peers?.sayFarewell()
-    await this.#patience.until(() => peers?.isQuiet ?? true, patienceMs)
-    // A will that another shard has not confirmed would be published again at the next start.
-    await this.#patience.until(() => !this.core.view.isOwedConfirmations, patienceMs)
+    await this.#patience.until(() => (peers?.isQuiet ?? true) && !this.core.view.isOwedConfirmations, patienceMs)
     this.access.close()
     await this.#loads.end()
     this.#endTurn()
@@ -326,8 +324,6 @@ export class Shard implements OutletOwner {
       await this.commits.whenIdle()
       this.#startCommit()
     }
-    // With what has just been stored others may be waiting for the word of it.
-    this.#endTurn()
     peers?.close()
     this.#timer.stop()
   }

@@ -1,0 +1,159 @@
+// The connections to a service that is asked over HTTP: how many there are, how long each may take, and which are used again.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { rootCertificates, setDefaultCACertificates } from 'node:tls'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { Authority } from '../transports/certificates.ts'
+import { HttpService, status, type Answer } from './http-service.ts'
+import { ask, outcome, requestTo, settingsFor, stageFor } from './http-stage.ts'
+import { AccessStage } from './stage.ts'
+
+const { serverUnavailable } = reasonCodes
+
+test('no more requests are under way than the pool has, and all of them are answered over few connections', async (context) => {
+  const service = await HttpService.start(context)
+  service.answer = (_, response) => void setImmediate(() => response.end())
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 3 })
+  const outcomes = await Promise.all(Array.from({ length: 50 }, () => outcome(stage)))
+  assert.ok(outcomes.every((found) => found === 'in'))
+  assert.ok(service.mostAtOnce <= 3)
+  assert.equal(service.connections, 3)
+})
+
+test('when too many wait, further ones fail at once', async (context) => {
+  const service = await HttpService.start(context)
+  const held = service.holdFirst()
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, maxWaiting: 2 })
+  const first = [1, 2, 3].map(() => outcome(stage))
+  assert.equal(await outcome(stage), serverUnavailable)
+  const letGo = await held
+  letGo()
+  assert.deepEqual(await Promise.all(first), ['in', 'in', 'in'])
+})
+
+test('a request that takes too long gives its place in the pool back', async (context) => {
+  const service = await HttpService.start(context)
+  void service.holdFirst()
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, timeoutMs: 200 })
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.equal(await outcome(stage), 'in')
+})
+
+test('once it is connected an answer may take longer than connecting may', async (context) => {
+  const service = await HttpService.start(context)
+  const held = service.holdFirst()
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 100 })
+  const slow = outcome(stage)
+  const letGo = await held
+  // Its time is up later than that for connecting would be.
+  const silent = await HttpService.start(context)
+  void silent.holdFirst()
+  const other = stageFor(context, { authRequest: requestTo(silent.url()), timeoutMs: 200 })
+  assert.equal(await outcome(other), serverUnavailable)
+  letGo()
+  assert.equal(await slow, 'in')
+})
+
+test('nor is a connection that was kept counted as one that is being made', async (context) => {
+  const service = await HttpService.start(context)
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 100 })
+  assert.equal(await outcome(stage), 'in')
+  const held = service.holdFirst()
+  const slow = outcome(stage)
+  const letGo = await held
+  const silent = await HttpService.start(context)
+  void silent.holdFirst()
+  const other = stageFor(context, { authRequest: requestTo(silent.url()), timeoutMs: 200 })
+  assert.equal(await outcome(other), serverUnavailable)
+  letGo()
+  assert.deepEqual([await slow, service.connections], ['in', 1])
+})
+
+test('a service over TLS is connected to when TLS stands, and has as long for it as for connecting', async (context) => {
+  const mute = createServer((socket) => void socket.on('error', () => undefined).resume())
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
+  context.after(() => mute.close())
+  const url = `https://127.0.0.1:${(mute.address() as AddressInfo).port}/`
+  const stage = stageFor(context, { authRequest: requestTo(url), connectTimeoutMs: 100 })
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.match(stage.told, /can not be reached in time/)
+})
+
+const saysYes = (_: IncomingMessage, response: ServerResponse): void => void response.end()
+
+test('connections that are kept are closed with the room', async (context) => {
+  const authority = new Authority('of the services')
+  const { certificate, key } = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
+  setDefaultCACertificates([authority.certificate])
+  context.after(() => setDefaultCACertificates(rootCertificates))
+  // Neither of them closes a connection by itself.
+  for (const server of [
+    createHttpServer({ keepAliveTimeout: 0 }, saysYes),
+    createTlsServer({ cert: certificate, key, keepAliveTimeout: 0 }, saysYes),
+  ]) {
+    const opened = once(server, server instanceof TlsServer ? 'secureConnection' : 'connection')
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    context.after(() => server.close())
+    const scheme = server instanceof TlsServer ? 'https' : 'http'
+    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const stage = stageFor(context, { authRequest: requestTo(url) })
+    assert.equal(await outcome(stage), 'in', stage.told)
+    const [socket] = (await opened) as [Socket]
+    const closed = once(socket, 'close')
+    assert.equal(socket.destroyed, false)
+    stage.access.close()
+    await closed
+  }
+})
+
+test('a connection that the service has closed meanwhile costs nobody an answer', async (context) => {
+  const service = await HttpService.start(context)
+  const stage = stageFor(context, { authRequest: requestTo(service.url()) })
+  service.answer = (_, response) => {
+    response.writeHead(200).end()
+    // After the answer, and without telling: the next request finds out when it is sent.
+    response.socket?.resetAndDestroy()
+  }
+  for (let round = 0; round < 5; round++) await ask(stage)
+  service.answer = status(200)
+  assert.equal(await outcome(stage), 'in')
+})
+
+const breaks: Answer = (_, response) => void response.socket?.resetAndDestroy()
+
+test('a question goes out a second time only where it met a connection that was kept, and not a third time', async (context) => {
+  const service = await HttpService.start(context)
+  service.answer = breaks
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 2 })
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.equal(service.asked.length, 1)
+  const both: ServerResponse[] = []
+  service.answer = (_, response) => {
+    if (both.push(response) === 2) for (const one of both) one.end()
+  }
+  assert.deepEqual(await Promise.all([outcome(stage), outcome(stage)]), ['in', 'in'])
+  service.answer = breaks
+  service.asked.length = 0
+  assert.equal(await outcome(stage), serverUnavailable)
+  assert.equal(service.asked.length, 2)
+})
+
+test('a service that stays the same keeps its connections when other settings change', async (context) => {
+  const service = await HttpService.start(context)
+  const http = settingsFor({ authRequest: requestTo(service.url()) })
+  const stage = new AccessStage({ chain: ['http'], http })
+  context.after(() => stage.access.close())
+  await ask(stage)
+  const { settings } = new AccessStage({ chain: ['http'], http: structuredClone(http), allowAnonymous: false })
+  stage.access.changeSettings(settings)
+  await ask(stage)
+  assert.equal(service.connections, 1)
+  stage.access.changeSettings({ ...settings, http: { ...http, poolSize: 2 } })
+  assert.equal(await outcome(stage), 'in')
+  assert.equal(service.connections, 2)
+})

@@ -1,0 +1,50 @@
+// An access room that asks a service over HTTP.
+
+import type { TestContext } from 'node:test'
+import type { AccessSettings } from '../../src/access/index.ts'
+import type { HttpAuthoritySettings } from '../../src/access/http/http-authority.ts'
+import type { ConnectVerdict } from '../../src/core/index.ts'
+import { AccessStage, outcomeOf, type AskOptions } from './stage.ts'
+
+type Request = NonNullable<HttpAuthoritySettings['authRequest']>
+
+export const requestTo = (url: string, more: Partial<Request> = {}): Request => ({
+  url,
+  method: 'POST',
+  headers: [],
+  params: [
+    ['username', '%u'],
+    ['password', '%P'],
+  ],
+  ...more,
+})
+
+export function settingsFor(http: Partial<HttpAuthoritySettings>): HttpAuthoritySettings {
+  return {
+    authRequest: undefined,
+    superRequest: undefined,
+    aclRequest: undefined,
+    timeoutMs: 5_000,
+    connectTimeoutMs: 5_000,
+    poolSize: 8,
+    maxWaiting: 100,
+    cacheTtlMs: 0,
+    ...http,
+  }
+}
+
+export function stageFor(
+  context: TestContext,
+  http: Partial<HttpAuthoritySettings>,
+  more: Partial<AccessSettings> = {},
+): AccessStage {
+  const stage = new AccessStage({ chain: ['http', 'password'], http: settingsFor(http), ...more })
+  context.after(() => stage.access.close())
+  return stage
+}
+
+export async function ask(stage: AccessStage, options: AskOptions = {}): Promise<ConnectVerdict> {
+  return stage.ask({ username: 'alice', password: 'secret', ...options })
+}
+
+export const outcome = async (stage: AccessStage, options: AskOptions = {}) => outcomeOf(await ask(stage, options))
