@@ -241,8 +241,13 @@ test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3
     responseTopic: 'answers',
     correlationData: Buffer.from([0, 1, 2]),
   } as const
-  world.connect('dying', { will: { ...will, properties: { ...properties, willDelayIntervalSeconds: 0 } } }).drop()
-  assert.deepEqual(mourner.messages[0]?.properties, properties)
+  const timed = { ...properties, messageExpiryIntervalSeconds: 60 }
+  for (const carried of [properties, timed])
+    world.connect('dying', { will: { ...will, properties: { ...carried, willDelayIntervalSeconds: 0 } } }).drop()
+  assert.deepEqual(
+    mourner.messages.map((message) => message.properties),
+    [properties, timed],
+  )
 })
 
 test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-6] the expiry of a will begins when it is published', () => {
