@@ -2,7 +2,7 @@
 // stands what a shard does for one socket.
 
 import type { ArrivalTraits, ListenerTraits, SendList } from '../../src/core/index.ts'
-import { Connection, headBits, never, sendKinds } from '../../src/core/index.ts'
+import { Connection, headBits, never, remainingSeconds, sendKinds } from '../../src/core/index.ts'
 import {
   measurePacket,
   measurePublish,
@@ -169,10 +169,7 @@ function writePublishAt(
     packetId: headBits.packetId(head),
     properties: message.properties,
     // [MQTT5-3.3.2-6] What is left of the lifetime goes on, not what it had at first.
-    messageExpiryIntervalSeconds:
-      message.expiresAtMs === never || version < 5
-        ? undefined
-        : Math.max(0, Math.ceil((message.expiresAtMs - nowMs) / 1_000)),
+    messageExpiryIntervalSeconds: version < 5 ? undefined : remainingSeconds(message, nowMs),
     subscriptionIdentifiers: extra?.subscriptionIdentifiers,
     chunk: message.chunk,
     payloadStart: message.payloadStart,
