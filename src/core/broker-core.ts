@@ -194,7 +194,10 @@ function handleUnsentBytes(state: BrokerState, connection: Connection, bytes: nu
 function handleFault(state: BrokerState, connection: Connection, error: ProtocolError): void {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-connect') {
-    return endConnection(state, connection, { reason: error.reason, text: error.message, publishWill: true })
+    // [MQTT-3.1.0-2] [MQTT5-3.1.0-2] In a second CONNECT even that: DISCONNECT has no word for it.
+    const isOfConnect = error.reason === reasonCodes.unsupportedProtocolVersion
+    const reason = isOfConnect ? reasonCodes.protocolError : error.reason
+    return endConnection(state, connection, { reason, text: error.message, publishWill: true })
   }
   // [MQTT-3.1.2-2] [MQTT5-3.1.2-2] An unknown protocol level is answered in the oldest way, which every client knows.
   if (error.reason === reasonCodes.unsupportedProtocolVersion) {

@@ -58,6 +58,13 @@ for (const version of versions) {
       assert.deepEqual(mourner.payloads, ['twice'])
     })
 
+    test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] also one that is of no version that there is', () => {
+      const world = new World()
+      const client = world.connect('twice', { version })
+      sendBytes(world, client, connectBytes(version, { name: 'MQTX', payload: [text('twice')] }))
+      assertClosed(client, 'protocolError')
+    })
+
     test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] also while the first is still being decided', () => {
       const world = new World({ host: { verdict: () => ({ verdict: { allowed: true }, afterMs: 1_000 }) } })
       const end = new RawEnd(world)
