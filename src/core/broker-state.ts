@@ -101,7 +101,7 @@ export class BrokerState {
   readonly deadlines = new Deadlines()
   readonly slabs = new Slabs()
   readonly bodies = new BodyCounts()
-  readonly moved = new MovedMessages()
+  readonly moved = new MovedMessages<Session>()
   /** Vows that wait for the disk, by batch. */
   readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
   /** Commands of the operator whose answer waits for a disk, here or on another shard. */

@@ -1,26 +1,27 @@
 // Messages of shared groups that went from one member to another: to whom each was sent before it moved on.
 //
-//   Message ──► { 'lamp-3', 'lamp-5' }        as long as somebody holds the message, and until the broker ends
+//   Message ──► { session of lamp-3, session of lamp-5 }     as long as somebody holds the message, and until the broker ends
 //
 // A message may come back to a member that it was sent to. That member may have heard it, so it is told that this is a
-// repeat, and so is whoever reads the record of it after a crash.
+// repeat, and so is whoever reads the record of it after a crash. Nobody who has begun a new session has been sent anything
+// in it yet [MQTT-3.3.1-3] [MQTT5-3.3.1-3].
 
 import { takeRight, withTopic, type Message } from './message.ts'
 
-export class MovedMessages {
-  readonly #sentTo = new WeakMap<Message, Set<string>>()
+export class MovedMessages<Session extends object> {
+  readonly #sentTo = new WeakMap<Message, WeakSet<Session>>()
 
   /** It was sent to this session, and goes to another one now. */
-  noteSent(message: Message, clientId: string): void {
+  noteSent(message: Message, session: Session): void {
     const known = this.#sentTo.get(message)
-    if (known === undefined) this.#sentTo.set(message, new Set([clientId]))
-    else known.add(clientId)
+    if (known === undefined) this.#sentTo.set(message, new WeakSet([session]))
+    else known.add(session)
   }
 
   /** As the session is to get it: the message itself, or one that says that it is a repeat. */
-  forSession(message: Message, clientId: string): Message {
+  forSession(message: Message, session: Session): Message {
     const sentTo = this.#sentTo.get(message)
-    if (sentTo?.has(clientId) !== true) return message
+    if (sentTo?.has(session) !== true) return message
     const repeat = withTopic(message, message.topic)
     takeRight(repeat, message)
     repeat.isRepeat = true

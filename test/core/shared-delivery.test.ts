@@ -137,6 +137,22 @@ describe('a shared group', () => {
     )
   })
 
+  test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] and is no repeat for a member that has begun a new session since', () => {
+    const world = new World()
+    const first = member(world, 'first')
+    first.acknowledges = false
+    publishMany(world, 1)
+    const second = member(world, 'second')
+    second.acknowledges = false
+    first.drop()
+    const anew = member(world, 'first')
+    second.drop()
+    assert.deepEqual(
+      anew.messages.map(({ dup }) => dup),
+      [false],
+    )
+  })
+
   test('an acknowledged message stays acknowledged, whoever goes', () => {
     const world = new World()
     const members = ['one', 'two'].map((id) => member(world, id))

@@ -12,7 +12,7 @@ import { deliverToGroup } from './publish.ts'
 export function moveToAnother(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
   letGoOfOldBody(state, delivery.message)
-  if (delivery.wasSent) state.moved.noteSent(delivery.message, session.clientId)
+  if (delivery.wasSent) state.moved.noteSent(delivery.message, session)
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 

@@ -164,7 +164,7 @@ export function deliverToGroup(
     group.pick((session) => isAllowed(session) && session.stored !== undefined)
   if (member === undefined) return false
   const { options, subscriber } = member
-  const given = except === undefined ? message : state.moved.forSession(message, subscriber.clientId)
+  const given = except === undefined ? message : state.moved.forSession(message, subscriber)
   const qos = effectiveQoS(state, message.qos, options.qos)
   hand(state, subscriber, given, {
     qos,
