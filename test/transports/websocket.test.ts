@@ -197,6 +197,19 @@ test('a ping is answered with what it carries', async (t) => {
   assert.equal(answer.payload.toString(), 'are you there?')
 })
 
+test('of several pings that come before the answer to the first has gone the latest alone is answered', async (t) => {
+  const stage = await openWebSocketStage(t)
+  const { peer } = await stage.pair()
+  peer.send(...['one', 'two', 'three'].map((payload) => frame({ opcode: ping, payload })))
+  const answers = [await peer.nextFrame(), await peer.nextFrame()]
+  peer.send(frame({ opcode: ping, payload: 'four' }))
+  answers.push(await peer.nextFrame())
+  assert.deepEqual(
+    answers.map(({ payload }) => payload.toString()),
+    ['one', 'three', 'four'],
+  )
+})
+
 for (const [what, opcode] of [
   ['pings', ping],
   ['pongs', pong],
