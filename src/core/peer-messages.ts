@@ -91,6 +91,8 @@ export interface PeerCommitted {
   readonly upTo: number
   /** Among those that this answers, what was not taken, and why (0x97: a stored session is full). */
   readonly refused: readonly { readonly number: number; readonly reason: ReasonCode }[] | undefined
+  /** Not safe yet though they are not above `upTo`, all of them: they were passed on, and wait for another shard. Undefined: none. */
+  readonly withheld: readonly number[] | undefined
 }
 
 /** A session has subscribed: the receiver's retained topics that match, a slice at a time. */

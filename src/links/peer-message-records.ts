@@ -2,7 +2,7 @@
 // messages is a header and then a record for each message.
 
 import { deserialize, serialize } from 'node:v8'
-import type { Message, PeerMessage, PeerPublish } from '../core/index.ts'
+import type { Message, PeerCommitted, PeerMessage, PeerPublish } from '../core/index.ts'
 import { failedAssertion } from '../protocol/index.ts'
 import type { PostReader } from './post-reader.ts'
 import type { PostWriter } from './post-writer.ts'
@@ -19,7 +19,7 @@ export function writeRare(
   message: Exclude<PeerMessage, PeerPublish>,
 ): void {
   if (message.kind === 'retained-found') writeRetainedFound(writer, publishes, message)
-  else if (message.kind === 'committed' && message.refused === undefined) writeCommitted(writer, message.upTo)
+  else if (message.kind === 'committed' && isPlainCommitted(message)) writeCommitted(writer, message.upTo)
   else writeClone(writer, recordKinds.rare, message)
 }
 
@@ -28,7 +28,11 @@ export function readRare(reader: PostReader): PeerMessage {
 }
 
 export function readCommitted(reader: PostReader): PeerMessage {
-  return { kind: 'committed', upTo: reader.float64(), refused: undefined }
+  return { kind: 'committed', upTo: reader.float64(), refused: undefined, withheld: undefined }
+}
+
+function isPlainCommitted({ refused, withheld }: PeerCommitted): boolean {
+  return refused === undefined && withheld === undefined
 }
 
 function writeCommitted(writer: PostWriter, upTo: number): void {

@@ -4,7 +4,10 @@
 //   batch:      -  7  -  7  8  -        2 and 4 were stored with batch 7, 5 with batch 8; the others need no disk,
 //   marks:      [ upTo 4: 7 ][ upTo 6: 8 ]     but "all up to 3" includes 2
 //
-// What found no member of its shared subscription here any more was passed on: it waits for that other shard as well.
+// What found no member of its shared subscription here any more was passed on: it waits for that other shard as well. The
+// others do not wait for it: two shards that pass on to each other at the same time would wait for each other for good.
+//
+//   "all up to 6, but not 4"  ...  "all up to 6"
 
 import type { ReasonCode } from '../../protocol/index.ts'
 import type { PeerCommitted } from '../peer-messages.ts'
@@ -24,6 +27,10 @@ export class Confirmations {
   #awaited = 0
   #committed = 0
   #refused: { number: number; reason: ReasonCode }[] = []
+  /** Not above `#confirmed`, and waiting for another shard. */
+  readonly #withheld = new Set<number>()
+  /** Something is not withheld any more, and nobody has been told. */
+  #hasReleased = false
 
   /** Message `number` has had its effect, which is on disk with `batch`; 0: needs no disk. */
   note(number: number, how: { batch: number; isAwaited: boolean; vow?: Vow | undefined }): void {
@@ -52,13 +59,16 @@ export class Confirmations {
 
   #hold(number: number, { batch, vow }: { batch: number; vow: Vow }): void {
     this.#marks.push({ upTo: number, batch, vow })
-    vow.whenKept(() => this.#advance())
+    vow.whenKept(() => {
+      if (this.#withheld.delete(number)) this.#hasReleased = true
+    })
   }
 
   #advance(): void {
     let count = 0
     for (const mark of this.#marks) {
-      if (mark.batch > this.#committed || mark.vow?.isKept === false) break
+      if (mark.batch > this.#committed) break
+      if (mark.vow?.isKept === false) this.#withheld.add(mark.upTo)
       this.#confirmed = mark.upTo
       count++
     }
@@ -67,11 +77,20 @@ export class Confirmations {
 
   /** What is to be told, if anybody waits for it. */
   take(): PeerCommitted | undefined {
-    if (this.#confirmed === this.#told || this.#awaited <= this.#told) return undefined
+    this.#advance()
+    const isFurther = this.#confirmed !== this.#told && this.#awaited > this.#told
+    if (!isFurther && !this.#hasReleased) return undefined
     const upTo = this.#confirmed
     this.#told = upTo
-    const refused = this.#refused.filter(({ number }) => number <= upTo)
-    if (refused.length > 0) this.#refused = this.#refused.filter(({ number }) => number > upTo)
-    return { kind: 'committed', upTo, refused: refused.length === 0 ? undefined : refused }
+    this.#hasReleased = false
+    const isAnswered = ({ number }: { number: number }): boolean => number <= upTo && !this.#withheld.has(number)
+    const refused = this.#refused.filter(isAnswered)
+    if (refused.length > 0) this.#refused = this.#refused.filter((one) => !isAnswered(one))
+    return {
+      kind: 'committed',
+      upTo,
+      refused: refused.length === 0 ? undefined : refused,
+      withheld: this.#withheld.size === 0 ? undefined : [...this.#withheld],
+    }
   }
 }

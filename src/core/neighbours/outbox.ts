@@ -2,7 +2,7 @@
 //
 //   | sent, unconfirmed      | to be sent |
 //   [ 12 ][ 13 ]   [ 15 ]    [ - ][ - ]        14 was QoS 0: numbered like all, but nobody waits for it
-//     ^ committed upTo 13 takes two away
+//     ^ committed upTo 13 takes two away; where 12 is withheld it stays, beside the others
 
 import { assert } from '../../protocol/index.ts'
 import type { PeerCommitted, PeerPublish, PeerRelease } from '../peer-messages.ts'
@@ -20,12 +20,14 @@ export interface Owed {
 }
 
 export class Outbox {
-  readonly #unconfirmed = new PendingQueue<Owed>()
+  /** Before all others, in order: the peer has confirmed what came behind them. */
+  #withheld: Owed[] = []
+  #unconfirmed = new PendingQueue<Owed>()
   #unsent = new PendingQueue<Owed>()
   #bytes = 0
 
   get length(): number {
-    return this.#unconfirmed.length
+    return this.#withheld.length + this.#unconfirmed.length
   }
 
   /** Of payloads. */
@@ -60,24 +62,29 @@ export class Outbox {
 
   /** The link is new: everything is to be sent again. */
   startAnew(): void {
-    const all = this.#unconfirmed.all()
+    const all = [...this.#withheld, ...this.#unconfirmed.all()]
+    this.#withheld = []
+    this.#unconfirmed = new PendingQueue()
     this.#unsent = new PendingQueue()
     for (const owed of all) {
       owed.wasSent ||= owed.number !== 0
       owed.number = 0
+      this.#unconfirmed.push(owed)
       this.#unsent.push(owed)
     }
   }
 
   /** Takes out what is confirmed; the caller keeps its vows. */
-  takeConfirmed(upTo: PeerCommitted['upTo']): Owed[] {
-    const confirmed: Owed[] = []
+  takeConfirmed({ upTo, withheld = [] }: Pick<PeerCommitted, 'upTo' | 'withheld'>): Owed[] {
+    const answered = this.#withheld
     for (let next = this.#unconfirmed.peek(); next !== undefined; next = this.#unconfirmed.peek()) {
       if (next.number === 0 || next.number > upTo) break
       this.#unconfirmed.shift()
-      this.#bytes -= bytesOf(next.message)
-      confirmed.push(next)
+      answered.push(next)
     }
+    this.#withheld = withheld.length === 0 ? [] : answered.filter(({ number }) => withheld.includes(number))
+    const confirmed = withheld.length === 0 ? answered : answered.filter(({ number }) => !withheld.includes(number))
+    for (const { message } of confirmed) this.#bytes -= bytesOf(message)
     assert(this.#bytes >= 0, 'more was confirmed than was sent')
     return confirmed
   }

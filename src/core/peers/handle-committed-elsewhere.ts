@@ -6,10 +6,10 @@ import { hasRoomAgain } from '../delivery/peers-in-the-way.ts'
 import type { Peer } from '../neighbours/peer.ts'
 import type { PeerCommitted } from '../peer-messages.ts'
 
-export function handleCommittedElsewhere(state: BrokerState, peer: Peer, { upTo, refused }: PeerCommitted): void {
+export function handleCommittedElsewhere(state: BrokerState, peer: Peer, committed: PeerCommitted): void {
   let hasReleased = false
-  for (const { number, vow, message } of peer.outbox.takeConfirmed(upTo)) {
-    const refusal = refused?.find((one) => one.number === number)
+  for (const { number, vow, message } of peer.outbox.takeConfirmed(committed)) {
+    const refusal = committed.refused?.find((one) => one.number === number)
     vow?.mark(refusal?.reason)
     hasReleased ||= message.kind === 'release'
   }

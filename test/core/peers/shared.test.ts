@@ -165,6 +165,40 @@ describe('a shared subscription with members on several shards', () => {
     assert.equal(author.unfinishedCount, 0)
   })
 
+  test('answers both where two shards pass messages on to each other at the same time', () => {
+    const cores = new SeveralCores()
+    const join = (shard: number, name: string, filter: string): PacketClient => {
+      const client = cores.client(shard, name, stored)
+      cores.settle()
+      client.subscribe(filter)
+      cores.settle()
+      return client
+    }
+    const staying = [join(0, 'in-g', '$share/g/a'), join(1, 'in-h', '$share/h/b')]
+    const fromG = join(1, 'from-g', '$share/g/a')
+    const fromH = join(0, 'from-h', '$share/h/b')
+    const authors = [0, 1].map((shard) => cores.client(shard, `author-${shard}-`))
+    cores.settle()
+    cores.hold(0, 1)
+    cores.hold(1, 0)
+    fromG.unsubscribe('$share/g/a')
+    fromH.unsubscribe('$share/h/b')
+    cores.settle()
+    for (let number = 0; number < 10; number++) {
+      authors[0].publish('a', `${number}`, { qos: 1 })
+      authors[1].publish('b', `${number}`, { qos: 1 })
+    }
+    cores.settle()
+    cores.letGo(0, 1)
+    cores.letGo(1, 0)
+    cores.settle()
+    for (const { payloads } of staying) assert.equal(new Set(payloads).size, 10)
+    assert.deepEqual(
+      authors.map(({ unfinishedCount }) => unfinishedCount),
+      [0, 0],
+    )
+  })
+
   test('ends a message that nobody may have, and does not pass it round for ever', () => {
     const cores = new SeveralCores()
     const members = [1, 2].map((shard) => member(cores, shard, `m${shard}-`, stored))
