@@ -75,15 +75,17 @@ export class Outbox {
   }
 
   /** Takes out what is confirmed; the caller keeps its vows. */
-  takeConfirmed({ upTo, withheld = [] }: Pick<PeerCommitted, 'upTo' | 'withheld'>): Owed[] {
+  takeConfirmed({ upTo, withheld }: Pick<PeerCommitted, 'upTo' | 'withheld'>): Owed[] {
     const answered = this.#withheld
     for (let next = this.#unconfirmed.peek(); next !== undefined; next = this.#unconfirmed.peek()) {
       if (next.number === 0 || next.number > upTo) break
       this.#unconfirmed.shift()
       answered.push(next)
     }
-    this.#withheld = withheld.length === 0 ? [] : answered.filter(({ number }) => withheld.includes(number))
-    const confirmed = withheld.length === 0 ? answered : answered.filter(({ number }) => !withheld.includes(number))
+    // They may be thousands, when a member with many messages goes.
+    const numbers = new Set(withheld)
+    this.#withheld = answered.filter(({ number }) => numbers.has(number))
+    const confirmed = withheld === undefined ? answered : answered.filter(({ number }) => !numbers.has(number))
     for (const { message } of confirmed) this.#bytes -= bytesOf(message)
     assert(this.#bytes >= 0, 'more was confirmed than was sent')
     return confirmed
