@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { rootCertificates, setDefaultCACertificates } from 'node:tls'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { Authority } from '../transports/certificates.ts'
@@ -44,17 +44,21 @@ test('a request that takes too long gives its place in the pool back', async (co
   assert.equal(await outcome(stage), 'in')
 })
 
+/** Until a request that nobody answers is over, which has more time than the connections of these tests have to be made. */
+async function longerThanConnecting(context: TestContext): Promise<void> {
+  const silent = await HttpService.start(context)
+  void silent.holdFirst()
+  const other = stageFor(context, { authRequest: requestTo(silent.url()), timeoutMs: 200 })
+  assert.equal(await outcome(other), serverUnavailable)
+}
+
 test('once it is connected an answer may take longer than connecting may', async (context) => {
   const service = await HttpService.start(context)
   const held = service.holdFirst()
   const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 100 })
   const slow = outcome(stage)
   const letGo = await held
-  // Its time is up later than that for connecting would be.
-  const silent = await HttpService.start(context)
-  void silent.holdFirst()
-  const other = stageFor(context, { authRequest: requestTo(silent.url()), timeoutMs: 200 })
-  assert.equal(await outcome(other), serverUnavailable)
+  await longerThanConnecting(context)
   letGo()
   assert.equal(await slow, 'in')
 })
@@ -66,10 +70,7 @@ test('nor is a connection that was kept counted as one that is being made', asyn
   const held = service.holdFirst()
   const slow = outcome(stage)
   const letGo = await held
-  const silent = await HttpService.start(context)
-  void silent.holdFirst()
-  const other = stageFor(context, { authRequest: requestTo(silent.url()), timeoutMs: 200 })
-  assert.equal(await outcome(other), serverUnavailable)
+  await longerThanConnecting(context)
   letGo()
   assert.deepEqual([await slow, service.connections], ['in', 1])
 })

@@ -35,6 +35,15 @@ function restart({ cores }: Scene): void {
   cores.pass(0)
 }
 
+/** The author is cut off, and comes again with another will or none. */
+function comesAgain({ cores, author }: Scene, will: PacketClient['traits']['will']): void {
+  cores.cut(author)
+  cores.settle()
+  author.traits.will = will
+  cores.connect(author)
+  cores.settle()
+}
+
 /** What the listeners have heard when both are there again. */
 function heard({ cores, near, far }: Scene): { near: string[]; far: string[] } {
   for (const client of [near, far]) if (client.connection === undefined) cores.connect(client)
@@ -96,24 +105,16 @@ test('the session that ends meanwhile does not take the will with it', () => {
   const { cores, author } = told
   cores.kill(1)
   author.cleanStart = true
-  cores.cut(author)
-  cores.settle()
-  author.traits.will = undefined
-  cores.connect(author)
-  cores.settle()
+  comesAgain(told, undefined)
   restart(told)
   assert.deepEqual(heard(told), { near: ['gone'], far: ['gone'] })
 })
 
 test('the will of the client that has come back is kept when the earlier one has come everywhere', () => {
   const told = scene()
-  const { cores, author } = told
+  const { cores } = told
   cores.kill(1)
-  cores.cut(author)
-  cores.settle()
-  author.traits.will = { topic: 'w', payload: 'gone again', qos: 1, retain: false }
-  cores.connect(author)
-  cores.settle()
+  comesAgain(told, { topic: 'w', payload: 'gone again', qos: 1, retain: false })
   cores.start(1)
   cores.settle()
   restart(told)
