@@ -107,16 +107,26 @@ export interface OutgoingRecord {
   stage: 'sent' | 'received'
 }
 
+/** Which shard a message was given to for one of its shared subscriptions (`$share/group/filter`). */
+export interface DealtRecord {
+  filter: string
+  /** By number; the one that keeps this, where a member there has it. */
+  to: number
+}
+
 /** A QoS 2 packet id that the client has not released: the same id again is the same message [MQTT-4.3.3-2]. */
 export interface IncomingRecord {
   readonly kind: 'incoming'
   clientId: string
   packetId: PacketId
+  /** Of shared subscriptions with members on other shards. Undefined: written by a version that did not say so. */
+  dealt: readonly DealtRecord[] | undefined
 }
 
 /**
  * A QoS 2 message of a client of another shard was here and had its effect, which was stored with this: if it comes again,
- * it is passed over, until the client has released its packet id.
+ * it is passed over, until the client has released its packet id. Where no member of a shared subscription was left here
+ * it went on to another shard, and goes on to the same one if it comes again.
  */
 export interface ForwardedRecord {
   readonly kind: 'forwarded'
@@ -125,6 +135,8 @@ export interface ForwardedRecord {
   /** The publisher's session, by the name that its shard gives it. */
   publisher: string
   packetId: PacketId
+  /** Undefined: written by a version that did not say so. */
+  dealt: readonly DealtRecord[] | undefined
 }
 
 export interface RetainedRecord {

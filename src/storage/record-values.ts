@@ -8,6 +8,7 @@
 import { crc32 } from 'node:zlib'
 import type { ProtocolVersion, RetainHandling } from '../protocol/index.ts'
 import type {
+  DealtRecord,
   QueuedRecord,
   RecordKind,
   SessionRecord,
@@ -81,7 +82,7 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
       return writer.byte(record.stage === 'sent' ? 0 : 1)
     case 'incoming':
     case 'forwarded':
-      return
+      return writeDealt(writer, record.dealt ?? [])
     case 'will':
       writer.varint(record.delaySeconds)
       writeOptionalTime(writer, record.dueAtMs)
@@ -148,12 +149,12 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   subscription: [readSubscription1],
   queued: messageReaders.map(queuedReader),
   outgoing: [readOutgoing1],
-  incoming: [(key, _reader, clientId) => ({ kind: 'incoming', clientId, packetId: packetIdOfKey(key) })],
+  incoming: [incomingReader(unsaid), incomingReader(readDealt)],
   will: messageReaders.map(willReader),
   body: messageReaders.map(bodyReader),
   retained: messageReaders.map(retainedReader),
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
-  forwarded: [(key) => ({ kind: 'forwarded', ...forwardedOfKey(key) })],
+  forwarded: [forwardedReader(unsaid), forwardedReader(readDealt)],
   credential: [readCredential1],
   scram: [readScram1],
   psk: [readPsk1],
@@ -162,6 +163,35 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   account: [readAccount1, readAccount2],
   'api-key': [readApiKey1, readApiKey2],
   namespace: [readNamespace1, readNamespace2],
+}
+
+type DealtReader = (reader: ByteReader) => readonly DealtRecord[] | undefined
+
+/** Version 1 has nothing behind the key. */
+function unsaid(): undefined {
+  return undefined
+}
+
+function incomingReader(read: DealtReader): RecordReader {
+  return (key, reader, clientId) => ({ kind: 'incoming', clientId, packetId: packetIdOfKey(key), dealt: read(reader) })
+}
+
+function forwardedReader(read: DealtReader): RecordReader {
+  return (key, reader) => ({ kind: 'forwarded', ...forwardedOfKey(key), dealt: read(reader) })
+}
+
+function writeDealt(writer: ByteWriter, dealt: readonly DealtRecord[]): void {
+  writer.varint(dealt.length)
+  for (const { filter, to } of dealt) {
+    writer.text(filter)
+    writer.byte(to)
+  }
+}
+
+function readDealt(reader: ByteReader): DealtRecord[] {
+  const dealt: DealtRecord[] = []
+  for (let count = reader.varint(); count > 0; count--) dealt.push({ filter: reader.text(), to: reader.byte() })
+  return dealt
 }
 
 const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10 } as const

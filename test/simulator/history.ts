@@ -108,23 +108,6 @@ export class History {
     return expiry !== undefined && firstSentAtMs + expiry * 1_000 <= this.world.nowMs
   }
 
-  /**
-   * Not a promise of MQTT but of ours, and not kept (docs/NEXT.md): QoS 2 that its publisher sends again after its shard has died is dealt
-   * again, and where members of several shards have come or gone since, not to the shard that knows it.
-   */
-  isDealtAnew({ firstSentStep, lastSentStep, timesSent }: Publication, members: readonly Client[]): boolean {
-    if (timesSent < 2 || !this.hasCrashed || this.world.host.shards.length === 1) return false
-    const isBetween = (step: number): boolean => firstSentStep <= step && step <= lastSentStep
-    return members
-      .flatMap(({ sessions }) => sessions)
-      .some(
-        ({ startedStep, endedStep, subscriptions }) =>
-          isBetween(startedStep) ||
-          isBetween(endedStep) ||
-          subscriptions.some((held) => isBetween(held.sentStep) || isBetween(held.endSentStep)),
-      )
-  }
-
   /** What it may have of such messages did not change while it was under way. */
   hasFixedRights(client: Client, publication: Publication): boolean {
     return this.wasWithheld(client, publication) !== 'perhaps'

@@ -159,10 +159,16 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
     },
     { kind: 'outgoing', clientId, packetId: 65_535, sequence: 3, stage: 'sent' },
     { kind: 'outgoing', clientId, packetId: 1, sequence: 2, stage: 'received' },
-    { kind: 'incoming', clientId, packetId: 12 },
+    { kind: 'incoming', clientId, packetId: 12, dealt: [{ filter: '$share/press/#', to: 1 }] },
     { kind: 'retained', message: message('retained/topic', 'kept', { retain: true, qos: 2 }) },
     { kind: 'will', clientId, message: message('wills/1', 'gone'), delaySeconds: 30, dueAtMs: 1_700_000_031_000 },
-    { kind: 'forwarded', shard: 2, publisher: 'm8k3f somebody', packetId: 513 },
+    {
+      kind: 'forwarded',
+      shard: 2,
+      publisher: 'm8k3f somebody',
+      packetId: 513,
+      dealt: [{ filter: '$share/press/#', to: 2 }],
+    },
     { kind: 'fact', name: 'node.name', value: 'godwit@127.0.0.1' },
     ...oneOfEachKindOfNode,
   ]
@@ -173,6 +179,8 @@ const time = fc.double({ noNaN: true })
 const optionalTime = fc.option(time, { nil: undefined })
 const qos = fc.constantFrom(0, 1, 2)
 const packetId = fc.integer({ min: 1, max: 65_535 })
+const shard = fc.integer({ min: 0, max: 255 })
+const dealt = fc.array(fc.record({ filter: text, to: shard }, { noNullPrototype: true }))
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array))
 const role = fc.constantFrom('administrator', 'viewer', 'publisher')
 const namespace = fc.option(text, { nil: undefined })
@@ -257,7 +265,7 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
   }),
   recordOf('body', { id: safeInteger, message: storedMessage }),
   recordOf('outgoing', { clientId: text, packetId, sequence: safeInteger, stage: fc.constantFrom('sent', 'received') }),
-  recordOf('incoming', { clientId: text, packetId }),
+  recordOf('incoming', { clientId: text, packetId, dealt }),
   recordOf('retained', { message: storedMessage }),
   recordOf('will', {
     clientId: text,
@@ -265,7 +273,7 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     delaySeconds: fc.integer({ min: 0, max: 0xffff_ffff }),
     dueAtMs: optionalTime,
   }),
-  recordOf('forwarded', { shard: fc.integer({ min: 0, max: 255 }), publisher: text, packetId }),
+  recordOf('forwarded', { shard, publisher: text, packetId, dealt }),
   recordOf('credential', {
     by: fc.constantFrom('username', 'clientid'),
     ...ofNamespace,

@@ -325,7 +325,7 @@ function acceptExactlyOnce(
   if (connection.takesRefusals) connection.unansweredPublishes++
   scheduleRelease(state, session)
   const changesBefore = state.gathering.changes.length
-  if (isStored) put(state, { kind: 'incoming', clientId: session.clientId, packetId })
+  if (isStored) put(state, { kind: 'incoming', clientId: session.clientId, packetId, dealt: [] })
   const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, packetId)
   const waits = state.gathering.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success

@@ -22,15 +22,12 @@ export interface Hand {
   readonly mayBeHere: boolean
   /** Shards that were tried in vain, by number. */
   readonly except: ReadonlySet<number> | undefined
-  /** The choice must be the same when it is made again after a restart: clients come and go, stored members stay. */
-  readonly isLasting: boolean
   /** QoS 1 or 2: stored members whose client is not there can have it. */
   readonly mayBeStored: boolean
 }
 
 /** Undefined: nobody can have it. */
 export function chooseShard(neighbours: Neighbours, hand: Hand): Peer | 'here' | undefined {
-  if (hand.isLasting) return choose(neighbours, hand, 'stored') ?? choose(neighbours, hand, 'present')
   return choose(neighbours, hand, 'present') ?? (hand.mayBeStored ? choose(neighbours, hand, 'stored') : undefined)
 }
 

@@ -9,7 +9,7 @@ import type { PeerRelease } from '../peer-messages.ts'
 import { ForwardedIds } from '../sessions/forwarded-ids.ts'
 import type { Session } from '../sessions/session.ts'
 import { Vow } from '../vow.ts'
-import { sendNext } from './send-to-peer.ts'
+import { sendInTurn, sendNext } from './send-to-peer.ts'
 
 /**
  * No other session has this name, not even a later one of the same client: what was never released of a session that is
@@ -56,15 +56,25 @@ function tellReleased(
   const vow = new Vow()
   session.forwarded ??= new ForwardedIds()
   session.forwarded.release(packetId, vow)
-  const message: PeerRelease = { kind: 'release', publisher: nameOf(state, session), packetId }
-  for (const peer of peers) {
-    vow.await()
-    peer.outbox.push(message, vow)
-    sendNext(state, peer)
-  }
+  sendRelease(state, { kind: 'release', publisher: nameOf(state, session), packetId }, { peers, vow })
   vow.whenKept(() => session.forwarded?.delete(packetId))
   vow.mark()
   return vow
+}
+
+/** To each of the peers, behind what they were sent under the packet id; the vow waits for them. */
+export function sendRelease(
+  state: BrokerState,
+  message: PeerRelease,
+  { peers, vow }: { peers: readonly Peer[]; vow: Vow },
+): void {
+  for (const peer of peers) {
+    vow.await()
+    sendInTurn(state, peer, { message: undefined, isDecided: true }, () => {
+      peer.outbox.push(message, vow)
+      sendNext(state, peer)
+    })
+  }
 }
 
 /** The session is over: nothing of it is to be remembered anywhere. */

@@ -6,13 +6,18 @@
 //
 // What a stored session elsewhere is to have, or a topic elsewhere is to remember, is kept in the outbox of its shard
 // until that has it on disk; the publisher's acknowledgement waits for it (`Neighbours.spreading`).
+//
+// What its client would send again after a crash at QoS 2 is dealt once: for each shared subscription it is on disk to which
+// shard it goes before it leaves (`Dealings`).
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
+import { Dealings } from '../neighbours/dealings.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Peer } from '../neighbours/peer.ts'
-import { ownerOf, type Interest, type PeerPublish } from '../peer-messages.ts'
+import { ownerOf, type Interest, type PeerNumber, type PeerPublish } from '../peer-messages.ts'
+import { ForwardedIds } from '../sessions/forwarded-ids.ts'
 import type { Session } from '../sessions/session.ts'
 import type { DeliveryPlan, SharedGroup, SpanningGroup } from '../topics/index.ts'
 import { Vow } from '../vow.ts'
@@ -20,7 +25,8 @@ import { chooseShard } from './deal.ts'
 import { effectiveQoS } from './offer.ts'
 import { nameOf, noteForwarded } from './exactly-once.ts'
 import { deliverToGroup } from './publish.ts'
-import { keepAndSend, passNumbered, sendNumbered } from './send-to-peer.ts'
+import { put } from './stored-queue.ts'
+import { keepAndSend, passNumbered, sendInTurn, sendNumbered } from './send-to-peer.ts'
 
 export interface Origin {
   /** Undefined: not a client, or one whose session is over. */
@@ -39,6 +45,8 @@ interface Wanted {
   groups: TopicFilter[] | undefined
   /** What is there for it must not be lost. */
   isKept: boolean
+  /** It is on disk already that its groups have their members there, or need not be. */
+  isDecided: boolean
 }
 
 /**
@@ -52,20 +60,40 @@ export function forward(
   origin: Origin,
 ): number {
   const owner = message.retain ? ownerOf(message.topic.name, neighbours.place.count) : neighbours.place.own
-  if (owner === neighbours.place.own) {
+  const dealt = dealtBefore(origin)
+  if (owner === neighbours.place.own && dealt === undefined) {
     if (!plan.leadsElsewhere) return 0
     if (isKeptByNobody(state, plan, message, origin)) return forwardUnkept(state, plan, message)
   }
   const wanted = wantedOf(state, plan, message)
-  let matched = wanted.length
-  for (const group of plan.spanning) if (deal(state, neighbours, message, { group, wanted, origin })) matched++
   if (owner !== neighbours.place.own) {
     const part = wantedBy(wanted, neighbours.peer(owner))
     part.isToBeRetained = true
     part.isKept ||= message.qos > 0
   }
+  const shared = dealt === undefined ? [] : dealtAgain(neighbours, dealt)
+  let matched = plan.peers.length + shared.length
+  if (dealt === undefined) {
+    for (const group of plan.spanning) if (deal(state, neighbours, message, { group, shared, origin })) matched++
+  }
   for (const part of wanted) sendWanted(state, neighbours, message, { part, origin })
+  for (const part of shared) sendDealt(state, neighbours, message, { part, origin })
   return matched
+}
+
+/** Where it went in an earlier life of this shard; undefined: it is new. */
+function dealtBefore({ publisher, packetId, isAgain }: Origin): Dealings | undefined {
+  return isAgain ? publisher?.forwarded?.get(packetId)?.dealt : undefined
+}
+
+/** To the same shards, whoever is a member there by now; what is here was stored with the word of it. */
+function dealtAgain(neighbours: Neighbours, dealt: Dealings): Wanted[] {
+  const shared: Wanted[] = []
+  for (const [filter, { to }] of dealt.entries()) {
+    if (to === neighbours.place.own || to >= neighbours.place.count) continue
+    sharedBy(shared, neighbours.peer(to), filter).isKept = true
+  }
+  return shared
 }
 
 /** It goes to plain subscribers only, and nobody waits for it: the way of nearly every message that goes to others. */
@@ -100,8 +128,16 @@ function wantedOf(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message
 function wantedBy(wanted: Wanted[], peer: Peer): Wanted {
   const known = wanted.find((part) => part.peer === peer)
   if (known !== undefined) return known
-  const part: Wanted = { peer, isForSubscribers: false, isToBeRetained: false, groups: undefined, isKept: false }
+  const how = { isForSubscribers: false, isToBeRetained: false, groups: undefined, isKept: false, isDecided: true }
+  const part: Wanted = { peer, ...how }
   wanted.push(part)
+  return part
+}
+
+function sharedBy(shared: Wanted[], peer: Peer, filter: TopicFilter): Wanted {
+  const part = wantedBy(shared, peer)
+  part.groups ??= []
+  part.groups.push(filter)
   return part
 }
 
@@ -110,29 +146,45 @@ function deal(
   state: BrokerState,
   neighbours: Neighbours,
   message: Message,
-  { group, wanted, origin }: { group: SpanningGroup<Session, Peer>; wanted: Wanted[]; origin: Origin },
+  { group, shared, origin }: { group: SpanningGroup<Session, Peer>; shared: Wanted[]; origin: Origin },
 ): boolean {
   const { filter, own, elsewhere } = group
-  // QoS 2 that may come again after a restart goes to the same shard then, which knows whether it has had it.
-  const isLasting = origin.packetId !== 0 && origin.publisher?.stored !== undefined
-  const turn = isLasting ? origin.packetId : elsewhere.nextTurn()
-  const hand = { filter, elsewhere, turn, except: undefined, mayBeStored: message.qos > 0, isLasting }
+  const hand = { filter, elsewhere, turn: elsewhere.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
   let chosen = chooseShard(neighbours, { ...hand, mayBeHere: own !== undefined })
   if (chosen === 'here') {
-    if (origin.isAgain) return true
     // The body that it shares with others may be gone already: the last of them may have been done with it.
     if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
-    if (own !== undefined && deliverToGroup(state, own, message, undefined)) return true
+    if (own !== undefined && deliverToGroup(state, own, message, undefined)) {
+      noteDealt(state, origin, { filter, to: neighbours.place.own })
+      return true
+    }
     chosen = chooseShard(neighbours, { ...hand, mayBeHere: false })
   }
   if (chosen === undefined || chosen === 'here') return false
-  const part = wantedBy(wanted, chosen)
-  part.groups ??= []
-  part.groups.push(filter)
+  const part = sharedBy(shared, chosen, filter)
   const interest = interestOf(elsewhere, chosen)
   part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
+  if (noteDealt(state, origin, { filter, to: chosen.number })) {
+    part.isKept = true
+    part.isDecided = false
+  }
   if ((interest?.members ?? 0) > 0) neighbours.dealtToPresent++
   else neighbours.dealtToAbsent++
+  return true
+}
+
+/** True if it goes to the disk, with the packet id: the client will send it again if this shard dies. */
+function noteDealt(
+  state: BrokerState,
+  { publisher, packetId }: Origin,
+  { filter, to }: { filter: TopicFilter; to: PeerNumber },
+): boolean {
+  if (publisher?.stored === undefined || packetId === 0) return false
+  publisher.forwarded ??= new ForwardedIds()
+  const known = publisher.forwarded.of(packetId)
+  known.dealt ??= new Dealings()
+  known.dealt.note(filter, { to, kept: undefined })
+  put(state, { kind: 'incoming', clientId: publisher.clientId, packetId, dealt: known.dealt.toRecords() })
   return true
 }
 
@@ -147,21 +199,39 @@ function sendWanted(
   message: Message,
   { part, origin }: { part: Wanted; origin: Origin },
 ): void {
-  const { peer, isForSubscribers, isToBeRetained, isKept } = part
-  const send: PeerPublish = {
-    kind: 'publish',
-    message,
-    isForSubscribers,
-    isToBeRetained,
-    groups: part.groups,
-    isAwaited: isKept,
-    exactlyOnce: exactlyOnceFor(state, part, origin),
-  }
+  const { peer, isToBeRetained, isKept } = part
+  const send = toSend(state, message, part, origin)
   // What a topic is to remember is kept for its owner while that is away, though nobody waits for QoS 0.
   if (isKept || (isToBeRetained && peer.link === undefined)) {
     const vow = isKept ? (neighbours.spreading ??= new Vow()) : undefined
     keepAndSend(state, peer, send, vow)
   } else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+}
+
+/** For members of shared subscriptions there. QoS 0 does not wait for what waits for the disk. */
+function sendDealt(
+  state: BrokerState,
+  neighbours: Neighbours,
+  message: Message,
+  { part, origin }: { part: Wanted; origin: Origin },
+): void {
+  const { peer, isDecided } = part
+  if (message.qos === 0 || (isDecided && peer.undecided.length === 0))
+    return sendWanted(state, neighbours, message, { part, origin })
+  const vow = part.isKept ? (neighbours.spreading ??= new Vow()) : undefined
+  const send = toSend(state, message, part, origin)
+  vow?.await()
+  sendInTurn(state, peer, { message, isDecided }, () => {
+    if (vow !== undefined) keepAndSend(state, peer, send, vow)
+    else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+    vow?.mark()
+  })
+}
+
+function toSend(state: BrokerState, message: Message, part: Wanted, origin: Origin): PeerPublish {
+  const { isForSubscribers, isToBeRetained, groups, isKept } = part
+  const exactlyOnce = exactlyOnceFor(state, part, origin)
+  return { kind: 'publish', message, isForSubscribers, isToBeRetained, groups, isAwaited: isKept, exactlyOnce }
 }
 
 /** The publisher may send it again, or we may: where either outlives what has heard of it already. */

@@ -5,11 +5,12 @@ import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
-import type { PeerNumber, PeerPublish } from '../peer-messages.ts'
+import type { Peer } from '../neighbours/peer.ts'
+import { plainPublish, type PeerNumber, type PeerPublish } from '../peer-messages.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import { Vow } from '../vow.ts'
 import { chooseShard } from './deal.ts'
-import { keepAndSend, sendNumbered } from './send-to-peer.ts'
+import { keepAndSend, sendInTurn, sendNumbered } from './send-to-peer.ts'
 
 export interface PassingOn {
   readonly message: Message
@@ -31,38 +32,78 @@ export function passOn(
   neighbours: Neighbours,
   { message, group, tried, mayBeStored, isAwaited }: PassingOn,
 ): { kept: Vow | undefined } | false {
+  const chosen = chooseElsewhere(state, neighbours, { group, tried, mayBeStored })
+  if (chosen === undefined) return false
+  return { kept: passTo(state, neighbours, chosen, { message, filter: filterOf(group), tried, isAwaited }) }
+}
+
+/** The shard whose turn it is; undefined: there is nobody. */
+export function chooseElsewhere(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { group, tried, mayBeStored }: Pick<PassingOn, 'group' | 'tried' | 'mayBeStored'>,
+): Peer | undefined {
   const elsewhere = state.routes.groupElsewhere(group.name, group.filter)
-  if (elsewhere === undefined) return false
-  const filter = filterOf(group)
-  const turn = elsewhere.nextTurn()
+  if (elsewhere === undefined) return undefined
   const chosen = chooseShard(neighbours, {
-    filter,
+    filter: filterOf(group),
     elsewhere,
-    turn,
+    turn: elsewhere.nextTurn(),
     mayBeHere: false,
     except: new Set(tried),
     mayBeStored,
-    isLasting: false,
   })
-  if (chosen === undefined || chosen === 'here') return false
-  const send: PeerPublish = {
-    kind: 'publish',
-    message,
-    isForSubscribers: false,
-    isToBeRetained: false,
-    groups: [filter],
-    tried: [...tried, neighbours.place.own],
-    isAwaited,
-    exactlyOnce: undefined,
+  return chosen === 'here' ? undefined : chosen
+}
+
+export interface Passed {
+  readonly message: Message
+  /** `$share/name/filter`. */
+  readonly filter: TopicFilter
+  readonly tried: readonly PeerNumber[]
+}
+
+/** The vow of `passOn`. */
+export function passTo(
+  state: BrokerState,
+  neighbours: Neighbours,
+  to: Peer,
+  { isAwaited, ...passed }: Passed & { readonly isAwaited: boolean },
+): Vow | undefined {
+  const send = { ...toGroup(neighbours, passed), isAwaited }
+  if (isAwaited) {
+    const kept = new Vow()
+    leave(state, to, send, kept)
+    return kept
   }
-  if (!isAwaited) {
-    if (chosen.link !== undefined) sendNumbered(state, chosen, chosen.link, send)
-    return { kept: undefined }
-  }
+  if (to.link !== undefined) sendNumbered(state, to, to.link, send)
+  return undefined
+}
+
+/**
+ * The same of QoS 2 that must not come twice. `isDecided`: the disk here has it already that it goes to this shard; else it
+ * leaves when the batch that gathers is there.
+ */
+export function passOnce(
+  state: BrokerState,
+  neighbours: Neighbours,
+  to: Peer,
+  once: Passed & Pick<PeerPublish, 'exactlyOnce'> & { readonly isDecided: boolean },
+): Vow {
+  const { message, exactlyOnce, isDecided } = once
+  const send = { ...toGroup(neighbours, once), isAwaited: true, exactlyOnce }
   const kept = new Vow()
-  const isTaken = keepAndSend(state, chosen, send, kept)
+  sendInTurn(state, to, { message, isDecided }, () => leave(state, to, send, kept))
+  return kept
+}
+
+function leave(state: BrokerState, to: Peer, send: PeerPublish, kept: Vow): void {
+  const isTaken = keepAndSend(state, to, send, kept)
   kept.mark(isTaken ? undefined : reasonCodes.quotaExceeded)
-  return { kept }
+}
+
+function toGroup({ place }: Neighbours, { message, filter, tried }: Passed): PeerPublish {
+  return { ...plainPublish(message), isForSubscribers: false, groups: [filter], tried: [...tried, place.own] }
 }
 
 function filterOf({ name, filter }: Pick<SharedGroup<object>, 'name' | 'filter'>): TopicFilter {

@@ -36,9 +36,13 @@ export function everyPeerTakes(state: BrokerState, neighbours: Neighbours, qos: 
 function troubleWith(state: BrokerState, peer: Peer, qos: QoS): Passage {
   if (peer.isCongested) return 'wait'
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
-  const { length, bytes } = peer.outbox
+  const { length, bytes } = owedTo(peer)
   if (qos === 0 || (length < maxUnconfirmedMessages && bytes < maxUnconfirmedBytes)) return 'go'
   return peer.link === undefined ? 'refuse' : 'wait'
+}
+
+function owedTo({ outbox, undecided }: Peer): { length: number; bytes: number } {
+  return { length: outbox.length + undecided.length, bytes: outbox.bytes + undecided.bytes }
 }
 
 function isConcerned(
@@ -58,7 +62,7 @@ function isConcerned(
 /** It takes more again, after others had to wait for it. */
 export function hasRoomAgain(state: BrokerState, peer: Peer): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
-  const { length, bytes } = peer.outbox
+  const { length, bytes } = owedTo(peer)
   if (!peer.hasMadeWait || length * 2 > maxUnconfirmedMessages || bytes * 2 > maxUnconfirmedBytes) return false
   peer.hasMadeWait = false
   return true

@@ -4,7 +4,7 @@ import type { BrokerState } from '../broker-state.ts'
 import { own, type Message } from '../message.ts'
 import type { LinkState, Peer } from '../neighbours/peer.ts'
 import type { PeerPublish, PeerRelease } from '../peer-messages.ts'
-import type { Vow } from '../vow.ts'
+import { Vow } from '../vow.ts'
 
 /** What nobody keeps: gone with the link if that breaks. */
 export function sendNumbered(
@@ -39,6 +39,25 @@ export function keepAndSend(state: BrokerState, peer: Peer, send: PeerPublish, v
   peer.outbox.push(send, vow)
   sendNext(state, peer)
   return true
+}
+
+/**
+ * `leave` is called at once, or behind what does not leave yet for the peer. `isDecided`: nothing of the batch that gathers
+ * has to be on disk before.
+ */
+export function sendInTurn(
+  state: BrokerState,
+  { undecided }: Peer,
+  { message, isDecided }: { message: Message | undefined; isDecided: boolean },
+  leave: () => void,
+): void {
+  if (isDecided && undecided.length === 0) return leave()
+  if (message !== undefined) own(message, state.slabs)
+  const decide = undecided.push(message?.payloadBytes ?? 0, leave)
+  if (isDecided) return decide()
+  const onDisk = new Vow()
+  onDisk.whenKept(decide)
+  state.untilBatch.push({ batch: state.gathering.number, vow: onDisk })
 }
 
 /** What was just put into the outbox leaves at once, if nothing is in front of it. */

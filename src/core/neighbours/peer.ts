@@ -10,6 +10,7 @@ import type { Vow } from '../vow.ts'
 import { Confirmations } from './confirmations.ts'
 import { Outbox } from './outbox.ts'
 import type { InterestCount } from './own-interest.ts'
+import { Undecided } from './undecided.ts'
 
 /** What it said of one of its filters, and in which of its tellings of everything. */
 export interface KnownInterest {
@@ -60,6 +61,8 @@ export class Peer {
   /** Counts its tellings of everything. */
   telling = 0
   readonly outbox = new Outbox()
+  /** In front of the outbox: what was dealt to it, and that is not on disk yet. */
+  readonly undecided = new Undecided()
 
   constructor(number: PeerNumber) {
     this.number = number

@@ -3,12 +3,13 @@
 
 import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import { passOn } from '../delivery/pass-on.ts'
+import { chooseElsewhere, passOnce, passTo } from '../delivery/pass-on.ts'
 import { deliverToGroup, meetsFullSession, publishFromPeer } from '../delivery/publish.ts'
-import { scheduleForgetting } from '../time/forget-received.ts'
+import { forget, scheduleForgetting } from '../time/forget-received.ts'
 import { keepForTopic } from '../delivery/spread.ts'
-import { put, remove } from '../delivery/stored-queue.ts'
+import { put } from '../delivery/stored-queue.ts'
 import type { Message } from '../message.ts'
+import { Dealings, type Dealt } from '../neighbours/dealings.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { LinkState } from '../neighbours/peer.ts'
 import type { PeerNumber, PeerPublish, PeerRelease } from '../peer-messages.ts'
@@ -22,26 +23,29 @@ export function handleForwarded(
 ): void {
   const number = ++link.received
   const { isAwaited, exactlyOnce } = send
-  if (exactlyOnce !== undefined && neighbours.received.has(exactlyOnce.publisher, exactlyOnce.packetId)) {
-    // It was here before. What it brought may still be on its way to the disk.
-    link.confirmations.note(number, { batch: lastBegun(state), isAwaited })
-    return
-  }
+  const isKnown = exactlyOnce !== undefined && neighbours.received.has(exactlyOnce.publisher, exactlyOnce.packetId)
   if (send.isRepeat === true) send.message.isRepeat = true
   const changesBefore = state.gathering.changes.length
-  if (send.isForSubscribers && meetsFullSession(state, send.message))
-    link.confirmations.refuse(number, reasonCodes.quotaExceeded)
-  if (send.isForSubscribers) publishFromPeer(state, send.message)
-  // Who has published is answered all the same; a session that has passed it on keeps what nobody may have.
-  const isPassedOn = isAwaited && send.tried !== undefined
-  const onRefused = isPassedOn ? (why: ReasonCode): void => link.confirmations.refuse(number, why) : undefined
-  let vow: Vow | undefined
-  for (const filter of send.groups ?? []) vow = deal(state, neighbours, send, { filter, vow, onRefused })
-  if (send.isToBeRetained) keepForTopic(state, send.message, { shard: from, link, number })
-  const isStored = state.gathering.changes.length > changesBefore
-  if (exactlyOnce !== undefined) remember(state, neighbours, exactlyOnce, isStored)
-  link.confirmations.note(number, { batch: isStored ? state.gathering.number : 0, isAwaited, vow })
-  vow?.mark()
+  if (!isKnown) giveOut(state, send, { from, link, number })
+  const dealing = dealAll(state, neighbours, send, { link, number })
+  const isStored = state.gathering.changes.length > changesBefore || dealing.isDecidedNow
+  if (exactlyOnce !== undefined && (!isKnown || dealing.isNew))
+    remember(state, neighbours, exactlyOnce, { isStored, dealt: dealing.dealt })
+  // It was here before: what it brought may still be on its way to the disk.
+  const batch = isStored ? state.gathering.number : isKnown ? lastBegun(state) : 0
+  link.confirmations.note(number, { batch, isAwaited, vow: dealing.vow })
+  dealing.vow?.mark()
+}
+
+/** To those whom it is new to. */
+function giveOut(
+  state: BrokerState,
+  { message, isForSubscribers, isToBeRetained }: PeerPublish,
+  { from, link, number }: { from: PeerNumber; link: LinkState; number: number },
+): void {
+  if (isForSubscribers && meetsFullSession(state, message)) link.confirmations.refuse(number, reasonCodes.quotaExceeded)
+  if (isForSubscribers) publishFromPeer(state, message)
+  if (isToBeRetained) keepForTopic(state, message, { shard: from, link, number })
 }
 
 /** What nobody there waits for, and is for plain subscribers alone. One of them may be stored all the same, since a moment. */
@@ -57,47 +61,97 @@ export function handlePlain(state: BrokerState, link: LinkState, message: Messag
   link.confirmations.noteUnawaited(number, isStored ? state.gathering.number : 0)
 }
 
+type Refuse = (why: ReasonCode) => void
+
+/** What became of a message that came for shared subscriptions. */
 interface Dealing {
-  readonly filter: TopicFilter
-  readonly vow: Vow | undefined
-  /** Nobody may have it, here or where it went. */
-  readonly onRefused: ((why: ReasonCode) => void) | undefined
+  /** Made with its maker's mark; undefined: nothing has to be waited for. */
+  vow: Vow | undefined
+  /** Of QoS 2 that must not come twice: where it went, now and before. */
+  dealt: Dealings | undefined
+  /** For one of its shared subscriptions it had not been dealt before. */
+  isNew: boolean
+  /** It goes on to another shard, when it is on disk to which. */
+  isDecidedNow: boolean
 }
 
-/** To a member here, or on; what that has to wait for is added to the vow. */
-function deal(
+function dealAll(
   state: BrokerState,
   neighbours: Neighbours,
-  { message, isAwaited, tried = [] }: PeerPublish,
-  { filter, vow, onRefused }: Dealing,
+  send: PeerPublish,
+  { link, number }: { link: LinkState; number: number },
+): Dealing {
+  const { exactlyOnce, groups, isAwaited, tried } = send
+  const known = exactlyOnce && neighbours.received.dealingsOf(exactlyOnce.publisher, exactlyOnce.packetId)
+  const dealing: Dealing = { vow: undefined, dealt: known, isNew: false, isDecidedNow: false }
+  // Who has published is answered all the same; a session that has passed it on keeps what nobody may have.
+  const isPassedOn = isAwaited && tried !== undefined
+  const onRefused: Refuse | undefined = isPassedOn ? (why) => link.confirmations.refuse(number, why) : undefined
+  for (const filter of groups ?? []) {
+    const kept = dealOne(state, neighbours, send, { filter, dealing, onRefused })
+    kept?.whenKept(() => {
+      if (kept.refusal !== undefined) onRefused?.(kept.refusal)
+    })
+    if (kept === undefined || kept.isKept) continue
+    const vow = (dealing.vow ??= new Vow())
+    vow.await()
+    kept.whenKept(() => vow.mark())
+  }
+  return dealing
+}
+
+/** To a member here, or on. What has to be waited for; undefined: nothing. */
+function dealOne(
+  state: BrokerState,
+  neighbours: Neighbours,
+  send: PeerPublish,
+  { filter, dealing, onRefused }: { filter: TopicFilter; dealing: Dealing; onRefused: Refuse | undefined },
 ): Vow | undefined {
+  const { message, isAwaited, exactlyOnce, tried = [] } = send
+  const before = dealing.dealt?.get(filter)
+  if (before !== undefined && before.to < neighbours.place.count)
+    return dealAgain(state, neighbours, send, { filter, dealing, before })
   const group = splitSharedFilter(filter)
-  if (group === undefined) return vow
+  if (group === undefined) return undefined
   const here = state.routes.group(group.group, group.filter)
   if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
-  if (here !== undefined && deliverToGroup(state, here, message, undefined)) return vow
-  const passed = passOn(state, neighbours, {
-    message,
-    group: { name: group.group, filter: group.filter },
-    tried,
-    mayBeStored: message.qos > 0,
-    isAwaited,
-  })
-  if (passed === false) {
-    onRefused?.(reasonCodes.noMatchingSubscribers)
+  if (here !== undefined && deliverToGroup(state, here, message, undefined)) {
+    if (exactlyOnce !== undefined) note(dealing, filter, { to: neighbours.place.own, kept: undefined })
+    return undefined
+  }
+  const wanted = { group: { name: group.group, filter: group.filter }, tried, mayBeStored: message.qos > 0 }
+  const to = chooseElsewhere(state, neighbours, wanted)
+  if (to === undefined) {
     // Who keeps it has not lost it.
     if (onRefused === undefined) state.countDrop(undefined, message, 'session-ended')
-    return vow
+    else onRefused(reasonCodes.noMatchingSubscribers)
+    return undefined
   }
-  const { kept } = passed
-  kept?.whenKept(() => {
-    if (kept.refusal !== undefined) onRefused?.(kept.refusal)
-  })
-  if (kept === undefined || kept.isKept) return vow
-  const both = vow ?? new Vow()
-  both.await()
-  kept.whenKept(() => both.mark())
-  return both
+  if (exactlyOnce === undefined) return passTo(state, neighbours, to, { message, filter, tried, isAwaited })
+  const kept = passOnce(state, neighbours, to, { message, filter, tried, exactlyOnce, isDecided: false })
+  note(dealing, filter, { to: to.number, kept })
+  dealing.isDecidedNow = true
+  return isAwaited ? kept : undefined
+}
+
+function note(dealing: Dealing, filter: TopicFilter, dealt: Dealt): void {
+  dealing.dealt ??= new Dealings()
+  dealing.dealt.note(filter, dealt)
+  dealing.isNew = true
+}
+
+/** What is here was stored with the word of it. What went on goes on to the same shard, should that not have had it. */
+function dealAgain(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { message, exactlyOnce, tried = [] }: PeerPublish,
+  { filter, dealing, before }: { filter: TopicFilter; dealing: Dealing; before: Dealt },
+): Vow | undefined {
+  if (before.to === neighbours.place.own || before.kept !== undefined) return before.kept
+  const to = neighbours.peer(before.to)
+  const kept = passOnce(state, neighbours, to, { message, filter, tried, exactlyOnce, isDecided: true })
+  dealing.dealt?.note(filter, { to: before.to, kept })
+  return kept
 }
 
 /** What was stored so far is safe with this batch; 0: it is. */
@@ -111,10 +165,11 @@ function remember(
   state: BrokerState,
   neighbours: Neighbours,
   { publisher, packetId }: NonNullable<PeerPublish['exactlyOnce']>,
-  isStored: boolean,
+  { isStored, dealt }: { isStored: boolean; dealt: Dealings | undefined },
 ): void {
-  neighbours.received.add(publisher, packetId, { isStored, nowMs: state.nowMs })
-  if (isStored) put(state, { kind: 'forwarded', shard: neighbours.place.own, publisher, packetId })
+  neighbours.received.add(publisher, packetId, { isStored, nowMs: state.nowMs, dealt })
+  const shard = neighbours.place.own
+  if (isStored) put(state, { kind: 'forwarded', shard, publisher, packetId, dealt: dealt?.toRecords() ?? [] })
   scheduleForgetting(state)
 }
 
@@ -126,7 +181,6 @@ export function handleReleased(
   { publisher, packetId }: PeerRelease,
 ): void {
   const number = ++link.received
-  const released = neighbours.received.release(publisher, packetId)
-  if (released === 'on disk') remove(state, { kind: 'forwarded', shard: neighbours.place.own, publisher, packetId })
-  link.confirmations.note(number, { batch: released === 'on disk' ? state.gathering.number : 0, isAwaited: true })
+  const { batch, vow } = forget(state, neighbours, { publisher, packetId })
+  link.confirmations.note(number, { batch, isAwaited: true, vow })
 }

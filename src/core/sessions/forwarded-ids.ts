@@ -1,12 +1,15 @@
 // What became on other shards of the QoS 2 messages of one client, by packet id, until the client releases it.
 
 import type { PacketId } from '../../protocol/index.ts'
+import type { Dealings } from '../neighbours/dealings.ts'
 import type { PeerNumber } from '../peer-messages.ts'
 import type { Vow } from '../vow.ts'
 
 export interface ForwardedId {
   /** Who has heard of it, and is to hear that it is over. */
   readonly peers: Set<PeerNumber>
+  /** Of its shared subscriptions: where it went. Undefined: it was for none, or is of an earlier life that did not say so. */
+  dealt: Dealings | undefined
   /** What its PUBREC, or while it is being released its PUBCOMP, waits for; undefined: for nothing any more. */
   vow: Vow | undefined
   /**
@@ -29,14 +32,21 @@ export class ForwardedIds {
   of(packetId: PacketId): ForwardedId {
     const known = this.#ids.get(packetId)
     if (known !== undefined) return known
-    const made = { peers: new Set<PeerNumber>(), vow: undefined, isOfEarlierLife: false, isBeingReleased: false }
+    const made: ForwardedId = {
+      peers: new Set(),
+      dealt: undefined,
+      vow: undefined,
+      isOfEarlierLife: false,
+      isBeingReleased: false,
+    }
     this.#ids.set(packetId, made)
     return made
   }
 
   /** Known from the disk alone: any shard may have heard of it. */
-  restore(packetId: PacketId, peers: readonly PeerNumber[]): void {
-    this.#ids.set(packetId, { peers: new Set(peers), vow: undefined, isOfEarlierLife: true, isBeingReleased: false })
+  restore(packetId: PacketId, peers: readonly PeerNumber[], dealt: Dealings | undefined): void {
+    const how = { vow: undefined, isOfEarlierLife: true, isBeingReleased: false }
+    this.#ids.set(packetId, { peers: new Set(peers), dealt, ...how })
   }
 
   /** What is known of it replaces that it was of an earlier life. */
@@ -46,7 +56,8 @@ export class ForwardedIds {
   }
 
   release(packetId: PacketId, vow: Vow): void {
-    this.#ids.set(packetId, { peers: new Set(), vow, isOfEarlierLife: false, isBeingReleased: true })
+    const how = { dealt: undefined, isOfEarlierLife: false, isBeingReleased: true }
+    this.#ids.set(packetId, { peers: new Set(), vow, ...how })
   }
 
   delete(packetId: PacketId): void {

@@ -2,7 +2,12 @@
 // of the client has done long before (mqtt.await_rel_timeout).
 
 import type { BrokerState } from '../broker-state.ts'
+import { sendRelease } from '../delivery/exactly-once.ts'
 import { remove } from '../delivery/stored-queue.ts'
+import type { PacketId } from '../../protocol/index.ts'
+import type { Neighbours } from '../neighbours/neighbours.ts'
+import type { Peer } from '../neighbours/peer.ts'
+import { Vow } from '../vow.ts'
 
 /** The client's own shard gives up first, and begins to count anew when it is restarted. */
 const timeoutsUntilForgotten = 3
@@ -20,9 +25,49 @@ export function forgetReceived(state: BrokerState): void {
   if (neighbours === undefined) return
   neighbours.isForgettingScheduled = false
   const beforeMs = state.nowMs - timeoutsUntilForgotten * state.settings.awaitReleaseTimeoutMs
-  for (const { publisher, packetId } of neighbours.received.olderThan(beforeMs)) {
-    const released = neighbours.received.release(publisher, packetId)
-    if (released === 'on disk') remove(state, { kind: 'forwarded', shard: neighbours.place.own, publisher, packetId })
-  }
+  for (const old of neighbours.received.olderThan(beforeMs)) forget(state, neighbours, old)
   if (!neighbours.received.isEmpty) scheduleForgetting(state)
+}
+
+/**
+ * The message will not come again. `batch`: with which it is off the disk here, 0: it is. `vow`: where it went on to other
+ * shards it is kept when these have forgotten it, too; until then it is known here, or nobody would tell them.
+ */
+export function forget(
+  state: BrokerState,
+  neighbours: Neighbours,
+  exchange: { readonly publisher: string; readonly packetId: PacketId },
+): { batch: number; vow: Vow | undefined } {
+  const { received, place } = neighbours
+  const { publisher, packetId } = exchange
+  const dealings = received.dealingsOf(publisher, packetId)
+  const beyond = dealings?.beyond(place.own).filter((number) => number < place.count) ?? []
+  if (dealings === undefined || beyond.length === 0) {
+    if (received.release(publisher, packetId) !== 'on disk') return { batch: 0, vow: undefined }
+    remove(state, { kind: 'forwarded', shard: place.own, publisher, packetId })
+    return { batch: state.gathering.number, vow: undefined }
+  }
+  const peers = beyond.map((number) => neighbours.peer(number))
+  dealings.release ??= forgetBeyond(state, neighbours, { exchange, peers })
+  return { batch: 0, vow: dealings.release }
+}
+
+function forgetBeyond(
+  state: BrokerState,
+  { received, place }: Neighbours,
+  {
+    exchange: { publisher, packetId },
+    peers,
+  }: { exchange: { readonly publisher: string; readonly packetId: PacketId }; peers: readonly Peer[] },
+): Vow {
+  const everywhere = new Vow()
+  const beyond = new Vow()
+  sendRelease(state, { kind: 'release', publisher, packetId }, { peers, vow: beyond })
+  beyond.whenKept(() => {
+    if (received.release(publisher, packetId) !== 'on disk') return everywhere.mark()
+    remove(state, { kind: 'forwarded', shard: place.own, publisher, packetId })
+    state.untilBatch.push({ batch: state.gathering.number, vow: everywhere })
+  })
+  beyond.mark()
+  return everywhere
 }

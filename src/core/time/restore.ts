@@ -9,10 +9,12 @@ import { noteSubscription } from '../delivery/note-interest.ts'
 import { keepRetained } from '../delivery/retained-messages.ts'
 import { expiryMs, maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
 import { fromStored, type Message } from '../message.ts'
+import { Dealings } from '../neighbours/dealings.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { ownerOf } from '../peer-messages.ts'
 import type {
   ForwardedRecord,
+  IncomingRecord,
   OutgoingRecord,
   SessionRecord,
   StoredMessage,
@@ -35,7 +37,7 @@ export function restore(state: BrokerState, record: StoredRecord): void {
     case 'subscription':
       return restoreSubscription(state, record)
     case 'incoming':
-      return restoreIncoming(state, record.clientId, record.packetId)
+      return restoreIncoming(state, record)
     case 'outgoing':
       return restoreOutgoing(state, record)
     case 'retained':
@@ -62,9 +64,10 @@ export function restore(state: BrokerState, record: StoredRecord): void {
   }
 }
 
-function restoreForwarded(state: BrokerState, { shard, publisher, packetId }: ForwardedRecord): void {
+function restoreForwarded(state: BrokerState, { shard, publisher, packetId, dealt }: ForwardedRecord): void {
   if (state.neighbours?.place.own !== shard) return
-  state.neighbours.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs })
+  const dealings = dealt === undefined ? new Dealings({ to: shard, kept: undefined }) : Dealings.restored(dealt)
+  state.neighbours.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs, dealt: dealings })
   scheduleForgetting(state)
 }
 
@@ -134,7 +137,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   noteSubscription(state, session, filter, { before: undefined, after: options })
 }
 
-function restoreIncoming(state: BrokerState, clientId: string, packetId: number): void {
+function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: IncomingRecord): void {
   const session = state.sessions.get(clientId)
   if (session === undefined) return
   session.unreleased().add(packetId, state.nowMs)
@@ -143,6 +146,7 @@ function restoreIncoming(state: BrokerState, clientId: string, packetId: number)
     session.forwarded.restore(
       packetId,
       state.neighbours.peers.map(({ number }) => number),
+      dealt === undefined ? undefined : Dealings.restored(dealt),
     )
   }
   if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
