@@ -64,8 +64,12 @@ export class Inbox {
     return message
   }
 
+  /** The id is free as soon as this has come, however late it is answered: the next PUBLISH may have it. */
   takeRelease(packetId: PacketId): void {
-    if (this.acknowledges) this.answerSoon(() => this.complete(packetId))
+    if (!this.acknowledges) return
+    const isKnown = this.client.session?.incoming.delete(packetId) === true
+    const reason = isKnown || this.client.version < 5 ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
+    this.answerSoon(() => this.client.wire?.send(new AckPacket('pubcomp', packetId, reason, undefined)))
   }
 
   private topicOf(packet: PublishPacket): string {
@@ -97,11 +101,5 @@ export class Inbox {
   private acknowledge(message: ReceivedMessage): void {
     const type = message.qos === 1 ? 'puback' : 'pubrec'
     this.client.wire?.send(new AckPacket(type, message.packetId, reasonCodes.success, undefined))
-  }
-
-  private complete(packetId: PacketId): void {
-    const isKnown = this.client.session?.incoming.delete(packetId) === true
-    const reason = isKnown || this.client.version < 5 ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
-    this.client.wire?.send(new AckPacket('pubcomp', packetId, reason, undefined))
   }
 }

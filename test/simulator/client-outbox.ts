@@ -67,6 +67,7 @@ export class Outbox {
       publication.reasonCode = packet.reasonCode
       publication.reasonString = packet.properties?.reasonString
       publication.acknowledgedStep = Math.min(publication.acknowledgedStep, this.client.stage.step)
+      publication.acknowledgedAtMs = Math.min(publication.acknowledgedAtMs, this.client.stage.nowMs)
     }
     if (packet.type === 'pubrec' && packet.reasonCode < 0x80) {
       publication.isReceived = true

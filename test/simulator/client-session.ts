@@ -29,6 +29,7 @@ export class Publication {
   firstSentAtMs: number
   /** The broker has taken it over (PUBACK, PUBREC); Infinity: it has not. */
   acknowledgedStep: number
+  acknowledgedAtMs: number
   /** Of PUBACK or PUBREC. Undefined until it has come. */
   reasonCode: number | undefined
   reasonString: string | undefined
@@ -53,6 +54,7 @@ export class Publication {
     this.connection = 0
     this.firstSentAtMs = Infinity
     this.acknowledgedStep = Infinity
+    this.acknowledgedAtMs = Infinity
     this.reasonCode = undefined
     this.reasonString = undefined
     this.isComplete = false
@@ -132,6 +134,15 @@ export function isSameFilter(one: string, other: string): boolean {
   return one.replace('$exclusive/', '') === other.replace('$exclusive/', '')
 }
 
+/** `awayMs`: it may have been without its client for so long, which may be longer than since that saw itself connected. */
+interface FoundAgain {
+  readonly step: number
+  readonly nowMs: number
+  readonly lastSeenMs: number
+  readonly awayMs: number
+  readonly saysSo: boolean
+}
+
 export class ClientSession {
   /** Counted from 1. */
   readonly number: number
@@ -151,6 +162,8 @@ export class ClientSession {
   mayBeGone: boolean
   /** QoS 2 packet ids as above, of which a session that has taken the place of this one knows nothing. */
   readonly doubtful: Set<PacketId>
+  /** Between these times its expiry had passed: it was perhaps over, though the broker had it still when its client came again. */
+  readonly lapses: { readonly fromMs: number; readonly untilStep: number }[]
   /** CONNECTs for it that were not answered, and the step of the first. */
   private unanswered: number
   private askedStep: number
@@ -166,6 +179,7 @@ export class ClientSession {
     this.endedStep = Infinity
     this.mayBeGone = false
     this.doubtful = new Set()
+    this.lapses = []
     this.unanswered = 0
     this.askedStep = Infinity
   }
@@ -187,8 +201,10 @@ export class ClientSession {
    * answer was lost (with the broker, or with the connection): that one has begun another, which has nothing of this
    * one's, and nobody can tell the two apart [MQTT-3.2.2-2]. `saysSo`: the CONNACK has the word for it.
    */
-  foundAgain({ awayMs, saysSo }: { awayMs: number; saysSo: boolean }): void {
-    const wasPerhapsOver = this.mayBeGone || awayMs >= this.expirySeconds * 1_000
+  foundAgain({ step, nowMs, lastSeenMs, awayMs, saysSo }: FoundAgain): void {
+    const expiryMs = this.expirySeconds * 1_000
+    const wasPerhapsOver = this.mayBeGone || awayMs >= expiryMs
+    if (nowMs - lastSeenMs >= expiryMs) this.lapses.push({ fromMs: lastSeenMs + expiryMs, untilStep: step })
     if (wasPerhapsOver && (this.unanswered > 1 || !saysSo)) this.mayBeAnother()
     this.mayBeGone = false
     this.unanswered = 0
@@ -200,6 +216,11 @@ export class ClientSession {
     for (const held of this.subscriptions) held.endSentStep = Math.min(held.endSentStep, this.askedStep)
     for (const packetId of this.incoming) this.doubtful.add(packetId)
     for (const publication of this.outgoing.values()) if (!publication.isReceived) publication.timesBegunAnew++
+  }
+
+  /** Its expiry had passed when the broker had taken the message over: it owes this session nothing of it [MQTT5-3.1.2.11.2]. */
+  hadLapsed({ firstSentStep, acknowledgedAtMs }: Publication): boolean {
+    return this.lapses.some(({ fromMs, untilStep }) => fromMs <= acknowledgedAtMs && firstSentStep < untilStep)
   }
 
   /** It has said so when it left. A broker that dies just then has perhaps not heard it. */

@@ -417,7 +417,8 @@ export class Client implements Correspondent {
       return
     }
     const awayMs = this.stage.nowMs - this.lastSeenConnectedAtMs + earlierNoticeMs
-    this.session.foundAgain({ awayMs, saysSo: this.version > 3 })
+    const { step, nowMs } = this.stage
+    this.session.foundAgain({ step, nowMs, lastSeenMs: this.lastSeenConnectedAtMs, awayMs, saysSo: this.version > 3 })
     this.session.expirySeconds = this.expirySeconds
     this.outbox.resume()
   }

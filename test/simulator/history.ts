@@ -79,10 +79,18 @@ export class History {
    * it went to a session that knew nothing of it.
    */
   mayComeLate(publication: Publication): boolean {
-    const { qos, timesSent, timesBegunAnew, topic, payload } = publication
+    const { qos, timesSent } = publication
     if (timesSent < 2) return false
-    if (qos === 1) return true
-    return timesBegunAnew > 0 || this.world.host.watch.refused.has(`${topic} ${payload.toString('latin1')}`)
+    return qos === 1 || this.timesAnew(publication) > 0
+  }
+
+  /**
+   * How often it was sent again and was a new message then, at QoS 2: to another session, or after a refusal [MQTT5-4.3.3-9] that
+   * its publisher did not hear (one shard may refuse what others have taken).
+   */
+  timesAnew({ topic, payload, timesSent, timesBegunAnew }: Publication): number {
+    const wasRefused = this.world.host.watch.refused.has(`${topic} ${payload.toString('latin1')}`)
+    return wasRefused ? timesSent - 1 : timesBegunAnew
   }
 
   /**

@@ -112,6 +112,7 @@ export class Operators {
     const answered = (reasonCode: number): void => {
       publication.reasonCode = reasonCode
       publication.acknowledgedStep = stage.step
+      publication.acknowledgedAtMs = stage.nowMs
     }
     this.command(
       {

@@ -53,6 +53,40 @@ describe('a session that was over when its client came, and whose next one was b
   })
 })
 
+describe('a session whose expiry had passed, and that is there again as the broker had died before its disk knew', () => {
+  test('is owed nothing that was taken over meanwhile (seed 811708)', () => {
+    const { world, sleeper, author } = revived()
+    assert.deepEqual(sleeper.payloads, ['early'])
+    judge(world, [sleeper, author])
+  })
+
+  test('is owed what was taken over before', () => {
+    const { world, sleeper, author } = revived()
+    forget(sleeper)
+    assert.throws(() => judge(world, [sleeper, author]), /sleeper never received "early"/)
+  })
+})
+
+/** Its end is in memory alone when the broker dies a second time. */
+function revived(): { world: World; sleeper: Client; author: Client } {
+  const world = new World({ seed: 1 })
+  const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 2 })
+  sleeper.subscribe('t/a', { qos: 1 })
+  const author = world.connect('author')
+  author.publish('t/a', 'early', { qos: 1 })
+  world.disk.fail()
+  world.restart('kill')
+  world.passSeconds(4)
+  author.connect()
+  author.publish('t/a', 'late', { qos: 1 })
+  world.settle()
+  world.crash('power-loss')
+  world.disk.mend()
+  world.start()
+  assert.equal(sleeper.connect({ cleanStart: false })?.sessionPresent, true)
+  return { world, sleeper, author }
+}
+
 describe('a QoS 2 message that was refused while the disk failed, and sent again', () => {
   test('comes after what was sent behind it, where the refusal was lost (seeds 20162 and 28280)', () => {
     const { world, author, listener } = refusedAndSentAgain()

@@ -140,15 +140,16 @@ function checkOnce(history: History, client: Client, session: ClientSession): vo
     const tag = `"${numbered(publication)}" of ${publication.publisher} on ${publication.topic}`
     // At QoS 2 a publication counts once however often it is sent; but what came at QoS 1 before its batch was lost
     // with the broker may come again.
-    const { timesSent, timesBegunAnew } = publication
-    const sent = publication.qos === 1 || history.hasCrashed ? timesSent : 1 + timesBegunAnew
+    const { timesSent } = publication
+    const timesAnew = history.timesAnew(publication)
+    const sent = publication.qos === 1 || history.hasCrashed ? timesSent : 1 + timesAnew
     // What a shared group gave to one member and took back may come to the same member again, as something new.
     const isShared = publication.topic.startsWith('work/')
     if (fresh > sent + again && !isShared)
       history.fail(
         `${client.id} heard ${tag} ${fresh} times without DUP, of which ${again} as retained; it was sent ${timesSent} times at QoS ${publication.qos}`,
       )
-    if (exact > 1 + again + timesBegunAnew && publication.qos === 2)
+    if (exact > 1 + again + timesAnew && publication.qos === 2)
       history.fail(`${client.id} heard ${tag} ${exact} times at QoS 2 [MQTT-4.3.3-1]`)
   }
 }
@@ -188,7 +189,7 @@ function checkOwed(history: History, client: Client): void {
     const certain = certainFor(client, session, publication)
     const granted = certain.reduce<QoS>((highest, held) => (held.grantedQoS > highest ? held.grantedQoS : highest), 0)
     if (certain.length === 0 || history.isExcused(client, publication)) continue
-    if (!history.wasAllowed(client, publication)) continue
+    if (!history.wasAllowed(client, publication) || session.hadLapsed(publication)) continue
     const isOwed =
       publication.qos > 0 && granted > 0
         ? publication.isAcknowledged
@@ -223,7 +224,7 @@ function checkAnswers(history: History): void {
     for (const { client } of history.actors) {
       const { session } = client
       if (session === undefined || session.mayBeGone || certainFor(client, session, publication).length === 0) continue
-      if (!history.wasAllowed(client, publication)) continue
+      if (!history.wasAllowed(client, publication) || session.hadLapsed(publication)) continue
       history.fail(
         `the broker told ${publication.publisher} that nobody subscribes to ${publication.topic}, and ${client.id} did`,
       )
@@ -243,7 +244,7 @@ function checkGroups(history: History): void {
       )
       // Sessions that are not kept may be forgotten with all they had; then another member gets it.
       const exact = heard.filter((message) => message.qos === 2 && history.isKept(message)).length
-      if (publication.qos === 2 && exact > 1 + publication.timesBegunAnew)
+      if (publication.qos === 2 && exact > 1 + history.timesAnew(publication))
         history.fail(`group ${group} heard "${numbered(publication)}" ${exact} times at QoS 2`)
       if (heard.length > 0 || publication.qos === 0 || !publication.isAcknowledged) continue
       const isOwed =
