@@ -1,7 +1,7 @@
 // PUBACK and PUBREC for what a client has published: at once, with the disk, or when every shard that must keep it has
 // it on disk.
 
-import { reasonCodes, type PacketId } from '../../protocol/index.ts'
+import { reasonCodes, type PacketId, type ReasonCode } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { Ack } from '../held-answer.ts'
@@ -34,7 +34,8 @@ export function answerPublish(state: BrokerState, connection: Connection, sessio
 
 /**
  * What the PUBREC of a QoS 2 message waits for. Where a shard has refused the message the exchange ends with it, and the
- * client may use the packet id at once: the others must have forgotten it before.
+ * client may use the packet id at once: the others must have forgotten it before. A client that is gone has not been told, and
+ * what it sends again is no new message [MQTT5-4.3.3-10]: it is answered with the refusal then.
  */
 function vowOfExchange(
   state: BrokerState,
@@ -43,20 +44,31 @@ function vowOfExchange(
 ): Vow {
   const vow = new Vow()
   session.forwarded ??= new ForwardedIds()
-  session.forwarded.of(packetId).vow = vow
+  const known = session.forwarded.of(packetId)
+  known.vow = vow
+  known.spread = forwarded
   forwarded.whenKept(() => {
-    if (forwarded.refusal === undefined || !connection.takesRefusals) return settle(session, packetId, vow)
-    const released = forget(state, session, packetId)
-    if (connection.unansweredPublishes > 0) connection.unansweredPublishes--
-    released?.whenKept(() => vow.mark(forwarded.refusal))
-    if (released === undefined) vow.mark(forwarded.refusal)
+    const refusal = connection.takesRefusals ? forwarded.refusal : undefined
+    const waiting = refusal === undefined ? undefined : whoWaits(session, vow)
+    if (refusal === undefined || waiting === undefined) {
+      session.forwarded?.confirm(packetId, refusal)
+      return vow.mark()
+    }
+    if (waiting.unansweredPublishes > 0) waiting.unansweredPublishes--
+    markRefused(vow, refusal, forget(state, session, packetId))
   })
   return vow
 }
 
-function settle(session: Session, packetId: PacketId, vow: Vow): void {
-  session.forwarded?.confirm(packetId)
-  vow.mark()
+/** The connection that an answer is held for: the client may have come again on another one. */
+function whoWaits({ connection }: Session, vow: Vow): Connection | undefined {
+  const isHeld = connection?.heldAnswers?.some((held) => held.vow === vow) === true
+  return isHeld && connection.takesRefusals ? connection : undefined
+}
+
+function markRefused(vow: Vow, refusal: ReasonCode, released: Vow | undefined): void {
+  if (released === undefined) return vow.mark(refusal)
+  released.whenKept(() => vow.mark(refusal))
 }
 
 function forget(state: BrokerState, session: Session, packetId: PacketId): Vow | undefined {
@@ -80,6 +92,10 @@ export function answerAgain(
   const known = session.forwarded?.get(packetId)
   if (known?.vow !== undefined && !known.vow.isKept) {
     answerWhenKept(state, connection, { what: ack, vow: known.vow, waits: false })
+  } else if (known?.refusal !== undefined && connection.takesRefusals) {
+    const vow = new Vow()
+    answerWhenKept(state, connection, { what: ack, vow, waits: true })
+    markRefused(vow, known.refusal, forget(state, session, packetId))
   } else if (state.neighbours !== undefined && known?.isOfEarlierLife === true && !isRefused) {
     const plan = state.routes.planFor(message.topic)
     forward(state, state.neighbours, { message, plan }, { publisher: session, packetId, isAgain: true })

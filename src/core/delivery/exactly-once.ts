@@ -55,26 +55,44 @@ function tellReleased(
   }
   const vow = new Vow()
   session.forwarded ??= new ForwardedIds()
+  const spread = session.forwarded.get(packetId)?.spread
   session.forwarded.release(packetId, vow)
-  sendRelease(state, { kind: 'release', publisher: nameOf(state, session), packetId }, { peers, vow })
+  const message: PeerRelease = { kind: 'release', publisher: nameOf(state, session), packetId }
+  sendRelease(state, message, { peers, behind: spread === undefined ? [] : [spread], vow })
   vow.whenKept(() => session.forwarded?.delete(packetId))
   vow.mark()
   return vow
 }
 
-/** To each of the peers, behind what they were sent under the packet id; the vow waits for them. */
+/**
+ * To each of the peers; the vow waits for them. Not before `behind` is kept, which says that they have what they were sent under the
+ * packet id: were both under way, a peer could take in both and die before it says so, and be sent both again.
+ */
 export function sendRelease(
   state: BrokerState,
   message: PeerRelease,
-  { peers, vow }: { peers: readonly Peer[]; vow: Vow },
+  { peers, behind, vow }: { peers: readonly Peer[]; behind: readonly Vow[]; vow: Vow },
 ): void {
-  for (const peer of peers) {
-    vow.await()
-    sendInTurn(state, peer, { message: undefined, isDecided: true }, () => {
-      peer.outbox.push(message, vow)
-      sendNext(state, peer)
-    })
+  const all = new Vow()
+  for (const one of behind) {
+    all.await()
+    one.whenKept(() => all.mark())
   }
+  vow.await()
+  all.whenKept(() => {
+    for (const peer of peers) release(state, peer, message, vow)
+    vow.mark()
+  })
+  all.mark()
+}
+
+/** In its place: what nobody waits for may not have left yet. */
+function release(state: BrokerState, peer: Peer, message: PeerRelease, vow: Vow): void {
+  vow.await()
+  sendInTurn(state, peer, { message: undefined, isDecided: true }, () => {
+    peer.outbox.push(message, vow)
+    sendNext(state, peer)
+  })
 }
 
 /** The session is over: nothing of it is to be remembered anywhere. */

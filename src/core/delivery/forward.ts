@@ -49,6 +49,13 @@ interface Wanted {
   isDecided: boolean
 }
 
+/** One for each peer in each. */
+interface Parts {
+  readonly wanted: Wanted[]
+  /** For shared subscriptions, of what may have to wait for the disk here. */
+  readonly shared: Wanted[]
+}
+
 /**
  * Sends the message on its ways; how many there were, shared subscriptions that were served here among them. `plan`: the
  * present one of its topic.
@@ -72,9 +79,10 @@ export function forward(
     part.isKept ||= message.qos > 0
   }
   const shared = dealt === undefined ? [] : dealtAgain(neighbours, dealt)
+  const parts = { wanted, shared }
   let matched = plan.peers.length + shared.length
   if (dealt === undefined) {
-    for (const group of plan.spanning) if (deal(state, neighbours, message, { group, shared, origin })) matched++
+    for (const group of plan.spanning) if (deal(state, neighbours, message, { group, parts, origin })) matched++
   }
   for (const part of wanted) sendWanted(state, neighbours, message, { part, origin })
   for (const part of shared) sendDealt(state, neighbours, message, { part, origin })
@@ -146,7 +154,7 @@ function deal(
   state: BrokerState,
   neighbours: Neighbours,
   message: Message,
-  { group, shared, origin }: { group: SpanningGroup<Session, Peer>; shared: Wanted[]; origin: Origin },
+  { group, parts, origin }: { group: SpanningGroup<Session, Peer>; parts: Parts; origin: Origin },
 ): boolean {
   const { filter, own, elsewhere } = group
   const hand = { filter, elsewhere, turn: elsewhere.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
@@ -161,7 +169,9 @@ function deal(
     chosen = chooseShard(neighbours, { ...hand, mayBeHere: false })
   }
   if (chosen === undefined || chosen === 'here') return false
-  const part = sharedBy(shared, chosen, filter)
+  // With what is for subscribers there, if nothing keeps it back.
+  const goesAlong = origin.packetId === 0 && (message.qos === 0 || chosen.undecided.length === 0)
+  const part = sharedBy(goesAlong ? parts.wanted : parts.shared, chosen, filter)
   const interest = interestOf(elsewhere, chosen)
   part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
   if (noteDealt(state, origin, { filter, to: chosen.number })) {
@@ -208,7 +218,7 @@ function sendWanted(
   } else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
 }
 
-/** For members of shared subscriptions there. QoS 0 does not wait for what waits for the disk. */
+/** For members of shared subscriptions there. */
 function sendDealt(
   state: BrokerState,
   neighbours: Neighbours,
@@ -216,8 +226,7 @@ function sendDealt(
   { part, origin }: { part: Wanted; origin: Origin },
 ): void {
   const { peer, isDecided } = part
-  if (message.qos === 0 || (isDecided && peer.undecided.length === 0))
-    return sendWanted(state, neighbours, message, { part, origin })
+  if (isDecided && peer.undecided.length === 0) return sendWanted(state, neighbours, message, { part, origin })
   const vow = part.isKept ? (neighbours.spreading ??= new Vow()) : undefined
   const send = toSend(state, message, part, origin)
   vow?.await()

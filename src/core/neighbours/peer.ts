@@ -41,6 +41,8 @@ export class LinkState {
   seenVersion: number
   isTheirsComplete = false
   readonly awaited = new PendingQueue<Awaited>()
+  /** Topics that were given a message which had been sent on an earlier link: they may have had later ones since. */
+  retainedAgain: Set<string> | undefined = undefined
 
   constructor(telling: WideMapWalk<InterestCount>, version: number) {
     this.telling = telling

@@ -27,8 +27,12 @@ export function handleForwarded(
   if (send.isRepeat === true) send.message.isRepeat = true
   const changesBefore = state.gathering.changes.length
   if (!isKnown) giveOut(state, send, { from, link, number })
+  else if (send.isToBeRetained && link.retainedAgain?.has(send.message.topic.name) === true)
+    keepForTopic(state, send.message, { shard: from, link, number })
   const dealing = dealAll(state, neighbours, send, { link, number })
-  const isStored = state.gathering.changes.length > changesBefore || dealing.isDecidedNow
+  // What empties an empty topic changes nothing, and would empty it again after a crash, when a later message fills it.
+  const mustBeKnown = dealing.isDecidedNow || (exactlyOnce !== undefined && !isKnown && send.isToBeRetained)
+  const isStored = state.gathering.changes.length > changesBefore || mustBeKnown
   if (exactlyOnce !== undefined && (!isKnown || dealing.isNew))
     remember(state, neighbours, exactlyOnce, { isStored, dealt: dealing.dealt })
   // It was here before: what it brought may still be on its way to the disk.
@@ -40,12 +44,15 @@ export function handleForwarded(
 /** To those whom it is new to. */
 function giveOut(
   state: BrokerState,
-  { message, isForSubscribers, isToBeRetained }: PeerPublish,
+  { message, isForSubscribers, isToBeRetained, isRepeat, exactlyOnce }: PeerPublish,
   { from, link, number }: { from: PeerNumber; link: LinkState; number: number },
 ): void {
   if (isForSubscribers && meetsFullSession(state, message)) link.confirmations.refuse(number, reasonCodes.quotaExceeded)
   if (isForSubscribers) publishFromPeer(state, message)
-  if (isToBeRetained) keepForTopic(state, message, { shard: from, link, number })
+  if (!isToBeRetained) return
+  keepForTopic(state, message, { shard: from, link, number })
+  // Of what comes behind it again QoS 2 is known here, and is to be the last that the topic gets all the same.
+  if (isRepeat === true && exactlyOnce === undefined) (link.retainedAgain ??= new Set()).add(message.topic.name)
 }
 
 /** What nobody there waits for, and is for plain subscribers alone. One of them may be stored all the same, since a moment. */

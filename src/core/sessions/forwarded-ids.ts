@@ -1,6 +1,6 @@
 // What became on other shards of the QoS 2 messages of one client, by packet id, until the client releases it.
 
-import type { PacketId } from '../../protocol/index.ts'
+import type { PacketId, ReasonCode } from '../../protocol/index.ts'
 import type { Dealings } from '../neighbours/dealings.ts'
 import type { PeerNumber } from '../peer-messages.ts'
 import type { Vow } from '../vow.ts'
@@ -10,6 +10,10 @@ export interface ForwardedId {
   readonly peers: Set<PeerNumber>
   /** Of its shared subscriptions: where it went. Undefined: it was for none, or is of an earlier life that did not say so. */
   dealt: Dealings | undefined
+  /** Kept when all that were given it have it. Undefined: nobody waits for them, or it is of an earlier life. */
+  spread: Vow | undefined
+  /** A shard has not taken it, and its client was gone before it could be told: the answer when it is sent again. */
+  readonly refusal: ReasonCode | undefined
   /** What its PUBREC, or while it is being released its PUBCOMP, waits for; undefined: for nothing any more. */
   vow: Vow | undefined
   /**
@@ -35,6 +39,8 @@ export class ForwardedIds {
     const made: ForwardedId = {
       peers: new Set(),
       dealt: undefined,
+      spread: undefined,
+      refusal: undefined,
       vow: undefined,
       isOfEarlierLife: false,
       isBeingReleased: false,
@@ -45,18 +51,24 @@ export class ForwardedIds {
 
   /** Known from the disk alone: any shard may have heard of it. */
   restore(packetId: PacketId, peers: readonly PeerNumber[], dealt: Dealings | undefined): void {
-    const how = { vow: undefined, isOfEarlierLife: true, isBeingReleased: false }
+    const how = { spread: undefined, refusal: undefined, vow: undefined, isOfEarlierLife: true, isBeingReleased: false }
     this.#ids.set(packetId, { peers: new Set(peers), dealt, ...how })
   }
 
   /** What is known of it replaces that it was of an earlier life. */
-  confirm(packetId: PacketId): void {
+  confirm(packetId: PacketId, refusal: ReasonCode | undefined): void {
     const known = this.#ids.get(packetId)
-    if (known !== undefined) this.#ids.set(packetId, { ...known, vow: undefined, isOfEarlierLife: false })
+    if (known !== undefined) this.#ids.set(packetId, { ...known, refusal, vow: undefined, isOfEarlierLife: false })
   }
 
   release(packetId: PacketId, vow: Vow): void {
-    const how = { dealt: undefined, isOfEarlierLife: false, isBeingReleased: true }
+    const how = {
+      dealt: undefined,
+      spread: undefined,
+      refusal: undefined,
+      isOfEarlierLife: false,
+      isBeingReleased: true,
+    }
     this.#ids.set(packetId, { peers: new Set(), vow, ...how })
   }
 

@@ -48,21 +48,25 @@ export function forget(
     return { batch: state.gathering.number, vow: undefined }
   }
   const peers = beyond.map((number) => neighbours.peer(number))
-  dealings.release ??= forgetBeyond(state, neighbours, { exchange, peers })
+  const behind = [...dealings.entries()].flatMap(([, { kept }]) => kept ?? [])
+  dealings.release ??= forgetBeyond(state, neighbours, { exchange, peers, behind })
   return { batch: 0, vow: dealings.release }
+}
+
+interface Beyond {
+  readonly exchange: { readonly publisher: string; readonly packetId: PacketId }
+  readonly peers: readonly Peer[]
+  readonly behind: readonly Vow[]
 }
 
 function forgetBeyond(
   state: BrokerState,
   { received, place }: Neighbours,
-  {
-    exchange: { publisher, packetId },
-    peers,
-  }: { exchange: { readonly publisher: string; readonly packetId: PacketId }; peers: readonly Peer[] },
+  { exchange: { publisher, packetId }, peers, behind }: Beyond,
 ): Vow {
   const everywhere = new Vow()
   const beyond = new Vow()
-  sendRelease(state, { kind: 'release', publisher, packetId }, { peers, vow: beyond })
+  sendRelease(state, { kind: 'release', publisher, packetId }, { peers, behind, vow: beyond })
   beyond.whenKept(() => {
     if (received.release(publisher, packetId) !== 'on disk') return everywhere.mark()
     remove(state, { kind: 'forwarded', shard: place.own, publisher, packetId })

@@ -1,0 +1,256 @@
+// QoS 2 comes once, whatever dies between the shards that have a part in it, and whoever is a member by then.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { ownerOf } from '../../../src/core/index.ts'
+import { reasonCodes } from '../../../src/protocol/index.ts'
+import type { ClientTraits, PacketClient } from './packet-client.ts'
+import { SeveralCores } from './several-cores.ts'
+
+const stored = { expirySeconds: 3_600 } as const
+const group = '$share/g/a'
+
+function reader(
+  cores: SeveralCores,
+  shard: number,
+  name: string,
+  filter: string,
+  traits: Partial<ClientTraits> = stored,
+): PacketClient {
+  const client = cores.client(shard, name, traits)
+  cores.settle()
+  client.subscribe(filter)
+  cores.settle()
+  return client
+}
+
+function author(cores: SeveralCores, shard: number, traits = {}): PacketClient {
+  const client = cores.client(shard, 'author', { ...stored, ...traits })
+  cores.settle()
+  return client
+}
+
+function restart(cores: SeveralCores, shard: number): void {
+  cores.kill(shard)
+  cores.start(shard)
+}
+
+/** Nothing is kept of exchanges that are over. */
+function nothingIsOpen(cores: SeveralCores): void {
+  const open = cores.keeper.readAll().filter(({ kind }) => kind === 'incoming' || kind === 'forwarded')
+  assert.deepEqual(open, [])
+}
+
+describe('QoS 2 for a shared subscription with members on several shards', () => {
+  test('goes to the same shard again when that of its publisher dies before it has answered, and members come', () => {
+    const cores = new SeveralCores()
+    const first = reader(cores, 1, 'first', group)
+    const publisher = author(cores, 0)
+    cores.hold(1, 0)
+    publisher.publish('a', 'x', { qos: 2 })
+    cores.settle()
+    assert.deepEqual(first.payloads, ['x'])
+    restart(cores, 0)
+    cores.letGo(1, 0)
+    cores.settle()
+    const others = ['a-', 'b-', 'c-', 'd-'].map((name) => reader(cores, 2, name, group))
+    first.unsubscribe(group)
+    cores.settle()
+    cores.connect(publisher)
+    cores.settle()
+    assert.equal(publisher.unfinishedCount, 0)
+    assert.deepEqual(
+      [first, ...others].flatMap(({ payloads }) => payloads),
+      ['x'],
+    )
+    nothingIsOpen(cores)
+  })
+
+  test('reaches a member after all where that shard dies before it has sent it, and nobody is left where it goes', () => {
+    const cores = new SeveralCores()
+    const first = reader(cores, 1, 'first', group)
+    const publisher = author(cores, 0)
+    cores.hold(0, 1)
+    publisher.publish('a', 'x', { qos: 2 })
+    cores.settle()
+    assert.deepEqual(first.payloads, [])
+    restart(cores, 0)
+    cores.letGo(0, 1)
+    cores.settle()
+    const second = reader(cores, 2, 'second', group)
+    first.unsubscribe(group)
+    cores.settle()
+    cores.connect(publisher)
+    cores.settle()
+    assert.deepEqual([first.payloads, second.payloads], [[], ['x']])
+    assert.equal(publisher.unfinishedCount, 0)
+    nothingIsOpen(cores)
+  })
+
+  test('does not leave before it is on disk to which shard it goes, and what comes behind it keeps its place', () => {
+    const cores = new SeveralCores()
+    const only = reader(cores, 1, 'only', group)
+    const publisher = author(cores, 0)
+    publisher.publish('a', 'exactly once', { qos: 2 })
+    publisher.publish('a', 'at least once', { qos: 1 })
+    cores.sayAll(publisher)
+    assert.deepEqual(cores.underWay(0, 1), [])
+    cores.settle()
+    assert.deepEqual(only.payloads, ['exactly once', 'at least once'])
+    assert.equal(publisher.unfinishedCount, 0)
+  })
+
+  for (const dying of ['before', 'after'] as const) {
+    test(`is passed on to the same shard again where the one between dies ${dying} it is known there`, () => {
+      const cores = new SeveralCores()
+      const leaving = reader(cores, 1, 'leaving', group)
+      const staying = reader(cores, 2, 'staying', group)
+      const publisher = author(cores, 0)
+      cores.hold(1, 0)
+      cores.hold(2, 1)
+      leaving.unsubscribe(group)
+      cores.settle()
+      cores.hold(1, 2)
+      for (let number = 0; number < 10; number++) publisher.publish('a', `${number}`, { qos: 2 })
+      cores.settle()
+      if (dying === 'after') cores.letGo(1, 2)
+      cores.settle()
+      restart(cores, 1)
+      for (const [from, to] of [
+        [1, 0],
+        [1, 2],
+        [2, 1],
+      ]) {
+        cores.letGo(from, to)
+      }
+      cores.settle()
+      assert.equal(new Set(staying.payloads).size, staying.payloads.length, 'nobody has heard twice')
+      assert.equal(staying.payloads.length, 10)
+      assert.equal(publisher.unfinishedCount, 0)
+      nothingIsOpen(cores)
+      for (let number = 10; number < 20; number++) publisher.publish('a', `${number}`, { qos: 2 })
+      cores.settle()
+      assert.equal(staying.payloads.length, 20)
+    })
+  }
+
+  test('is forgotten by every shard that had it before its packet id is free, also where one between them dies', () => {
+    const cores = new SeveralCores()
+    const leaving = reader(cores, 1, 'leaving', group)
+    const staying = reader(cores, 2, 'staying', group)
+    const publisher = author(cores, 0)
+    cores.hold(1, 0)
+    leaving.unsubscribe(group)
+    cores.settle()
+    cores.hold(2, 1)
+    publisher.publish('a', 'x', { qos: 2 })
+    cores.settle()
+    cores.letGo(1, 0)
+    cores.settle()
+    assert.deepEqual(
+      [publisher.answered.get('x'), publisher.unfinishedCount],
+      [undefined, 1],
+      'shard 2 has not said so',
+    )
+    cores.carryAll(2, 1)
+    cores.settle()
+    assert.deepEqual([publisher.answered.get('x'), publisher.unfinishedCount], [0, 1], 'the release is under way')
+    restart(cores, 1)
+    cores.settle()
+    assert.equal(publisher.unfinishedCount, 1, 'shard 2 has not forgotten it, as far as anybody knows')
+    cores.letGo(2, 1)
+    cores.settle()
+    assert.equal(publisher.unfinishedCount, 0)
+    assert.deepEqual(staying.payloads, ['x'])
+    nothingIsOpen(cores)
+  })
+})
+
+describe('QoS 2 of a client whose session ends before the others have answered', () => {
+  test('is not forgotten on a shard before that has said that it has it', () => {
+    const cores = new SeveralCores()
+    const subscriber = reader(cores, 1, 'subscriber', 'a')
+    const publisher = author(cores, 0, { expirySeconds: 0 })
+    cores.hold(1, 0)
+    publisher.publish('a', 'x', { qos: 2 })
+    cores.sayAll(publisher)
+    cores.cut(publisher)
+    cores.settle()
+    assert.deepEqual(subscriber.payloads, ['x'])
+    restart(cores, 1)
+    cores.letGo(1, 0)
+    cores.settle()
+    cores.connect(subscriber)
+    cores.settle()
+    assert.deepEqual(subscriber.payloads, ['x'])
+    nothingIsOpen(cores)
+  })
+})
+
+describe('QoS 2 that one shard refuses and others have taken', () => {
+  for (const comesAgain of ['before', 'after'] as const) {
+    test(`is refused, and given to nobody again, where its client comes again ${comesAgain} the refusal`, () => {
+      const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
+      const full = reader(cores, 1, 'full', 'a')
+      const awake = reader(cores, 2, 'awake', 'a', {})
+      const publisher = author(cores, 0)
+      cores.cut(full)
+      cores.settle()
+      cores.hold(1, 0)
+      for (const payload of ['1', '2']) publisher.publish('a', payload, { qos: 2 })
+      cores.settle()
+      cores.cut(publisher)
+      cores.settle()
+      if (comesAgain === 'before') cores.connect(publisher)
+      cores.settle()
+      cores.letGo(1, 0)
+      cores.settle()
+      if (comesAgain === 'after') cores.connect(publisher)
+      cores.settle()
+      assert.deepEqual([...publisher.answered.values()], [0, reasonCodes.quotaExceeded])
+      assert.equal(publisher.unfinishedCount, 0)
+      assert.deepEqual(awake.payloads, ['1', '2'])
+      nothingIsOpen(cores)
+    })
+  }
+})
+
+test('QoS 2 that empties an empty topic does not empty it again after a crash, when a later one has filled it', () => {
+  const cores = new SeveralCores()
+  const topic = topicOf(1)
+  const publisher = author(cores, 0)
+  cores.hold(1, 0)
+  for (const payload of ['', 'full']) publisher.publish(topic, payload, { qos: 2, retain: true })
+  cores.settle()
+  cores.killAll()
+  cores.letGo(1, 0)
+  cores.startAll()
+  cores.settle()
+  cores.connect(publisher)
+  cores.settle()
+  assert.equal(publisher.unfinishedCount, 0)
+  assert.deepEqual(reader(cores, 2, 'reader', topic).payloads, ['full'])
+  nothingIsOpen(cores)
+})
+
+test('the last that a topic gets stays the last where its shard dies before it has said so, and QoS 1 came before QoS 2', () => {
+  const cores = new SeveralCores()
+  const topic = topicOf(1)
+  const publisher = author(cores, 0)
+  cores.hold(1, 0)
+  publisher.publish(topic, 'first', { qos: 1, retain: true })
+  for (const payload of ['', 'last']) publisher.publish(topic, payload, { qos: 2, retain: true })
+  cores.settle()
+  restart(cores, 1)
+  cores.letGo(1, 0)
+  cores.settle()
+  assert.equal(publisher.unfinishedCount, 0)
+  assert.deepEqual(reader(cores, 2, 'reader', topic).payloads, ['last'])
+})
+
+/** One that the shard remembers for. */
+function topicOf(shard: number): string {
+  const topic = ['door', 'gate', 'roof', 'wall', 'yard', 'hall', 'pond'].find((name) => ownerOf(name, 3) === shard)
+  assert.ok(topic !== undefined, `one of them is of shard ${shard}`)
+  return topic
+}
