@@ -55,13 +55,13 @@ export interface PeerPublish {
   /** It was sent on a link that broke: the receiver may have passed it on before it died. */
   readonly isRepeat?: boolean | undefined
   /**
-   * QoS 2 that must not come twice whatever dies: the publisher and its packet id. The receiver stores the pair with what the
+   * QoS 2 that must not come twice whatever dies: the publisher and its packet id, or a name for this message alone. The receiver stores the pair with what the
    * message brings, and passes over a message whose pair it has, until `release`.
    */
   readonly exactlyOnce: { readonly publisher: string; readonly packetId: PacketId } | undefined
 }
 
-/** PUBREL has come: the pair of an `exactlyOnce` is forgotten. Numbered and awaited: the id is free when it is gone. */
+/** PUBREL has come, or nobody sends it again: the pair of an `exactlyOnce` is forgotten. Numbered and awaited: the id is free when it is gone. */
 export interface PeerRelease {
   readonly kind: 'release'
   readonly publisher: string

@@ -132,7 +132,7 @@ export interface ForwardedRecord {
   readonly kind: 'forwarded'
   /** The shard that keeps this. */
   shard: number
-  /** The publisher's session, by the name that its shard gives it. */
+  /** The publisher's session, by the name that its shard gives it; or one message that is of no session. */
   publisher: string
   packetId: PacketId
   /** Undefined: written by a version that did not say so. */

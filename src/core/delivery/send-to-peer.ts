@@ -36,9 +36,28 @@ export function keepAndSend(state: BrokerState, peer: Peer, send: PeerPublish, v
   }
   own(send.message, state.slabs)
   vow?.await()
-  peer.outbox.push(send, vow)
+  if (send.message.qos === 2 && send.exactlyOnce === undefined) keepUnderOwnName(state, peer, send, vow)
+  else peer.outbox.push(send, vow)
   sendNext(state, peer)
   return true
+}
+
+/** Of the one message that a name stands for: its sender needs no second one. */
+const onlyPacketId = 1
+
+/**
+ * QoS 2 of nobody who would send it again (an operator, a will) goes twice all the same, where the peer dies that has it
+ * on disk and has not said so. So it has a name there like that of a client, which is over once the peer has it.
+ */
+function keepUnderOwnName(state: BrokerState, peer: Peer, send: PeerPublish, vow: Vow | undefined): void {
+  const name = { publisher: `${state.identity}.${state.nextSerial().toString(36)}`, packetId: onlyPacketId }
+  const taken = new Vow()
+  taken.whenKept(() => {
+    peer.outbox.push({ kind: 'release', ...name }, undefined)
+    sendNext(state, peer)
+    vow?.mark(taken.refusal)
+  })
+  peer.outbox.push({ ...send, exactlyOnce: name }, taken)
 }
 
 /**
