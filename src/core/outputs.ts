@@ -182,7 +182,7 @@ export type CommandFailure =
   | 'too-large'
   /** A stored session that is to have it holds as many messages as it may. */
   | 'receiver-full'
-  /** Another shard that is to have it takes no more for now. */
+  /** Another shard that is to have it takes no more for now, or has not said yet what it wants. */
   | 'shard-behind'
   /** A setting says that there is no such thing here. */
   | 'not-available'

@@ -115,6 +115,11 @@ export class BrokerHost implements ShardSurroundings {
     return this.shards.every((shard) => shard.isOpen)
   }
 
+  /** The shard of this client is there, whatever it knows of the others, and can be asked. */
+  isServing(clientId: string): boolean {
+    return !this.isStopping && this.shards[shardOf(clientId, this.shards.length)].isRunning
+  }
+
   /** The world's clock with this life's offset: goes on evenly, and begins not before what the last life recorded. */
   get nowMs(): number {
     return this.stage.nowMs + this.aheadMs

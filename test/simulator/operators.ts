@@ -80,9 +80,10 @@ export class Operators {
   actForSomebody(dice: Random, mountpoint: string): void {
     const { host, stage } = this.world
     const { client } = dice.pick(this.actors)
-    if (!host.isOpen || host.isStopping) return
+    if (!host.isServing(client.id)) return
     const did = dice.fraction()
     if (did < 0.5) this.publishFor(client, dice, mountpoint)
+    else if (!host.isOpen) return
     else if (client.isConnected && did < 0.8) {
       const filter = dice.pick(filters)
       const qos = dice.pick([0, 1, 2] as const)

@@ -71,8 +71,10 @@ function refusalOf(state: BrokerState, message: Message): CommandFailure | undef
   if (!state.storageIsHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
   if (meetsFullSession(state, message) || meetsFullSessionElsewhere(state, message)) return 'receiver-full'
   const { neighbours } = state
-  if (neighbours === undefined || passageFor(state, neighbours, { topic, qos, retain }) === 'go') return undefined
-  return 'shard-behind'
+  if (neighbours === undefined) return undefined
+  // As for clients: what others want is not known before they have said it.
+  if (!neighbours.isReady) return 'shard-behind'
+  return passageFor(state, neighbours, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
 /** The number of sessions here and shards elsewhere that are to have it; what has to be awaited is added to the vow. */

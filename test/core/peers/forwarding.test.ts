@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { CommandResult } from '../../../src/core/index.ts'
 import { reasonCodes } from '../../../src/protocol/index.ts'
 import { SeveralCores } from './several-cores.ts'
 
@@ -387,6 +388,37 @@ describe('a shard', () => {
     cores.connect(early)
     cores.settle()
     assert.equal(early.isIn, true)
+  })
+
+  test('publishes nothing for an operator before either, and says so: the others would miss it', () => {
+    const cores = new SeveralCores()
+    const sleeper = cores.client(2, 'sleeper', stored)
+    cores.settle()
+    sleeper.subscribe('a')
+    cores.settle()
+    const publish = (payload: string): (() => CommandResult | undefined) =>
+      cores.command(1, {
+        name: 'publish',
+        clientId: 'operator',
+        topic: 'a',
+        payload: Buffer.from(payload),
+        qos: 1,
+        retain: false,
+        properties: undefined,
+      })
+    cores.kill(1)
+    cores.hold(2, 1)
+    cores.start(1)
+    cores.settle()
+    const early = publish('early')
+    cores.settle()
+    assert.deepEqual(early(), { done: false, why: 'shard-behind' })
+    cores.letGo(2, 1)
+    cores.settle()
+    const later = publish('later')
+    cores.settle()
+    assert.deepEqual(later(), { done: true, matched: 1 })
+    assert.deepEqual(sleeper.payloads, ['later'])
   })
 
   test('tells thousands of filters in slices to one that joins', () => {

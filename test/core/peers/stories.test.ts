@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { CommandResult } from '../../../src/core/index.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores } from './several-cores.ts'
 
@@ -13,6 +14,8 @@ interface Cast {
   readonly cores: SeveralCores
   readonly readers: PacketClient[]
   readonly authors: PacketClient[]
+  /** Of what operators have published, by payload. */
+  readonly answers: Map<string, () => CommandResult | undefined>
 }
 
 function cast(seed: number): Cast {
@@ -27,7 +30,7 @@ function cast(seed: number): Cast {
   for (const reader of readers) reader.subscribe(reader.id.startsWith('r') ? '#' : 't/+')
   cores.settle()
   assert.ok(readers.every(({ subscribed }) => subscribed.size === 1))
-  return { cores, readers, authors }
+  return { cores, readers, authors, answers: new Map() }
 }
 
 /** Everything comes back, and comes to rest. */
@@ -52,7 +55,8 @@ function live(what: Cast, deaths: { single: number; all: number }): void {
     cores.steps(random.between(0, 25))
     const dice = random.fraction()
     const client = random.pick([...readers, ...authors])
-    if (dice < 0.6) {
+    if (dice < 0.05) publishAsOperator(what, random.between(0, 2))
+    else if (dice < 0.6) {
       const author = random.between(0, authors.length - 1)
       const qos = random.pick([1, 2] as const)
       if (authors[author].unfinishedCount < 20)
@@ -74,7 +78,24 @@ function live(what: Cast, deaths: { single: number; all: number }): void {
   }
 }
 
-function verify({ readers, authors }: Cast): void {
+/** With QoS 2, by a shard that is there or not. */
+function publishAsOperator({ cores, answers }: Cast, shard: number): void {
+  const payload = `operator:${answers.size + 1}:2`
+  answers.set(
+    payload,
+    cores.command(shard, {
+      name: 'publish',
+      clientId: 'operator',
+      topic: 't/x',
+      payload: Buffer.from(payload),
+      qos: 2,
+      retain: false,
+      properties: undefined,
+    }),
+  )
+}
+
+function verify({ readers, authors, answers }: Cast): void {
   for (const reader of readers) {
     const times = new Map<string, number>()
     for (const payload of reader.payloads) times.set(payload, (times.get(payload) ?? 0) + 1)
@@ -84,6 +105,8 @@ function verify({ readers, authors }: Cast): void {
       }
       assert.equal(author.unfinishedCount, 0, `${author.id} was not answered`)
     }
+    for (const [payload, answer] of answers)
+      if (answer()?.done === true) assert.ok(times.has(payload), `${reader.id} misses ${payload}`)
     for (const [payload, count] of times)
       if (payload.endsWith(':2')) assert.equal(count, 1, `${reader.id} heard ${payload} twice`)
     for (const qos of ['1', '2']) for (const author of authors.keys()) assertInOrder(reader, `${author}:`, qos)
