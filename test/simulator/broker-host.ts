@@ -69,6 +69,7 @@ export class BrokerHost implements ShardSurroundings {
   settings: CoreSettings
   /** What the broker said for those who watch, of all its lives. */
   readonly events: BrokerEvent[]
+  readonly undoneDrops: Set<BrokerEvent>
   readonly watch: EdgeWatch
   readonly streams: Set<BrokerStream>
   readonly shards: readonly ShardHost[]
@@ -88,6 +89,7 @@ export class BrokerHost implements ShardSurroundings {
     this.settings = options.settings
     this.traits = options.traits
     this.events = []
+    this.undoneDrops = new Set()
     this.streams = new Set()
     this.watch = new EdgeWatch(stage, () => ({
       maxInflightMessages: this.settings.maxInflightMessages,

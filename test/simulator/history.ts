@@ -9,6 +9,7 @@ import type { Client, Publication, ReceivedMessage, World } from './world.ts'
 /** Payloads are numbers of their publisher and padding: this is the number. */
 export const numbered = (one: { payload: string | Buffer }): string => one.payload.toString().trimEnd()
 
+type Drop = ReturnType<typeof World.prototype.events<'message-dropped'>>[number]
 type Verdict = ReturnType<StoryRules['wasDenied']>
 
 /** What a PUBLISH of these stories has beside its topic and payload: properties, packet id, header. */
@@ -30,6 +31,8 @@ export class History {
   private readonly byPayload: ReadonlyMap<string, Publication>
   private readonly numbers: ReadonlyMap<Publication, number>
   private readonly dropped: ReadonlySet<string>
+  /** Without what its shard knew no more of when it was back. */
+  private readonly droppedForGood: ReadonlySet<string>
   private readonly rules: StoryRules
   private readonly kept: ReadonlySet<ReceivedMessage>
 
@@ -42,11 +45,9 @@ export class History {
     this.publications = [...actors.flatMap(({ client }) => client.publications), ...(from.byOperators ?? [])]
     this.byPayload = new Map(this.publications.map((publication) => [publication.payload.toString(), publication]))
     this.numbers = new Map(this.publications.map((publication, number) => [publication, number]))
-    this.dropped = new Set(
-      world
-        .events('message-dropped')
-        .map((event) => `${event.reason} ${event.clientId} ${event.message.payload().toString()}`),
-    )
+    const drops = world.events('message-dropped')
+    this.dropped = new Set(drops.map(nameOfDrop))
+    this.droppedForGood = new Set(drops.filter((drop) => !world.host.undoneDrops.has(drop)).map(nameOfDrop))
     this.kept = new Set(actors.flatMap(({ client }) => keptMessages(client)))
   }
 
@@ -104,10 +105,13 @@ export class History {
     return this.dropped.has(`${limit} ${client.id} ${publication.payload.toString()}`)
   }
 
-  /** Because the client did not keep up. */
+  /**
+   * Because the client did not keep up. A shard that dies before its disk, and whoever sent it the message, know what it knew finds the
+   * session as it was before, perhaps with room, and is sent the message again.
+   */
   wasDropped(client: Client, { payload }: Publication): boolean {
     return ['storage-full', 'queue-full'].some((limit) =>
-      this.dropped.has(`${limit} ${client.id} ${payload.toString()}`),
+      this.droppedForGood.has(`${limit} ${client.id} ${payload.toString()}`),
     )
   }
 
@@ -158,6 +162,10 @@ export class History {
     const maximum = client.options.maximumPacketBytes ?? Infinity
     return payload.length + topic.length + mostOverheadBytes > maximum
   }
+}
+
+function nameOfDrop({ reason, clientId, message }: Drop): string {
+  return `${reason} ${clientId} ${message.payload().toString()}`
 }
 
 function keptMessages(client: Client): ReceivedMessage[] {

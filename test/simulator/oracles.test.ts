@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { shardOf } from '../../src/core/index.ts'
 import type { Actor } from './cast.ts'
 import { calmNetwork } from './network.ts'
 import { checkHistory } from './oracles.ts'
@@ -100,6 +101,55 @@ describe('a QoS 2 message that was refused while the disk failed, and sent again
     assert.throws(() => judge(world, [author, listener]), /"one" on t\/a after a later one of the same publisher/)
   })
 })
+
+describe('what was dropped for a session that was full', () => {
+  test('comes after all where its shard died before anybody knew, and had room when it was back (seeds 17 and 1300326)', () => {
+    const { world, author, sleeper } = droppedAndSentAgain()
+    assert.deepEqual(
+      world.events('message-dropped').map(({ message }) => message.payload().toString()),
+      ['two'],
+    )
+    assert.deepEqual(sleeper.payloads, ['one', 'two'])
+    judge(world, [author, sleeper])
+  })
+
+  test('comes not where its disk knew', () => {
+    const { world, author, sleeper } = droppedAndSentAgain()
+    world.host.undoneDrops.clear()
+    assert.throws(
+      () => judge(world, [author, sleeper]),
+      /sleeper-\d+ heard "two", which the broker counts as dropped for it/,
+    )
+  })
+})
+
+/** The session is full with a message that nobody sends again, and that is lost with its shard; the author is on another. */
+function droppedAndSentAgain(): { world: World; author: Client; sleeper: Client } {
+  const world = new World({ seed: 1, shards: 2, settings: { maxStoredMessages: 2 } })
+  const idOn = (shard: number, name: string): string => {
+    for (let number = 1; ; number++) if (shardOf(`${name}-${number}`, 2) === shard) return `${name}-${number}`
+  }
+  // One of 5.0 would be refused before the message leaves its shard.
+  const author = world.connect(idOn(0, 'author'), { version: 4 })
+  const neighbour = world.connect(idOn(1, 'neighbour'), { cleanStart: false, sessionExpirySeconds: longSeconds })
+  neighbour.subscribe('t/b', { qos: 1 })
+  const sleeper = world.connect(idOn(1, 'sleeper'), { cleanStart: false, sessionExpirySeconds: longSeconds })
+  sleeper.subscribe('t/a', { qos: 1 })
+  sleeper.disconnect()
+  author.publish('t/a', 'one', { qos: 1 })
+  world.disk.hold()
+  neighbour.publish('t/a', 'lost', { qos: 1 })
+  // What is behind this on the way between the shards is not confirmed before it is on disk there.
+  author.publish('t/b', 'before', { qos: 1 })
+  author.publish('t/a', 'two', { qos: 1 })
+  void world.host.killShard(1)
+  world.settle()
+  world.disk.release()
+  void world.host.restartShard(1)
+  world.settle()
+  sleeper.connect()
+  return { world, author, sleeper }
+}
 
 /** Its session of 1 s is over; the next is stored, and its CONNACK is lost with the broker. */
 function begunTwice(world: World): Client {

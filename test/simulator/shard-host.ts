@@ -50,6 +50,8 @@ export interface ShardSurroundings {
   readonly stage: Stage
   readonly watch: EdgeWatch
   readonly events: BrokerEvent[]
+  /** Drops among them that a shard had told of when it died, and that were not true for others nor for its disk yet. */
+  readonly undoneDrops: Set<BrokerEvent>
   readonly traits: HostTraits
   readonly settings: CoreSettings
   /** One clock for all shards. */
@@ -78,6 +80,8 @@ export class ShardHost {
   private readonly links: Map<number, PeerLink>
   private readonly following: Map<number, PipeEnd>
   private readonly dirtyLinks: Set<PeerLink>
+  /** Told of since the disk last had all that this shard knows: what was dropped is taken or sent again if it dies now. */
+  private readonly freshDrops: Set<BrokerEvent>
 
   constructor(around: ShardSurroundings, disk: Disk, place: ShardPlace) {
     this.around = around
@@ -96,6 +100,7 @@ export class ShardHost {
     this.links = new Map()
     this.following = new Map()
     this.dirtyLinks = new Set()
+    this.freshDrops = new Set()
   }
 
   get isRunning(): boolean {
@@ -191,6 +196,7 @@ export class ShardHost {
     for (const stream of this.streams) {
       if (stream.watch.session === undefined) this.around.watch.ended(stream.watch)
     }
+    for (const drop of this.freshDrops) this.around.undoneDrops.add(drop)
     this.forget()
     return this.disk.die(death)
   }
@@ -269,6 +275,7 @@ export class ShardHost {
     this.links.clear()
     this.following.clear()
     this.dirtyLinks.clear()
+    this.freshDrops.clear()
     for (const stream of this.streams) {
       stream.isClosed = true
       this.around.streamEnded(stream)
@@ -310,6 +317,7 @@ export class ShardHost {
     outputs.peerSends.tell((to) => this.links.get(to))
     if (outputs.peerSends.length > 0) for (const link of this.links.values()) link.settle()
     this.around.events.push(...outputs.events)
+    for (const event of outputs.events) if (event.event === 'message-dropped') this.freshDrops.add(event)
     wanted.questions.push(...outputs.questions)
     wanted.readers.push(...outputs.readers)
     for (const close of outputs.closes) {
@@ -349,7 +357,7 @@ export class ShardHost {
   private feedDisk(): void {
     if (!this.disk.isFree) return
     const batch = this.core.takeBatch()
-    if (batch === undefined) return
+    if (batch === undefined) return this.freshDrops.clear()
     if (this.around.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
     // What was struck whole has only waited for its turn.
     if (batch.changes.length === batch.struck) this.committed(batch)
