@@ -78,7 +78,7 @@ function sendWaiting(state: BrokerState, session: Session, connection: Connectio
  */
 function withhold(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
   const { message } = delivery
-  if (message === undefined || mayReceive(state, session, message.topic)) return false
+  if (message === undefined || !isDenied(state, session, delivery)) return false
   // [MQTT5-4.8.2-5] QoS 2 that was begun with this member goes to nobody else.
   const mayMove = delivery.group !== undefined && !(delivery.qos === 2 && delivery.wasSent)
   const hasMoved =
@@ -86,6 +86,10 @@ function withhold(state: BrokerState, session: Session, delivery: SessionDeliver
   if (hasMoved) endQuietly(state, session, delivery)
   else abandon(state, session, delivery, message, 'not-allowed')
   return true
+}
+
+function isDenied(state: BrokerState, session: Session, { message }: SessionDelivery): boolean {
+  return message !== undefined && !mayReceive(state, session, message.topic)
 }
 
 /** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] What was in flight is sent again in its order, then the rest follows. */
@@ -110,14 +114,17 @@ function holdBack(session: Session): void {
   for (const delivery of held) session.resends.push(delivery)
 }
 
-/** Sends again what was last sent at `sentBeforeMs` or earlier; all of it with -Infinity. */
+/**
+ * Sends again what was last sent at `sentBeforeMs` or earlier; all of it with -Infinity. What the client has on this
+ * connection and may not have any more keeps its place and its packet id until it is answered: it is under way.
+ */
 export function resend(state: BrokerState, session: Session, connection: Connection, sentBeforeMs: number): void {
   const held = new Set(session.resends?.all())
   for (const delivery of session.outgoing?.inSendOrder() ?? []) {
     if (held.has(delivery)) continue
     // What still waits for the disk has not been sent late: sent once more it would come after the client's PUBREC.
     const isLate = delivery.sentAtMs <= sentBeforeMs && delivery.sentWithBatch <= state.committedBatch
-    if (sentBeforeMs !== -Infinity && !isLate) continue
+    if (sentBeforeMs !== -Infinity && (!isLate || isDenied(state, session, delivery))) continue
     resendOne(state, session, connection, delivery)
   }
   if (session.inflightCount > 0 && connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
