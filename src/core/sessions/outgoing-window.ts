@@ -51,6 +51,7 @@ export class OutgoingWindow<D extends InFlight> {
     if (this.get(packetId) !== undefined) throw failedAssertion(`packet id ${packetId} is in flight already`)
     while (this.#slots[packetId & (this.#slots.length - 1)] !== undefined) this.#grow()
     this.#put(delivery, packetId)
+    this.#countOnFrom(packetId)
   }
 
   /** What has its packet id from before a restart is sent in its turn, and that may be behind others that had none. */
@@ -78,6 +79,15 @@ export class OutgoingWindow<D extends InFlight> {
   /** In the order in which they were first sent; what has not been sent stands where it was put back. */
   inSendOrder(): D[] {
     return this.#slots.filter((delivery) => delivery !== undefined).sort((a, b) => a.sendOrder - b.sendOrder)
+  }
+
+  /**
+   * What is shortly ahead of the count is passed: freed, it would be another message's at once, and a second answer to
+   * what was sent twice would be taken for that one's.
+   */
+  #countOnFrom(packetId: PacketId): void {
+    const ahead = (packetId - this.#lastId + this.#largestId) % this.#largestId
+    if (ahead * 2 < this.#largestId) this.#lastId = packetId
   }
 
   #put(delivery: D, packetId: PacketId): void {
