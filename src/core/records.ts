@@ -97,7 +97,8 @@ export interface BodyRecord {
 
 /**
  * A QoS 2 message on its way to the client. `sent`: PUBLISH may have left, the queued record `sequence` is still there.
- * `received`: PUBREC came, the queued record is gone, PUBREL is owed.
+ * `received`: PUBREC came, the queued record is gone, PUBREL is owed. `sent` with `givenUpSequence`: there is nothing to send
+ * any more, and the client has not answered what may have left.
  */
 export interface OutgoingRecord {
   readonly kind: 'outgoing'
@@ -106,6 +107,9 @@ export interface OutgoingRecord {
   sequence: number
   stage: 'sent' | 'received'
 }
+
+/** Queues begin with 1. */
+export const givenUpSequence = 0
 
 /** Which shard a message was given to for one of its shared subscriptions (`$share/group/filter`). */
 export interface DealtRecord {

@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { OutgoingWindow } from '../../src/core/sessions/outgoing-window.ts'
+import { acksOf } from '../conformance/raw.ts'
 import type { Client, ConnectOptions, World } from '../simulator/world.ts'
 import { worldWith, type Rulebook } from './rulebook.ts'
 
@@ -18,6 +21,10 @@ function silent(world: World, options: ConnectOptions): Client {
 function withdraw(world: World, rulebook: Rulebook): void {
   rulebook.change(world, { action: 'receive', clientId: 'slow', topic: 'a' })
 }
+
+const one = (): { packetId: number; sendOrder: number } => ({ packetId: 0, sendOrder: 0 })
+
+const outgoing = (world: World): number => world.records().filter(({ kind }) => kind === 'outgoing').length
 
 describe('what a client has been sent and may not have any more', () => {
   for (const qos of [1, 2] as const) {
@@ -46,5 +53,92 @@ describe('what a client has been sent and may not have any more', () => {
       assert.deepEqual(slow.payloads, ['a', 'b'])
       assert.equal(world.view.counts.dropped['not-allowed'], 1)
     })
+
+    for (const restarts of [false, true]) {
+      test(`[MQTT-4.3.3-2] [MQTT5-4.3.3-10] ${version}: at QoS 2 its packet id is no other message's before the client has let go of it${restarts ? ', after a restart neither' : ''}`, () => {
+        const { world, rulebook } = worldWith([], { settings: { retryIntervalMs: 0 } })
+        const slow = silent(world, { version })
+        world.publish('a', 'a', { qos: 2 })
+        const [{ packetId }] = slow.messages
+        slow.drop()
+        withdraw(world, rulebook)
+        slow.connect()
+        if (restarts) {
+          world.restart('power-loss')
+          slow.connect()
+        }
+        for (let count = 0; count < 10; count++) world.publish('b', `${count}`, { qos: 2 })
+        assert.equal(slow.payloads.length, 11)
+        assert.ok(!slow.messages.slice(1).some((message) => message.packetId === packetId))
+
+        const before = outgoing(world)
+        slow.acknowledge(slow.messages[0])
+        const [release] = acksOf(slow.wire!, 'pubrel')
+        assert.deepEqual([release?.packetId, release?.reasonCode], [packetId, reasonCodes.success])
+        slow.complete(packetId)
+        assert.equal(outgoing(world), before - 1)
+      })
+    }
   }
+
+  test('[MQTT5-3.1.2-25] so it is with what is too large for the client that comes back', () => {
+    const { world } = worldWith([], {})
+    const slow = silent(world, { version: 5 })
+    world.publish('a', 'x'.repeat(1_000), { qos: 2 })
+    slow.drop()
+    slow.connect({ maximumPacketBytes: 100 })
+    assert.equal(world.view.counts.dropped['too-large'], 1)
+    world.restart('power-loss')
+    slow.connect()
+    world.publish('a', 'y', { qos: 2 })
+    assert.equal(slow.messages.length, 2)
+    assert.notEqual(slow.messages[1].packetId, slow.messages[0].packetId)
+  })
+
+  test('a PUBREC that refuses it frees its packet id', () => {
+    const { world, rulebook } = worldWith([], {})
+    const slow = silent(world, { version: 5 })
+    world.publish('a', 'a', { qos: 2 })
+    slow.drop()
+    withdraw(world, rulebook)
+    slow.connect()
+    assert.equal(outgoing(world), 1)
+    slow.acknowledge(slow.messages[0], reasonCodes.quotaExceeded)
+    assert.deepEqual([outgoing(world), acksOf(slow.wire!, 'pubrel').length], [0, 0])
+  })
+})
+
+describe('packet ids of the window', () => {
+  const largestId = 2_047
+
+  test('one that was given up is passed over until it is freed', () => {
+    const window = new OutgoingWindow(7)
+    const first = one()
+    window.add(first)
+    window.giveUp(first)
+    const others = Array.from({ length: 6 }, () => window.add(one()))
+    assert.deepEqual([window.count, others], [6, [2, 3, 4, 5, 6, 7]])
+    assert.equal(window.freeGivenUp(1), true)
+    assert.equal(window.freeGivenUp(1), false)
+    assert.equal(window.add(one()), 1)
+  })
+
+  test('the last of thousands are kept, and there is an id for everything that may be in flight', () => {
+    const window = new OutgoingWindow(largestId)
+    for (let count = 0; count < 3 * largestId; count++) {
+      const delivery = one()
+      window.add(delivery)
+      window.giveUp(delivery)
+    }
+    const kept = Array.from({ length: largestId }, (_, at) => at + 1).filter((packetId) => window.isGivenUp(packetId))
+    assert.equal(kept.length, largestId >> 2)
+    const all = Array.from({ length: largestId }, () => window.add(one()))
+    assert.equal(new Set(all).size, largestId)
+  })
+
+  test('what comes back after a restart is counted on from', () => {
+    const window = new OutgoingWindow(largestId)
+    for (const packetId of [3, 9, 2_040]) window.addWithId(one(), packetId)
+    assert.equal(window.add(one()), 10, '2,040 is far ahead, or long ago')
+  })
 })

@@ -165,6 +165,12 @@ export class EdgeWatch {
       if (isOfIt(clientId)) session.restart(this.promised, this.stage.nowMs)
   }
 
+  /** Topic and payload of QoS 2 that left with this packet id, perhaps, and from whose client no PUBREC has come. */
+  unansweredTo(clientId: string, packetId: PacketId): string | undefined {
+    const entry = this.sessions.get(clientId)?.window.get(packetId)
+    return entry?.qos === 2 && (entry.stage === 'published' || entry.stage === 'unsure') ? entry.what : undefined
+  }
+
   cameIn(stream: StreamWatch, packet: Packet): void {
     if (packet.type === 'connect') {
       stream.connect ??= packet

@@ -1,6 +1,6 @@
 // PUBACK, PUBREC, PUBCOMP for what we sent; PUBREL for what we received.
 
-import { reasonCodes, type AckPacket } from '../../protocol/index.ts'
+import { reasonCodes, type AckPacket, type PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { pump } from '../delivery/pump.ts'
@@ -43,9 +43,11 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
   const { packetId } = packet
   const delivery = session.outgoing?.get(packetId)
   if (delivery === undefined || delivery.stage === 'waiting') {
+    if (packet.reasonCode >= firstError) return freeGivenUp(state, session, packetId)
     // [MQTT5-4.3.3: PUBREL with 0x92] Nothing of ours has this id; the client is told, so that it can let go of it.
-    if (packet.reasonCode >= firstError) return
-    sendAck(state, connection, { type: 'pubrel', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false })
+    const isKnown = session.outgoing?.isGivenUp(packetId) === true
+    const reason = isKnown ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
+    sendAck(state, connection, { type: 'pubrel', packetId, reason, waits: false })
     return
   }
   if (delivery.qos !== 2) return misfit(state, connection, 'PUBREC for a QoS 1 message')
@@ -76,9 +78,15 @@ function markReceived(state: BrokerState, session: Session, delivery: SessionDel
 
 function handlePubcomp(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const delivery = session.outgoing?.get(packet.packetId)
-  if (delivery === undefined) return
+  if (delivery === undefined) return freeGivenUp(state, session, packet.packetId)
   if (delivery.stage !== 'received') return misfit(state, connection, 'PUBCOMP before PUBREC')
   finish(state, session, delivery)
+}
+
+/** Of what was sent on an earlier connection, and not again as its client may not have it any more. */
+function freeGivenUp(state: BrokerState, session: Session, packetId: PacketId): void {
+  if (session.outgoing?.freeGivenUp(packetId) !== true || session.stored === undefined) return
+  remove(state, { kind: 'outgoing', clientId: session.clientId, packetId })
 }
 
 /** The exchange is over: room for the next. */

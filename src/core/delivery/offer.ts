@@ -5,11 +5,12 @@ import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { own, type Message } from '../message.ts'
 import type { DropReason } from '../outputs.ts'
+import { givenUpSequence } from '../records.ts'
 import { publishHead } from '../send-list.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
 import { makeRoom } from './drop-oldest.ts'
 import { fits, fitsAtMostOnce, holdAll, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
-import { forgetDelivery, hopeForNoAnswer, keepDelivery, maxStoredOf, put, remove } from './stored-queue.ts'
+import { forgetDelivery, hopeForNoAnswer, keepDelivery, maxStoredOf, put } from './stored-queue.ts'
 
 /** For a bridge that is connected many more messages of at most this size may wait in memory: 16 MiB in all. */
 const smallFrameBytes = 1_024
@@ -159,14 +160,23 @@ export function abandon(
   endQuietly(state, session, delivery)
 }
 
-/** It is over for this session: somebody else has it, or nobody. */
+/** It is over for this session: somebody else has it, or nobody. Nothing of it has been sent in this connection. */
 export function endQuietly(state: BrokerState, session: Session, delivery: SessionDelivery): void {
-  if (delivery.packetId !== 0) {
-    session.window().remove(delivery)
-    if (delivery.qos === 2 && delivery.sequence !== 0)
-      remove(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
-  }
+  const { packetId, qos } = delivery
+  if (packetId !== 0 && qos === 2) giveUpSent(state, session, delivery)
+  else if (packetId !== 0) session.window().remove(delivery)
   forgetDelivery(state, session, delivery)
+}
+
+/**
+ * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A client that had it takes whatever comes with its packet id for the same message, until
+ * that is released.
+ */
+function giveUpSent(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+  const { packetId } = delivery
+  session.window().giveUp(delivery)
+  if (delivery.sequence === 0) return
+  put(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence: givenUpSequence, stage: 'sent' })
 }
 
 /** Writes the PUBLISH for a delivery that has its packet id; again if it was sent before. */

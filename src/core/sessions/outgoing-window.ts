@@ -4,6 +4,8 @@
 //
 // Packet ids are ours to choose: an id whose slot is taken is passed over, so two ids never meet in a slot. Slots
 // double while they are more than half full; two ids apart modulo n are apart modulo 2n, so nothing collides then.
+//
+// An id whose message was given up before the client had answered it is passed over as well: it is the client's to free.
 
 import { assert, failedAssertion, type PacketId } from '../../protocol/index.ts'
 
@@ -20,6 +22,7 @@ export class OutgoingWindow<D extends InFlight> {
   #count = 0
   #lastId = 0
   #sendOrder = 0
+  #givenUp: Set<PacketId> | undefined
   readonly #largestId: number
 
   /** `largestId`: of what has no packet id yet. */
@@ -36,11 +39,12 @@ export class OutgoingWindow<D extends InFlight> {
   add(delivery: D): PacketId {
     assert(this.#count < this.#largestId, 'every packet id is in flight')
     if (this.#count * 2 >= this.#slots.length) this.#grow()
+    if (this.#givenUp !== undefined) this.#keepAtMost(this.#givenUp, this.#largestId - this.#count - 1)
     const mask = this.#slots.length - 1
     let packetId = this.#lastId
     do {
       packetId = packetId >= this.#largestId ? 1 : packetId + 1
-    } while (this.#slots[packetId & mask] !== undefined)
+    } while (this.#slots[packetId & mask] !== undefined || this.#givenUp?.has(packetId) === true)
     this.#lastId = packetId
     this.#put(delivery, packetId)
     return packetId
@@ -52,6 +56,29 @@ export class OutgoingWindow<D extends InFlight> {
     while (this.#slots[packetId & (this.#slots.length - 1)] !== undefined) this.#grow()
     this.#put(delivery, packetId)
     this.#countOnFrom(packetId)
+  }
+
+  /** It is not sent any more, and the client may have it: no other message gets its packet id before the client answers. */
+  giveUp(delivery: D): void {
+    this.remove(delivery)
+    this.keepGivenUp(delivery.packetId)
+  }
+
+  /** The same after a restart. The client that has left thousands unanswered keeps the last of them. */
+  keepGivenUp(packetId: PacketId): void {
+    this.#givenUp ??= new Set()
+    this.#givenUp.add(packetId)
+    // Others stay free in whatever slots are.
+    this.#keepAtMost(this.#givenUp, this.#largestId >> 2)
+  }
+
+  isGivenUp(packetId: PacketId): boolean {
+    return this.#givenUp?.has(packetId) === true
+  }
+
+  /** The client has answered after all. True if it was there. */
+  freeGivenUp(packetId: PacketId): boolean {
+    return this.#givenUp?.delete(packetId) === true
   }
 
   /** What has its packet id from before a restart is sent in its turn, and that may be behind others that had none. */
@@ -88,6 +115,13 @@ export class OutgoingWindow<D extends InFlight> {
   #countOnFrom(packetId: PacketId): void {
     const ahead = (packetId - this.#lastId + this.#largestId) % this.#largestId
     if (ahead * 2 < this.#largestId) this.#lastId = packetId
+  }
+
+  #keepAtMost(givenUp: Set<PacketId>, most: number): void {
+    for (const oldest of givenUp) {
+      if (givenUp.size <= most) return
+      givenUp.delete(oldest)
+    }
   }
 
   #put(delivery: D, packetId: PacketId): void {

@@ -12,15 +12,16 @@ import { fromStored, type Message } from '../message.ts'
 import { Dealings } from '../neighbours/dealings.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { ownerOf } from '../peer-messages.ts'
-import type {
-  ForwardedRecord,
-  IncomingRecord,
-  OutgoingRecord,
-  SessionRecord,
-  StoredMessage,
-  StoredRecord,
-  SubscriptionRecord,
-  WillRecord,
+import {
+  givenUpSequence,
+  type ForwardedRecord,
+  type IncomingRecord,
+  type OutgoingRecord,
+  type SessionRecord,
+  type StoredMessage,
+  type StoredRecord,
+  type SubscriptionRecord,
+  type WillRecord,
 } from '../records.ts'
 import { ForwardedIds } from '../sessions/forwarded-ids.ts'
 import { Delivery } from '../sessions/delivery.ts'
@@ -158,6 +159,7 @@ function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: Inco
 function restoreOutgoing(state: BrokerState, record: OutgoingRecord): void {
   const session = state.sessions.get(record.clientId)
   if (session?.stored === undefined || session.window().get(record.packetId) !== undefined) return
+  if (record.sequence === givenUpSequence) return session.window().keepGivenUp(record.packetId)
   const delivery = new Delivery<SharedGroup<Session>>(undefined, {
     qos: 2,
     retain: false,
