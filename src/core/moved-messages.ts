@@ -4,12 +4,14 @@
 //
 // A message may come back to a member that it was sent to. That member may have heard it, so it is told that this is a
 // repeat, and so is whoever reads the record of it after a crash. Nobody who has begun a new session has been sent anything
-// in it yet [MQTT-3.3.1-3] [MQTT5-3.3.1-3].
+// in it yet [MQTT-3.3.1-3] [MQTT5-3.3.1-3], nor has the member that it goes on to from there.
 
 import { takeRight, withTopic, type Message } from './message.ts'
 
 export class MovedMessages<Session extends object> {
   readonly #sentTo = new WeakMap<Message, WeakSet<Session>>()
+  /** Repeats of what is none for others. */
+  readonly #repeats = new WeakSet<Message>()
 
   /** It was sent to this session, and goes to another one now. */
   noteSent(message: Message, session: Session): void {
@@ -18,14 +20,18 @@ export class MovedMessages<Session extends object> {
     else known.add(session)
   }
 
-  /** As the session is to get it: the message itself, or one that says that it is a repeat. */
+  /** As the session is to get it: the message itself, or one that says that it is a repeat, or is none any more. */
   forSession(message: Message, session: Session): Message {
     const sentTo = this.#sentTo.get(message)
-    if (sentTo?.has(session) !== true) return message
-    const repeat = withTopic(message, message.topic)
-    takeRight(repeat, message)
-    repeat.isRepeat = true
-    this.#sentTo.set(repeat, sentTo)
-    return repeat
+    if (sentTo === undefined) return message
+    const isRepeat = sentTo.has(session)
+    const isSaid = isRepeat ? message.isRepeat : !this.#repeats.has(message)
+    if (isSaid) return message
+    const told = withTopic(message, message.topic)
+    takeRight(told, message)
+    told.isRepeat = isRepeat
+    this.#sentTo.set(told, sentTo)
+    if (isRepeat) this.#repeats.add(told)
+    return told
   }
 }

@@ -153,6 +153,36 @@ describe('a shared group', () => {
     )
   })
 
+  test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] nor for the member that it goes on to from there (seed 1312699)', () => {
+    const world = new World()
+    const [first, second] = ['first', 'second'].map((id) => {
+      const client = member(world, id, { ...durable })
+      client.acknowledges = false
+      client.drop()
+      return client
+    })
+    first?.connect()
+    publishMany(world, 1)
+    second?.connect()
+    first?.drop()
+    first?.connect()
+    second?.drop()
+    assert.deepEqual(
+      first?.messages.map(({ dup }) => dup),
+      [false, true],
+      'it has come back',
+    )
+    const third = member(world, 'third')
+    third.acknowledges = false
+    first?.drop()
+    second?.connect()
+    third.drop()
+    assert.deepEqual(
+      [third, second].map((client) => client?.messages.map(({ dup }) => dup)),
+      [[false], [false, true]],
+    )
+  })
+
   test('an acknowledged message stays acknowledged, whoever goes', () => {
     const world = new World()
     const members = ['one', 'two'].map((id) => member(world, id))
