@@ -111,6 +111,8 @@ export class BrokerState {
   /** Wills that were published and are not on disk yet on every shard that is to keep them, by client id: see `delivery/will-records.ts`. */
   readonly owedWills = new Map<string, Message>()
   readonly asked = new Map<QuestionId, Asked>()
+  /** Connections that wait for an older one of the same client id to be heard to its end. */
+  readonly comingAgain = new Map<string, Set<Connection>>()
   /** Sessions that have retained messages to be given and room for them. */
   readonly scanning = new Set<Session>()
   /** Connections whose reader stands still until the disk serves again. */

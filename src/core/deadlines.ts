@@ -13,6 +13,7 @@ import type { Connection } from './connection.ts'
 export type DeadlineKind =
   | 'idle-timeout'
   | 'farewell'
+  | 'comes-again'
   | 'keep-alive'
   | 'identity-expiry'
   | 'rate'

@@ -13,6 +13,7 @@ import { mountedTopic, mountpointFor } from '../mountpoint.ts'
 import { namespaceTopics, splitNamespacedName } from '../namespaced-names.ts'
 import { namespaceOf } from '../namespaces.ts'
 import { refuseConnect } from './close-connection.ts'
+import { waitsForOlder } from './comes-again.ts'
 import { moveTo, stateOf, type AwaitingVerdict, type Granted } from './connection-state.ts'
 import { openConnection } from './open-connection.ts'
 
@@ -36,12 +37,12 @@ export function admit(
   return letIn(state, connection, { ...awaiting, granted }, granted)
 }
 
-/** Somebody has said whether its will is allowed: looked at again. True if the client is in. */
-export function admitAfterAnswer(state: BrokerState, connection: Connection): boolean {
+/** It has waited: until somebody has said whether its will is allowed (`isAnswered`), or for its older connection. True if it is in. */
+export function admitAfterWait(state: BrokerState, connection: Connection, isAnswered: boolean): boolean {
   const now = stateOf(connection)
   if (now.state !== 'awaiting-verdict' || now.granted === undefined) return false
   const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state, now.granted)
-  if (refusal === undefined) return letIn(state, connection, { ...now, isAnswered: true }, now.granted)
+  if (refusal === undefined) return letIn(state, connection, { ...now, isAnswered }, now.granted)
   refuse(state, connection, now.clientId, refusal)
   return false
 }
@@ -100,6 +101,7 @@ function letIn(
     refuse(state, connection, clientId, { reason: reasonCodes.notAuthorized, text: 'its will is not allowed' })
     return false
   }
+  if (waitsForOlder(state, connection, awaiting, granted)) return false
   openConnection(state, connection, awaiting, granted)
   return stateOf(connection).state === 'open'
 }

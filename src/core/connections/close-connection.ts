@@ -12,6 +12,7 @@ import type { Connection } from '../connection.ts'
 import { detach } from '../delivery/session-end.ts'
 import { closeStream, dropHeldAnswers, heldUntil } from '../delivery/held-answers.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
+import { endWaitForOlder, wakeFirst } from './comes-again.ts'
 import { forgetWait } from './permission-wait.ts'
 import { endExclusiveWait } from './exclusive-wait.ts'
 import { moveTo, stateOf } from './connection-state.ts'
@@ -132,9 +133,12 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
     text: ending.text,
   })
   detach(state, session, ending)
+  wakeFirst(state, session.clientId)
 }
 
 function forgetQuestion(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
-  if (now.state === 'awaiting-verdict') state.asked.delete(now.question)
+  if (now.state !== 'awaiting-verdict') return
+  state.asked.delete(now.question)
+  endWaitForOlder(state, connection)
 }

@@ -21,8 +21,10 @@ export interface AwaitingVerdict {
   readonly question: QuestionId
   /** Enhanced authentication: AUTH packets that the client has sent. */
   readonly steps: number
-  /** Let in, but for its will: nobody knows yet whether that is allowed. */
+  /** Let in, but for its will (nobody knows yet whether that is allowed), or for its older connection: see `comes-again.ts`. */
   readonly granted: Granted | undefined
+  /** So long it waits for its older connection to be heard to its end; undefined: it never had to. */
+  readonly waitsUntilMs: number | undefined
   /** What came behind the CONNECT, in order; at most `settings.maxParkedPackets`. */
   readonly parked: Packet[]
 }

@@ -66,6 +66,7 @@ export function handleAuthBeforeConnack(
     question,
     steps: now.steps + 1,
     granted: undefined,
+    waitsUntilMs: undefined,
     parked: [],
   })
   const data = packet.properties?.authenticationData

@@ -10,8 +10,9 @@ import { namespacedName } from '../namespaced-names.ts'
 import { namespaceOf } from '../namespaces.ts'
 import { holdReasons, releaseReader } from '../delivery/reader-holds.ts'
 import { moveTo, stateOf, type AwaitingVerdict } from './connection-state.ts'
-import { admit, admitAfterAnswer, refuse, refuseWhileNotServing, type HandlePacket, type Refusal } from './admit.ts'
+import { admit, admitAfterWait, refuse, refuseWhileNotServing, type HandlePacket, type Refusal } from './admit.ts'
 import { endConnection } from './close-connection.ts'
+import { goesOnWaiting } from './comes-again.ts'
 import { askForAuth } from './handle-auth.ts'
 
 /** MQTT 3.1 allows client ids of 1 to 23 characters. */
@@ -51,6 +52,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     question,
     steps: 0,
     granted: undefined,
+    waitsUntilMs: undefined,
     parked: [],
   })
   state.questions.push({
@@ -91,8 +93,15 @@ export function handleConnectVerdict(
 /** Somebody has said whether the will of a client is allowed. */
 export function handleWillAnswer(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
   const now = stateOf(connection)
-  if (now.state !== 'awaiting-verdict' || !admitAfterAnswer(state, connection)) return
+  if (now.state !== 'awaiting-verdict' || !admitAfterWait(state, connection, true)) return
   handleParked(state, connection, now, handlePacket)
+}
+
+/** What a client said on its older connection has been heard, or it has waited long enough for that. */
+export function handleComingAgain(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict' || goesOnWaiting(state, connection)) return
+  if (admitAfterWait(state, connection, false)) handleParked(state, connection, now, handlePacket)
 }
 
 function handleParked(

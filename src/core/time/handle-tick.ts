@@ -8,6 +8,8 @@ import type { Connection } from '../connection.ts'
 import { endConnection, endFarewell } from '../connections/close-connection.ts'
 import { stateOf } from '../connections/connection-state.ts'
 import { endReauthentication } from '../connections/handle-auth.ts'
+import { handleComingAgain } from '../connections/handle-connect.ts'
+import { handlePacket } from '../connections/handle-packet.ts'
 import { continueStayChecks } from '../connections/handle-permissions.ts'
 import { releaseRate } from '../connections/rate-limit.ts'
 import type { Deadline } from '../deadlines.ts'
@@ -47,6 +49,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
     if (kind === 'idle-timeout') closeIdle(state, subject)
     if (kind === 'farewell') endFarewell(state, subject)
     if (kind === 'keep-alive') checkKeepAlive(state, subject)
+    if (kind === 'comes-again') handleComingAgain(state, subject, handlePacket)
     if (kind === 'rate') releaseRate(state, subject)
     if (kind === 'identity-expiry') endExpired(state, subject)
     if (kind === 'reauthentication') endReauthentication(state, subject)
