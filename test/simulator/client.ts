@@ -16,6 +16,7 @@ import {
   type TopicFilter,
   type UnsubackPacket,
 } from '../../src/protocol/index.ts'
+import { comesAgainMs } from '../../src/core/connections/comes-again.ts'
 import { Inbox } from './client-inbox.ts'
 import { connectPacketOf, type ConnectOptions, type Correspondent } from './client-options.ts'
 import { Outbox } from './client-outbox.ts'
@@ -70,6 +71,8 @@ export class Client implements Correspondent {
   /** Told of each message that comes. */
   whenMessage: (message: ReceivedMessage) => void
   lastSeenConnectedAtMs: number
+  /** Its connections, counted from 1, that broke, or whose end the broker stopped waiting for: what was on its way may be lost. */
+  readonly cutShort: Set<number>
   /** The step of the last CONNACK that let it in. */
   connectedStep: number
   private readonly surroundings: Surroundings
@@ -77,6 +80,7 @@ export class Client implements Correspondent {
   private readonly inbox: Inbox
   private readonly questions: Map<PacketId, Asked>
   private lastPacketId: number
+  private askedAtMs: number
   private ping: PlannedEvent | undefined
 
   constructor(surroundings: Surroundings, id: string, options: ConnectOptions) {
@@ -93,6 +97,8 @@ export class Client implements Correspondent {
     this.whenEnded = () => undefined
     this.whenMessage = () => undefined
     this.lastSeenConnectedAtMs = 0
+    this.cutShort = new Set()
+    this.askedAtMs = 0
     this.connectedStep = Infinity
     this.outbox = new Outbox(this)
     this.inbox = new Inbox(this)
@@ -172,8 +178,9 @@ export class Client implements Correspondent {
         packet: (packet) => {
           if (this.wire === wire) this.take(packet)
         },
-        ended: () => {
+        ended: (isBroken) => {
           if (this.wire !== wire) return
+          if (isBroken) this.cutShort.add(this.connections)
           this.lost()
           this.whenEnded()
         },
@@ -183,6 +190,7 @@ export class Client implements Correspondent {
     this.wire = wire
     if (wire === undefined) return undefined
     this.connections++
+    this.askedAtMs = this.stage.nowMs
     const awayMs = this.stage.nowMs - this.lastSeenConnectedAtMs
     this.session?.askedFor(this.stage.step, this.isCleanStart || this.expirySeconds === 0 ? Infinity : awayMs)
     wire.send(connectPacketOf(this.id, this.options))
@@ -273,6 +281,7 @@ export class Client implements Correspondent {
   /** The network between it and the broker breaks, and both notice. */
   drop(brokerAfterMs = 0): void {
     this.stage.tell(this.id, () => `loses its connection (the broker notices after ${brokerAfterMs} ms)`)
+    this.cutShort.add(this.connections)
     this.wire?.break(brokerAfterMs)
     this.lost()
     this.surroundings.settle()
@@ -281,6 +290,7 @@ export class Client implements Correspondent {
   /** Gone without a trace: the broker has to find out by itself. */
   vanish(): void {
     this.stage.tell(this.id, () => 'vanishes')
+    this.cutShort.add(this.connections)
     this.wire?.break(undefined)
     this.lost()
     this.surroundings.settle()
@@ -380,6 +390,7 @@ export class Client implements Correspondent {
     this.connack = connack
     if (connack.reasonCode !== 0) return this.session?.refused()
     this.connectedStep = this.stage.step
+    if (this.stage.nowMs - this.askedAtMs >= comesAgainMs) this.cutShort.add(this.connections - 1)
     // MQTT 3.1 has no such flag: its clients take the session they asked for to be there.
     const isResumed = this.version === 3 ? !this.isCleanStart && this.session !== undefined : connack.sessionPresent
     if (isResumed) this.resume()

@@ -127,6 +127,8 @@ export class StreamWatch {
   readonly owedAnswers: { type: AnswerType; packetId: PacketId; what?: string }[] = []
   readonly owedReleases: PacketId[] = []
   readonly sentHere = new Set<PacketId>()
+  /** QoS 0 that came last: the broker may still be asking somebody about it. */
+  inHand: string | undefined = undefined
   receiveMaximum = 65_535
 
   constructor(name: string) {
@@ -147,6 +149,8 @@ export class EdgeWatch {
   private readonly stage: Stage
   private readonly limits: () => Limits
   private readonly sessions = new Map<string, SessionWatch>()
+  /** Payloads of QoS 0 that the broker has looked at and is done with. */
+  readonly heard = new Set<string>()
   /** QoS 2 that was refused once, or perhaps: by a broker that could not write, before its connection ended. */
   readonly refused = new Set<string>()
   /** What was acknowledged to its publisher: after a restart the broker must still know of it. */
@@ -179,8 +183,12 @@ export class EdgeWatch {
       return
     }
     if (packet.type === 'publish') {
-      if (packet.qos === 0) return
-      const what = `${packet.topic?.name} ${packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd)}`
+      const payload = packet.chunk.toString('latin1', packet.payloadStart, packet.frameEnd)
+      if (packet.qos === 0) {
+        stream.inHand = payload
+        return
+      }
+      const what = `${packet.topic?.name} ${payload}`
       // Sent again it is another message, and another promise once that is given.
       this.promised.delete(what)
       for (const session of this.sessions.values()) session.sentBeforeRestart.delete(what)
@@ -197,6 +205,13 @@ export class EdgeWatch {
     if (type !== undefined && 'packetId' in packet) stream.owedAnswers.push({ type, packetId: packet.packetId })
     else if (packet.type === 'puback' || packet.type === 'pubrec' || packet.type === 'pubcomp')
       this.answerCameIn(stream, packet)
+  }
+
+  /** The broker reads on: it is done with what came before. */
+  readsOn(stream: StreamWatch): void {
+    if (stream.inHand === undefined) return
+    this.heard.add(stream.inHand)
+    stream.inHand = undefined
   }
 
   /** The connection is over, or is being ended by the broker. */

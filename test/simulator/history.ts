@@ -153,6 +153,15 @@ export class History {
     return this.rules.ended.has(`${publisher} ${connection}`)
   }
 
+  /**
+   * MQTT 4.3.1: QoS 0 comes as far as the network brings it. Where the connection broke before the broker had looked at it (it held
+   * the reader back), nobody owes it. A connection that its client ended well lost nothing: all of that is to be read.
+   */
+  wasLostOnTheWay({ publisher, connection, payload }: Publication): boolean {
+    if (this.world.host.watch.heard.has(payload.toString('latin1'))) return false
+    return this.actors.some(({ client }) => client.id === publisher && client.cutShort.has(connection))
+  }
+
   /** MQTT 3 has no word for what is not allowed: it is acknowledged, and nobody hears it. */
   wasTaken(publication: Publication): boolean {
     return this.wasForbidden(publication) === 'never'

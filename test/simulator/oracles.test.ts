@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { comesAgainMs } from '../../src/core/connections/comes-again.ts'
 import { shardOf } from '../../src/core/index.ts'
 import type { Actor } from './cast.ts'
 import { calmNetwork } from './network.ts'
@@ -151,6 +152,58 @@ function droppedAndSentAgain(): { world: World; author: Client; sleeper: Client 
   return { world, author, sleeper }
 }
 
+describe('a QoS 0 message that the broker held back when the connection of its publisher ended', () => {
+  test('may be lost with a connection that broke; what the broker was done with is owed (seed 700254)', () => {
+    const { world, author, listener } = heldBack()
+    author.drop()
+    world.passSeconds(2)
+    author.connect()
+    assert.deepEqual(listener.payloads, ['one'])
+    judge(world, [author, listener], 'calm')
+    forget(listener)
+    assert.throws(() => judge(world, [author, listener], 'calm'), /listener never received "one"/)
+  })
+
+  test('is owed where its client had said good-bye and come again', () => {
+    const { world, author, listener } = heldBack()
+    author.disconnect()
+    author.connect()
+    world.passSeconds(2)
+    assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
+    judge(world, [author, listener], 'calm')
+    ;(listener.messages as unknown[]).length = 2
+    assert.throws(() => judge(world, [author, listener], 'calm'), /listener never received "three"/)
+  })
+
+  test('is not waited for longer than the broker does', () => {
+    const { world, author, listener } = heldBack(100_000)
+    author.disconnect()
+    author.connect()
+    world.passMs(comesAgainMs)
+    assert.equal(author.isConnected, true)
+    assert.deepEqual(listener.payloads, ['one'])
+    judge(world, [author, listener], 'calm')
+  })
+})
+
+/** Of what its author has published somebody is asked about the second, and says yes after so long. */
+function heldBack(afterMs = 1_000): { world: World; author: Client; listener: Client } {
+  const world = new World({ seed: 1, starts: false })
+  const rules = new StoryRules(world)
+  rules.answerMs = () => 0
+  world.host.traits.permissions = rules
+  world.host.traits.mayDo = (question) => rules.learn(question)
+  world.start()
+  const listener = world.connect('listener')
+  listener.subscribe('t/#')
+  const author = world.connect('author', { cleanStart: false, sessionExpirySeconds: longSeconds })
+  author.publish('t/a', 'one')
+  rules.answerMs = () => afterMs
+  author.publish('t/b', 'two')
+  author.publish('t/a', 'three')
+  return { world, author, listener }
+}
+
 /** Its session of 1 s is over; the next is stored, and its CONNACK is lost with the broker. */
 function begunTwice(world: World): Client {
   const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 1 })
@@ -188,11 +241,11 @@ function refusedAndSentAgain(): { world: World; author: Client; listener: Client
   return { world, author, listener }
 }
 
-function judge(world: World, clients: readonly Client[]): void {
+function judge(world: World, clients: readonly Client[], profile = 'disk'): void {
   const actors = clients.map((client): Actor => ({ client, group: undefined, act: () => undefined }))
   placeProbes(world)
   for (const client of world.clients) if (client.id.startsWith('probe-')) client.subscribe('state/#')
-  checkHistory(world, actors, { profile: profileNamed('disk'), rules: new StoryRules(world) })
+  checkHistory(world, actors, { profile: profileNamed(profile), rules: new StoryRules(world) })
 }
 
 /** As if nothing had come: whoever has a message after all is not asked about it. */

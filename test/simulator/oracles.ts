@@ -196,7 +196,8 @@ function checkOwed(history: History, client: Client): void {
         : history.isCalm &&
           publication.firstSentStep > client.connectedStep &&
           publication.timesSent > 0 &&
-          !history.wasCutOff(publication)
+          !history.wasCutOff(publication) &&
+          !history.wasLostOnTheWay(publication)
     if (isOwed)
       history.fail(
         `${client.id} never received "${numbered(publication)}" on ${publication.topic} (QoS ${publication.qos}), though the broker had it`,

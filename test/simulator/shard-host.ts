@@ -209,6 +209,7 @@ export class ShardHost {
 
   readOn(stream: BrokerStream): void {
     const { stage, watch } = this.around
+    if (!stream.connection.isPaused) watch.readsOn(stream.watch)
     for (let packet = stream.next(); packet !== undefined; packet = stream.next()) {
       if (packet instanceof ProtocolError) {
         const error = packet
@@ -225,6 +226,7 @@ export class ShardHost {
       const { state } = stream.connection.now
       if (state !== 'closing' && state !== 'closed') watch.cameIn(stream.watch, packet)
       this.handle({ kind: 'packet', connection: stream.connection, packet })
+      if (!stream.connection.isPaused) watch.readsOn(stream.watch)
     }
     const bytes = stream.decoder.bufferedBytes
     if (bytes > 0) this.handle({ kind: 'packet-part', connection: stream.connection, bytes })
