@@ -18,7 +18,8 @@ export class SocketStream implements ByteStream {
   onClose: (error?: Error) => void
   readonly #socket: Socket
   #error: Error | undefined
-  #isEnding: boolean
+  /** `gone`: the socket is closed, and nobody has been told. */
+  #state: 'open' | 'ending' | 'gone'
 
   constructor(socket: Socket, client: ClientAddress, credentials: StreamCredentials | undefined) {
     this.remoteAddress = client.address
@@ -28,7 +29,7 @@ export class SocketStream implements ByteStream {
     this.onClose = ignore
     this.#socket = socket
     this.#error = undefined
-    this.#isEnding = false
+    this.#state = 'open'
   }
 
   /** The stream of a socket that nobody listens to yet. */
@@ -44,21 +45,22 @@ export class SocketStream implements ByteStream {
 
   write(buffer: Buffer, done: () => void): void {
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
-    if (this.#isEnding) process.nextTick(done)
+    if (this.#state !== 'open') process.nextTick(done)
     else this.#socket.write(buffer, done)
   }
 
   pause(): void {
-    if (!this.#isEnding) this.#socket.pause()
+    if (this.#state === 'open') this.#socket.pause()
   }
 
   resume(): void {
-    if (!this.#isEnding) this.#socket.resume()
+    if (this.#state === 'open') this.#socket.resume()
+    else this.#tellIfGone()
   }
 
   end(): void {
-    if (this.#isEnding) return
-    this.#isEnding = true
+    if (this.#state !== 'open') return this.#tellIfGone()
+    this.#state = 'ending'
     this.onData = ignore
     // Data that nobody reads would turn our close into a reset, and the reset would overtake the last bytes that we
     // sent. So we go on reading until the peer has closed its side.
@@ -68,7 +70,8 @@ export class SocketStream implements ByteStream {
   }
 
   destroy(): void {
-    this.#isEnding = true
+    this.#tellIfGone()
+    this.#state = 'ending'
     this.onData = ignore
     this.#socket.destroy()
   }
@@ -77,10 +80,23 @@ export class SocketStream implements ByteStream {
     this.#error = error
   }
 
+  /**
+   * A reader that stands still may have what came before the end, not looked at: it hears of the end when it goes on. Node tells of it
+   * at once where all bytes have been handed over.
+   */
   noteClosed(): void {
-    this.#isEnding = true
+    const mayHaveMore = this.#state === 'open' && this.#error === undefined && this.#socket.isPaused()
+    this.#state = mayHaveMore ? 'gone' : 'ending'
     forgetLingering(this)
-    this.onClose(this.#error)
+    if (!mayHaveMore) this.onClose(this.#error)
+  }
+
+  /** Later, and never from within the call that lets the reader go on. */
+  #tellIfGone(): void {
+    if (this.#state !== 'gone') return
+    this.#state = 'ending'
+    this.onData = ignore
+    setImmediate(() => this.onClose(undefined))
   }
 }
 

@@ -116,6 +116,35 @@ test('a paused stream passes nothing on until it is resumed', async (t) => {
   assert.equal(await passed.next(), 'held back')
 })
 
+test('a reader that stands still hears of the end when it goes on, or ends the stream itself', async (t) => {
+  const door = await openDoor(t)
+  for (const goOn of ['resume', 'end', 'destroy'] as const) {
+    const client = await door.client()
+    const stream = await door.streams.next()
+    let isClosed = false
+    const end = closed(stream).then((error) => {
+      isClosed = true
+      return error
+    })
+    const heard = new Promise<string>((resolve) => {
+      stream.onData = (chunk) => {
+        stream.pause()
+        resolve(String(chunk))
+      }
+    })
+    client.resume()
+    client.write('goodbye')
+    assert.equal(await heard, 'goodbye')
+    client.end()
+    await once(client, 'close')
+    await written(stream, 'too late')
+    assert.equal(isClosed, false)
+    stream[goOn]()
+    assert.equal(isClosed, false, 'not from within the call')
+    assert.equal(await end, undefined)
+  }
+})
+
 test('end sends what was written before it closes, even while the peer goes on sending', async (t) => {
   const door = await openDoor(t)
   const client = await door.client()

@@ -49,6 +49,28 @@ describe('a TLS listener', () => {
     assert.match(await stage.refusalOf({ maxVersion: 'TLSv1.2' }), /unsupported protocol/)
   })
 
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    test(`tells a reader that stands still of the end when it goes on (${version})`, async (t) => {
+      const stage = await new TlsStage(t).listen()
+      const { client, stream } = await stage.pairUp({ minVersion: version, maxVersion: version })
+      const happened = new Happenings<string>()
+      stream.onClose = () => happened.add('closed')
+      stream.onData = (chunk) => {
+        stream.pause()
+        happened.add(String(chunk))
+      }
+      client.resume()
+      client.write('goodbye')
+      assert.equal(await happened.next(), 'goodbye')
+      client.end()
+      await once(client, 'close')
+      await new Promise<void>((resolve) => stream.write(Buffer.from('too late'), resolve))
+      assert.equal(happened.left, 0)
+      stream.resume()
+      assert.equal(await happened.next(), 'closed')
+    })
+  }
+
   test('ends a stream after its last bytes, even while the peer goes on sending', async (t) => {
     const stage = await new TlsStage(t).listen()
     const { client, stream } = await stage.pairUp()
