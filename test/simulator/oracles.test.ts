@@ -124,12 +124,14 @@ describe('what was dropped for a session that was full', () => {
   })
 })
 
+/** A client id that lives on this one of two shards. */
+function idOn(shard: number, name: string): string {
+  for (let number = 1; ; number++) if (shardOf(`${name}-${number}`, 2) === shard) return `${name}-${number}`
+}
+
 /** The session is full with a message that nobody sends again, and that is lost with its shard; the author is on another. */
 function droppedAndSentAgain(): { world: World; author: Client; sleeper: Client } {
   const world = new World({ seed: 1, shards: 2, settings: { maxStoredMessages: 2 } })
-  const idOn = (shard: number, name: string): string => {
-    for (let number = 1; ; number++) if (shardOf(`${name}-${number}`, 2) === shard) return `${name}-${number}`
-  }
   // One of 5.0 would be refused before the message leaves its shard.
   const author = world.connect(idOn(0, 'author'), { version: 4 })
   const neighbour = world.connect(idOn(1, 'neighbour'), { cleanStart: false, sessionExpirySeconds: longSeconds })
