@@ -11,7 +11,8 @@ export interface ByteStream {
   onData: (chunk: Buffer) => void
   /**
    * The stream is gone, whoever ended it. Called exactly once, last of all. Where the peer has ended it well a reader that stands still
-   * hears of that when it goes on: it may have bytes that it has not looked at. (QUIC: at once.)
+   * hears of that when it goes on: it may have bytes that it has not looked at. (Over TCP and TLS it hears of it after
+   * half a minute whether it has gone on or not, over QUIC at once.)
    */
   onClose: (error?: Error) => void
   /**

@@ -5,6 +5,11 @@ import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream
 
 /** How long a peer may take to let go of a connection that we have ended: so many checks. */
 const lingerChecks = 5
+/**
+ * How long a reader that stands still may leave the end of its stream unheard: so many checks. The socket is gone and its place at the
+ * door is free, so that without a bound whoever comes, is held back and goes would leave something behind each time.
+ */
+const unheardEndChecks = 30
 const lingerCheckMs = 1_000
 
 const ignore = (): void => {}
@@ -66,7 +71,7 @@ export class SocketStream implements ByteStream {
     // sent. So we go on reading until the peer has closed its side.
     this.#socket.resume()
     this.#socket.end()
-    waitForPeerToLetGo(this)
+    linger(this, lingerChecks)
   }
 
   destroy(): void {
@@ -88,7 +93,8 @@ export class SocketStream implements ByteStream {
     const mayHaveMore = this.#state === 'open' && this.#error === undefined && this.#socket.isPaused()
     this.#state = mayHaveMore ? 'gone' : 'ending'
     forgetLingering(this)
-    if (!mayHaveMore) this.onClose(this.#error)
+    if (mayHaveMore) linger(this, unheardEndChecks)
+    else this.onClose(this.#error)
   }
 
   /** Later, and never from within the call that lets the reader go on. */
@@ -96,19 +102,20 @@ export class SocketStream implements ByteStream {
     if (this.#state !== 'gone') return
     this.#state = 'ending'
     this.onData = ignore
+    forgetLingering(this)
     setImmediate(() => this.onClose(undefined))
   }
 }
 
 /**
- * Streams that were ended and whose peers still hold on, with the checks that are left to them. One timer for all of
- * them, and none while there are none.
+ * Streams that were ended and whose peers still hold on, and those whose end nobody has heard of, with the checks that are
+ * left to them. One timer for all of them, and none while there are none.
  */
 const lingering = new Map<SocketStream, number>()
 let lingerTimer: NodeJS.Timeout | undefined
 
-function waitForPeerToLetGo(stream: SocketStream): void {
-  lingering.set(stream, lingerChecks)
+function linger(stream: SocketStream, checks: number): void {
+  lingering.set(stream, checks)
   lingerTimer ??= setInterval(cutOffLingering, lingerCheckMs).unref()
 }
 

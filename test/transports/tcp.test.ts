@@ -145,6 +145,30 @@ test('a reader that stands still hears of the end when it goes on, or ends the s
   }
 })
 
+test('a reader that stands still for ever hears of the end after a while', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const door = await openDoor(t)
+  const client = await door.client()
+  const stream = await door.streams.next()
+  const happened = new Happenings<string>()
+  stream.onClose = () => happened.add('closed')
+  stream.onData = (chunk) => {
+    stream.pause()
+    happened.add(String(chunk))
+  }
+  client.resume()
+  client.write('goodbye')
+  assert.equal(await happened.next(), 'goodbye')
+  client.end()
+  await once(client, 'close')
+  await written(stream, 'too late')
+  t.mock.timers.tick(30_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(happened.left, 0)
+  t.mock.timers.tick(1_000)
+  assert.equal(await happened.next(), 'closed')
+})
+
 test('end sends what was written before it closes, even while the peer goes on sending', async (t) => {
   const door = await openDoor(t)
   const client = await door.client()
