@@ -57,6 +57,10 @@ class SessionWatch {
   expiryMs: number
   readonly window = new Map<PacketId, InWindow>()
   hasRestarted = false
+  /** What has left at QoS 2. */
+  readonly leftExactlyOnce = new Set<string>()
+  /** Packet ids with which something has left since the broker's last restart. */
+  readonly idsInThisLife = new Set<PacketId>()
   /** QoS 1 messages under way when the broker ended: it has forgotten their packet ids, not that they may have left. */
   readonly sentBeforeRestart = new Set<string>()
   /** It may be over from this moment of the world on; Infinity while its client is there. */
@@ -83,6 +87,7 @@ class SessionWatch {
 
   restart(promised: ReadonlySet<string>, nowMs: number): void {
     this.hasRestarted = true
+    this.idsInThisLife.clear()
     this.left(nowMs)
     for (const [packetId, entry] of this.window) {
       if (entry.qos === 1) {
@@ -169,10 +174,15 @@ export class EdgeWatch {
       if (isOfIt(clientId)) session.restart(this.promised, this.stage.nowMs)
   }
 
-  /** Topic and payload of QoS 2 that left with this packet id, perhaps, and from whose client no PUBREC has come. */
-  unansweredTo(clientId: string, packetId: PacketId): string | undefined {
-    const entry = this.sessions.get(clientId)?.window.get(packetId)
-    return entry?.qos === 2 && (entry.stage === 'published' || entry.stage === 'unsure') ? entry.what : undefined
+  /**
+   * Whether this may have left at QoS 2 with this packet id, and no PUBREC has come for it. After its death the broker knows of
+   * what it was about to send no more than that it had its packet id.
+   */
+  isUnanswered(clientId: string, packetId: PacketId, what: string): boolean {
+    const session = this.sessions.get(clientId)
+    const entry = session?.window.get(packetId)
+    if (entry?.what === what) return entry.qos === 2 && (entry.stage === 'published' || entry.stage === 'unsure')
+    return session?.hasRestarted === true && !session.leftExactlyOnce.has(what) && !session.idsInThisLife.has(packetId)
   }
 
   cameIn(stream: StreamWatch, packet: Packet): void {
@@ -244,6 +254,8 @@ export class EdgeWatch {
     if (before === undefined) this.checkFresh(stream, session, seen, what)
     else this.checkRepeated(stream, before, seen, what)
     stream.sentHere.add(seen.packetId)
+    session.idsInThisLife.add(seen.packetId)
+    if (seen.qos === 2) session.leftExactlyOnce.add(what)
     session.window.set(seen.packetId, {
       what,
       qos: seen.qos,

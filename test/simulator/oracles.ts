@@ -317,12 +317,14 @@ export function checkRemains(world: World, actors: readonly Actor[], records: re
 function isGivenUp(world: World, record: StoredRecord): boolean {
   if (record.kind !== 'outgoing' || record.sequence !== givenUpSequence) return false
   const { clientId, packetId } = record
-  const what = world.host.watch.unansweredTo(clientId, packetId)
-  if (what === undefined) return false
+  const mountpoint = world.host.traits.listener?.mountpoint ?? ''
   return world
     .events('message-dropped')
     .filter((event) => event.clientId === clientId && (event.reason === 'not-allowed' || event.reason === 'too-large'))
-    .some(({ message }) => what.endsWith(` ${message.payload().toString()}`))
+    .some(({ message }) => {
+      const what = `${message.topic.name.slice(mountpoint.length)} ${message.payload().toString('latin1')}`
+      return world.host.watch.isUnanswered(clientId, packetId, what)
+    })
 }
 
 const matches = (held: HeldSubscription, topic: string): boolean => {
