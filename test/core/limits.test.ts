@@ -61,6 +61,20 @@ describe('mqtt.max_mqueue_len, for sessions of which nothing is stored', () => {
     assert.deepEqual(drops, [['slow', 'queue-full']])
   })
 
+  test('drops by the thousand are counted, and some of them told: 64 in a tenth of a second', () => {
+    const world = new World({ settings: { maxInflightMessages: 1, maxQueuedMessages: 1 } })
+    silent(world, 'slow').subscribe('a')
+    const flood = (): void => {
+      for (let count = 0; count < 100; count++) world.publish('a', 'x', { qos: 1 })
+    }
+    flood()
+    const told = (): number => world.events('message-dropped').length
+    assert.deepEqual([told(), world.view.counts.dropped['queue-full']], [64, 98])
+    world.passMs(100)
+    flood()
+    assert.deepEqual([told(), world.view.counts.dropped['queue-full']], [128, 198])
+  })
+
   test('a stored session is not held to it: what does not fit into memory waits on disk', () => {
     const world = new World({ settings: { maxInflightMessages: 2, maxQueuedMessages: 3 } })
     const client = silent(world, 'slow', { ...durable })

@@ -49,6 +49,8 @@ export interface HostTraits {
   quotas?: (own: number) => NamespaceQuotas
   /** What its bridges mark their messages with; unsaid: it tells nobody. */
   nameAmongBridges?: string
+  /** Drops that it tells of in a tenth of a second; as many as the broker likes if not said. */
+  mostDropEvents?: number
   /** Called with each `may-do`, before it is answered: time for `permissions` to find out. How long the answer takes. */
   mayDo?: (question: MayDoQuestion) => number
   /** What clients that come from now on find. */

@@ -117,6 +117,8 @@ export class RandomStory {
     host.traits.maxLinkMs = profile.roughNetwork || profile.roughDisk ? 20 : 0
     if (this.twists.slowLinkMs > 0) host.traits.maxLinkMs = this.twists.slowLinkMs
     if (this.twists.mountpoint !== '') host.traits.listener = { mountpoint: this.twists.mountpoint }
+    // Who floods it with what nobody can take must not hide from the oracles what was dropped for others.
+    host.traits.mostDropEvents = Infinity
     host.traits.verdict = (question) => this.verdictOn(question.clientId)
   }
 

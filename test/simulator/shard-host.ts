@@ -135,6 +135,7 @@ export class ShardHost {
       namespaces: around.traits.namespaces,
       quotas: around.traits.quotas?.(place.own),
       nameAmongBridges: around.traits.nameAmongBridges,
+      mostDropEvents: around.traits.mostDropEvents,
     })
     this.disk.attach({
       committed: (batch) => this.committed(batch),
