@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { SeveralCores } from './peers/several-cores.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World } from '../simulator/world.ts'
 
@@ -283,4 +284,27 @@ describe('a change of settings', () => {
     sleeper.connect()
     assert.deepEqual(sleeper.payloads, ['1', '2', '3', '4'])
   })
+})
+
+test('a session whose time has passed is over for its client also before the tick that ends it (seed 886683)', () => {
+  const cores = new SeveralCores({ shards: 1 })
+  const sleeper = cores.client(0, 'sleeper', { expirySeconds: 10 })
+  const author = cores.client(0, 'author')
+  cores.settle()
+  sleeper.subscribe('a')
+  cores.settle()
+  for (const [awaySeconds, isThere] of [
+    [9, true],
+    [10, false],
+  ] as const) {
+    cores.cut(sleeper)
+    cores.settle()
+    cores.nowMs += awaySeconds * 1_000
+    cores.connect(sleeper)
+    cores.settle()
+    const before = sleeper.payloads.length
+    author.publish('a', 'x')
+    cores.settle()
+    assert.equal(sleeper.payloads.length - before, isThere ? 1 : 0)
+  }
 })

@@ -17,7 +17,7 @@ import type { Connection } from '../connection.ts'
 import { notePresence } from '../delivery/note-interest.ts'
 import { takeBack } from '../delivery/kept-for-bridge.ts'
 import { resumeDelivery } from '../delivery/pump.ts'
-import { dropWill, endSession, publishOrphanWill, startStoring } from '../delivery/session-end.ts'
+import { dropWill, endSession, isOver, publishOrphanWill, startStoring } from '../delivery/session-end.ts'
 import { forgetWill, recordWill } from '../delivery/will-records.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
@@ -119,7 +119,7 @@ function takeOver(state: BrokerState, clientId: string, connect: ConnectPacket):
 function resumable(state: BrokerState, clientId: string, connect: ConnectPacket): Session | undefined {
   settleOrphanWill(state, clientId)
   const session = state.sessions.get(clientId)
-  if (session !== undefined && connect.cleanStart) {
+  if (session !== undefined && (connect.cleanStart || isOver(state, session))) {
     endSession(state, session)
     return undefined
   }

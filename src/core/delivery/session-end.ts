@@ -35,6 +35,12 @@ export function detach(state: BrokerState, session: Session, how: { publishWill:
   if (session.stored !== undefined) recordSession(state, session, session.stored)
 }
 
+/** [MQTT5-3.1.2.11.2] Its time has passed: the tick that ends it is due, if it has not come yet. */
+export function isOver({ nowMs }: BrokerState, session: Session): boolean {
+  const expiry = expiryMs(session)
+  return expiry !== undefined && session.connection === undefined && nowMs >= session.disconnectedAtMs + expiry
+}
+
 /** Makes a session outlive its connection on disk. */
 export function startStoring(state: BrokerState, session: Session): StoredQueue {
   session.stored ??= newStoredQueue()

@@ -19,8 +19,8 @@ import { resend } from '../delivery/pump.ts'
 import { expireRetained } from '../delivery/retained-messages.ts'
 import { continueScans } from '../delivery/retained-scans.ts'
 import { answerQuestions } from '../peers/handle-retained.ts'
-import { endSession, publishOrphanWill, publishWill } from '../delivery/session-end.ts'
-import { expiryMs, remove } from '../delivery/stored-queue.ts'
+import { endSession, isOver, publishOrphanWill, publishWill } from '../delivery/session-end.ts'
+import { remove } from '../delivery/stored-queue.ts'
 import { forgetReceived } from './forget-received.ts'
 import type { Session } from '../sessions/session.ts'
 
@@ -111,10 +111,8 @@ function waitForKeepAlive(state: BrokerState, connection: Connection, dueAtMs: n
 }
 
 function expireSession(state: BrokerState, session: Session): void {
-  const expiry = expiryMs(session)
-  if (session.connection !== undefined || expiry === undefined) return
-  if (session.disconnectedAtMs + expiry > state.nowMs) return // It was there in between: another deadline stands for it.
-  endSession(state, session)
+  // It was there in between: another deadline stands for it.
+  if (isOver(state, session)) endSession(state, session)
 }
 
 function publishDueWill(state: BrokerState, session: Session): void {
