@@ -24,6 +24,7 @@ import { handleCommitted } from './delivery/committed.ts'
 import { handleOldestLoaded } from './delivery/drop-oldest.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
 import { tellPeers } from './delivery/tell-peers.ts'
+import { moveOnRestored } from './delivery/moving.ts'
 import { releaseBody, remove } from './delivery/stored-queue.ts'
 import type { Input } from './inputs.ts'
 import type { Batch, Outputs } from './outputs.ts'
@@ -219,6 +220,7 @@ function handleBodiesCounted(state: BrokerState, input: Extract<Input, { kind: '
   }
   if (!input.isEnd) return
   for (const id of state.bodies.takeUnreferenced()) remove(state, { kind: 'body', id })
+  moveOnRestored(state)
 }
 
 /** [MQTT5-3.14: 0x8B] Sessions that are stored stay as they are. */

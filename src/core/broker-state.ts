@@ -11,7 +11,7 @@ import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
 import type { Message } from './message.ts'
-import { MovedMessages } from './moved-messages.ts'
+import { MovedMessages, type Moving } from './moved-messages.ts'
 import type { NamespaceQuotas } from './namespace-quotas.ts'
 import { namespacedName } from './namespaced-names.ts'
 import type { NamespaceSettings } from './namespaces.ts'
@@ -112,6 +112,8 @@ export class BrokerState {
   readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
   /** Wills that were published and are not on disk yet on every shard that is to keep them, by client id: see `delivery/will-records.ts`. */
   readonly owedWills = new Map<string, Message>()
+  /** Read at the start, and to be sent on when everything is: see `delivery/moving.ts`. */
+  readonly restoredMoving: Moving[] = []
   readonly asked = new Map<QuestionId, Asked>()
   /** Connections that wait for an older one of the same client id to be heard to its end. */
   readonly comingAgain = new Map<string, Set<Connection>>()

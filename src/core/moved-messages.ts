@@ -6,7 +6,9 @@
 // repeat, and so is whoever reads the record of it after a crash. Nobody who has begun a new session has been sent anything
 // in it yet [MQTT-3.3.1-3] [MQTT5-3.3.1-3], nor has the member that it goes on to from there.
 
+import type { TopicFilter } from '../protocol/index.ts'
 import { takeRight, withTopic, type Message } from './message.ts'
+import type { PeerNumber } from './peer-messages.ts'
 
 export class MovedMessages<Session extends object> {
   readonly #sentTo = new WeakMap<Message, WeakSet<Session>>()
@@ -34,4 +36,14 @@ export class MovedMessages<Session extends object> {
     if (isRepeat) this.#repeats.add(told)
     return told
   }
+}
+
+/** On its way to a member on another shard, and in nobody's queue: see `delivery/moving.ts`. */
+export interface Moving {
+  readonly key: { readonly shard: number; readonly name: string }
+  /** The shard that it goes to. */
+  readonly to: PeerNumber
+  /** `$share/name/filter`. */
+  readonly filter: TopicFilter
+  readonly message: Message
 }

@@ -8,6 +8,7 @@
 //           1 --- 0..1 will
 //   retained: one for each topic
 //   forwarded: one for each QoS 2 message that came from another shard and is not released
+//   moving: one for each message that goes from a member of a shared subscription to another shard
 //   who may come in and what they may do: see access-records.ts; who may use the API: operator-records.ts
 
 import type { AccessRecord, AccessRecordKey } from './access-records.ts'
@@ -143,6 +144,23 @@ export interface ForwardedRecord {
   dealt: readonly DealtRecord[] | undefined
 }
 
+/**
+ * A message that a stored session had from a shared subscription, on its way to a member on another shard: it is in nobody's
+ * queue until that has it.
+ */
+export interface MovingRecord {
+  readonly kind: 'moving'
+  /** The shard that keeps this. */
+  shard: number
+  /** Of this message alone, in all lives of the broker. */
+  name: string
+  /** The shard that it goes to. */
+  to: number
+  /** `$share/group/filter`. */
+  filter: string
+  message: StoredMessage
+}
+
 export interface RetainedRecord {
   readonly kind: 'retained'
   message: StoredMessage
@@ -172,6 +190,7 @@ export type StoredRecord =
   | OutgoingRecord
   | IncomingRecord
   | ForwardedRecord
+  | MovingRecord
   | RetainedRecord
   | WillRecord
   | FactRecord
@@ -188,6 +207,7 @@ export type RecordKey =
   | { readonly kind: 'body'; id: number }
   | { readonly kind: 'outgoing' | 'incoming'; clientId: string; packetId: PacketId }
   | { readonly kind: 'forwarded'; shard: number; publisher: string; packetId: PacketId }
+  | { readonly kind: 'moving'; shard: number; name: string }
   | { readonly kind: 'retained'; topic: string }
   | { readonly kind: 'fact'; name: string }
   | AccessRecordKey

@@ -14,6 +14,7 @@ const restoredKinds: readonly RecordKind[] = [
   'will',
   'retained',
   'forwarded',
+  'moving',
 ]
 
 /** `mark` says at each moment what is being taken in, should the shard end with it. */

@@ -16,6 +16,7 @@
 //   retained      21  topic ...
 //   fact          22  name ...
 //   forwarded     23  shard u8, packet id u16, publisher ...
+//   moving        24  shard u8, name ...
 //   access        30 to 34: see access-record-bytes.ts
 //   operators     38 to 39: see operator-record-bytes.ts
 //
@@ -52,6 +53,7 @@ export const kindBytes = {
   retained: 0x21,
   fact: 0x22,
   forwarded: 0x23,
+  moving: 0x24,
   ...accessKindBytes,
   ...operatorKindBytes,
 } as const satisfies Record<RecordKind | 'journal' | 'life' | 'grave' | 'begun', number>
@@ -73,6 +75,7 @@ export const recordKinds: readonly RecordKind[] = [
   'retained',
   'fact',
   'forwarded',
+  'moving',
   ...accessKinds,
   ...operatorKinds,
 ]
@@ -139,6 +142,10 @@ export function writeKey(writer: ByteWriter, key: RecordKey, life: number): void
       writer.byte(key.shard)
       writer.uint16(key.packetId)
       return writer.rawText(key.publisher)
+    case 'moving':
+      writer.byte(kindBytes.moving)
+      writer.byte(key.shard)
+      return writer.rawText(key.name)
     case 'credential':
     case 'scram':
     case 'psk':
@@ -271,6 +278,12 @@ export function packetIdOfKey(key: Buffer): number {
 export function forwardedOfKey(key: Buffer): { shard: number; publisher: string; packetId: number } {
   if (key.length < 4) throw new DamagedRecord('the key is too short')
   return { shard: key.readUInt8(1), packetId: key.readUInt16BE(2), publisher: key.toString('utf8', 4) }
+}
+
+/** The shard and the name in the key of a moving record. */
+export function movingOfKey(key: Buffer): { shard: number; name: string } {
+  if (key.length < 2) throw new DamagedRecord('the key is too short')
+  return { shard: key.readUInt8(1), name: key.toString('utf8', 2) }
 }
 
 function wholeNumberAt(key: Buffer, at: number): number {

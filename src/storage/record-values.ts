@@ -34,6 +34,7 @@ import {
   bodyIdOfKey,
   forwardedOfKey,
   kindOfKey,
+  movingOfKey,
   packetIdOfKey,
   sequenceOfKey,
   sessionPrefixBytes,
@@ -83,6 +84,10 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
     case 'incoming':
     case 'forwarded':
       return writeDealt(writer, record.dealt ?? [])
+    case 'moving':
+      writer.byte(record.to)
+      writer.text(record.filter)
+      return writeMessage(writer, record.message)
     case 'will':
       writer.varint(record.delaySeconds)
       writeOptionalTime(writer, record.dueAtMs)
@@ -155,6 +160,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   retained: messageReaders.map(retainedReader),
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
   forwarded: [forwardedReader(unsaid), forwardedReader(readDealt)],
+  moving: [readMoving1],
   credential: [readCredential1],
   scram: [readScram1],
   psk: [readPsk1],
@@ -312,6 +318,12 @@ function readOutgoing1(key: Buffer, reader: ByteReader, clientId: string): Store
   const sequence = reader.varint()
   const stage = reader.byte() === 0 ? 'sent' : 'received'
   return { kind: 'outgoing', clientId, packetId: packetIdOfKey(key), sequence, stage }
+}
+
+function readMoving1(key: Buffer, reader: ByteReader): StoredRecord {
+  const to = reader.byte()
+  const filter = reader.text()
+  return { kind: 'moving', ...movingOfKey(key), to, filter, message: readMessage(reader) }
 }
 
 function willReader(readOne: MessageReader): RecordReader {

@@ -57,6 +57,8 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
       return `${record.kind}\n${'message' in record ? record.message.topic : record.topic}`
     case 'forwarded':
       return `${record.kind}\n${record.shard}\n${record.packetId}\n${record.publisher}`
+    case 'moving':
+      return `${record.kind}\n${record.shard}\n${record.name}`
     case 'fact':
       return `${record.kind}\n${record.name}`
     case 'credential':
@@ -73,7 +75,17 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
   }
 }
 
-const startOrder = ['fact', 'session', 'subscription', 'outgoing', 'incoming', 'will', 'retained', 'forwarded']
+const startOrder = [
+  'fact',
+  'session',
+  'subscription',
+  'outgoing',
+  'incoming',
+  'will',
+  'retained',
+  'forwarded',
+  'moving',
+]
 
 const rank = (record: StoredRecord): string => `${startOrder.indexOf(record.kind)} ${keyOf(record)}`
 

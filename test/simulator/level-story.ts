@@ -17,7 +17,17 @@ import { profileOf, type StoryProfile } from './profiles.ts'
 import { RandomStory } from './random-story.ts'
 import { endOf, faultOf, type StoryEnd } from './run-story.ts'
 
-const startKinds = ['fact', 'session', 'subscription', 'outgoing', 'incoming', 'will', 'retained', 'forwarded'] as const
+const startKinds = [
+  'fact',
+  'session',
+  'subscription',
+  'outgoing',
+  'incoming',
+  'will',
+  'retained',
+  'forwarded',
+  'moving',
+] as const
 
 class LevelKeeper implements Keeper {
   private readonly directory: string

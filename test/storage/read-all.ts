@@ -16,6 +16,7 @@ export const allKinds: readonly RecordKind[] = [
   'will',
   'fact',
   'forwarded',
+  'moving',
   ...accessKinds,
   'account',
   'api-key',

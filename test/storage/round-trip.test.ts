@@ -54,6 +54,8 @@ function identity(record: StoredRecord): string {
       return JSON.stringify([record.kind, record.message.topic])
     case 'forwarded':
       return JSON.stringify([record.kind, record.shard, record.publisher, record.packetId])
+    case 'moving':
+      return JSON.stringify([record.kind, record.shard, record.name])
     case 'fact':
       return JSON.stringify([record.kind, record.name])
     case 'credential':

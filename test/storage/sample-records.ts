@@ -169,6 +169,14 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
       packetId: 513,
       dealt: [{ filter: '$share/press/#', to: 2 }],
     },
+    {
+      kind: 'moving',
+      shard: 1,
+      name: 'lqzf3k9c.7',
+      to: 2,
+      filter: '$share/press/#',
+      message: message('a/b', 'on its way', { qos: 2 }),
+    },
     { kind: 'fact', name: 'node.name', value: 'godwit@127.0.0.1' },
     ...oneOfEachKindOfNode,
   ]
@@ -274,6 +282,7 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     dueAtMs: optionalTime,
   }),
   recordOf('forwarded', { shard, publisher: text, packetId, dealt }),
+  recordOf('moving', { shard, name: text, to: shard, filter: text, message: storedMessage }),
   recordOf('credential', {
     by: fc.constantFrom('username', 'clientid'),
     ...ofNamespace,

@@ -40,6 +40,7 @@ const since: ReadonlyMap<RecordKind, string> = new Map([
   ['account', 'v4'],
   ['api-key', 'v4'],
   ['namespace', 'v5'],
+  ['moving', 'v7'],
 ])
 
 /** What that version knew. */

@@ -1,11 +1,12 @@
 // What a shared group gave to a session goes to another member: of this shard, or of another.
 
-import { reasonCodes } from '../../protocol/index.ts'
+import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
 import type { Vow } from '../vow.ts'
-import { passOn } from './pass-on.ts'
+import { keepMoving } from './moving.ts'
+import { chooseElsewhere, passTo } from './pass-on.ts'
 import { deliverToGroup } from './publish.ts'
 
 /** True if a member here has it now. */
@@ -21,14 +22,23 @@ function letGoOfOldBody(state: BrokerState, message: Message): void {
   if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
 }
 
-/** Undefined where no shard has a member for it; else what is kept when that shard has it, or has refused it. */
-export function moveElsewhere(state: BrokerState, delivery: SessionDelivery, mayBeStored: boolean): Vow | undefined {
+/**
+ * Undefined where no shard has a member for it; else what is kept when that shard has it, or has refused it. `isGivenUp`: the
+ * session lets go of it at once, and a stored member will do; else it keeps a copy until then.
+ */
+export function moveElsewhere(state: BrokerState, delivery: SessionDelivery, isGivenUp: boolean): Vow | undefined {
+  const { neighbours } = state
   const { group, message } = delivery
-  if (state.neighbours === undefined || group === undefined || message === undefined) return undefined
-  const passed = passOn(state, state.neighbours, { message, group, tried: [], mayBeStored, isAwaited: true })
-  if (passed === false) return undefined
-  const { kept } = passed
-  if (mayBeStored) kept?.whenKept(() => countIfLost(state, message, kept))
+  if (neighbours === undefined || group === undefined || message === undefined) return undefined
+  const to = chooseElsewhere(state, neighbours, { group, tried: [], mayBeStored: isGivenUp })
+  if (to === undefined) return undefined
+  const filter = `$share/${group.name}/${group.filter}` as TopicFilter
+  if (!isGivenUp) return passTo(state, neighbours, to, { message, filter, tried: [], isAwaited: true })
+  const kept =
+    delivery.sequence === 0
+      ? passTo(state, neighbours, to, { message, filter, tried: [], isAwaited: true })
+      : keepMoving(state, neighbours, to, { message, filter })
+  kept?.whenKept(() => countIfLost(state, message, kept))
   return kept
 }
 

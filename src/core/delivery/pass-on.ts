@@ -12,36 +12,20 @@ import { Vow } from '../vow.ts'
 import { chooseShard } from './deal.ts'
 import { keepAndSend, sendInTurn, sendNumbered } from './send-to-peer.ts'
 
-export interface PassingOn {
-  readonly message: Message
+/** One that has no member here, or none that may have it. */
+interface Homeless {
   readonly group: { readonly name: string; readonly filter: TopicFilter }
   /** Shards that have tried already. */
   readonly tried: readonly PeerNumber[]
   /** A stored member whose client is not there will do. */
   readonly mayBeStored: boolean
-  /** It is known here when it has arrived. */
-  readonly isAwaited: boolean
-}
-
-/**
- * False: there is nobody. `kept`: once the other shard has it, where that is awaited; with a refusal where nobody there, nor on
- * the shards that it went on to, may have it.
- */
-export function passOn(
-  state: BrokerState,
-  neighbours: Neighbours,
-  { message, group, tried, mayBeStored, isAwaited }: PassingOn,
-): { kept: Vow | undefined } | false {
-  const chosen = chooseElsewhere(state, neighbours, { group, tried, mayBeStored })
-  if (chosen === undefined) return false
-  return { kept: passTo(state, neighbours, chosen, { message, filter: filterOf(group), tried, isAwaited }) }
 }
 
 /** The shard whose turn it is; undefined: there is nobody. */
 export function chooseElsewhere(
   state: BrokerState,
   neighbours: Neighbours,
-  { group, tried, mayBeStored }: Pick<PassingOn, 'group' | 'tried' | 'mayBeStored'>,
+  { group, tried, mayBeStored }: Homeless,
 ): Peer | undefined {
   const elsewhere = state.routes.groupElsewhere(group.name, group.filter)
   if (elsewhere === undefined) return undefined
@@ -63,7 +47,10 @@ export interface Passed {
   readonly tried: readonly PeerNumber[]
 }
 
-/** The vow of `passOn`. */
+/**
+ * It goes to a member there, or on from there. The vow is kept once the other shard has it, with a refusal where nobody there,
+ * nor on the shards that it went on to, may have it. Undefined: nobody waits for that.
+ */
 export function passTo(
   state: BrokerState,
   neighbours: Neighbours,

@@ -16,6 +16,7 @@ import {
   givenUpSequence,
   type ForwardedRecord,
   type IncomingRecord,
+  type MovingRecord,
   type OutgoingRecord,
   type SessionRecord,
   type StoredMessage,
@@ -47,6 +48,8 @@ export function restore(state: BrokerState, record: StoredRecord): void {
       return restoreWill(state, record)
     case 'forwarded':
       return restoreForwarded(state, record)
+    case 'moving':
+      return restoreMoving(state, record)
     case 'body':
       return state.bodyIdsUsedUpTo(record.id)
     case 'queued':
@@ -192,6 +195,15 @@ function messageOf(state: BrokerState, stored: StoredMessage): Message | undefin
 function restoreRetained(state: BrokerState, stored: StoredMessage): void {
   const message = messageOf(state, stored)
   if (message !== undefined) keepRetained(state, message)
+}
+
+/** One that is of a shard that there is not any more is another's now. */
+function restoreMoving(state: BrokerState, record: MovingRecord): void {
+  const { shard, name, to } = record
+  const filter = parseTopicFilter(record.filter)
+  const message = messageOf(state, { ...record.message, isRepeat: true })
+  if (filter === undefined || message === undefined || shard % state.place.count !== state.place.own) return
+  state.restoredMoving.push({ key: { shard, name }, to, filter, message })
 }
 
 function restoreWill(state: BrokerState, record: WillRecord): void {

@@ -1,0 +1,132 @@
+// What a stored session had from a shared subscription is not lost on its way to a member on another shard.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { defaultCoreSettings, type SendList } from '../../../src/core/index.ts'
+import { MemoryKeeper } from '../../simulator/keeper.ts'
+import { message, session, subscription } from '../../storage/sample-records.ts'
+import { DrivenCore } from './driven-core.ts'
+import type { PacketClient } from './packet-client.ts'
+import { SeveralCores } from './several-cores.ts'
+
+const stored = { expirySeconds: 3_600 } as const
+const group = '$share/g/a'
+/** The first is on its way to the leaving client, which says nothing; at QoS 2 it goes to nobody else [MQTT5-4.8.2-5]. */
+const published = ['1', '2', '3', '4', '5']
+const payloadsOf = (qos: 1 | 2): string[] => (qos === 1 ? published : published.slice(1))
+
+interface Scene {
+  readonly cores: SeveralCores
+  /** On shard 1, with all messages in its queue. */
+  readonly leaving: PacketClient
+  /** On shard 2. */
+  readonly staying: PacketClient
+}
+
+function scene(qos: 1 | 2): Scene {
+  const cores = new SeveralCores()
+  const leaving = cores.client(1, 'leaving', { ...stored, receiveMaximum: 1 })
+  leaving.acknowledges = false
+  const author = cores.client(0, 'author')
+  cores.settle()
+  leaving.subscribe(group)
+  cores.settle()
+  for (const payload of published) author.publish('a', payload, { qos })
+  cores.settle()
+  assert.equal(author.unfinishedCount, 0)
+  const staying = cores.client(2, 'staying', stored)
+  cores.settle()
+  staying.subscribe(group)
+  cores.settle()
+  return { cores, leaving, staying }
+}
+
+/** Its client begins anew, on a connection of its own. */
+function endSession({ cores, leaving }: Scene): void {
+  assert.deepEqual(leaving.payloads, ['1'])
+  leaving.cleanStart = true
+  cores.connect(leaving)
+  cores.settle()
+  assert.deepEqual(leaving.payloads, ['1'])
+}
+
+function nothingIsLeft(cores: SeveralCores): void {
+  const left = cores.keeper.readAll().filter(({ kind }) => kind === 'moving' || kind === 'forwarded')
+  assert.deepEqual(left, [])
+}
+
+for (const qos of [1, 2] as const) {
+  describe(`QoS ${qos} of a shared subscription, in the queue of a session that ends`, () => {
+    const payloads = payloadsOf(qos)
+
+    test('reaches a member on another shard, and nothing of it stays', () => {
+      const told = scene(qos)
+      endSession(told)
+      assert.deepEqual(told.staying.payloads, payloads)
+      nothingIsLeft(told.cores)
+    })
+
+    test('is not lost where its shard dies before it could leave', () => {
+      const told = scene(qos)
+      const { cores, staying } = told
+      cores.hold(1, 2)
+      endSession(told)
+      cores.kill(1)
+      cores.letGo(1, 2)
+      cores.start(1)
+      cores.settle()
+      assert.deepEqual(staying.payloads, payloads)
+      nothingIsLeft(cores)
+    })
+
+    test('is not lost where the node dies while the other shard is away', () => {
+      const told = scene(qos)
+      const { cores, staying } = told
+      cores.kill(2)
+      cores.settle()
+      endSession(told)
+      cores.killAll()
+      cores.startAll()
+      cores.settle()
+      cores.connect(staying)
+      cores.settle()
+      assert.deepEqual(staying.payloads, payloads)
+      nothingIsLeft(cores)
+    })
+
+    test('is known there where its shard dies before it hears that it is', () => {
+      const told = scene(qos)
+      const { cores, staying } = told
+      cores.hold(2, 1)
+      endSession(told)
+      assert.deepEqual(staying.payloads, payloads)
+      cores.kill(1)
+      cores.letGo(2, 1)
+      cores.start(1)
+      cores.settle()
+      assert.deepEqual([...new Set(staying.payloads)], payloads)
+      if (qos === 2) assert.deepEqual(staying.payloads, payloads, 'once')
+      nothingIsLeft(cores)
+    })
+  })
+}
+
+test('what was on its way when the node had more shards goes to a member of those that are left', () => {
+  const keeper = new MemoryKeeper()
+  const moving = {
+    kind: 'moving',
+    shard: 2,
+    name: 'x.1',
+    to: 1,
+    filter: '$share/g/a/#',
+    message: message('a/b', 'x'),
+  } as const
+  const records = [session('member', 1), subscription('member', '$share/g/a/#'), moving]
+  keeper.apply(records.map((record) => ({ change: 'put', record })))
+  const around = { sent: (_sends: SendList) => {}, toPeer: () => {}, closed: () => {}, nowMs: () => 1_767_225_600_000 }
+  const core = new DrivenCore({ own: 0, count: 1 }, { keeper, settings: defaultCoreSettings, identity: 'life', around })
+  while (core.isWriting) core.commit()
+  const kinds = keeper.readAll().map(({ kind }) => kind)
+  assert.equal(kinds.filter((kind) => kind === 'moving').length, 0)
+  assert.equal(kinds.filter((kind) => kind === 'queued').length, 1)
+})
