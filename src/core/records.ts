@@ -112,8 +112,12 @@ export interface OutgoingRecord {
 /** Queues begin with 1. */
 export const givenUpSequence = 0
 
-/** Which shard a message was given to for one of its shared subscriptions (`$share/group/filter`). */
+/** Instead of a filter: for the plain subscribers of a shard. */
+export const forSubscribers = ''
+
+/** Which shard a message was given to for one of its shared subscriptions, or for its plain subscribers. */
 export interface DealtRecord {
+  /** `$share/group/filter`, or `forSubscribers`. */
   filter: string
   /** By number; the one that keeps this, where a member there has it. */
   to: number
@@ -124,7 +128,7 @@ export interface IncomingRecord {
   readonly kind: 'incoming'
   clientId: string
   packetId: PacketId
-  /** Of shared subscriptions with members on other shards. Undefined: written by a version that did not say so. */
+  /** Of shared subscriptions with members on other shards, and of the shards with subscribers. Undefined: written by a version that did not say so. */
   dealt: readonly DealtRecord[] | undefined
 }
 

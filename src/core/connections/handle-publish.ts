@@ -10,14 +10,13 @@ import {
 } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
-import { answerAgain, answerPublish } from '../delivery/answer-publish.ts'
+import { answerAgain, answerPublish, recordIncoming } from '../delivery/answer-publish.ts'
 import { mayPublish } from '../delivery/may-publish.ts'
 import { everyPeerTakes, passageFor, type Passage } from '../delivery/peers-in-the-way.ts'
 import { meetsFullSession, meetsFullSessionElsewhere, needsStorage } from '../delivery/publish.ts'
 import { holdReader, holdReasons, type HoldReason } from '../delivery/reader-holds.ts'
 import { sendAck } from '../delivery/send-to-client.ts'
 import { spread } from '../delivery/spread.ts'
-import { put } from '../delivery/stored-queue.ts'
 import { isOfOthers } from '../delivery/topics-of-others.ts'
 import { messageFromPublish, noteRight, withoutFrame, type Message } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
@@ -325,8 +324,8 @@ function acceptExactlyOnce(
   if (connection.takesRefusals) connection.unansweredPublishes++
   scheduleRelease(state, session)
   const changesBefore = state.gathering.changes.length
-  if (isStored) put(state, { kind: 'incoming', clientId: session.clientId, packetId, dealt: [] })
   const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, packetId)
+  if (isStored) recordIncoming(state, session, packetId)
   const waits = state.gathering.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   answerPublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })

@@ -14,7 +14,13 @@ import { releaseElsewhere } from './exactly-once.ts'
 import { forward } from './forward.ts'
 import { answerWhenKept } from './held-answers.ts'
 import { sendAck } from './send-to-client.ts'
-import { remove } from './stored-queue.ts'
+import { put, remove } from './stored-queue.ts'
+
+/** With the word of which shards it went to: the batch has what it brought here as well. */
+export function recordIncoming(state: BrokerState, session: Session, packetId: PacketId): void {
+  const dealt = session.forwarded?.get(packetId)?.dealt?.toRecords() ?? []
+  put(state, { kind: 'incoming', clientId: session.clientId, packetId, dealt })
+}
 
 /** The first answer to a message that has just been given out. */
 export function answerPublish(state: BrokerState, connection: Connection, session: Session, ack: Ack): void {
@@ -98,7 +104,9 @@ export function answerAgain(
     markRefused(vow, known.refusal, forget(state, session, packetId))
   } else if (state.neighbours !== undefined && known?.isOfEarlierLife === true && !isRefused) {
     const plan = state.routes.planFor(message.topic)
+    const isNewlyDealt = known.dealt === undefined
     forward(state, state.neighbours, { message, plan }, { publisher: session, packetId, isAgain: true })
+    if (isNewlyDealt) recordIncoming(state, session, packetId)
     answerPublish(state, connection, session, ack)
   } else {
     sendAck(state, connection, { ...ack, reason: reasonCodes.success })

@@ -16,7 +16,7 @@ import type { Message } from '../message.ts'
 import { Dealings } from '../neighbours/dealings.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Peer } from '../neighbours/peer.ts'
-import { ownerOf, type Interest, type PeerNumber, type PeerPublish } from '../peer-messages.ts'
+import { ownerOf, type Interest, type PeerPublish } from '../peer-messages.ts'
 import { ForwardedIds } from '../sessions/forwarded-ids.ts'
 import type { Session } from '../sessions/session.ts'
 import type { DeliveryPlan, SharedGroup, SpanningGroup } from '../topics/index.ts'
@@ -25,7 +25,6 @@ import { chooseShard } from './deal.ts'
 import { effectiveQoS } from './offer.ts'
 import { nameOf, noteForwarded } from './exactly-once.ts'
 import { deliverToGroup } from './publish.ts'
-import { put } from './stored-queue.ts'
 import { keepAndSend, passNumbered, sendInTurn, sendNumbered } from './send-to-peer.ts'
 
 export interface Origin {
@@ -72,7 +71,7 @@ export function forward(
     if (!plan.leadsElsewhere) return 0
     if (isKeptByNobody(state, plan, message, origin)) return forwardUnkept(state, plan, message)
   }
-  const wanted = wantedOf(state, plan, message)
+  const wanted = dealt === undefined ? wantedOf(state, plan, message, origin) : wantedAgain(neighbours, dealt)
   if (owner !== neighbours.place.own) {
     const part = wantedBy(wanted, neighbours.peer(owner))
     part.isToBeRetained = true
@@ -92,6 +91,18 @@ export function forward(
 /** Where it went in an earlier life of this shard; undefined: it is new. */
 function dealtBefore({ publisher, packetId, isAgain }: Origin): Dealings | undefined {
   return isAgain ? publisher?.forwarded?.get(packetId)?.dealt : undefined
+}
+
+/** By those who subscribed then: who has come since is not to hear it behind what was published later. */
+function wantedAgain(neighbours: Neighbours, dealt: Dealings): Wanted[] {
+  const wanted: Wanted[] = []
+  for (const number of dealt.toSubscribersOf) {
+    if (number === neighbours.place.own || number >= neighbours.place.count) continue
+    const part = wantedBy(wanted, neighbours.peer(number))
+    part.isForSubscribers = true
+    part.isKept = true
+  }
+  return wanted
 }
 
 /** To the same shards, whoever is a member there by now; what is here was stored with the word of it. */
@@ -123,9 +134,11 @@ function forwardUnkept(state: BrokerState, plan: DeliveryPlan<Session, Peer>, me
   return plan.peers.length
 }
 
-function wantedOf(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): Wanted[] {
+function wantedOf(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message, origin: Origin): Wanted[] {
   const wanted: Wanted[] = []
+  const dealt = plan.peers.length === 0 ? undefined : dealingsOf(origin)
   for (const { peer, storedQoS } of plan.peers) {
+    dealt?.toSubscribersOf.push(peer.number)
     const part = wantedBy(wanted, peer)
     part.isForSubscribers = true
     part.isKept = message.qos > 0 && effectiveQoS(state, message.qos, storedQoS) > 0
@@ -163,7 +176,7 @@ function deal(
     // The body that it shares with others may be gone already: the last of them may have been done with it.
     if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
     if (own !== undefined && deliverToGroup(state, own, message, undefined)) {
-      noteDealt(state, origin, { filter, to: neighbours.place.own })
+      dealingsOf(origin)?.note(filter, { to: neighbours.place.own, kept: undefined })
       return true
     }
     chosen = chooseShard(neighbours, { ...hand, mayBeHere: false })
@@ -174,7 +187,9 @@ function deal(
   const part = sharedBy(goesAlong ? parts.wanted : parts.shared, chosen, filter)
   const interest = interestOf(elsewhere, chosen)
   part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
-  if (noteDealt(state, origin, { filter, to: chosen.number })) {
+  const dealt = dealingsOf(origin)
+  if (dealt !== undefined) {
+    dealt.note(filter, { to: chosen.number, kept: undefined })
     part.isKept = true
     part.isDecided = false
   }
@@ -183,19 +198,13 @@ function deal(
   return true
 }
 
-/** True if it goes to the disk, with the packet id: the client will send it again if this shard dies. */
-function noteDealt(
-  state: BrokerState,
-  { publisher, packetId }: Origin,
-  { filter, to }: { filter: TopicFilter; to: PeerNumber },
-): boolean {
-  if (publisher?.stored === undefined || packetId === 0) return false
+/** What goes to the disk with its packet id; undefined: it does not, as its client will not send it again if this shard dies. */
+function dealingsOf({ publisher, packetId }: Origin): Dealings | undefined {
+  if (publisher?.stored === undefined || packetId === 0) return undefined
   publisher.forwarded ??= new ForwardedIds()
   const known = publisher.forwarded.of(packetId)
   known.dealt ??= new Dealings()
-  known.dealt.note(filter, { to, kept: undefined })
-  put(state, { kind: 'incoming', clientId: publisher.clientId, packetId, dealt: known.dealt.toRecords() })
-  return true
+  return known.dealt
 }
 
 function interestOf(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | undefined {

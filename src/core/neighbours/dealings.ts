@@ -1,12 +1,14 @@
 // To which shard a QoS 2 message went for each of its shared subscriptions. It is on disk before the message leaves: who
 // deals it again after a crash deals it to the same shard, which knows whether it has had it, whoever is a member by then.
+// Of plain subscribers it is known which shards had some.
 //
 //   message 12 of "lqzf3k9c device-7"     $share/press/#  here
 //                                         $share/audit/#  shard 2
+//                                         subscribers     shards 1, 2
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { PeerNumber } from '../peer-messages.ts'
-import type { DealtRecord } from '../records.ts'
+import { forSubscribers, type DealtRecord } from '../records.ts'
 import type { Vow } from '../vow.ts'
 
 export interface Dealt {
@@ -16,7 +18,8 @@ export interface Dealt {
 }
 
 export class Dealings {
-  readonly #byFilter = new Map<TopicFilter, Dealt>()
+  readonly toSubscribersOf: PeerNumber[] = []
+  #byFilter: Map<TopicFilter, Dealt> | undefined = undefined
   readonly #others: Dealt | undefined
   /** Being forgotten: kept when every shard that it went on to has forgotten it. */
   release: Vow | undefined = undefined
@@ -28,28 +31,33 @@ export class Dealings {
 
   static restored(records: readonly DealtRecord[]): Dealings {
     const dealings = new Dealings()
-    for (const { filter, to } of records) dealings.note(filter as TopicFilter, { to, kept: undefined })
+    for (const { filter, to } of records) {
+      if (filter === forSubscribers) dealings.toSubscribersOf.push(to)
+      else dealings.note(filter as TopicFilter, { to, kept: undefined })
+    }
     return dealings
   }
 
   get(filter: TopicFilter): Dealt | undefined {
-    return this.#byFilter.get(filter) ?? this.#others
+    return this.#byFilter?.get(filter) ?? this.#others
   }
 
   note(filter: TopicFilter, dealt: Dealt): void {
+    this.#byFilter ??= new Map()
     this.#byFilter.set(filter, dealt)
   }
 
   entries(): Iterable<[TopicFilter, Dealt]> {
-    return this.#byFilter.entries()
+    return this.#byFilter?.entries() ?? []
   }
 
   /** Shards other than `own` that have it, each once. */
   beyond(own: PeerNumber): PeerNumber[] {
-    return [...new Set([...this.#byFilter.values()].map(({ to }) => to))].filter((to) => to !== own)
+    return [...new Set([...this.entries()].map(([, { to }]) => to))].filter((to) => to !== own)
   }
 
   toRecords(): DealtRecord[] {
-    return [...this.#byFilter].map(([filter, { to }]) => ({ filter, to }))
+    const shared = [...this.entries()].map(([filter, { to }]) => ({ filter: filter as string, to }))
+    return [...shared, ...this.toSubscribersOf.map((to) => ({ filter: forSubscribers, to }))]
   }
 }

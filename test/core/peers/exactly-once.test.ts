@@ -254,3 +254,24 @@ function topicOf(shard: number): string {
   assert.ok(topic !== undefined, `one of them is of shard ${shard}`)
   return topic
 }
+
+test('QoS 2 that comes again after a crash is for those who subscribed when it came first (seed 896640)', () => {
+  const cores = new SeveralCores()
+  const early = reader(cores, 2, 'early', 'a')
+  const publisher = author(cores, 0)
+  cores.hold(2, 0)
+  publisher.publish('a', '1', { qos: 2 })
+  cores.settle()
+  const late = reader(cores, 1, 'late', 'a')
+  publisher.publish('a', '2', { qos: 2 })
+  cores.settle()
+  cores.killAll()
+  cores.letGo(2, 0)
+  cores.startAll()
+  cores.settle()
+  for (const client of [publisher, early, late]) cores.connect(client)
+  cores.settle()
+  assert.equal(publisher.unfinishedCount, 0)
+  assert.deepEqual([early.payloads, late.payloads], [['1', '2'], ['2']])
+  nothingIsOpen(cores)
+})
