@@ -206,6 +206,46 @@ function heldBack(afterMs = 1_000): { world: World; author: Client; listener: Cl
   return { world, author, listener }
 }
 
+describe('a retained message that expires, sent again behind a QoS 2 one that was known', () => {
+  test('is the last that is remembered, and leaves nothing when it expires (seed 1346127)', () => {
+    const world = new World({ seed: 1 })
+    const author = rememberedOfTwo(world, 4)
+    world.restart('kill')
+    author.connect()
+    assert.deepEqual([world.subscriber('state/#').payloads, author.isConnected], [['one'], true])
+    world.passSeconds(5)
+    judge(world, [author])
+  })
+
+  for (const [how, expirySeconds] of [
+    ['sent once', 4],
+    ['that does not expire', undefined],
+  ] as const) {
+    test(`is missed where it is one ${how}`, () => {
+      const world = new World({ seed: 1 })
+      const author = rememberedOfTwo(world, expirySeconds)
+      if (expirySeconds === undefined) {
+        world.restart('kill')
+        author.connect()
+      } else author.resumeReading()
+      world.passSeconds(5)
+      world.publish('state/author', '', { qos: 1, retain: true })
+      assert.throws(() => judge(world, [author]), /the retained message of state\/author is "" to probe-1/)
+    })
+  }
+})
+
+/** The broker has taken both, and the author does not know. */
+function rememberedOfTwo(world: World, expirySeconds: number | undefined): Client {
+  const author = world.connect('author', { cleanStart: false, sessionExpirySeconds: longSeconds })
+  author.stopReading()
+  const properties = expirySeconds === undefined ? {} : { messageExpiryIntervalSeconds: expirySeconds }
+  author.publish('state/author', 'one', { qos: 1, retain: true, properties })
+  author.publish('state/author', 'two', { qos: 2, retain: true })
+  world.passSeconds(1)
+  return author
+}
+
 /** Its session of 1 s is over; the next is stored, and its CONNACK is lost with the broker. */
 function begunTwice(world: World): Client {
   const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 1 })

@@ -14,11 +14,11 @@ export function checkRetained(history: History): void {
     const allowed = new Set(sent.slice(Math.max(0, lastKept)).map((publication) => publication.payload.toString()))
     if (lastKept < 0) allowed.add('')
     // Sent again it is a new message, which may follow a QoS 2 one that had been taken over meanwhile.
-    for (const publication of sent) {
-      if (history.mayComeLate(publication)) allowed.add(publication.payload.toString())
-    }
+    const late = sent.filter((publication) => history.mayComeLate(publication))
+    for (const { payload } of late) allowed.add(payload.toString())
     // What expires is gone then, though nothing takes its place.
-    if (sent.slice(Math.max(0, lastKept)).some((publication) => history.hasExpired(publication))) allowed.add('')
+    const last = [...sent.slice(Math.max(0, lastKept)), ...late]
+    if (last.some((publication) => history.hasExpired(publication))) allowed.add('')
     if (history.isTakenBack(client.id, topic)) allowed.clear()
     if (history.isTakenBack(client.id, topic)) allowed.add('')
     for (const probe of probesOf(history.world)) checkFound(history, probe, { topic, allowed })
