@@ -153,7 +153,7 @@ export class StoreKeeper {
   #leave(seat: Seat): void {
     seat.state = 'out'
     seat.wantsRenewal = false
-    if (this.#state === 'recalling') this.#openWhenAllAreOut()
+    this.#openWhenAllAreOut()
   }
 
   #do(act: () => Promise<void>): void {
@@ -179,7 +179,9 @@ export class StoreKeeper {
     this.#openWhenAllAreOut()
   }
 
+  /** Once: who is told that he is recalled may leave within that call, and be the last. */
   #openWhenAllAreOut(): void {
+    if (this.#state !== 'recalling') return
     for (const { state } of this.#seats) if (state === 'in') return
     this.#do(() => this.#openForAll())
   }
