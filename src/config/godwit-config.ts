@@ -207,6 +207,8 @@ export interface GodwitConfig {
   readonly maxPropertyBytes: number
   /** Unsent bytes of all connections together; undefined: an eighth of the machine's memory. */
   readonly maxUnsentBytesTotal: number | undefined
+  /** Bytes of packets that have begun and not ended, of all connections together; undefined: an eighth of the machine's memory. */
+  readonly maxUnfinishedBytesTotal: number | undefined
   /** Both limits that make the core's. */
   readonly packetLimits: { readonly maxPacketBytes: number; readonly clientMaxPacketBytes: number }
   /** Every setting as text, by its dotted key: what `differences` compares. */
@@ -257,6 +259,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
     limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
+    maxUnfinishedBytesTotal: mqtt.max_unfinished_bytes_total,
     packetLimits: {
       maxPacketBytes: mqtt.max_packet_size,
       clientMaxPacketBytes: mqtt.client_max_packet_size ?? mqtt.max_packet_size,

@@ -75,6 +75,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const meters = createMeterTable(shards)
   const room = await roomForConnections()
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
+  const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memoryBytes() / 8
   const places = placesFor(shards)
   const descriptorRoom = createDescriptorRoom()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
@@ -95,6 +96,7 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     access,
     maxPropertyBytes: config.maxPropertyBytes,
     maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shards),
+    maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / shards),
     places,
     descriptorRoom,
     counters,

@@ -64,6 +64,22 @@ export class PacketDecoder implements PublishContext {
     return bytes
   }
 
+  /** Bytes that have come of a packet whose end has not, once all that was pushed has been read. */
+  get begunBytes(): number {
+    return this.partial === undefined ? 0 : this.partial.arrivedBytes
+  }
+
+  /** The memory that they take. */
+  get begunRoomBytes(): number {
+    return this.partial === undefined ? 0 : this.partial.bytes.length
+  }
+
+  /** Nothing more is read: from now on `next` throws this. */
+  giveUp(fault: ProtocolError): void {
+    this.fault ??= fault
+    this.forgetBytes()
+  }
+
   /** Hands over the bytes that came next. They must not change until `next` has answered `undefined`. */
   push(chunk: Buffer): void {
     if (this.fault !== undefined) return

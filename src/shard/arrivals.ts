@@ -15,6 +15,8 @@ export interface ArrivalsOwner {
   beginHere(outlet: Outlet, first: Packet | undefined): void
   /** Nobody knows the connection any more. */
   forget(outlet: Outlet): void
+  /** More of its first packet has come. */
+  noteRead(outlet: Outlet): void
   /** The stream of a connection that was forgotten is to be closed when it has been sent what was appended. */
   dismiss(outlet: Outlet): void
 }
@@ -55,7 +57,10 @@ export class Arrivals {
         this.#carry(outlet, listener, { peer, connect, begun })
       },
     })
-    stream.onData = (chunk) => beginning.noteChunk(chunk)
+    stream.onData = (chunk) => {
+      beginning.noteChunk(chunk)
+      if (stream.onData !== passOn) this.#owner.noteRead(outlet)
+    }
   }
 
   /** As the core will name it. */

@@ -132,6 +132,8 @@ export interface ShardStart extends ShardSettings {
   readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
   /** mqtt.max_unsent_bytes_total, this shard's part. */
   readonly maxUnsentBytesTotal: number
+  /** mqtt.max_unfinished_bytes_total, this shard's part. */
+  readonly maxUnfinishedBytesTotal: number
   /** Made by `createSharedPlaces`: who has how many of `maxConnections`. Undefined: this is the only shard. */
   readonly places?: SharedArrayBuffer | undefined
   /** Descriptors that connections of all shards may still take: see `ConnectionBudget`. */

@@ -27,6 +27,8 @@ export interface OutletOwner {
   /** The stream has ended. */
   noteClosed(outlet: Outlet, error: Error | undefined): void
   noteChunk(outlet: Outlet, chunk: Buffer): void
+  /** What the stream has gathered has changed, see `ByteStream`. */
+  noteGathered(outlet: Outlet): void
 }
 
 export class Outlet {
@@ -42,7 +44,7 @@ export class Outlet {
   endsAfterFlush: boolean
   /** Bytes of answers (all but PUBLISH) that were appended since the stream last took a write. */
   unreadAnswerBytes: number
-  /** What came in `inputTurn`, see `Shard.noteChunk`. */
+  /** What came in `inputTurn`, see `Readers.noteInput`. */
   inputBytes: number
   inputTurn: number
   readonly #owner: OutletOwner
@@ -80,6 +82,7 @@ export class Outlet {
     this.#done = () => this.#wasWritten()
     stream.onData = (chunk) => owner.noteChunk(this, chunk)
     stream.onClose = (error) => this.#wasClosed(error)
+    if (stream.onGathered !== undefined) stream.onGathered = () => owner.noteGathered(this)
   }
 
   /** Bytes that the stream has not confirmed, by what they hold and not by the size of their buffers. */
@@ -91,6 +94,16 @@ export class Outlet {
   push(chunk: Buffer): void {
     if (this.connection !== undefined) this.connection.receivedBytes += chunk.length
     this.decoder.push(chunk)
+  }
+
+  /** Bytes that have come of packets whose ends have not. */
+  get begunBytes(): number {
+    return this.decoder.begunBytes + (this.stream.gatheredBytes ?? 0)
+  }
+
+  /** The memory that they take. */
+  get begunRoomBytes(): number {
+    return this.decoder.begunRoomBytes + (this.stream.gatheredBytes ?? 0)
   }
 
   get isWriting(): boolean {

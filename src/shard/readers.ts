@@ -11,6 +11,9 @@ export interface ReadersOwner {
   maxUnsentBytes(): number
 }
 
+/** More input of one connection than this waits for the next turn: the system hands out up to 2 MiB at once. */
+const maxInputBytesPerTurn = 262_144
+
 export class Readers {
   readonly #owner: ReadersOwner
   /** Connections with input that has come and not been read. */
@@ -18,6 +21,19 @@ export class Readers {
 
   constructor(owner: ReadersOwner) {
     this.#owner = owner
+  }
+
+  /** So much has come, and is to be read in this turn. */
+  noteInput(outlet: Outlet, bytes: number, turn: number): void {
+    if (outlet.inputTurn !== turn) {
+      outlet.inputTurn = turn
+      outlet.inputBytes = 0
+    }
+    outlet.inputBytes += bytes
+  }
+
+  setBackIfGreedy(outlet: Outlet): void {
+    if (outlet.inputBytes >= maxInputBytesPerTurn && !outlet.isBacklogged) this.setBack(outlet)
   }
 
   /** More input than fits this turn: the reader stands still and the rest waits its turn behind the others. */

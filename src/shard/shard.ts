@@ -21,14 +21,17 @@ import type { ByteStream } from '../transports/index.ts'
 import { AccessAnswers } from './access-answers.ts'
 import { connectionOver } from './arrival-traits.ts'
 import { Arrivals } from './arrivals.ts'
+import { BegunPackets } from './begun-packets.ts'
 import type { BridgeCrew } from './bridge-crew.ts'
 import { ClientEvents, publicationOf } from './client-events.ts'
 import { Commands } from './commands.ts'
 import { Commits } from './commits.ts'
 import { DeadlineTimer } from './deadline-timer.ts'
 import { decoderOptions, optionsFor } from './decoder-options.ts'
+import { DirtyOutlets } from './dirty-outlets.ts'
 import { drainSends } from './drain-sends.ts'
 import { EventLog } from './event-log.ts'
+import { FirstMessage } from './first-message.ts'
 import type { ShardListener, ShardSettings } from './messages.ts'
 import { LateCloses } from './late-closes.ts'
 import { Outlet, type OutletOwner } from './outlet.ts'
@@ -49,8 +52,6 @@ const maxSendsBetweenDrains = 4_096
 const maxTurnMs = 4
 /** Packets that bring nothing to send take time as well: the clock is looked at after so many. */
 const packetsBetweenLooks = 1_024
-/** More input of one connection than this waits for the next turn: the system hands out up to 2 MiB at once. */
-const maxInputBytesPerTurn = 262_144
 /** Reports of sent bytes are worth a call only where much had been handed out, by itself or of what is allowed. */
 const reportUnsentFrom = 65_536
 const reportUnsentShare = 1 / 4
@@ -71,18 +72,19 @@ export class Shard implements OutletOwner {
   readonly #peers: PeerLinks | undefined
   readonly #arrivals: Arrivals | undefined
   readonly outlets = new Set<Outlet>()
+  readonly #begun: BegunPackets
   readonly #meters: ShardMeters
   readonly eventLog: EventLog
   /** Undefined until clients are let in. */
   bridges: BridgeCrew | undefined
   readonly #lateCloses = new LateCloses()
-  #dirty: Outlet[] = []
+  readonly #dirty = new DirtyOutlets()
   #committedBatch = 0
   /** The time of this turn, 0 between turns: the clock is read once. */
   #turnMs = 0
   #turnIsPlanned = false
   #turn = 0
-  #hasHeardMessage = false
+  readonly #firstMessage = new FirstMessage(() => this.#world.noteFirstMessage())
   #settings: CoreSettings
   /** One object for all connections. */
   #decoderOptions: PacketDecoderOptions
@@ -103,7 +105,11 @@ export class Shard implements OutletOwner {
   constructor(world: ShardWorld) {
     this.#world = world
     this.#settings = world.start.core
-    const { core, loadMark, meters, shardNumber } = world.start
+    const { core, loadMark, meters, shardNumber, maxUnfinishedBytesTotal } = world.start
+    this.#begun = new BegunPackets(maxUnfinishedBytesTotal, (outlet, fault) => {
+      this.#tellFault(outlet, fault)
+      this.#carryOut()
+    })
     this.#meters = new ShardMeters(meters, shardNumber)
     this.#topics = new TopicTable(topicsRemembered)
     this.#decoderOptions = decoderOptions(world.start.core, world.start.maxPropertyBytes, this.#topics)
@@ -181,6 +187,7 @@ export class Shard implements OutletOwner {
       beginHere: (outlet, first) => this.#beginHere(outlet, first),
       forget: (outlet) => this.#forget(outlet),
       dismiss: (outlet) => this.#dismiss(outlet),
+      noteRead: (outlet) => this.#begun.noteRead(outlet),
     })
   }
 
@@ -232,6 +239,7 @@ export class Shard implements OutletOwner {
   #forget(outlet: Outlet): void {
     const { connection } = outlet
     this.outlets.delete(outlet)
+    this.#begun.forget(outlet)
     outlet.connection = undefined
     if (connection !== undefined) this.input({ kind: 'connection-closed', connection })
   }
@@ -267,17 +275,17 @@ export class Shard implements OutletOwner {
     this.#count(counterCells.bytesReceived, chunk.length)
     outlet.push(chunk)
     if (outlet.isBacklogged) return
-    if (outlet.inputTurn !== this.#turn) {
-      outlet.inputTurn = this.#turn
-      outlet.inputBytes = 0
-    }
-    outlet.inputBytes += chunk.length
+    this.#readers.noteInput(outlet, chunk.length, this.#turn)
     this.#read(outlet)
-    if (outlet.inputBytes >= maxInputBytesPerTurn && !outlet.isBacklogged) this.#readers.setBack(outlet)
+    this.#readers.setBackIfGreedy(outlet)
+  }
+
+  noteGathered(outlet: Outlet): void {
+    this.#begun.note(outlet)
   }
 
   noteDirty(outlet: Outlet): void {
-    this.#dirty.push(outlet)
+    this.#dirty.add(outlet)
     this.#planTurnEnd()
   }
 
@@ -296,6 +304,7 @@ export class Shard implements OutletOwner {
 
   noteClosed(outlet: Outlet, error: Error | undefined): void {
     this.outlets.delete(outlet)
+    this.#begun.forget(outlet)
     const { connection } = outlet
     if (connection !== undefined) {
       this.access.forget(connection)
@@ -352,14 +361,20 @@ export class Shard implements OutletOwner {
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      connection.version = connection.now.state === 'awaiting-connect' ? decoder.version : connection.version
-      this.core.handle({ kind: 'protocol-fault', connection, error }, nowMs)
+      this.#tellFault(outlet, error)
     }
     if (packets === 0) this.core.handle({ kind: 'packet-part', connection, bytes: decoder.bufferedBytes }, nowMs)
     this.#count(counterCells.packetsReceived, packets)
     connection.receivedPackets += packets
+    this.#begun.noteRead(outlet)
     this.#carryOut()
     this.#readers.stopIfOwing(outlet)
+  }
+
+  #tellFault({ connection, decoder }: Outlet, error: ProtocolError): void {
+    if (connection === undefined) return
+    connection.version = connection.now.state === 'awaiting-connect' ? decoder.version : connection.version
+    this.core.handle({ kind: 'protocol-fault', connection, error }, this.#now())
   }
 
   /** What the core has put out since the last time. */
@@ -415,30 +430,13 @@ export class Shard implements OutletOwner {
     this.#peers?.goOn()
     if (this.#timer.isDue || this.core.view.hasMoreWork) this.#tick()
     this.#startCommit()
-    this.#flush()
+    this.#dirty.flush(this.buffers.takenBytes > this.#world.start.maxUnsentBytesTotal)
     this.#peers?.flush()
     publishCounters(this.#world.counters, this.core.view, this.buffers.takenBytes)
-    if (!this.#hasHeardMessage) this.#lookForMessage()
+    this.#firstMessage.look(this.core.view)
     this.#patience.lookAgain()
     this.#turnMs = 0
     this.#meters.endTurn()
-  }
-
-  #lookForMessage(): void {
-    const { publishesReceived, publishesSent } = this.core.view.counts
-    this.#hasHeardMessage = publishesReceived + publishesSent > 0
-    if (this.#hasHeardMessage) this.#world.noteFirstMessage()
-  }
-
-  #flush(): void {
-    const dirty = this.#dirty
-    this.#dirty = []
-    const isShortOfRoom = this.buffers.takenBytes > this.#world.start.maxUnsentBytesTotal
-    for (const outlet of dirty) {
-      outlet.flush()
-      // All readers together hold too much: those that have not taken their last write get nothing more for now.
-      if (isShortOfRoom && outlet.isWriting && outlet.connection !== undefined) outlet.connection.unsentBytes = Infinity
-    }
   }
 
   /** The next batch goes to disk when the last one is there. One without changes has only waited its turn. */

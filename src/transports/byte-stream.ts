@@ -7,6 +7,13 @@ export interface ByteStream {
   readonly remotePort: number
   /** What the client has shown of itself below MQTT; undefined where the transport asks for nothing. */
   readonly credentials?: StreamCredentials | undefined
+  /**
+   * Memory that is taken by what has come and waits for the rest of it before it is passed on: a message of WebSocket, packets
+   * of several QUIC streams. Undefined where everything is passed on as it comes.
+   */
+  readonly gatheredBytes?: number
+  /** More has been gathered, or what was gathered has gone. To be set where it is there. */
+  onGathered?: () => void
   /** Bytes from the peer. The chunk belongs to the receiver. Never called after `onClose`, `end` or `destroy`. */
   onData: (chunk: Buffer) => void
   /**

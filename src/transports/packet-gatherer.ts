@@ -3,11 +3,15 @@
 
 const longestHeaderBytes = 5
 const malformed = -1
+/** What is held is copied into segments: a chunk of a few bytes would cost hundreds, and may be part of a larger buffer. */
+const smallestSegmentBytes = 64
+const largestSegmentBytes = 65_536
 
 export class PacketGatherer {
   readonly #maxPacketBytes: number
-  /** The beginning of a packet that is not whole yet, as it came. */
-  #held: Buffer[] = []
+  /** The beginning of a packet that is not whole yet. All are full but for `#roomBytes` of the last. */
+  #segments: Buffer[] = []
+  #roomBytes = 0
   #heldBytes = 0
   /** What is lacking of it; 0 while its header is not whole either. */
   #missingBytes = 0
@@ -25,6 +29,14 @@ export class PacketGatherer {
   /** From now on everything is passed on as it comes: whoever decodes it will find what is wrong with it. */
   giveUp(): void {
     this.#hasGivenUp = true
+  }
+
+  /** What is held goes. */
+  forget(): void {
+    this.#segments = []
+    this.#roomBytes = 0
+    this.#heldBytes = 0
+    this.#missingBytes = 0
   }
 
   /** Calls `pass` with whole packets, one or many at a time, as far as `chunk` completes them. */
@@ -56,19 +68,37 @@ export class PacketGatherer {
       this.#hold(chunk, missing - chunk.length)
       return undefined
     }
-    const all = Buffer.concat([...this.#held, missing === 0 ? chunk : chunk.subarray(0, missing)])
-    this.#held = []
-    this.#heldBytes = 0
-    this.#missingBytes = 0
+    const rest = missing === 0 ? chunk : chunk.subarray(0, missing)
+    this.#copy(rest)
+    const all = Buffer.concat(this.#segments, this.#heldBytes + rest.length)
+    this.forget()
     if (missing === 0) return all
     pass(all)
     return chunk.subarray(missing)
   }
 
   #hold(bytes: Buffer, missingBytes: number): void {
-    this.#held.push(bytes)
+    this.#copy(bytes)
     this.#heldBytes += bytes.length
     this.#missingBytes = missingBytes
+  }
+
+  #copy(bytes: Buffer): void {
+    let at = 0
+    while (at < bytes.length) {
+      if (this.#roomBytes === 0) this.#addSegment(bytes.length - at)
+      const last = this.#segments.at(-1)
+      const copied = last === undefined ? 0 : bytes.copy(last, last.length - this.#roomBytes, at)
+      this.#roomBytes -= copied
+      at += copied
+    }
+  }
+
+  /** No more than what is held already, or comes now: all of them together are at most twice what has come. */
+  #addSegment(comingBytes: number): void {
+    const bytes = Math.max(this.#heldBytes, comingBytes, smallestSegmentBytes)
+    this.#roomBytes = Math.min(bytes, largestSegmentBytes)
+    this.#segments.push(Buffer.allocUnsafeSlow(this.#roomBytes))
   }
 
   #passAll(bytes: Buffer, pass: (packets: Buffer) => void): void {

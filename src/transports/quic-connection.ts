@@ -123,17 +123,21 @@ export class QuicConnection extends QuicEnd {
 
   protected forgetHeld(): void {
     this.#early = []
+    this.#controlGatherer.forget()
+    for (const { gatherer } of this.#dataStreams.values()) gatherer.forget()
   }
 
   #takeControl(stream: QuicStreamEnd): void {
     this.#control = stream
     let isFirst = true
     stream.on('data', (chunk: Buffer) => {
+      if (this.isEnding) return
       // Whatever else begins like this is none of ours, and nothing is kept of it.
       if (isFirst && (chunk[0] ?? 0) >> 4 !== connectType) this.#controlGatherer.giveUp()
       isFirst = false
       this.#controlGatherer.gather(chunk, (packets) => this.#passControl(packets))
       if (!this.#isKnown) this.#expectLittle(this.#controlGatherer.heldBytes)
+      this.#tellGathered()
     })
     stream.on('end', () => this.end())
     // Both of its directions are over, or it was broken off: there is no MQTT connection without it.
@@ -157,14 +161,19 @@ export class QuicConnection extends QuicEnd {
     const dataStream = { stream, gatherer: new PacketGatherer(this.#limits.maxPacketBytes) }
     this.#dataStreams.set(stream.id, dataStream)
     stream.on('data', (chunk: Buffer) => {
+      if (this.isEnding) return
       dataStream.gatherer.gather(chunk, (packets) => this.#passData(packets, stream))
       const gathered = this.#gatheredBytes()
       if (gathered > this.#limits.maxPacketBytes) this.fault('too many packets begun at one time')
       if (!this.#isKnown) this.#expectLittle(gathered)
+      this.#tellGathered()
     })
     // A packet that is not whole goes with its stream: nobody was promised anything for it.
     stream.on('end', () => stream.end())
-    stream.on('close', () => this.#dataStreams.delete(stream.id))
+    stream.on('close', () => {
+      this.#dataStreams.delete(stream.id)
+      this.#tellGathered()
+    })
   }
 
   #passData(packets: Buffer, stream: QuicStreamEnd): void {
@@ -177,6 +186,10 @@ export class QuicConnection extends QuicEnd {
 
   #expectLittle(bytes: number): void {
     if (bytes > maxStrangerBytes) this.fault('packets that are too large for somebody who is not let in')
+  }
+
+  #tellGathered(): void {
+    if (!this.isEnding) this.noteGathered(this.#controlGatherer.heldBytes + this.#gatheredBytes())
   }
 
   /** Packets of which only the beginning is here, on data streams. */

@@ -32,12 +32,14 @@ const ignore = (): void => {}
 export abstract class QuicEnd implements ByteStream {
   onData: (chunk: Buffer) => void = ignore
   onClose: (error?: Error) => void = ignore
+  onGathered: () => void = ignore
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials | undefined
   /** Nothing is passed on or taken any more. */
   protected isEnding = false
   readonly #options: QuicEndOptions
+  #gatheredBytes = 0
   /** What has come while nobody reads, in order. */
   #held: Buffer[] = []
   /** Of these, and of what those who are made of this hold besides. */
@@ -64,6 +66,10 @@ export abstract class QuicEnd implements ByteStream {
   protected abstract forgetHeld(): void
 
   abstract write(buffer: Buffer, done: () => void): void
+
+  get gatheredBytes(): number {
+    return this.#gatheredBytes
+  }
 
   pause(): void {
     this.#isPaused = true
@@ -126,6 +132,13 @@ export abstract class QuicEnd implements ByteStream {
     if (isTooMuch && bytes > 0) this.fault('it went on sending while nobody read')
   }
 
+  /** So many bytes are held of packets of which not all has come. */
+  protected noteGathered(bytes: number): void {
+    if (bytes === 0 && this.#gatheredBytes === 0) return
+    this.#gatheredBytes = bytes
+    this.onGathered()
+  }
+
   /** The peer has broken a rule. */
   protected fault(why: string): void {
     this.noteError(new Error(why))
@@ -143,5 +156,6 @@ export abstract class QuicEnd implements ByteStream {
     this.#held = []
     this.forgetHeld()
     this.noteHeld(-this.#heldBytes)
+    this.noteGathered(0)
   }
 }

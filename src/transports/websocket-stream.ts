@@ -3,6 +3,7 @@
 
 import type { Duplex } from 'node:stream'
 import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
+import { MessageMeter } from './message-meter.ts'
 import { beginsWithConnack, maxStrangerBytes } from './strangers.ts'
 import type { RawData, WebSocket } from './websocket-library.ts'
 
@@ -13,6 +14,8 @@ const policyViolation = 1_008
 /** Frames that bring no bytes of MQTT: pings, pongs, empty ones. So many at once, and so many a second in the long run. */
 const maxBareFrames = 64
 const bareFramesPerSecond = 8
+/** Of a message that is not whole, while the peer may still answer our goodbye: the answer stands behind all of it. */
+const maxLingeringBytes = 65_536
 /** One that broke the rules has less time: it must be closed [MQTT-6.0.0-1], whether it answers or not. */
 const faultTimeoutMs = 1_000
 
@@ -30,11 +33,11 @@ interface WebSocketPeer extends ClientAddress {
 
 /**
  * The stream of a WebSocket that is open. Its `onData` and `onClose` have to be set before anything else happens. `socket`:
- * below it, of somebody who has come and is not known yet.
+ * below it, of somebody who has come and is not known yet; what is gathered of messages is counted there.
  */
 export function streamOverWebSocket(webSocket: WebSocket, peer: WebSocketPeer, socket?: Duplex): ByteStream {
   const stream = new WebSocketStream(webSocket, peer)
-  if (socket !== undefined) stream.watchStranger(socket)
+  if (socket !== undefined) stream.watch(socket)
   const streamSocket = webSocket as StreamSocket
   streamSocket.byteStream = stream
   webSocket.on('message', passMessage)
@@ -51,6 +54,7 @@ class WebSocketStream implements ByteStream {
   readonly credentials: StreamCredentials | undefined
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
+  onGathered: () => void
   readonly #webSocket: WebSocket
   #error: Error | undefined
   #isEnding: boolean
@@ -62,8 +66,10 @@ class WebSocketStream implements ByteStream {
   #nextPong: Buffer | undefined
   #bareFrames: number
   #bareFramesAtMs: number
-  /** Of the message that is being gathered, with its frames around it; undefined: nobody counts. */
-  #gatheredBytes: number | undefined
+  /** Of messages; undefined: nobody counts. */
+  #meter: MessageMeter | undefined
+  /** Has come and is not let in yet. */
+  #isStranger: boolean
 
   constructor(webSocket: WebSocket, peer: WebSocketPeer) {
     this.remoteAddress = peer.address
@@ -71,6 +77,7 @@ class WebSocketStream implements ByteStream {
     this.credentials = peer.credentials
     this.onData = ignore
     this.onClose = ignore
+    this.onGathered = ignore
     this.#webSocket = webSocket
     this.#error = undefined
     this.#isEnding = false
@@ -80,22 +87,27 @@ class WebSocketStream implements ByteStream {
     this.#nextPong = undefined
     this.#bareFrames = 0
     this.#bareFramesAtMs = 0
-    this.#gatheredBytes = undefined
+    this.#meter = undefined
+    this.#isStranger = false
   }
 
-  watchStranger(socket: Duplex): void {
-    this.#gatheredBytes = 0
-    const count = (chunk: Buffer): void => {
-      if (this.#gatheredBytes === undefined) socket.off('data', count)
-      else this.#noteGathered(chunk.length)
-    }
-    socket.on('data', count)
+  /** With its frames around it. What is held behind our goodbye is little, and soon gone. */
+  get gatheredBytes(): number {
+    return this.#meter === undefined || this.#isEnding ? 0 : this.#meter.heldBytes
+  }
+
+  watch(socket: Duplex): void {
+    const meter = new MessageMeter()
+    this.#meter = meter
+    this.#isStranger = true
+    // Before the library has it: a message that it brings to its end is not held any more when that is passed on.
+    socket.prependListener('data', (chunk: Buffer) => this.#measure(meter, chunk))
   }
 
   write(buffer: Buffer, done: () => void): void {
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
     if (this.#isEnding) return process.nextTick(done)
-    if (this.#gatheredBytes !== undefined && beginsWithConnack(buffer)) this.#gatheredBytes = undefined
+    if (this.#isStranger) this.#isStranger = !beginsWithConnack(buffer)
     this.#webSocket.send(buffer, frameOptions, done)
   }
 
@@ -117,11 +129,11 @@ class WebSocketStream implements ByteStream {
     this.#isEnding = true
     this.onData = ignore
     this.#webSocket.terminate()
+    this.onGathered()
     this.#goOn()
   }
 
   noteMessage(bytes: Buffer, isBinary: boolean): void {
-    if (this.#gatheredBytes !== undefined) this.#gatheredBytes = 0
     // [MQTT-6.0.0-1] Anything but binary frames ends the connection.
     if (!isBinary) this.#fault(unsupportedData, 'a text frame: MQTT comes in binary frames')
     else if (bytes.length > 0) this.onData(bytes)
@@ -148,12 +160,14 @@ class WebSocketStream implements ByteStream {
   noteError(error: Error): void {
     this.#isEnding = true
     this.#error ??= error
+    this.onGathered()
   }
 
   /** A reader that stands still may have what came before the close frame, not looked at: it hears of the end when it goes on. */
   noteClosed(): void {
     this.#isEnding = true
     this.onData = ignore
+    this.onGathered()
     this.#isGone = this.#isPaused && this.#error === undefined
     if (!this.#isGone) this.onClose(this.#error)
   }
@@ -166,12 +180,24 @@ class WebSocketStream implements ByteStream {
     setImmediate(() => this.onClose(undefined))
   }
 
-  #noteGathered(bytes: number): void {
-    this.#gatheredBytes = (this.#gatheredBytes ?? 0) + bytes
-    if (this.#gatheredBytes <= maxStrangerBytes) return
-    this.#error = new Error('a message that is too large for somebody who is not let in')
+  #measure(meter: MessageMeter, chunk: Buffer): void {
+    const before = meter.heldBytes
+    meter.note(chunk)
+    if (meter.heldBytes + before === 0) return
+    if (this.#isEnding) return this.#lingerBriefly()
     // Without goodbyes: until it had answered, its message would go on growing.
+    if (this.#isStranger && meter.heldBytes > maxStrangerBytes) return this.#cutOffStranger()
+    this.onGathered()
+  }
+
+  #cutOffStranger(): void {
+    this.#error = new Error('a message that is too large for somebody who is not let in')
     this.destroy()
+  }
+
+  /** Our last words are with the system by now. */
+  #lingerBriefly(): void {
+    if (this.#meter !== undefined && this.#meter.heldBytes > maxLingeringBytes) this.#webSocket.terminate()
   }
 
   #answerPing(payload: Buffer): void {
@@ -200,6 +226,8 @@ class WebSocketStream implements ByteStream {
     // The answer to our close frame stands behind what has not been read yet.
     this.#webSocket.resume()
     this.#webSocket.close(code)
+    this.onGathered()
+    if (this.#meter !== undefined) setImmediate(() => this.#lingerBriefly())
   }
 }
 

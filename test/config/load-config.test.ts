@@ -59,7 +59,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
         shared_subscription = no, max_topic_levels = 14, max_clientid_len = 24, strict_clientid_31 = no, max_topic_alias = 15
         session_expiry_interval = 16m, max_session_expiry_interval = 1h1s, upgrade_qos = yes
         exclusive_subscription = on, validate_payload_format = yes
-        max_subscriptions = 17, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB
+        max_subscriptions = 17, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB, max_unfinished_bytes_total = 2GB
       }
       retainer { max_retained_messages = 20, max_payload_size = 21KB, msg_expiry_interval = 22 }
       storage { sync = interval, sync_interval = 500ms }
@@ -123,6 +123,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
   assert.equal(config.limits.maxConnections, 23)
   assert.equal(config.maxPropertyBytes, 4_096)
   assert.equal(config.maxUnsentBytesTotal, 1_073_741_824)
+  assert.equal(config.maxUnfinishedBytesTotal, 2_147_483_648)
 })
 
 test('null gives a setting its default back', () => {

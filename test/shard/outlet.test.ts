@@ -22,6 +22,7 @@ class Owner implements OutletOwner {
   noteSent(): void {}
   noteClosed(): void {}
   noteChunk(): void {}
+  noteGathered(): void {}
 }
 
 class OutletModel {

@@ -85,6 +85,7 @@ export class ShardStage {
         access: defaultAccessSettings,
         maxPropertyBytes: 65_536,
         maxUnsentBytesTotal: 1 << 30,
+        maxUnfinishedBytesTotal: 1 << 30,
         maxConnections: 1_000,
         counters,
         logLevel: 'debug',

@@ -158,3 +158,29 @@ test('a connection that is gone is not closed again: its number may be that of a
   connection.destroy()
   assert.equal(closes, 0)
 })
+
+/** Resolves when the stream has passed it on. */
+async function arrive(stream: PassThrough, bytes: Uint8Array): Promise<void> {
+  stream.write(bytes)
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('what is gathered of packets is told, and none of it is kept when the connection ends', async () => {
+  const connection = new QuicConnection(peer(), { ...limits, maxPacketBytes: 1_000 }, { bytes: 0, limit: 1_000 })
+  const told: number[] = []
+  connection.onGathered = () => told.push(connection.gatheredBytes)
+  const control = Object.assign(new PassThrough(), { id: 0 })
+  const other = Object.assign(new PassThrough(), { id: 4 })
+  connection.addStream(control)
+  connection.addStream(other)
+  const whole = packet(0x10, new Uint8Array(497))
+  await arrive(control, whole.subarray(0, 300))
+  await arrive(control, whole.subarray(300))
+  await arrive(control, whole)
+  await arrive(control, whole.subarray(0, 100))
+  await arrive(other, packet(0x30, new Uint8Array(497)).subarray(0, 200))
+  connection.end()
+  await arrive(control, whole.subarray(100, 200))
+  assert.deepEqual(told, [300, 0, 100, 300, 0])
+  connection.noteClosed()
+})

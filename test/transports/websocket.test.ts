@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import type { ByteStream } from '../../src/transports/index.ts'
+import { Happenings } from './happenings.ts'
 import { acceptance, binary, frame, opcodes, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 import { closed, openWebSocketStage, path, received, receivedBytes, written } from './websocket-stage.ts'
 
@@ -167,6 +168,46 @@ test('of a message of somebody who is not let in no more than a megabyte is gath
   client.peer.send(large)
   assert.equal((await all).length, 2_000_000)
 })
+
+test('what is gathered of a message is told, and no more when it is passed on', async (t) => {
+  const stage = await openWebSocketStage(t)
+  const { peer, stream } = await stage.pair()
+  const told = new Happenings<number>()
+  const chunks = received(stream)
+  stream.onGathered = () => told.add(stream.gatheredBytes ?? 0)
+  const whole = binary(Buffer.alloc(60_000, 'x'))
+  peer.send(binary('first'), whole.subarray(0, 20_000))
+  assert.equal(await chunks.next(), 'first')
+  assert.ok((await told.next()) >= 20_000)
+  peer.send(whole.subarray(20_000))
+  assert.equal((await chunks.next()).length, 60_000)
+  let bytes = await told.next()
+  while (bytes > 0) bytes = await told.next()
+})
+
+// Well below the time after which a peer that holds on is cut off.
+test(
+  'who is ended in the midst of a large message has the last words and is cut off',
+  { timeout: 3_000 },
+  async (t) => {
+    const stage = await openWebSocketStage(t)
+    const { peer, stream } = await stage.pair()
+    const isGathered = new Promise<void>((resolve) => {
+      stream.onGathered = () => {
+        if ((stream.gatheredBytes ?? 0) >= 90_000) resolve()
+      }
+    })
+    peer.send(binary(Buffer.alloc(100_000)).subarray(0, 90_000))
+    await isGathered
+    const end = closed(stream)
+    stream.write(Buffer.from('last words'), () => {})
+    stream.end()
+    assert.equal(stream.gatheredBytes, 0)
+    assert.equal((await peer.nextFrame()).payload.toString(), 'last words')
+    assert.equal(await peer.closeCode(), 1000)
+    await end
+  },
+)
 
 test('a message of endless parts without a byte in them is ended', async (t) => {
   const stage = await openWebSocketStage(t)

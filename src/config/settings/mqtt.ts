@@ -187,6 +187,15 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
       defaultWords: 'one eighth of the memory of the machine',
     },
   ),
+  max_unfinished_bytes_total: setting(
+    optional(size({ minBytes: megabyte, maxBytes: 1_024 * gigabyte }), 'auto'),
+    undefined,
+    {
+      description:
+        'Bytes that packets may take of which not all has come, of all clients together; each thread has its part. Beyond them the client that has not got on with its packet for longest is sent away with reason code 0x97, then the next.',
+      defaultWords: 'one eighth of the memory of the machine',
+    },
+  ),
 })
 
 export const retainer = section('Retained messages.', {

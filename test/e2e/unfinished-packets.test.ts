@@ -1,0 +1,133 @@
+// A thousand clients that begin large packets and end none of them, over real sockets: what they hold is bounded, and who goes
+// on with a large packet is served.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { PacketDecoder, reasonCodes, TopicTable, type ConnectPacket, type Packet } from '../../src/protocol/index.ts'
+import { encode, encodePublish } from '../simulator/wire.ts'
+import { Happenings } from '../transports/happenings.ts'
+import { binary, upgradeRequest, WebSocketPeer } from '../transports/websocket-peer.ts'
+import { portOf, startBroker } from './godwit-process.ts'
+
+const packetBytes = 100_000
+/** Of each packet that is never ended. */
+const begunBytes = 90_000
+const limitBytes = 8 * 1_048_576
+const hogs = 1_000
+/** Far fewer than it takes to fill the part of one thread, so that an honest client gets on meanwhile. */
+const hogsAtOnce = 10
+
+const large = encodePublish({ topic: 'large', payload: 'x'.repeat(packetBytes - 12), qos: 1, packetId: 1 }, 5)
+const topics = new TopicTable(1_024)
+
+const connectOf = (clientId: string): Buffer => {
+  const packet: ConnectPacket = {
+    type: 'connect',
+    version: 5,
+    clientId,
+    cleanStart: true,
+    keepAliveSeconds: 0,
+    username: undefined,
+    password: undefined,
+    will: undefined,
+    properties: undefined,
+    isBridge: false,
+  }
+  return encode(packet, 5)
+}
+
+/** A client of TCP by hand. */
+class RawClient {
+  readonly socket: Socket
+  readonly packets = new Happenings<Packet>()
+  readonly #decoder = new PacketDecoder({
+    role: 'client',
+    version: 5,
+    topics,
+    maxPacketBytes: 1_000_000,
+    maxPropertyBytes: 10_000,
+    maxTopicLevels: 10,
+  })
+
+  constructor(t: TestContext, port: number) {
+    this.socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    t.after(() => this.socket.destroy())
+    this.socket.on('error', () => {})
+    this.socket.on('data', (chunk) => this.#read(chunk))
+  }
+
+  async enter(clientId: string): Promise<void> {
+    this.socket.write(connectOf(clientId))
+    assert.equal((await this.packets.next()).type, 'connack')
+  }
+
+  #read(chunk: Buffer): void {
+    this.#decoder.push(chunk)
+    for (let packet = this.#decoder.next(); packet !== undefined; packet = this.#decoder.next())
+      this.packets.add(packet)
+  }
+}
+
+/** Counts those that are gone, and those that were told why. */
+class Crowd {
+  readonly #gone = new Happenings<string>()
+  told = 0
+
+  async addOverTcp(t: TestContext, port: number, clientId: string): Promise<void> {
+    const client = new RawClient(t, port)
+    client.socket.once('close', () => this.#gone.add(clientId))
+    await client.enter(clientId)
+    void client.packets.next().then((packet) => {
+      if (packet.type === 'disconnect' && packet.reasonCode === reasonCodes.quotaExceeded) this.told++
+    })
+    client.socket.write(large.subarray(0, begunBytes))
+  }
+
+  async addOverWebSocket(t: TestContext, port: number, clientId: string): Promise<void> {
+    const peer = await WebSocketPeer.connect(port)
+    t.after(() => peer.socket.destroy())
+    peer.socket.once('close', () => this.#gone.add(clientId))
+    await peer.request(upgradeRequest('/mqtt'))
+    peer.send(binary(connectOf(clientId)))
+    await peer.nextFrame()
+    peer.send(binary(large).subarray(0, begunBytes))
+  }
+
+  async until(gone: number): Promise<void> {
+    for (let count = 0; count < gone; count++) await this.#gone.next()
+  }
+}
+
+for (const shards of [1, 2]) {
+  test(`a thousand packets that are begun and never ended take no more than they may (shards: ${shards})`, async (t) => {
+    const set = [`node.shards=${shards}`, `mqtt.max_unfinished_bytes_total=${limitBytes}`]
+    const broker = await startBroker(t, {
+      set: [...set, 'listeners.ws.bind="127.0.0.1:0"', 'sys_topics.client_events=false'],
+    })
+    const honest = new RawClient(t, broker.port)
+    await once(honest.socket, 'connect')
+    await honest.enter('honest')
+    const crowd = new Crowd()
+    const pieceBytes = Math.ceil(large.length / (hogs / hogsAtOnce / 2))
+    let at = 0
+    for (let count = 0; count < hogs; count += hogsAtOnce) {
+      const coming = Array.from({ length: hogsAtOnce }, (_, index) => {
+        const clientId = `hog ${count + index}`
+        if (index % 2 === 0) return crowd.addOverTcp(t, broker.port, clientId)
+        return crowd.addOverWebSocket(t, portOf(broker, 'ws'), clientId)
+      })
+      await Promise.all(coming)
+      // A packet for each half of them, and the last piece of the second only when all are there.
+      const isLast = count + hogsAtOnce >= hogs
+      const end = isLast ? 2 * large.length : Math.min(at + pieceBytes, 2 * large.length - 1)
+      honest.socket.write(Buffer.concat([large, large]).subarray(at, end))
+      at = end
+    }
+    await crowd.until(hogs - Math.floor(limitBytes / begunBytes))
+    assert.equal((await honest.packets.next()).type, 'puback')
+    assert.equal((await honest.packets.next()).type, 'puback')
+    assert.ok(crowd.told > 0)
+  })
+}

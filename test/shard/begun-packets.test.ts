@@ -1,0 +1,133 @@
+// Packets that are begun and never ended: what all of them hold together is bounded, and who gets on with theirs is served.
+
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { encodePublish } from '../simulator/wire.ts'
+import { FakeStream } from './fake-stream.ts'
+import { listener, ShardStage, TestClient } from './stage.ts'
+
+const limitBytes = 1_000_000
+/** Ten of them are the limit. */
+const packetBytes = 100_000
+const pieceBytes = 5_000
+const large = encodePublish({ topic: 'a', payload: 'x'.repeat(packetBytes - 30), qos: 1, packetId: 1 }, 5)
+
+const stageOf = (context: TestContext): ShardStage =>
+  new ShardStage(context, { start: { maxUnfinishedBytesTotal: limitBytes } })
+
+const clientsOf = (stage: ShardStage, name: string, count: number): Promise<TestClient[]> =>
+  Promise.all(Array.from({ length: count }, (_, index) => stage.client(`${name} ${index}`, { version: 5 })))
+
+/** All but the last piece of a packet. */
+function begin(client: TestClient): void {
+  client.stream.arrive(large.subarray(0, large.length - pieceBytes))
+}
+
+function end(client: TestClient): void {
+  client.stream.arrive(large.subarray(large.length - pieceBytes))
+}
+
+const reasonOf = (client: TestClient): number | undefined => client.of('disconnect')[0]?.reasonCode
+const isSentAway = (client: TestClient): boolean => client.stream.isEnded
+
+test('who holds room and does nothing with it is sent away first, and told why', async (context) => {
+  const stage = stageOf(context)
+  const hogs = await clientsOf(stage, 'hog', 30)
+  for (const hog of hogs) begin(hog)
+  await stage.turns()
+  const away = hogs.filter(isSentAway)
+  assert.deepEqual(away, hogs.slice(0, away.length), 'those who began first')
+  assert.ok(away.length >= 20 && away.length < 25, `${away.length} are sent away`)
+  for (const hog of away) assert.equal(reasonOf(hog), reasonCodes.quotaExceeded)
+  for (const hog of hogs.slice(away.length)) end(hog)
+  await stage.turns()
+  for (const hog of hogs.slice(away.length)) assert.equal(hog.of('puback').length, 1)
+})
+
+test('who gets on is served, however many hold room beside it and however long it takes', async (context) => {
+  const stage = stageOf(context)
+  const honest = await stage.client('honest', { version: 5 })
+  const hogs = await clientsOf(stage, 'hog', 100)
+  const pieces = Math.ceil(large.length / pieceBytes)
+  for (const [index, hog] of hogs.entries()) {
+    begin(hog)
+    // A byte more of each is no progress.
+    for (const { stream } of hogs.slice(0, index)) stream.arrive(large.subarray(0, 1))
+    const isPieceDue = index % (hogs.length / pieces) < 1
+    const at = Math.floor((index * pieces) / hogs.length) * pieceBytes
+    if (isPieceDue) honest.stream.arrive(large.subarray(at, at + pieceBytes))
+  }
+  await stage.turns()
+  assert.equal(honest.of('puback').length, 1)
+  assert.ok(hogs.filter(isSentAway).length >= 85)
+})
+
+/** The beginning of a CONNECT of 5.0 that takes 300,000 bytes. */
+const begunConnect = Buffer.from([0x10, 0xe0, 0xa7, 0x12, 0x00, 0x04, 0x4d, 0x51, 0x54, 0x54, 0x05, 0x02, 0x00, 0x00])
+
+for (const shards of [1, 2]) {
+  test(`the first packet of a stranger counts as well (shards: ${shards})`, async (context) => {
+    const stage = new ShardStage(context, { start: { maxUnfinishedBytesTotal: limitBytes, shards } })
+    const strangers = Array.from({ length: 30 }, () => stage.stranger(5))
+    for (const { stream } of strangers) {
+      stream.arrive(begunConnect)
+      for (let bytes = 0; bytes < 90_000; bytes += 30_000) stream.arrive(Buffer.alloc(30_000))
+    }
+    await stage.turns()
+    const away = strangers.filter(isSentAway)
+    assert.deepEqual(away, strangers.slice(0, away.length))
+    // What they have sent takes twice the memory at most.
+    assert.ok(away.length >= 20 && away.length <= 25, `${away.length} are sent away`)
+  })
+}
+
+test('one alone is never sent away: its packet is no larger than a packet may be', async (context) => {
+  const stage = new ShardStage(context, { start: { maxUnfinishedBytesTotal: 1_000 } })
+  const [client] = await clientsOf(stage, 'client', 1)
+  assert.ok(client)
+  begin(client)
+  end(client)
+  await stage.turns()
+  assert.equal(client.of('puback').length, 1)
+})
+
+test('what has ended, or gone with its connection, counts no more', async (context) => {
+  const stage = stageOf(context)
+  const clients = await clientsOf(stage, 'client', 9)
+  for (let round = 0; round < 20; round++) {
+    for (const client of clients) begin(client)
+    for (const client of await clientsOf(stage, `gone ${round}`, 3)) {
+      begin(client)
+      client.stream.break()
+    }
+    for (const client of clients) end(client)
+    await stage.turns()
+  }
+  for (const client of clients) assert.equal(client.of('puback').length, 20)
+})
+
+/** A stream that gathers before it passes on. */
+class GatheringStream extends FakeStream {
+  gatheredBytes = 0
+  onGathered: () => void = () => {}
+
+  gather(bytes: number): void {
+    this.gatheredBytes = bytes
+    this.onGathered()
+  }
+}
+
+test('what streams gather counts like what the decoder has', async (context) => {
+  const stage = stageOf(context)
+  const clients = Array.from({ length: 5 }, () => new TestClient(new GatheringStream(), 5))
+  for (const [index, client] of clients.entries()) {
+    stage.shard.accept(client.stream, listener)
+    client.connect(`client ${index}`)
+  }
+  await stage.turns()
+  for (const { stream } of clients) if (stream instanceof GatheringStream) stream.gather(400_000)
+  await stage.turns()
+  assert.deepEqual(clients.map(isSentAway), [true, true, true, false, false])
+  assert.equal(clients.map(reasonOf)[0], reasonCodes.quotaExceeded)
+})
