@@ -16,6 +16,7 @@ import type { NamespaceQuotas } from './namespace-quotas.ts'
 import { namespacedName } from './namespaced-names.ts'
 import type { NamespaceSettings } from './namespaces.ts'
 import { Neighbours } from './neighbours/neighbours.ts'
+import type { Standing } from './neighbours/own-interest.ts'
 import type { Peer } from './neighbours/peer.ts'
 import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from './outputs.ts'
 import { shardOf, type ShardPlace } from './peer-messages.ts'
@@ -27,7 +28,7 @@ import type { Session } from './sessions/session.ts'
 import { SessionTable } from './sessions/session-table.ts'
 import type { CoreSettings } from './settings.ts'
 import { Slabs } from './slabs.ts'
-import { RetainedTree, Routes } from './topics/index.ts'
+import { RetainedTree, Routes, type SubscriptionOptions } from './topics/index.ts'
 import type { Vow } from './vow.ts'
 
 /** Drops can come by the million: so many in so long are told as events, the counters tell of all of them. */
@@ -49,6 +50,15 @@ export interface HeldSubscriptions {
   shared: number
   /** Sessions with one subscription or more. */
   subscribers: number
+}
+
+/** A session that has ended, and whose subscriptions are not all out of the routes. */
+export interface LeavingSession {
+  readonly session: Session
+  /** Those that are not out. */
+  readonly rest: Iterator<[TopicFilter, SubscriptionOptions]>
+  /** As it was counted for the other shards. */
+  readonly standing: Standing
 }
 
 export interface BrokerOptions {
@@ -119,6 +129,8 @@ export class BrokerState {
   readonly comingAgain = new Map<string, Set<Connection>>()
   /** Sessions that have retained messages to be given and room for them. */
   readonly scanning = new Set<Session>()
+  /** In the order in which they ended. */
+  readonly leaving = new PendingQueue<LeavingSession>()
   /** Connections whose reader stands still until the disk serves again. */
   readonly waitingForStorage = new Set<Connection>()
   /** Stored sessions that hold as many messages as they may. */
@@ -182,9 +194,14 @@ export class BrokerState {
   countSubscription(session: Session, filter: TopicFilter, change: 1 | -1): void {
     const { held } = this
     const now = session.subscriptions?.size ?? 0
+    this.countFilter(filter, change)
+    if (now === (change === 1 ? 1 : 0)) held.subscribers += change
+  }
+
+  countFilter(filter: TopicFilter, change: 1 | -1): void {
+    const { held } = this
     held.subscriptions += change
     if (filter.startsWith('$share/')) held.shared += change
-    if (now === (change === 1 ? 1 : 0)) held.subscribers += change
   }
 
   clearOutputs(): void {

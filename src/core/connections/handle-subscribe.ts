@@ -22,7 +22,7 @@ import { endExclusiveWait, heldElsewhere } from './exclusive-wait.ts'
 import { endConnection } from './close-connection.ts'
 import { counterpart, giveBack, mayHold, noteHeld } from '../delivery/exclusive.ts'
 import { dropScans, startRetained } from '../delivery/retained-scans.ts'
-import { answerSubscribe, noteSubscription } from '../delivery/note-interest.ts'
+import { answerSubscribe, noteSubscription, standingOf } from '../delivery/note-interest.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
 import { put, remove } from '../delivery/stored-queue.ts'
 import type { SubscriptionRecord } from '../records.ts'
@@ -136,7 +136,7 @@ export function subscribe(
   session.subscriptions.set(filter, options)
   if (isNew) state.countSubscription(session, filter, 1)
   state.routes.subscribe(filter, session, options)
-  if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: options })
+  if (state.neighbours !== undefined) noteSubscription(state, standingOf(session), filter, { before, after: options })
   state.clientFilters?.note(session, filter, { before, after: options })
   if (session.stored !== undefined) put(state, recordOf(session, filter, options))
   state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
@@ -193,7 +193,7 @@ export function unsubscribe(state: BrokerState, session: Session, filter: TopicF
   state.countSubscription(session, filter, -1)
   state.routes.unsubscribe(filter, session)
   giveBack(state, session, filter)
-  if (state.neighbours !== undefined) noteSubscription(state, session, filter, { before, after: undefined })
+  if (state.neighbours !== undefined) noteSubscription(state, standingOf(session), filter, { before, after: undefined })
   state.clientFilters?.note(session, filter, { before, after: undefined })
   dropScans(state, session, filter)
   if (session.stored !== undefined) remove(state, { kind: 'subscription', clientId: session.clientId, filter })

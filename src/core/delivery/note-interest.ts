@@ -5,6 +5,7 @@ import { splitExclusiveFilter, type SubackPacket, type TopicFilter } from '../..
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
+import type { Standing } from '../neighbours/own-interest.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { Vow } from '../vow.ts'
@@ -48,23 +49,25 @@ export function seenBy(neighbours: Neighbours, version: number): Vow | undefined
   return vow
 }
 
+/** How a session counts for the other shards. */
+export function standingOf({ connection, stored }: Session): Standing {
+  return { isPresent: connection !== undefined, isStored: stored !== undefined, isFull: stored?.isToldFull === true }
+}
+
 /** A subscription of a session here has come, changed or gone; `undefined` on the side where there is none. */
 export function noteSubscription(
   state: BrokerState,
-  session: Session,
+  standing: Standing,
   filter: TopicFilter,
   change: { before: SubscriptionOptions | undefined; after: SubscriptionOptions | undefined },
 ): void {
   const interest = state.neighbours?.interest
   if (interest === undefined) return
-  const isPresent = session.connection !== undefined
-  const isStored = session.stored !== undefined
-  const isFull = session.stored?.isToldFull === true
   const { before, after } = change
   // Who else may hold it is another question: what is published reaches it as any other.
   const bare = splitExclusiveFilter(filter) ?? filter
-  if (after !== undefined) interest.change(bare, { qos: after.qos, isStored, isPresent, isFull }, 1)
-  if (before !== undefined) interest.change(bare, { qos: before.qos, isStored, isPresent, isFull }, -1)
+  if (after !== undefined) interest.change(bare, { ...standing, qos: after.qos }, 1)
+  if (before !== undefined) interest.change(bare, { ...standing, qos: before.qos }, -1)
 }
 
 /** The client of a session has come (1) or gone (-1): shared subscriptions are dealt out by that. */

@@ -100,6 +100,8 @@ function mostInMemory({ settings }: BrokerState, { pace }: Session, message: Mes
 }
 
 function waitInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+  // Without its client only what is stored lasts: it has ended, and the last of its subscriptions are on their way out.
+  if (session.connection === undefined) return
   const queue = session.queue()
   if (queue.length >= state.settings.maxQueuedMessages) {
     if (state.settings.queueFullPolicy === 'drop-newest') return state.countDrop(session, message, 'queue-full')

@@ -7,8 +7,8 @@ import type { Neighbours } from '../neighbours/neighbours.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
-import { giveBack } from './exclusive.ts'
-import { notePresence, noteSubscription } from './note-interest.ts'
+import { leaveRoutes } from './leave-routes.ts'
+import { notePresence } from './note-interest.ts'
 import { moveElsewhere, moveToAnother } from './move-shared.ts'
 import { isOfBroker } from './retained-messages.ts'
 import { dropScans } from './retained-scans.ts'
@@ -73,14 +73,7 @@ export function endSession(state: BrokerState, session: Session): void {
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
   state.fullSessions.delete(session)
   const moving = sharedDeliveries(session)
-  for (const [filter, before] of session.subscriptions ?? []) {
-    session.subscriptions?.delete(filter)
-    state.countSubscription(session, filter, -1)
-    state.routes.unsubscribe(filter, session)
-    giveBack(state, session, filter)
-    noteSubscription(state, session, filter, { before, after: undefined })
-  }
-  session.subscriptions = undefined
+  leaveRoutes(state, session)
   for (const delivery of moving) if (!moveToAnother(state, session, delivery)) moveElsewhere(state, delivery, true)
   releaseBodies(state, session)
   releaseAllElsewhere(state, session)

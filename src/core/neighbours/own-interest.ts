@@ -19,6 +19,9 @@ export interface InterestPart {
   readonly isFull: boolean
 }
 
+/** How a session counts, whatever the filter. */
+export type Standing = Omit<InterestPart, 'qos'>
+
 export class InterestCount {
   readonly filter: TopicFilter
   readonly isShared: boolean

@@ -17,6 +17,7 @@ import { releaseElsewhere } from '../delivery/exactly-once.ts'
 import { scheduleRetry } from '../delivery/offer.ts'
 import { resend } from '../delivery/pump.ts'
 import { expireRetained } from '../delivery/retained-messages.ts'
+import { continueLeaving } from '../delivery/leave-routes.ts'
 import { continueScans } from '../delivery/retained-scans.ts'
 import { answerQuestions } from '../peers/handle-retained.ts'
 import { endSession, isOver, publishOrphanWill, publishWill } from '../delivery/session-end.ts'
@@ -39,6 +40,7 @@ export function handleTick(state: BrokerState): void {
     handleDeadline(state, deadline)
   }
   continueScans(state)
+  continueLeaving(state)
   if (state.neighbours !== undefined) answerQuestions(state, state.neighbours)
   continueStayChecks(state)
   if (state.clientFilters?.isComplete === false) state.clientFilters.walk(state.sessions)

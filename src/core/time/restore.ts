@@ -5,7 +5,7 @@ import { plainIdentity, type Identity } from '../access.ts'
 import { isBridgeClient, raiseIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { noteHeld } from '../delivery/exclusive.ts'
-import { noteSubscription } from '../delivery/note-interest.ts'
+import { noteSubscription, standingOf } from '../delivery/note-interest.ts'
 import { keepRetained } from '../delivery/retained-messages.ts'
 import { expiryMs, maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
 import { fromStored, type Message } from '../message.ts'
@@ -138,7 +138,7 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   if (isNew) state.countSubscription(session, filter, 1)
   state.routes.subscribe(filter, session, options)
   noteHeld(state, session, filter)
-  noteSubscription(state, session, filter, { before: undefined, after: options })
+  noteSubscription(state, standingOf(session), filter, { before: undefined, after: options })
 }
 
 function restoreIncoming(state: BrokerState, { clientId, packetId, dealt }: IncomingRecord): void {

@@ -34,8 +34,8 @@ export class BrokerView {
 
   /** Work is left that no deadline stands for: `tick` at the next turn. */
   get hasMoreWork(): boolean {
-    const { neighbours, scanning, stayChecks, clientFilters } = this.#state
-    if (scanning.size > 0 || stayChecks !== undefined) return true
+    const { neighbours, scanning, stayChecks, clientFilters, leaving } = this.#state
+    if (scanning.size > 0 || stayChecks !== undefined || leaving.length > 0) return true
     return (neighbours !== undefined && this.#hasMoreForPeers(neighbours)) || clientFilters?.isComplete === false
   }
 

@@ -1,0 +1,52 @@
+// A session that ends with so many subscriptions that they are taken out in slices: the other shards take it for gone in time,
+// and nothing that is shared is lost with it meanwhile.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { SeveralCores } from './several-cores.ts'
+
+const filters = Array.from({ length: 1_500 }, (_, index) => `many/${index}`)
+const shared = '$share/group/work'
+
+for (const how of ['goes', 'begins anew'] as const) {
+  describe(`a client with thousands of subscriptions that ${how}`, () => {
+    test('has its part in shared subscriptions no more, while the rest is taken out', () => {
+      for (const publishes of [0, 1, 2]) {
+        const cores = new SeveralCores()
+        const leaving = cores.client(0, 'leaving', how === 'goes' ? {} : { expirySeconds: 3_600 })
+        const staying = cores.client(1, 'staying')
+        const author = cores.client(publishes, 'author')
+        cores.settle()
+        leaving.subscribeTo([...filters, shared])
+        staying.subscribe(shared)
+        cores.settle()
+        leaving.disconnect()
+        cores.sayAll(leaving)
+        if (how === 'begins anew') {
+          leaving.cleanStart = true
+          cores.connect(leaving)
+          cores.sayAll(leaving)
+        }
+        const payloads = Array.from({ length: 20 }, (_, index) => String(index))
+        for (const payload of payloads) author.publish('work', payload, { qos: Number(payload) % 2 === 0 ? 1 : 2 })
+        cores.settle()
+        assert.deepEqual(staying.payloads.toSorted(), payloads.toSorted(), `published on shard ${publishes}`)
+        assert.equal(leaving.payloads.length, 0)
+      }
+    })
+  })
+}
+
+test('the end of thousands of subscriptions is told to the others to the last filter', () => {
+  const cores = new SeveralCores()
+  const leaving = cores.client(0, 'leaving')
+  const author = cores.client(1, 'author')
+  cores.settle()
+  leaving.subscribeTo(filters)
+  cores.settle()
+  leaving.disconnect()
+  cores.settle()
+  for (const filter of filters) author.publish(filter, 'to nobody')
+  cores.sayAll(author)
+  assert.deepEqual(cores.underWay(1, 0), [])
+})
