@@ -1,13 +1,18 @@
 // Thousands of clients that all lose their connection and come back at once, again and again.
 //
-//   node bench/storm/storm.ts [--connections 16000] [--storms 5] [--same-id-clients 1000] [--queued 0] [--broker mosquitto]
+//   node bench/storm/storm.ts [--connections 16000] [--storms 5] [--same-id-clients 1000] [--queued 0] [--broker mosquitto | --tls]
 //
-// Every client has a stored session. Each storm ends when all are back, and have what was `queued` for each meanwhile. Then many clients fight for one
-// client id, of which exactly one may be left. At the end all come once more to end their sessions, and go.
+// Every client has a stored session. Each storm ends when all are back, and have what was `queued` for each meanwhile. Who is turned away comes
+// again at once, and is counted. Then many clients fight for one client id, of which exactly one may be left. At the end all come once more to end
+// their sessions, and go.
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
-import { chosenBroker, pinSelf, startBroker } from '../load/brokers.ts'
+import { Authority } from '../../test/transports/certificates.ts'
+import { chosenBroker, freePort, pinSelf, startBroker } from '../load/brokers.ts'
 import { connectFrame, publishFrame, subscribeFrame } from '../load/frames.ts'
 import { HealthyProbe } from '../load/healthy-probe.ts'
 import { LoadClient } from '../load/load-client.ts'
@@ -22,19 +27,31 @@ const { values: options } = parseArgs({
     'same-id-clients': { type: 'string', default: '1000' },
     queued: { type: 'string', default: '0' },
     broker: { type: 'string' },
+    tls: { type: 'boolean', default: false },
   },
 })
 
 const connections = Number(options.connections)
 const queued = Number(options.queued)
 const rows: string[][] = []
+let turnedAway = 0
 const settleMs = 3_000
+
+/** Where the storms blow; the healthy client is served in the clear. */
+interface Target {
+  readonly host: string
+  readonly port: number
+  /** Over TLS, and the authority that is believed. */
+  readonly ca?: string
+}
 
 /** What a client comes for. */
 type Errand = 'to subscribe' | 'to be back' | 'to end its session'
 
 pinSelf()
-const broker = await startBroker(chosenBroker(options.broker, ['log.level=error']))
+const secure = options.tls ? await secureListener() : undefined
+const broker = await startBroker(chosenBroker(options.broker, ['log.level=error', ...(secure?.settings ?? [])]))
+const target: Target = secure?.target ?? { host: '127.0.0.1', port: broker.port }
 try {
   const probe = await HealthyProbe.open(broker.port)
   await pause(2_000)
@@ -44,6 +61,7 @@ try {
     for (const client of clients) client.close()
     if (storm > 0) await publishToAll()
     const startedMs = performance.now()
+    turnedAway = 0
     clients = await openAll(storm === 0 ? 'to subscribe' : 'to be back')
     note(storm === 0 ? 'all are there' : `storm ${storm}`, performance.now() - startedMs)
     await pause(settleMs)
@@ -57,54 +75,56 @@ try {
   for (const client of await openAll('to end its session')) client.close()
   await pause(60_000)
   note('60 s after all have ended their sessions', undefined)
-  printTable(['', 'seconds', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'not come back'], rows)
+  printTable(['', 'seconds', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'not come back', 'turned away'], rows)
   probe.close()
 
   function note(what: string, tookMs: number | undefined): void {
     const seconds = tookMs === undefined ? '' : number(tookMs / 1_000, 2)
-    rows.push([what, seconds, number((residentKib(broker.pid) ?? NaN) / 1_024, 1), ...probe.take()])
+    rows.push([what, seconds, number((residentKib(broker.pid) ?? NaN) / 1_024, 1), ...probe.take(), number(turnedAway)])
     console.log(rows.at(-1)?.join('  '))
   }
 } finally {
   await broker.stop()
 }
 
-/** All at once: no client waits for another. */
+/** All at once: no client waits for another. Who is turned away comes again. */
 function openAll(errand: Errand): Promise<LoadClient[]> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     let ready = 0
     let missing = errand === 'to be back' ? connections * queued : 0
     const look = (): void => {
       if (ready === connections && missing <= 0) resolve(clients)
     }
-    const isReady = (): void => {
-      ready++
-      look()
-    }
-    const clients = Array.from({ length: connections }, (_, index) => {
-      const client: LoadClient = new LoadClient(
-        index,
-        4,
-        { host: '127.0.0.1', port: broker.port },
-        {
-          connected: () => {
-            if (errand !== 'to subscribe') return isReady()
-            client.write(subscribeFrame({ version: 4, packetId: 1, filters: [`storm/${index}/#`, 'all/#'], qos: 1 }))
-          },
-          subscribed: isReady,
-          delivered: (_, messages) => {
-            missing -= messages
-            look()
-          },
-          acknowledged: () => {},
-          look: undefined,
-          failed: (_, reason) => reject(new Error(`client ${index}: ${reason}`)),
+    const open = (index: number): LoadClient => {
+      let isIn = false
+      const isReady = (): void => {
+        isIn = true
+        ready++
+        look()
+      }
+      const client: LoadClient = new LoadClient(index, 4, target, {
+        connected: () => {
+          if (errand !== 'to subscribe') return isReady()
+          client.write(subscribeFrame({ version: 4, packetId: 1, filters: [`storm/${index}/#`, 'all/#'], qos: 1 }))
         },
-      )
+        subscribed: isReady,
+        delivered: (_, messages) => {
+          missing -= messages
+          look()
+        },
+        acknowledged: () => {},
+        look: undefined,
+        failed: () => {
+          turnedAway++
+          if (isIn) ready--
+          clients[index] = open(index)
+        },
+      })
       const persistent = errand !== 'to end its session'
       client.write(connectFrame({ version: 4, clientId: `storm-${index}`, persistent }))
       return client
-    })
+    }
+    const clients = Array.from({ length: connections }, (_, index) => open(index))
   })
 }
 
@@ -131,28 +151,40 @@ async function fightForOneId(count: number): Promise<number> {
   }
   const clients = Array.from({ length: count }, (_, index) => {
     let isIn = false
-    const client = new LoadClient(
-      index,
-      4,
-      { host: '127.0.0.1', port: broker.port },
-      {
-        connected: () => {
-          isIn = true
-          change(1)
-        },
-        subscribed: () => {},
-        delivered: () => {},
-        acknowledged: () => {},
-        look: undefined,
-        failed: () => {
-          if (isIn) change(-1)
-        },
+    const client = new LoadClient(index, 4, target, {
+      connected: () => {
+        isIn = true
+        change(1)
       },
-    )
+      subscribed: () => {},
+      delivered: () => {},
+      acknowledged: () => {},
+      look: undefined,
+      failed: () => {
+        if (isIn) change(-1)
+      },
+    })
     client.write(connectFrame({ version: 4, clientId: 'the-one', persistent: true }))
     return client
   })
   while (performance.now() - changedAtMs < 1_000) await pause(100)
   for (const client of clients) client.close()
   return open
+}
+
+/** One of ours, with a certificate on the curve P-256. */
+async function secureListener(): Promise<{ settings: string[]; target: Target }> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-storm-'))
+  process.on('exit', () => rmSync(folder, { recursive: true }))
+  const authority = new Authority('The authority of this measurement')
+  const { certificate, key } = authority.issue('localhost', { hostNames: ['127.0.0.1'] })
+  const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  writeFileSync(certFile, certificate)
+  writeFileSync(keyFile, key)
+  const port = await freePort()
+  const bind = `listeners.ssl.bind=127.0.0.1:${port}`
+  return {
+    settings: [bind, `listeners.ssl.certfile=${certFile}`, `listeners.ssl.keyfile=${keyFile}`],
+    target: { host: '127.0.0.1', port, ca: authority.certificate },
+  }
 }

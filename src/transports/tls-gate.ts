@@ -7,6 +7,10 @@
 // A handshake costs memory and time before anybody knows who it is for, so there is a bound to how many are under way. Those
 // beyond it wait in line, unread. While somebody waits, a handshake that dawdles is cut off: whoever means it needs
 // two exchanges, and whoever opens connections to say nothing must not keep the others out.
+//
+// The time of a handshake is counted from its beginning and in sweeps. What a client waits for us is nobody's: in line, where it
+// has said its part; and while the loop is late, as a sweep that is late counts once. Nor does a handshake dawdle that takes as long as others
+// that come through: of thousands that come at one moment from a slow place all would be cut off, come again, and be cut off again.
 
 import { hkdfSync } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -41,15 +45,20 @@ interface Handshake {
   readonly raw: DoorSocket
   readonly client: ClientAddress
   readonly onSecure: SecureWelcome
-  readonly arrivedAtMs: number
   key: string
-  beganAtMs: number
+  /** Since it has come, and from its beginning on since that. */
+  sweeps: number
 }
 
 const defaultMaxHandshakes = 512
-/** So long a handshake may take while others wait for its place. */
-const patienceUnderPressureMs = 3_000
 const sweepMs = 1_000
+/** So many sweeps at least a handshake may take while others wait for its place. */
+const leastPatience = 3
+/** And so many times as long as those take who come through, of whom each counts for a sixteenth of what is known. */
+const patienceForUsual = 3
+const lessonWeight = 1 / 16
+/** So many times as long as a handshake may take somebody who has said its part may wait in line. */
+const patienceInLine = 4
 /** Node's own begins anew with each byte; ours is counted from the arrival. This one only must not come before. */
 const timeoutOfNodeMs = 3_600_000
 const filesLookedAtMs = 5_000
@@ -66,6 +75,10 @@ export class TlsGate {
   readonly #identities: WeakMap<TLSSocket, string>
   readonly #filesTimer: NodeJS.Timeout
   #sweepTimer: NodeJS.Timeout | undefined
+  /** So many sweeps a handshake may take while others wait. All of its time, until it is known how long those take who come through. */
+  #patience: number
+  /** Since the last one that came through. */
+  #cutOff = 0
   #material: TlsMaterial
   /** Of the files that the material was read from. */
   #stamp: string
@@ -85,6 +98,7 @@ export class TlsGate {
     this.#line = new Set()
     this.#sweepTimer = undefined
     this.#stamp = ''
+    this.#patience = sweepsAllowed(options.settings)
     this.#problem = undefined
     this.#isClosed = false
     this.#identities = new WeakMap()
@@ -96,10 +110,9 @@ export class TlsGate {
 
   /** Begins the handshake, or has it wait in line. `onSecure` is called when it is done and the client is believed. */
   welcome(raw: DoorSocket, client: ClientAddress, onSecure: SecureWelcome): void {
-    const handshake = { raw, client, onSecure, arrivedAtMs: performance.now(), key: '', beganAtMs: 0 }
-    this.#sweepTimer ??= setInterval(() => this.#sweep(), sweepMs).unref()
-    const { maxHandshakes = defaultMaxHandshakes } = this.#options
-    if (this.#underWay.size < maxHandshakes) return this.#begin(handshake)
+    const handshake = { raw, client, onSecure, key: '', sweeps: 0 }
+    this.#sweepTimer ??= setInterval(() => this.#sweepLater(), sweepMs).unref()
+    if (!this.#isFull) return this.#begin(handshake)
     // Nobody listens to it, so nothing is read beyond its own buffer.
     this.#line.add(handshake)
     raw.once('close', () => this.#line.delete(handshake))
@@ -127,6 +140,14 @@ export class TlsGate {
     this.retire()
     clearInterval(this.#sweepTimer)
     for (const { raw } of [...this.#underWay.values(), ...this.#line]) raw.destroy()
+  }
+
+  get #maxHandshakes(): number {
+    return this.#options.maxHandshakes ?? defaultMaxHandshakes
+  }
+
+  get #isFull(): boolean {
+    return this.#underWay.size >= this.#maxHandshakes
   }
 
   #noteProblem(problem: TlsProblem | undefined): void {
@@ -159,10 +180,10 @@ export class TlsGate {
 
   #begin(handshake: Handshake): void {
     const { raw } = handshake
-    handshake.beganAtMs = performance.now()
-    handshake.key = endsOf(raw)
     // It has gone while it waited: nothing tells it from others that have.
     if (raw.remotePort === undefined) return void raw.destroy()
+    handshake.sweeps = 0
+    handshake.key = endsOf(raw)
     this.#underWay.set(handshake.key, handshake)
     raw.guest = new HandshakeGuest(() => this.#leaves(handshake))
     this.#server.emit('connection', raw)
@@ -172,10 +193,9 @@ export class TlsGate {
   #leaves(handshake: Handshake): void {
     if (!this.#underWay.delete(handshake.key)) return
     for (const next of this.#line) {
+      if (this.#isFull) break
       this.#line.delete(next)
-      if (next.raw.destroyed) continue
-      this.#begin(next)
-      break
+      if (!next.raw.destroyed) this.#begin(next)
     }
     if (this.#underWay.size > 0) return
     clearInterval(this.#sweepTimer)
@@ -187,6 +207,8 @@ export class TlsGate {
     // It is gone already: what it had here went with its socket.
     if (handshake === undefined) return void socket.destroy()
     handshake.raw.guest = undefined
+    this.#cutOff = 0
+    this.#patience += (Math.max(leastPatience, handshake.sweeps * patienceForUsual) - this.#patience) * lessonWeight
     this.#leaves(handshake)
     const pskIdentity = hasShownItsKey(socket) ? this.#identities.get(socket) : undefined
     const credentials = { certificate: certificateOf(socket), pskIdentity }
@@ -219,15 +241,33 @@ export class TlsGate {
     this.#options.onRefused(handshake.client, why)
   }
 
+  /** What has come while the loop was busy is read before anybody is called late. */
+  #sweepLater(): void {
+    setImmediate(() => this.#sweep())
+  }
+
   #sweep(): void {
-    const nowMs = performance.now()
-    const { handshakeTimeoutMs } = this.#options.settings
-    const isCrowded = this.#line.size > 0
-    for (const handshake of [...this.#line, ...this.#underWay.values()]) {
-      const isLate = nowMs - handshake.arrivedAtMs >= handshakeTimeoutMs
-      const isInTheWay = isCrowded && handshake.beganAtMs > 0 && nowMs - handshake.beganAtMs >= patienceUnderPressureMs
-      if (isLate || isInTheWay) this.#refuse(handshake, 'its handshake took too long')
+    const allowed = sweepsAllowed(this.#options.settings)
+    const allowedUnderWay = this.#line.size > 0 ? Math.min(allowed, this.#patience) : allowed
+    // Who begins in this sweep, as others are turned away, is not looked at.
+    const underWay = [...this.#underWay.values()]
+    for (const waiting of this.#line) {
+      const hasSpoken = waiting.raw.readableLength > 0
+      this.#expectWithin(waiting, hasSpoken ? allowed * patienceInLine : allowed)
     }
+    for (const handshake of underWay) this.#expectWithin(handshake, allowedUnderWay)
+    if (this.#cutOff < this.#maxHandshakes) return
+    // All of them, and nobody has come through: they may not be those who dawdle, but all that there are.
+    this.#cutOff = 0
+    this.#patience = Math.min(allowed, this.#patience * 2)
+  }
+
+  /** One sweep more. The first one comes at any time after the beginning, and does not count. */
+  #expectWithin(handshake: Handshake, sweeps: number): void {
+    handshake.sweeps += 1
+    if (handshake.sweeps <= sweeps) return
+    if (this.#underWay.has(handshake.key)) this.#cutOff += 1
+    this.#refuse(handshake, 'its handshake took too long')
   }
 }
 
@@ -242,6 +282,10 @@ class HandshakeGuest implements DoorGuest {
   noteError(): void {
     // The gate hears of it from the TLS socket as well.
   }
+}
+
+function sweepsAllowed({ handshakeTimeoutMs }: TlsSettings): number {
+  return Math.ceil(handshakeTimeoutMs / sweepMs)
 }
 
 /** `socket` has the same before and behind TLS. */

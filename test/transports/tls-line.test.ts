@@ -1,0 +1,285 @@
+// Whose time is counted at the TLS gate, and who loses its place. The clients are real; the door is opened by hand, so that it is
+// known who is at its handshake, who in line, and what has come of it.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, connect, type Server, Socket } from 'node:net'
+import { describe, test, type TestContext } from 'node:test'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import type { DoorSocket } from '../../src/transports/door.ts'
+import { authority, serverName, TlsStage } from './tls-stage.ts'
+
+const loopback = '127.0.0.1'
+
+interface Guest {
+  readonly client: Socket
+  /** The broker's end. */
+  readonly raw: DoorSocket
+  /** Through its handshake, and believed. */
+  readonly isIn: Promise<void>
+}
+
+interface DoorOptions {
+  readonly handshakeTimeoutMs: number
+  /** At one time; one, unless it is said. */
+  readonly maxHandshakes?: number
+}
+
+class Door {
+  readonly stage: TlsStage
+  readonly #t: TestContext
+  readonly #server: Server
+  readonly #opened: Socket[] = []
+
+  private constructor(t: TestContext, { maxHandshakes = 1, ...times }: DoorOptions, server: Server) {
+    this.#t = t
+    this.#server = server
+    this.stage = new TlsStage(t, { maxHandshakes, ...times })
+    t.after(() => {
+      for (const socket of this.#opened) socket.destroy()
+      this.stage.gate.close()
+      server.close()
+    })
+  }
+
+  static async open(t: TestContext, options: DoorOptions): Promise<Door> {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const server = createServer()
+    await once(server.listen(0, loopback), 'listening')
+    return new Door(t, options, server)
+  }
+
+  /** It has said nothing. */
+  async silent(): Promise<Guest> {
+    const { client, raw } = await this.#connection()
+    return this.#welcome(client, raw)
+  }
+
+  /** The beginning of what it says is here, and nothing follows. */
+  async dripping(): Promise<Guest> {
+    const { client, raw } = await this.#connection()
+    client.write('\x16')
+    await hasSpoken(raw)
+    return this.#welcome(client, raw)
+  }
+
+  /** What it has to say at first is here, and it goes on as soon as it is answered. */
+  async honest(): Promise<Guest> {
+    const { client, raw } = await this.#connection()
+    const secure = speakTls(client)
+    await hasSpoken(raw)
+    return this.#welcome(secure, raw)
+  }
+
+  /** So many come through, each after so many sweeps. */
+  async serve(count: number, sweeps = 0): Promise<void> {
+    for (let served = 0; served < count; served += 1) {
+      const { client, isIn } = await this.silent()
+      await this.sweep(sweeps)
+      const secure = speakTls(client)
+      await isIn
+      secure.destroy()
+    }
+  }
+
+  /** Somebody who has gone before anybody looked at it: the system does not know any more where it was. */
+  gone(): Guest {
+    return this.#welcome(new Socket(), new Socket())
+  }
+
+  async sweep(count = 1): Promise<void> {
+    for (let swept = 0; swept < count; swept += 1) {
+      this.#t.mock.timers.tick(1_000)
+      await new Promise(setImmediate)
+    }
+  }
+
+  async #connection(): Promise<{ client: Socket; raw: Socket }> {
+    const { port } = this.#server.address() as { port: number }
+    const client = connect(port, loopback)
+    const [raw] = (await once(this.#server, 'connection')) as [Socket]
+    for (const socket of [client, raw]) {
+      socket.on('error', () => {})
+      this.#opened.push(socket)
+    }
+    return { client, raw }
+  }
+
+  #welcome(client: Socket, socket: Socket): Guest {
+    const raw = socket as DoorSocket
+    raw.on('close', () => raw.guest?.noteClosed())
+    const isIn = new Promise<void>((resolve) => {
+      this.stage.gate.welcome(raw, { address: loopback, port: raw.remotePort ?? 0 }, (secure) => {
+        secure.on('error', () => {})
+        resolve()
+      })
+    })
+    return { client, raw, isIn }
+  }
+}
+
+async function hasSpoken(raw: Socket): Promise<void> {
+  while (raw.readableLength === 0) await new Promise(setImmediate)
+}
+
+function speakTls(socket: Socket): TLSSocket {
+  const secure = connectTls({ socket, servername: serverName, ca: authority.certificate })
+  return secure.on('error', () => {})
+}
+
+describe('the time of a handshake', () => {
+  test('is not that in which the broker was late', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 1_000 })
+    const { client, isIn } = await door.silent()
+    const nowMs = performance.now()
+    t.mock.method(performance, 'now', () => nowMs + 3_600_000)
+    await door.sweep()
+    speakTls(client)
+    await isIn
+  })
+
+  test('is not over before all that has come meanwhile was read', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 1_000 })
+    const { raw } = await door.silent()
+    await door.sweep()
+    t.mock.timers.tick(1_000)
+    assert.ok(!raw.destroyed, 'the loop has not looked at its sockets since')
+    await new Promise(setImmediate)
+    assert.ok(raw.destroyed)
+  })
+
+  test('ends, however long it is', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 15_000 })
+    const { raw } = await door.silent()
+    await door.sweep(15)
+    assert.ok(!raw.destroyed)
+    await door.sweep()
+    assert.ok(raw.destroyed)
+    assert.match(await door.stage.refusals.next(), /too long/)
+  })
+
+  test('begins when the broker begins it: who has said its part and waits in line loses none', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 2_000 })
+    const [first, second, honest] = [await door.silent(), await door.dripping(), await door.honest()]
+    await door.sweep(3)
+    assert.deepEqual(
+      [first, second].map(({ raw }) => raw.destroyed),
+      [true, false],
+    )
+    await door.sweep(3)
+    assert.ok(second.raw.destroyed)
+    await honest.isIn
+  })
+
+  test('runs in line as well for who has said nothing', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 2_000 })
+    const [, waiting] = [await door.silent(), await door.silent()]
+    await door.sweep(2)
+    assert.ok(!waiting.raw.destroyed)
+    await door.sweep()
+    assert.ok(waiting.raw.destroyed)
+  })
+
+  test('is four times as long in line for who has begun to speak, and no longer', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 2_000 })
+    await door.silent()
+    await door.dripping()
+    await door.dripping()
+    const last = await door.dripping()
+    await door.sweep(8)
+    assert.ok(!last.raw.destroyed)
+    await door.sweep()
+    assert.ok(last.raw.destroyed)
+  })
+})
+
+describe('a place at the gate', () => {
+  test('is lost by who dawdles while somebody waits, and by nobody else', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
+    await door.serve(20)
+    const { raw } = await door.silent()
+    await door.sweep(9)
+    assert.ok(!raw.destroyed, 'nobody waits')
+    const honest = await door.honest()
+    await door.sweep()
+    assert.ok(raw.destroyed, 'somebody waits')
+    await honest.isIn
+  })
+
+  test('is not lost before it is known how long others take', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
+    const { raw } = await door.silent()
+    await door.honest()
+    await door.sweep(10)
+    assert.ok(!raw.destroyed)
+    await door.sweep()
+    assert.ok(raw.destroyed)
+  })
+
+  test('is lost after three sweeps at the earliest, where all the others are quick', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
+    await door.serve(60)
+    const { raw } = await door.silent()
+    await door.honest()
+    await door.sweep(3)
+    assert.ok(!raw.destroyed)
+    await door.sweep()
+    assert.ok(raw.destroyed)
+  })
+
+  test('is lost the later, the longer those take who come through', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
+    await door.serve(20)
+    await door.serve(40, 2)
+    const { raw } = await door.silent()
+    await door.honest()
+    await door.sweep(5)
+    assert.ok(!raw.destroyed)
+    await door.sweep()
+    assert.ok(raw.destroyed)
+  })
+
+  test('is lost the later, where all have lost theirs and nobody has come through', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 30_000 })
+    await door.serve(80)
+    const [first, second, honest] = [await door.silent(), await door.dripping(), await door.honest()]
+    await door.sweep(4)
+    assert.deepEqual(
+      [first, second].map(({ raw }) => raw.destroyed),
+      [true, false],
+    )
+    await door.sweep(6)
+    assert.ok(!second.raw.destroyed, 'twice as long as the first')
+    await door.sweep()
+    assert.ok(second.raw.destroyed)
+    await honest.isIn
+  })
+
+  test('is lost no later, where somebody has come through in between', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 30_000, maxHandshakes: 2 })
+    await door.serve(80)
+    const first = await door.silent()
+    await door.sweep(2)
+    const second = await door.silent()
+    const honest = await door.honest()
+    await door.sweep(2)
+    assert.ok(first.raw.destroyed)
+    await honest.isIn
+    const third = await door.silent()
+    await door.dripping()
+    await door.dripping()
+    await door.sweep(2)
+    assert.ok(second.raw.destroyed)
+    await door.sweep(2)
+    assert.ok(third.raw.destroyed)
+  })
+
+  test('goes to the next one where somebody has gone while it waited', async (t) => {
+    const door = await Door.open(t, { handshakeTimeoutMs: 10_000 })
+    const first = await door.silent()
+    door.gone()
+    const honest = await door.honest()
+    first.client.destroy()
+    await honest.isIn
+  })
+})
