@@ -19,7 +19,7 @@ export interface ByteStream {
   /**
    * The stream is gone, whoever ended it. Called exactly once, last of all. Where the peer has ended it well a reader that stands still
    * hears of that when it goes on: it may have bytes that it has not looked at. (Over TCP and TLS it hears of it after
-   * half a minute whether it has gone on or not, over QUIC at once.)
+   * half a minute whether it has gone on or not.)
    */
   onClose: (error?: Error) => void
   /**

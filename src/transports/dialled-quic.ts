@@ -47,13 +47,13 @@ export class DialledQuic extends QuicEnd {
     this.#dataStreams = Array.from({ length: options.dataStreams })
     this.#control = this.#openStream()
     this.#restStream = this.#control
-    this.#control.on('end', () => this.end())
-    this.#control.on('close', () => this.destroy())
+    this.#control.on('end', () => this.noteEnd())
+    this.#control.on('close', () => this.noteStreamLost())
   }
 
   write(buffer: Buffer, done: () => void): void {
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
-    if (this.isEnding) process.nextTick(done)
+    if (this.isOver) process.nextTick(done)
     else if (this.#dataStreams.length === 0) this.#control.write(buffer, () => process.nextTick(done))
     else this.#deal(buffer, done)
   }
@@ -136,7 +136,7 @@ export class DialledQuic extends QuicEnd {
   #openDataStream(): Duplex {
     const stream = this.#openStream()
     // A stream that goes has taken messages with it that nobody will answer: only a new connection sends them again.
-    stream.on('close', () => this.destroy())
+    stream.on('close', () => this.noteStreamLost())
     return stream
   }
 }

@@ -71,16 +71,11 @@ export class QuicConnection extends QuicEnd {
     this.#controlGatherer = new PacketGatherer(limits.maxPacketBytes)
   }
 
-  /** The client has opened its first stream: from now on there is somebody to talk to. */
-  get isReady(): boolean {
-    return this.#control !== undefined
-  }
-
-  /** A stream that the client has opened. */
-  addStream(stream: QuicStreamEnd): void {
+  /** A stream that the client has opened. With its first one there is somebody to talk to: `whenReady` sets `onData` and `onClose`. */
+  addStream(stream: QuicStreamEnd, whenReady: () => void): void {
     stream.on('error', ignore)
     if (this.isEnding || (stream.id & kindBits) !== 0) return void stream.destroy()
-    if (stream.id === controlStreamId) this.#takeControl(stream)
+    if (stream.id === controlStreamId) this.#takeControl(stream, whenReady)
     else if (this.#dataStreams.size >= this.#limits.maxDataStreams) this.fault('more streams than allowed')
     else this.#addDataStream(stream)
   }
@@ -89,7 +84,7 @@ export class QuicConnection extends QuicEnd {
     const control = this.#control
     if (!this.#isKnown) this.#isKnown = beginsWithConnack(buffer)
     // Too late to be sent. The answer still comes later and never from within the call, as it always does.
-    if (this.isEnding || control === undefined) process.nextTick(done)
+    if (this.isOver || control === undefined) process.nextTick(done)
     else if (this.#routes.isIdle) control.write(buffer, () => done())
     else this.#deal(buffer, control, done)
   }
@@ -127,7 +122,7 @@ export class QuicConnection extends QuicEnd {
     for (const { gatherer } of this.#dataStreams.values()) gatherer.forget()
   }
 
-  #takeControl(stream: QuicStreamEnd): void {
+  #takeControl(stream: QuicStreamEnd, whenReady: () => void): void {
     this.#control = stream
     let isFirst = true
     stream.on('data', (chunk: Buffer) => {
@@ -139,9 +134,11 @@ export class QuicConnection extends QuicEnd {
       if (!this.#isKnown) this.#expectLittle(this.#controlGatherer.heldBytes)
       this.#tellGathered()
     })
-    stream.on('end', () => this.end())
+    stream.on('end', () => this.noteEnd())
     // Both of its directions are over, or it was broken off: there is no MQTT connection without it.
-    stream.on('close', () => this.destroy())
+    stream.on('close', () => this.noteStreamLost())
+    whenReady()
+    readWhatIsHere(stream)
   }
 
   #passControl(packets: Buffer): void {
@@ -174,6 +171,7 @@ export class QuicConnection extends QuicEnd {
       this.#dataStreams.delete(stream.id)
       this.#tellGathered()
     })
+    readWhatIsHere(stream)
   }
 
   #passData(packets: Buffer, stream: QuicStreamEnd): void {
@@ -198,4 +196,9 @@ export class QuicConnection extends QuicEnd {
     for (const { gatherer } of this.#dataStreams.values()) bytes += gatherer.heldBytes
     return bytes
   }
+}
+
+/** The connection may be gone in the batch in which a stream has come, and its streams with it. Each piece goes to those who listen. */
+function readWhatIsHere(stream: QuicStreamEnd): void {
+  for (let chunk: unknown = ''; chunk !== null;) chunk = stream.read()
 }

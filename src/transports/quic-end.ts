@@ -5,7 +5,8 @@
 //                               '-- held while paused     destroy: the connection, at once
 //
 // The library has no way to stop a stream from being read. What comes while nobody wants to read is held here, within a
-// limit; a peer that sends more is cut off, where one over TCP would have been made to wait.
+// limit; a peer that sends more is cut off, where one over TCP would have been made to wait. A peer that has ended the connection well is
+// heard to the end: of that, too, the reader hears when it goes on.
 
 import type { Duplex } from 'node:stream'
 import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
@@ -36,7 +37,7 @@ export abstract class QuicEnd implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials | undefined
-  /** Nothing is passed on or taken any more. */
+  /** Nothing is passed on or taken any more: we have ended it, or its reader knows of its end. */
   protected isEnding = false
   readonly #options: QuicEndOptions
   #gatheredBytes = 0
@@ -45,7 +46,11 @@ export abstract class QuicEnd implements ByteStream {
   /** Of these, and of what those who are made of this hold besides. */
   #heldBytes = 0
   #isPaused = false
+  /** The peer sends nothing more, and whoever reads has not come so far. */
+  #hasPeerEnded = false
+  /** The connection is gone. Whoever reads may not know. */
   #isClosed = false
+  #whenHeard: () => void = ignore
   #error: Error | undefined
   #closeTimer: NodeJS.Timeout | undefined
 
@@ -79,7 +84,7 @@ export abstract class QuicEnd implements ByteStream {
     this.#isPaused = false
     while (!this.#isPaused && !this.isEnding) {
       const packets = this.#held.shift()
-      if (packets === undefined) return
+      if (packets === undefined) return this.#comeToTheEnd()
       this.noteHeld(-packets.length)
       this.onData(packets)
     }
@@ -87,6 +92,7 @@ export abstract class QuicEnd implements ByteStream {
 
   end(): void {
     if (this.isEnding) return
+    if (this.#isClosed) return this.#hearLater()
     this.#stop()
     // What was written goes first, then the end of each stream. The connection itself is closed when the peer has seen
     // that, for nothing that is on its way outlives it.
@@ -98,6 +104,7 @@ export abstract class QuicEnd implements ByteStream {
   }
 
   destroy(): void {
+    if (this.#isClosed) return this.end()
     this.#stop()
     this.#close()
   }
@@ -106,13 +113,33 @@ export abstract class QuicEnd implements ByteStream {
     this.#error ??= error
   }
 
-  /** The connection is gone, whoever ended it. */
-  noteClosed(): void {
+  /**
+   * The connection is gone, whoever ended it. `whenHeard`: whoever reads knows, and nothing is held any more. Where the peer has
+   * ended it well a reader that stands still hears of it when it goes on.
+   */
+  noteClosed(whenHeard: () => void = ignore): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#stop()
+    this.#whenHeard = whenHeard
     clearTimeout(this.#closeTimer)
-    this.onClose(this.#error)
+    const mayHaveMore = this.#isPaused && !this.isEnding && this.#error === undefined
+    if (!mayHaveMore) this.#hear()
+  }
+
+  /** No stream takes anything any more. */
+  protected get isOver(): boolean {
+    return this.isEnding || this.#isClosed
+  }
+
+  /** The first stream will bring nothing more. */
+  protected noteEnd(): void {
+    if (this.#isPaused) this.#hasPeerEnded = true
+    else this.end()
+  }
+
+  /** A stream is gone without which there is no connection. With a connection that is gone itself all of them are. */
+  protected noteStreamLost(): void {
+    if (!this.#isClosed) this.destroy()
   }
 
   /** What has come, to whoever reads. */
@@ -148,6 +175,23 @@ export abstract class QuicEnd implements ByteStream {
   /** The library gives the number of a connection that is gone to another one: it must not be closed again. */
   #close(): void {
     if (!this.#isClosed) this.closeConnection()
+  }
+
+  /** All that was held has been read. */
+  #comeToTheEnd(): void {
+    if (this.#isClosed || this.#hasPeerEnded) this.end()
+  }
+
+  /** Never from within the call that lets the reader go on. */
+  #hearLater(): void {
+    this.#stop()
+    setImmediate(() => this.#hear())
+  }
+
+  #hear(): void {
+    this.#stop()
+    this.#whenHeard()
+    this.onClose(this.#error)
   }
 
   #stop(): void {

@@ -110,6 +110,8 @@ class QuicHouse {
   readonly #waiting = new Map<QuicServerSession, number>()
   readonly #held: HeldTotal = { bytes: 0, limit: maxHeldBytesTotal }
   readonly #timers: NodeJS.Timeout[]
+  /** Connections that are gone, and whose readers have not come so far. */
+  #unheard = 0
   #isClosing = false
   #whenEmpty: (() => void) | undefined
   /** Resolves when the socket is closed. */
@@ -167,7 +169,7 @@ class QuicHouse {
   #reasonToRefuse({ remoteAddress }: QuicServerSession): DoorRefusal | undefined {
     if (!this.#rules.allows(remoteAddress)) return 'address-denied'
     const { maxConnections = Infinity, budget, rates = [] } = this.#options
-    if (this.#isClosing || this.#connections.size >= maxConnections) return 'listener-full'
+    if (this.#isClosing || this.#connections.size + this.#unheard >= maxConnections) return 'listener-full'
     const lack = budget?.lack
     if (lack !== undefined) return lack
     const nowMs = performance.now()
@@ -198,15 +200,20 @@ class QuicHouse {
   }
 
   #addStream(session: QuicServerSession, connection: QuicConnection, stream: QuicStreamEnd): void {
-    connection.addStream(stream)
-    if (connection.isReady && this.#waiting.delete(session)) this.#options.onStream(connection)
+    connection.addStream(stream, () => {
+      if (this.#waiting.delete(session)) this.#options.onStream(connection)
+    })
   }
 
   #forget(session: QuicServerSession, connection: QuicConnection): void {
     if (!this.#connections.delete(session)) return
     this.#waiting.delete(session)
-    this.#options.budget?.giveBack()
-    connection.noteClosed()
+    this.#unheard += 1
+    // As over TCP, its place is taken until nothing is left to be read of it.
+    connection.noteClosed(() => {
+      this.#unheard -= 1
+      this.#options.budget?.giveBack()
+    })
     if (this.#connections.size === 0) this.#whenEmpty?.()
   }
 

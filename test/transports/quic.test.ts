@@ -148,6 +148,32 @@ test('what comes while nobody reads is held, and is there in order when somebody
   assert.equal(all.replace(publishQos0('beside'), ''), [...sent, publishQos0('marker')].join(''))
 })
 
+test('a client that goes while nobody reads is heard to the end, and has its place until then', async (t) => {
+  const budget = new ConnectionBudget(10)
+  const stage = await openQuicStage(t, { budget, maxConnections: 2 })
+  const [{ client, control, stream, chunks }, other] = [await stage.pair(), await stage.pair()]
+  stream.pause()
+  control.send(publishQos0('a last word') + disconnect)
+  other.control.send(publishQos0('the same'))
+  await gathered(other.chunks, publishQos0('the same'))
+  await client.session.close()
+  // Who goes later has gone, and so has the first.
+  const otherEnd = closed(other.stream)
+  await other.client.session.close()
+  await otherEnd
+  assert.equal(budget.taken, 1)
+  await stage.pair()
+  await (
+    await stage.client()
+  ).ended
+  assert.equal(await stage.refusals.next(), 'listener-full')
+  const end = closed(stream)
+  stream.resume()
+  await gathered(chunks, publishQos0('a last word') + disconnect)
+  assert.equal(await end, undefined)
+  assert.equal(budget.taken, 1)
+})
+
 test('a client that sends on and on while nobody reads is cut off, and its neighbour is not', async (t) => {
   const stage = await openQuicStage(t)
   const { client, control, stream } = await stage.pair()

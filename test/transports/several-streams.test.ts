@@ -121,7 +121,7 @@ test('what is held counts for all connections together, and no more of those tha
     const connection = new QuicConnection(peer(), limits, total)
     connection.onClose = () => ended.push(number)
     const control = Object.assign(new PassThrough(), { id: 0 })
-    connection.addStream(control)
+    connection.addStream(control, () => {})
     connection.pause()
     control.write(packet(0x10, new Uint8Array(797)))
     // Until the stream has passed it on.
@@ -150,7 +150,7 @@ test('a connection that is gone is not closed again: its number may be that of a
     { bytes: 0, limit: 1_000 },
   )
   const control = Object.assign(new PassThrough(), { id: 0 })
-  connection.addStream(control)
+  connection.addStream(control, () => {})
   connection.noteClosed()
   control.destroy()
   await once(control, 'close')
