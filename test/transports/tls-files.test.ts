@@ -78,9 +78,28 @@ test('files of a gate that another has taken the place of are not looked at any 
   await stage.gate.reload()
   assert.equal(stage.problems.left, 0)
   other.write('cert.pem', 'damaged')
-  await other.gate.reload()
+  await stage.reload()
   assert.match(await other.problems.next(), /no whole PEM block/)
 })
+
+const key16 = '00112233445566778899aabbccddeeff'
+
+for (const file of ['cert.pem', 'key.pem', 'ca.pem', 'crl.pem', 'psk.txt', 'shop.pem', 'shop-key.pem']) {
+  test(`${file} is one of the files that are looked at`, async (t) => {
+    const folder = new TlsStage(t)
+    const named = { certFile: folder.write('shop.pem', renewed.certificate), keyPassword: undefined }
+    const byServerName = [
+      { ...named, keyFile: folder.write('shop-key.pem', renewed.key), name: 'shop', serverName: 'shop.example.org' },
+    ]
+    const stage = await new TlsStage(t, { crl: authority.revoke(), psk: `a:${key16}`, byServerName }).listen()
+    await stage.reload()
+    assert.equal(stage.problems.left, 0)
+    const whose = file.startsWith('shop') ? folder : stage
+    whose.write(file, 'damaged')
+    await stage.reload()
+    assert.equal(stage.problems.left, 1)
+  })
+}
 
 function problemWith(stage: TlsStage, change: Partial<TlsSettings> & { readonly keyPassword?: string }): string {
   const { keyPassword, ...settings } = change

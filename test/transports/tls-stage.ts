@@ -103,6 +103,11 @@ export class TlsStage {
     if (this.#options !== undefined) this.#listener?.change({ ...this.#options, gate })
   }
 
+  /** As an operator asks for it. */
+  async reload(): Promise<void> {
+    await this.#listener?.reload?.()
+  }
+
   async close(): Promise<void> {
     await this.#listener?.close()
   }

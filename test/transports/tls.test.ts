@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type ByteStream, ConnectionRate } from '../../src/transports/index.ts'
+import type { NamedCertificateFiles } from '../../src/transports/tls-settings.ts'
 import { Authority, type Named } from './certificates.ts'
 import { Happenings } from './happenings.ts'
 import { authority, serverName, TlsStage, type TlsStageOptions } from './tls-stage.ts'
@@ -70,6 +71,18 @@ describe('a TLS listener', () => {
       assert.equal(await happened.next(), 'closed')
     })
   }
+
+  test('refuses one that is newer than its own', async (t) => {
+    const stage = await new TlsStage(t, { maxVersion: 'TLSv1.2' }).listen()
+    assert.match(await stage.refusalOf({ minVersion: 'TLSv1.3' }), /unsupported protocol/)
+  })
+
+  test('chooses the cipher that stands first in its own list, and not in that of the client', async (t) => {
+    const ciphers = ['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-AES128-GCM-SHA256']
+    const stage = await new TlsStage(t, { ciphers: ciphers.join(':'), maxVersion: 'TLSv1.2' }).listen()
+    const { client } = await stage.pairUp({ ciphers: ciphers.toReversed().join(':') })
+    assert.equal(client.getCipher().name, ciphers[0])
+  })
 
   test('ends a stream after its last bytes, even while the peer goes on sending', async (t) => {
     const stage = await new TlsStage(t).listen()
@@ -244,6 +257,14 @@ describe('a client certificate', () => {
   })
 })
 
+test('a client of an authority that is believed no more is refused, also with a session from before', async (t) => {
+  const stage = await new TlsStage(t, verifying).listen()
+  const session = await sessionOf(stage, withCertificate(device))
+  stage.write('ca.pem', new Authority('Another authority').certificate)
+  await stage.gate.reload()
+  assert.match(await stage.refusalOf({ ...withCertificate(device), session }), /not believed/)
+})
+
 async function sessionOf(stage: TlsStage, options: ConnectionOptions = {}): Promise<Buffer> {
   const { client, stream } = await stage.pairUp(options)
   const session = once(client, 'session')
@@ -264,14 +285,14 @@ describe('a session', () => {
     assert.equal(stream.credentials?.certificate?.commonName, 'device-7')
   })
 
-  const others: readonly (readonly [string, TlsStageOptions])[] = [
-    ['another listener', { ...verifying, name: 'other' }],
-    ['a node that was started again', { ...verifying, ticketSecret: new Uint8Array(32).fill(1) }],
-    ['a listener that verifies, when it began at one that does not', { verifyPeer: true }],
+  const others: readonly (readonly [string, TlsStageOptions, TlsStageOptions])[] = [
+    ['another listener', verifying, { ...verifying, name: 'other' }],
+    ['a node that was started again', verifying, { ...verifying, ticketSecret: new Uint8Array(32).fill(1) }],
+    ['a listener that verifies, when it began at one that does not', {}, { verifyPeer: true }],
   ]
-  for (const [name, settings] of others) {
+  for (const [name, beginning, settings] of others) {
     test(`is not resumed at ${name}`, async (t) => {
-      const one = await new TlsStage(t).listen()
+      const one = await new TlsStage(t, beginning).listen()
       const session = await sessionOf(one, withCertificate(device))
       const other = await new TlsStage(t, settings).listen()
       const { client } = await other.pairUp({ ...withCertificate(device), session })
@@ -287,11 +308,24 @@ describe('a host name', () => {
   test('gets its certificate, and any other the one of the listener', async (t) => {
     const stage = await stageWithNames(t, {}, { shop, any })
     const seen: unknown[] = []
-    for (const servername of ['shop.example.org', 'SHOP.example.org', 'a.example.net', 'a.b.example.net', serverName]) {
+    const names = ['shop.example.org', 'SHOP.example.org', 'a.example.net', 'own.example.net', 'a.b.example.net']
+    for (const servername of [...names, serverName]) {
       const { client } = await stage.pairUp({ servername, checkServerIdentity: () => undefined })
       seen.push(namesOf(client))
     }
-    assert.deepEqual(seen, ['shop', 'shop', 'any', serverName, serverName])
+    assert.deepEqual(seen, ['shop', 'shop', 'any', 'shop', serverName, serverName])
+  })
+
+  test('gets the certificate that takes the place of its own', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'godwit-sni-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const files = namedFiles(folder, 'shop', 'shop.example.org', shop)
+    const stage = await new TlsStage(t, { byServerName: [files] }).listen()
+    const renewed = authority.issue('renewed', { hostNames: ['shop.example.org'] })
+    namedFiles(folder, 'shop', 'shop.example.org', renewed)
+    await stage.gate.reload()
+    const { client } = await stage.pairUp({ servername: 'shop.example.org' })
+    assert.equal(namesOf(client), 'renewed')
   })
 
   test('is no way around the verification of clients', async (t) => {
@@ -311,12 +345,17 @@ function stageWithNames(
 ): Promise<TlsStage> {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-sni-'))
   t.after(() => rmSync(folder, { recursive: true }))
-  const files = (name: string, serverName: string, { certificate, key }: Named) => {
-    const [certFile, keyFile] = [join(folder, `${name}.pem`), join(folder, `${name}-key.pem`)]
-    writeFileSync(certFile, certificate)
-    writeFileSync(keyFile, key)
-    return { name, serverName, certFile, keyFile, keyPassword: undefined }
-  }
-  const byServerName = [files('shop', 'shop.example.org', names.shop), files('any', '*.example.net', names.any)]
+  const byServerName = [
+    namedFiles(folder, 'any', '*.example.net', names.any),
+    namedFiles(folder, 'shop', 'Shop.example.org', names.shop),
+    namedFiles(folder, 'own', 'own.example.net', names.shop),
+  ]
   return new TlsStage(t, { ...settings, byServerName }).listen()
+}
+
+function namedFiles(folder: string, name: string, host: string, { certificate, key }: Named): NamedCertificateFiles {
+  const [certFile, keyFile] = [join(folder, `${name}.pem`), join(folder, `${name}-key.pem`)]
+  writeFileSync(certFile, certificate)
+  writeFileSync(keyFile, key)
+  return { name, serverName: host, certFile, keyFile, keyPassword: undefined }
 }
