@@ -79,6 +79,7 @@ test('files of a gate that another has taken the place of are not looked at any 
   assert.equal(stage.problems.left, 0)
   other.write('cert.pem', 'damaged')
   await stage.reload()
+  assert.equal(other.problems.left, 1, 'at once, and not when they are looked at by themselves')
   assert.match(await other.problems.next(), /no whole PEM block/)
 })
 

@@ -10,10 +10,11 @@ import { connect, type ConnectionOptions } from 'node:tls'
 import {
   type ByteStream,
   ConnectionBudget,
-  type Listener,
+  type ChangingListener,
   listenWebSocket,
   TlsGate,
   type TlsSettings,
+  type WebSocketListenOptions,
 } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { Happenings } from './happenings.ts'
@@ -21,7 +22,11 @@ import { binary, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 import { closed, path, received, written } from './websocket-stage.ts'
 
 interface SecureStage {
-  readonly listener: Listener
+  readonly listener: ChangingListener<WebSocketListenOptions>
+  readonly options: WebSocketListenOptions
+  readonly files: { readonly certFile: string }
+  readonly problems: Happenings<string>
+  openGate(): TlsGate
   readonly authority: Authority
   readonly budget: ConnectionBudget
   readonly streams: Happenings<ByteStream>
@@ -43,34 +48,39 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
   ])
   const streams = new Happenings<ByteStream>()
   const refusals = new Happenings<string>()
-  const opening = TlsGate.open({
-    settings: {
-      certificate: files,
-      byServerName: [],
-      caFile,
-      crlFile: undefined,
-      verifyPeer: false,
-      failIfNoPeerCertificate: false,
-      minVersion: 'TLSv1.2',
-      maxVersion: 'TLSv1.3',
-      ciphers: undefined,
-      takesKeys: false,
-      pskFile: undefined,
-      handshakeTimeoutMs: 5_000,
-      ...wishes,
-    },
-    name: 'wss:default',
-    ticketSecret: Buffer.alloc(32),
-    onProblem: (problem) => assert.equal(problem, undefined),
-    onRefused: (_, why) => refusals.add(why),
-  })
-  assert.ok('gate' in opening)
+  const problems = new Happenings<string>()
+  const settings: TlsSettings = {
+    certificate: files,
+    byServerName: [],
+    caFile,
+    crlFile: undefined,
+    verifyPeer: false,
+    failIfNoPeerCertificate: false,
+    minVersion: 'TLSv1.2',
+    maxVersion: 'TLSv1.3',
+    ciphers: undefined,
+    takesKeys: false,
+    pskFile: undefined,
+    handshakeTimeoutMs: 5_000,
+    ...wishes,
+  }
+  const openGate = (): TlsGate => {
+    const opening = TlsGate.open({
+      settings,
+      name: 'wss:default',
+      ticketSecret: Buffer.alloc(32),
+      onProblem: (problem) => problems.add(problem?.message ?? 'in order again'),
+      onRefused: (_, why) => refusals.add(why),
+    })
+    assert.ok('gate' in opening)
+    return opening.gate
+  }
   const budget = new ConnectionBudget(100)
-  const listener = await listenWebSocket({
+  const options: WebSocketListenOptions = {
     host: '127.0.0.1',
     port: 0,
     budget,
-    tls: opening.gate,
+    tls: openGate(),
     path,
     allowedOrigins: [],
     isLoopback: true,
@@ -79,7 +89,8 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
     maxMessageBytes: 1_048_576,
     upgradeTimeoutMs: 5_000,
     onStream: (stream) => streams.add(stream),
-  })
+  }
+  const listener = await listenWebSocket(options)
   const peers: WebSocketPeer[] = []
   t.after(async () => {
     for (const { socket } of peers) socket.destroy()
@@ -93,7 +104,7 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
     peers.push(made)
     return made
   }
-  return { listener, authority, budget, streams, refusals, peer }
+  return { listener, options, openGate, files, authority, budget, streams, refusals, problems, peer }
 }
 
 test('bytes go both ways, and nobody has to show a certificate who is not asked for one', async (t) => {
@@ -145,6 +156,29 @@ test('without a certificate that is asked for, or with one of a stranger, there 
     assert.match(await stage.refusals.next(), /certificate/)
   }
   assert.equal(stage.streams.left, 0)
+})
+
+test('files are read again when an operator asks for it, by the gate that is in force', async (t) => {
+  const stage = await openSecureStage(t)
+  const [first, second] = [stage.options.tls, stage.openGate()]
+  stage.listener.change({ ...stage.options, tls: second })
+  await stage.peer().request(upgradeRequest(path))
+  await writeFile(stage.files.certFile, 'damaged')
+  await first?.reload()
+  assert.equal(stage.problems.left, 0, 'the first one has retired')
+  await stage.listener.reload?.()
+  assert.equal(stage.problems.left, 1, 'at once, and not when they are looked at by themselves')
+  assert.match(await stage.problems.next(), /no whole PEM block/)
+})
+
+test('a client at its handshake goes with its listener', async (t) => {
+  const stage = await openSecureStage(t)
+  stage.listener.change({ ...stage.options, tls: stage.openGate() })
+  // Who is through was taken by the gate after who says nothing.
+  const silent = await WebSocketPeer.connect(stage.listener.port)
+  await stage.peer().request(upgradeRequest(path))
+  await stage.listener.close()
+  await silent.ended
 })
 
 test('HTTP in the clear is not heard', async (t) => {
