@@ -47,7 +47,9 @@ export class History {
     this.numbers = new Map(this.publications.map((publication, number) => [publication, number]))
     const drops = world.events('message-dropped')
     this.dropped = new Set(drops.map(nameOfDrop))
-    this.droppedForGood = new Set(drops.filter((drop) => !world.host.undoneDrops.has(drop)).map(nameOfDrop))
+    // Where a shard has sent it again to one that had died, what was dropped may be the second of two.
+    const isLast = (drop: Drop): boolean => !drop.message.isRepeat && !world.host.undoneDrops.has(drop)
+    this.droppedForGood = new Set(drops.filter(isLast).map(nameOfDrop))
     this.kept = new Set(actors.flatMap(({ client }) => keptMessages(client)))
   }
 
