@@ -117,9 +117,17 @@ export class History {
     )
   }
 
-  hasExpired({ properties, firstSentAtMs }: Publication): boolean {
+  hasExpired(publication: Publication): boolean {
+    return this.hadExpired(publication, this.world.nowMs)
+  }
+
+  /**
+   * It was passed over then, as expired: a broker that dies before its disk knows, and whose clock is behind when it is back, may
+   * have it for a moment longer, behind what was sent later.
+   */
+  hadExpired({ properties, firstSentAtMs }: Publication, atMs: number): boolean {
     const expiry = properties?.messageExpiryIntervalSeconds
-    return expiry !== undefined && firstSentAtMs + expiry * 1_000 <= this.world.nowMs
+    return expiry !== undefined && firstSentAtMs + expiry * 1_000 <= atMs
   }
 
   /** What it may have of such messages did not change while it was under way. */

@@ -170,7 +170,7 @@ function checkOrder(history: History, client: Client, session: ClientSession): v
     const lane = `${who} ${publication.topic} ${lanes}`
     const number = history.numberOf(publication)
     const before = last.get(lane) ?? -1
-    if (number <= before && !history.mayComeLate(publication)) {
+    if (number <= before && !history.mayComeLate(publication) && !history.hadExpired(publication, message.atMs)) {
       history.fail(
         `${client.id} received "${numbered(message)}" on ${message.topic} after a later one of the same publisher [MQTT-4.6.0-6]`,
       )
