@@ -70,6 +70,7 @@ function addMessage(changes: StoredChange[], number: number): void {
       qos: 1,
       retain: false,
       subscriptionIdentifiers: undefined,
+      sharedFilter: undefined,
       message: {
         topic: `bench/topic/${number % sessions}`,
         payload,

@@ -100,6 +100,7 @@ function queued(first: number, count = perBatch): StoredChange[] {
       qos: 1,
       retain: false,
       subscriptionIdentifiers: undefined,
+      sharedFilter: undefined,
       message: {
         topic: 'bench/topic',
         payload,

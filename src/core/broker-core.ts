@@ -24,6 +24,7 @@ import { handleCommitted } from './delivery/committed.ts'
 import { handleOldestLoaded } from './delivery/drop-oldest.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
 import { tellPeers } from './delivery/tell-peers.ts'
+import { handleEndedLoaded } from './delivery/ended-queues.ts'
 import { moveOnRestored } from './delivery/moving.ts'
 import { releaseBody, remove } from './delivery/stored-queue.ts'
 import type { Input } from './inputs.ts'
@@ -182,6 +183,8 @@ function handleAnswer(
     handleQueueLoaded(state, asked.session, { ...input, upTo: asked.upTo })
   } else if (input.kind === 'queue-loaded' && asked.for === 'oldest') {
     handleOldestLoaded(state, asked.session, input)
+  } else if (input.kind === 'queue-loaded' && asked.for === 'ended') {
+    handleEndedLoaded(state, asked.queue, input)
   }
 }
 

@@ -11,7 +11,7 @@ import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
 import type { Message } from './message.ts'
-import { MovedMessages, type Moving } from './moved-messages.ts'
+import { MovedMessages, type EndedQueue, type Moving } from './moved-messages.ts'
 import type { NamespaceQuotas } from './namespace-quotas.ts'
 import { namespacedName } from './namespaced-names.ts'
 import type { NamespaceSettings } from './namespaces.ts'
@@ -89,6 +89,7 @@ export type Asked =
   | { readonly for: 'connect' | 'reauthentication' | 'permission'; readonly connection: Connection }
   | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
   | { readonly for: 'oldest'; readonly session: Session }
+  | { readonly for: 'ended'; readonly queue: EndedQueue }
 
 export class BrokerState {
   settings: CoreSettings
@@ -124,6 +125,8 @@ export class BrokerState {
   readonly owedWills = new Map<string, Message>()
   /** Read at the start, and to be sent on when everything is: see `delivery/moving.ts`. */
   readonly restoredMoving: Moving[] = []
+  /** By name, the first to end first: see `delivery/ended-queues.ts`. */
+  readonly endedQueues = new Map<string, EndedQueue>()
   readonly asked = new Map<QuestionId, Asked>()
   /** Connections that wait for an older one of the same client id to be heard to its end. */
   readonly comingAgain = new Map<string, Set<Connection>>()

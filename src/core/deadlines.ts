@@ -23,6 +23,7 @@ export type DeadlineKind =
   | 'retry'
   | 'await-release'
   | 'retained-expiry'
+  | 'ended-queue'
   | 'forget-received'
   | 'retained-wait'
 

@@ -47,3 +47,15 @@ export interface Moving {
   readonly filter: TopicFilter
   readonly message: Message
 }
+
+/** Of a session that has ended, and of which others may get something: see `delivery/ended-queues.ts`. */
+export interface EndedQueue {
+  /** In place of its client id. */
+  readonly name: string
+  /** Nothing with a lower sequence is there any more. */
+  from: number
+  partsRead: number
+  /** It is not to be read before this batch is on disk. */
+  afterBatch: number
+  isAsked: boolean
+}

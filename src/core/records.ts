@@ -84,6 +84,8 @@ export interface QueuedRecord {
   /** The retain flag to deliver with. */
   retain: boolean
   subscriptionIdentifiers: readonly number[] | undefined
+  /** `$share/group/filter`: the shared subscription that gave it to this session. Undefined: none; or written by a version that did not say so. */
+  sharedFilter: string | undefined
   /** The message itself, or the id of the body record that holds it. */
   message: StoredMessage | number
   /** When read with its body put in place: the id of that body. Never written. */
@@ -217,8 +219,12 @@ export type RecordKey =
   | AccessRecordKey
   | OperatorRecordKey
 
-/** A record put in place (inserted or replaced), a record taken away, or a session taken away with all that is its. */
+/**
+ * A record put in place (inserted or replaced), a record taken away, or a session taken away with all that is its. Or a session
+ * that is another client id's from here on, with all that is its: nothing is `to`'s before, and nothing is `clientId`'s after it.
+ */
 export type StoredChange =
   | { readonly change: 'put'; readonly record: StoredRecord }
   | { readonly change: 'delete'; readonly key: RecordKey }
   | { readonly change: 'delete-session'; readonly clientId: string }
+  | { readonly change: 'rename-session'; readonly clientId: string; readonly to: string }

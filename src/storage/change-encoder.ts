@@ -25,6 +25,8 @@ export function encodeChange(operations: OperationList, change: StoredChange, li
     }
     case 'delete-session':
       return encodeDeleteSession(operations, change.clientId, lives)
+    case 'rename-session':
+      return encodeRenameSession(operations, change, lives)
     default:
       return change satisfies never
   }
@@ -86,4 +88,24 @@ function encodeDeleteSession(operations: OperationList, clientId: string, lives:
   operations.endDelete()
   encodeGrave(operations, life)
   return life
+}
+
+/**
+ * What is keyed by the life stays where it is. Where `to` has a life the batch is there and is committed once more: what it puts
+ * before this is in that life, and the one that these puts have begun now is nobody's.
+ */
+function encodeRenameSession(
+  operations: OperationList,
+  { clientId, to }: { readonly clientId: string; readonly to: string },
+  lives: SessionLives,
+): Life | undefined {
+  if (lives.find(to) !== undefined) return encodeDeleteSession(operations, clientId, lives)
+  const life = lives.find(clientId)
+  if (life === undefined) return undefined
+  lives.rename(clientId, to, life)
+  operations.begin()
+  writeTextKey(operations.writer, 'life', clientId)
+  operations.endDelete()
+  encodeLife(operations, to, life)
+  return undefined
 }

@@ -96,6 +96,12 @@ class MemoryStore implements Store {
       this.#sessions.delete(change.clientId)
       return
     }
+    if (change.change === 'rename-session') {
+      const session = this.#sessions.get(change.clientId)
+      this.#sessions.delete(change.clientId)
+      if (session !== undefined && !this.#sessions.has(change.to)) this.#sessions.set(change.to, session)
+      return
+    }
     const operations = this.#operations
     operations.clear()
     operations.begin()

@@ -152,7 +152,7 @@ const messageReaders = [readMessage2, readMessage2, readMessage] as const
 const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   session: [readSession1, readSession2],
   subscription: [readSubscription1],
-  queued: messageReaders.map(queuedReader),
+  queued: [...messageReaders, readMessage].map(queuedReader),
   outgoing: [readOutgoing1],
   incoming: [incomingReader(unsaid), incomingReader(readDealt)],
   will: messageReaders.map(willReader),
@@ -200,14 +200,15 @@ function readDealt(reader: ByteReader): DealtRecord[] {
   return dealt
 }
 
-const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10 } as const
+const queuedFlags = { retain: 0x04, identifiers: 0x08, sharesBody: 0x10, sharedFilter: 0x20 } as const
 
 function writeQueued(writer: ByteWriter, record: QueuedRecord): void {
-  const { message, subscriptionIdentifiers } = record
+  const { message, subscriptionIdentifiers, sharedFilter } = record
   let flags: number = record.qos
   if (record.retain) flags |= queuedFlags.retain
   if (subscriptionIdentifiers !== undefined) flags |= queuedFlags.identifiers
   if (typeof message === 'number') flags |= queuedFlags.sharesBody
+  if (sharedFilter !== undefined) flags |= queuedFlags.sharedFilter
   writer.byte(flags)
   if (subscriptionIdentifiers !== undefined) {
     writer.varint(subscriptionIdentifiers.length)
@@ -215,12 +216,15 @@ function writeQueued(writer: ByteWriter, record: QueuedRecord): void {
   }
   if (typeof message === 'number') writer.varint(message)
   else writeMessage(writer, message)
+  if (sharedFilter !== undefined) writer.text(sharedFilter)
 }
 
+/** Before version 4 no flag says that a shared filter follows. */
 function queuedReader(readOne: MessageReader): RecordReader {
   return (key, reader, clientId) => {
     const flags = reader.byte()
     const identifiers = (flags & queuedFlags.identifiers) === 0 ? undefined : readIdentifiers(reader)
+    const message = (flags & queuedFlags.sharesBody) === 0 ? readOne(reader) : reader.varint()
     return {
       kind: 'queued',
       clientId,
@@ -228,7 +232,8 @@ function queuedReader(readOne: MessageReader): RecordReader {
       qos: asQoS(flags & 0x03),
       retain: (flags & queuedFlags.retain) !== 0,
       subscriptionIdentifiers: identifiers,
-      message: (flags & queuedFlags.sharesBody) === 0 ? readOne(reader) : reader.varint(),
+      sharedFilter: (flags & queuedFlags.sharedFilter) === 0 ? undefined : reader.text(),
+      message,
     }
   }
 }

@@ -22,8 +22,8 @@ export class SessionLives {
     if (this.#known.size > cacheLimit) this.#known.clear()
     const unknown = new Set<string>()
     for (const change of changes) {
-      const clientId = change === undefined ? undefined : sessionOf(change)
-      if (clientId !== undefined && !this.#known.has(clientId)) unknown.add(clientId)
+      for (const clientId of change === undefined ? [] : sessionsOf(change))
+        if (!this.#known.has(clientId)) unknown.add(clientId)
     }
     return [...unknown]
   }
@@ -56,15 +56,22 @@ export class SessionLives {
     this.#known.set(clientId, noLife)
   }
 
+  /** The session of the one is that of the other from here on. */
+  rename(clientId: string, to: string, life: Life): void {
+    this.#known.set(clientId, noLife)
+    this.#known.set(to, life)
+  }
+
   /** The batch is not written, or nobody knows: everything is to be asked of the disk again. */
   forget(): void {
     this.#known.clear()
   }
 }
 
-/** The client id of the session that a change is about, if it is about one. */
-function sessionOf(change: StoredChange): string | undefined {
-  if (change.change === 'delete-session') return change.clientId
+/** The client ids of the sessions that a change is about. */
+function sessionsOf(change: StoredChange): readonly string[] {
+  if (change.change === 'delete-session') return [change.clientId]
+  if (change.change === 'rename-session') return [change.clientId, change.to]
   const subject = change.change === 'put' ? change.record : change.key
-  return isSessionKind(subject.kind) && 'clientId' in subject ? subject.clientId : undefined
+  return isSessionKind(subject.kind) && 'clientId' in subject ? [subject.clientId] : []
 }

@@ -393,42 +393,6 @@ describe('delivery', () => {
   })
 })
 
-describe('a message that a shared subscription gave to a session of which only the disk knew', () => {
-  for (const shards of [1, 3]) {
-    for (const qos of [1, 2] as const) {
-      test(`goes to another member when its client comes and may not have it (QoS ${qos}, shards: ${shards})`, () => {
-        const { world } = worldWith([{ action: 'receive', clientId: 'denied', topic: 'a' }], { shards })
-        const [denied, heir] = ['denied', 'heir'].map((id) => world.connect(id, durable))
-        for (const client of [denied, heir]) {
-          client.subscribe('$share/g/a')
-          client.drop()
-        }
-        world.restart('power-loss')
-        const author = world.connect('author')
-        const all = Array.from({ length: 10 }, (_, number) => `${number}`)
-        for (const payload of all) assert.equal(author.publish('a', payload, { qos }).isComplete, true)
-        denied.connect()
-        heir.connect()
-        assert.deepEqual(denied.payloads, [])
-        assert.deepEqual(heir.payloads.toSorted(), all)
-      })
-    }
-  }
-
-  test('and one that may have come by another subscription stays away from the group', () => {
-    const { world } = worldWith([{ action: 'receive', clientId: 'denied', topic: 'a' }])
-    const [denied, heir] = ['denied', 'heir'].map((id) => world.connect(id, durable))
-    denied.subscribe(['$share/g/a', '+'])
-    denied.drop()
-    world.restart('power-loss')
-    world.publish('a', 'x', { qos: 1 })
-    heir.connect()
-    heir.subscribe('$share/g/a')
-    denied.connect()
-    assert.deepEqual([denied.payloads, heir.payloads], [[], []])
-  })
-})
-
 describe('who may not stay', () => {
   test('is sent away with 0x87 when permissions change, and others stay', () => {
     const { world, rulebook } = worldWith([])

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client } from '../simulator/world.ts'
+import { worldWith } from './rulebook.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
@@ -215,4 +216,53 @@ describe('a shared group', () => {
     world.publish('a', '3')
     assert.deepEqual(client.payloads, ['1', '2'])
   })
+})
+
+describe('a message that a shared subscription gave to a session of which only the disk knew', () => {
+  for (const shards of [1, 3]) {
+    for (const qos of [1, 2] as const) {
+      test(`goes to another member when its client comes and may not have it (QoS ${qos}, shards: ${shards})`, () => {
+        const { world } = worldWith([{ action: 'receive', clientId: 'denied', topic: 'a' }], { shards })
+        const [denied, heir] = ['denied', 'heir'].map((id) => world.connect(id, durable))
+        for (const client of [denied, heir]) {
+          client.subscribe('$share/g/a')
+          client.drop()
+        }
+        world.restart('power-loss')
+        const author = world.connect('author')
+        const all = Array.from({ length: 10 }, (_, number) => `${number}`)
+        for (const payload of all) assert.equal(author.publish('a', payload, { qos }).isComplete, true)
+        denied.connect()
+        heir.connect()
+        assert.deepEqual(denied.payloads, [])
+        assert.deepEqual(heir.payloads.toSorted(), all)
+      })
+    }
+  }
+
+  for (const [what, isOld] of [
+    ['and what came by another subscription beside it stays away from the group', false],
+    ['stays away from the group where an old record does not say who gave it, and another subscription may have', true],
+  ] as const) {
+    test(what, () => {
+      const { world } = worldWith([{ action: 'receive', clientId: 'denied', topic: 'a' }])
+      const [denied, heir] = ['denied', 'heir'].map((id) => world.connect(id, durable))
+      denied.subscribe(['$share/g/a', '+'])
+      denied.drop()
+      world.restart('power-loss')
+      world.publish('a', 'x', { qos: 1 })
+      const queued = world.records().filter((record) => record.kind === 'queued')
+      assert.deepEqual(new Set(queued.map(({ sharedFilter }) => sharedFilter)), new Set(['$share/g/a', undefined]))
+      if (isOld) {
+        world.crash('kill')
+        const unsaid = queued.map((record) => ({ ...record, sharedFilter: undefined }))
+        void world.keeper.apply(unsaid.map((record) => ({ change: 'put', record })))
+        world.start()
+      }
+      heir.connect()
+      heir.subscribe('$share/g/a')
+      denied.connect()
+      assert.deepEqual([denied.payloads, heir.payloads], [[], isOld ? [] : ['x']])
+    })
+  }
 })

@@ -41,12 +41,26 @@ export function castActor(world: World, from: Script & { readonly number: number
     network: from.profile.roughNetwork ? roughNetwork(random) : calmNetwork,
   })
   const { dice, slowClients, mixedGroups } = from.twists
+  const part = from.twists.steadyMember ? partInGroup(from.number) : undefined
+  if (part === 'steady') Object.assign(client.options, steadyOptions)
+  if (part === 'brief') Object.assign(client.options, { ...briefOptions, sessionExpirySeconds: dice.pick([1, 5, 20]) })
   const isSlow = slowClients && dice.chance(0.5)
   if (isSlow) client.options.receiveMaximum = 1
   const maxThinkMs = random.pick([0, 0, 50, 400]) * (isSlow ? 10 : 1)
   client.thinkMs = () => (maxThinkMs === 0 ? 0 : random.between(0, maxThinkMs))
   const group = random.chance(0.3) ? pickGroup(random, mixedGroups ? dice : undefined) : undefined
-  return new PlayedActor(world, client, { ...from, group })
+  return new PlayedActor(world, client, { ...from, group: part === undefined ? group : groups[0], part })
+}
+
+const steadyOptions: ConnectOptions = { version: 5, cleanStart: false, sessionExpirySeconds: 0xffff_ffff }
+const briefOptions: ConnectOptions = { version: 5, cleanStart: false }
+
+/** In the group of the twist `steadyMember`; both are away most of the time. */
+type Part = 'steady' | 'brief' | undefined
+
+function partInGroup(number: number): Part {
+  if (number === 1) return 'steady'
+  return number <= 3 ? 'brief' : undefined
 }
 
 function pickGroup(random: Random, dice: Random | undefined): string {
@@ -79,6 +93,7 @@ function connectOptions(
 class PlayedActor implements Actor {
   readonly client: Client
   readonly group: string | undefined
+  private readonly part: Part
   private readonly world: World
   private readonly random: Random
   private readonly script: Script
@@ -86,19 +101,30 @@ class PlayedActor implements Actor {
   private published: number
   private wills: number
 
-  constructor(world: World, client: Client, from: Script & { readonly group: string | undefined }) {
+  constructor(
+    world: World,
+    client: Client,
+    from: Script & { readonly group: string | undefined; readonly part: Part },
+  ) {
     this.world = world
     this.random = world.stage.random
     this.client = client
     this.group = from.group
+    this.part = from.part
     this.script = from
     this.filters = new Set()
     this.published = 0
     this.wills = 0
   }
 
+  /** It keeps its session and its subscriptions. */
+  private get isSteady(): boolean {
+    return this.part === 'steady'
+  }
+
   act(): void {
     const { client, random } = this
+    if (this.part !== undefined && this.staysAway()) return
     if (!client.hasOpenConnection) {
       if (random.chance(0.6)) this.connect()
       else if (random.chance(0.3)) this.publishSome()
@@ -113,11 +139,20 @@ class PlayedActor implements Actor {
     else if (this.script.profile.roughNetwork) this.suffer()
   }
 
+  private staysAway(): boolean {
+    const { client, script, filters } = this
+    if (!client.hasOpenConnection) return script.twists.dice.chance(0.8)
+    if (!client.isConnected || filters.size === 0 || script.twists.dice.chance(0.7)) return false
+    this.leave()
+    return true
+  }
+
   /** With a will of its own now and then: each has a number, so that it is known again. */
   private connect(): void {
     const { client, random } = this
     // What it has under way may be more than it may send with a Receive Maximum.
-    const mayChange = this.script.twists.otherVersions && client.version > 3 && client.session?.outgoing.size === 0
+    const mayChange =
+      this.script.twists.otherVersions && !this.isSteady && client.version > 3 && client.session?.outgoing.size === 0
     if (mayChange) client.options.version = random.pick([4, 5])
     if (random.chance(0.5)) {
       client.connect({ will: undefined })
@@ -201,7 +236,7 @@ class PlayedActor implements Actor {
   }
 
   private unsubscribe(): void {
-    if (this.filters.size === 0) return
+    if (this.filters.size === 0 || this.isSteady) return
     const filter = this.random.pick([...this.filters])
     this.filters.delete(filter)
     this.client.unsubscribe(filter)
@@ -221,7 +256,7 @@ class PlayedActor implements Actor {
   private otherExpiry(): { properties?: { sessionExpiryIntervalSeconds: number } } {
     const { client, random } = this
     const isKept = client.version === 5 && (client.session?.expirySeconds ?? 0) > 0
-    if (!this.script.twists.briefSessions || !isKept || random.chance(0.5)) return {}
+    if (this.isSteady || !this.script.twists.briefSessions || !isKept || random.chance(0.5)) return {}
     return { properties: { sessionExpiryIntervalSeconds: random.pick([0, 1, 3_600]) } }
   }
 

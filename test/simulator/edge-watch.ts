@@ -2,7 +2,7 @@
 // what may come first, what must be answered and in which order, which packet ids are taken, how many may be under
 // way, when a PUBLISH carries DUP. It knows nothing of why the broker does something, only whether it may.
 
-import { isForgottenThere } from '../../src/core/index.ts'
+import { isForgottenThere, type Batch, type StoredMessage } from '../../src/core/index.ts'
 import {
   type ConnackPacket,
   type ConnectPacket,
@@ -63,6 +63,10 @@ class SessionWatch {
   readonly idsInThisLife = new Set<PacketId>()
   /** QoS 1 messages under way when the broker ended: it has forgotten their packet ids, not that they may have left. */
   readonly sentBeforeRestart = new Set<string>()
+  /** Sequences of what shared subscriptions gave to it. */
+  private readonly given = new Map<string, number>()
+  /** Of that what it was given once more, by way of another member, and has not been sent since: that is something new. */
+  readonly givenAgain = new Set<string>()
   /** It may be over from this moment of the world on; Infinity while its client is there. */
   overAtMs = Infinity
   /** A CONNECT that was never answered came when it was perhaps over: that one has begun another session then. */
@@ -92,9 +96,22 @@ class SessionWatch {
     for (const [packetId, entry] of this.window) {
       if (entry.qos === 1) {
         this.window.delete(packetId)
-        if (!entry.isOfRetained && promised.has(entry.what)) this.sentBeforeRestart.add(entry.what)
+        if (!entry.isOfRetained && promised.has(entry.what) && !this.givenAgain.has(entry.what))
+          this.sentBeforeRestart.add(entry.what)
       } else if (entry.stage === 'received') entry.stage = 'unsure'
     }
+  }
+
+  isGiven(
+    what: string,
+    { sharedFilter, sequence }: { readonly sharedFilter: string; readonly sequence: number },
+  ): void {
+    const name = `${sharedFilter} ${what}`
+    const before = this.given.get(name)
+    this.given.set(name, sequence)
+    if (before === undefined || before === sequence) return
+    this.givenAgain.add(what)
+    this.sentBeforeRestart.delete(what)
   }
 
   wasSent(what: string): boolean {
@@ -147,6 +164,9 @@ const answerTo: Partial<Record<Packet['type'], AnswerType>> = {
   unsubscribe: 'unsuback',
 }
 
+const wordsOf = ({ topic, payload }: StoredMessage, mountpoint: string): string =>
+  `${topic.slice(mountpoint.length)} ${Buffer.from(payload).toString('latin1')}`
+
 export class EdgeWatch {
   readonly wills: WillWatch
   /** Whether a message may leave for a client now. */
@@ -160,12 +180,27 @@ export class EdgeWatch {
   readonly refused = new Set<string>()
   /** What was acknowledged to its publisher: after a restart the broker must still know of it. */
   private readonly promised = new Set<string>()
+  /** What is stored once for several sessions. */
+  private readonly bodies = new Map<number, string>()
 
   constructor(stage: Stage, limits: () => Limits) {
     this.wills = new WillWatch(stage)
     this.mayReceive = () => true
     this.stage = stage
     this.limits = limits
+  }
+
+  /** On its way to the disk. */
+  stored(changes: Batch['changes'], mountpoint: string): void {
+    for (const change of changes) {
+      if (change?.change !== 'put') continue
+      const { record } = change
+      if (record.kind === 'body') this.bodies.set(record.id, wordsOf(record.message, mountpoint))
+      if (record.kind !== 'queued' || record.sharedFilter === undefined) continue
+      const { message, clientId, sharedFilter, sequence } = record
+      const what = typeof message === 'number' ? this.bodies.get(message) : wordsOf(message, mountpoint)
+      if (what !== undefined) this.sessions.get(clientId)?.isGiven(what, { sharedFilter, sequence })
+    }
   }
 
   /** The broker is gone, or the shard of these clients: from now on it knows what its disk knows of them. */
@@ -366,6 +401,7 @@ export class EdgeWatch {
       this.accuse(stream, `the broker sent ${tag} again without DUP, after its restart [MQTT-3.3.1-1]`)
     // Once sent again it is done with: what comes later with the same words is another message.
     if (seen.dup) session.sentBeforeRestart.delete(what)
+    session.givenAgain.delete(what)
     if (!seen.dup && seen.expiresAtMs + turnMs < this.limits().nowMs)
       this.accuse(stream, `the broker sent ${tag} after its expiry [MQTT5-3.3.2-5]`)
   }

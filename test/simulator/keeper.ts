@@ -7,7 +7,7 @@ import type { PartWanted } from '../../src/storage/index.ts'
 
 /** What a broker reads when it starts. */
 export interface StartRecords {
-  /** Of all kinds but `queued` and `body`, in `startOrder`. */
+  /** Of all kinds but `queued` and `body`, in the order of `startKinds`. */
   readonly records: StoredRecord[]
   readonly queues: { clientId: string; firstSequence: number; lastSequence: number; count: number }[]
   readonly bodies: (readonly [bodyId: number, references: number])[]
@@ -75,7 +75,8 @@ const keyOf = (record: StoredRecord | RecordKey): string => {
   }
 }
 
-const startOrder = [
+/** The kinds a broker reads when it starts, in the order in which it is given them. */
+export const startKinds = [
   'fact',
   'session',
   'subscription',
@@ -85,9 +86,10 @@ const startOrder = [
   'retained',
   'forwarded',
   'moving',
-]
+] as const satisfies readonly StoredRecord['kind'][]
 
-const rank = (record: StoredRecord): string => `${startOrder.indexOf(record.kind)} ${keyOf(record)}`
+const ranks: readonly string[] = startKinds
+const rank = (record: StoredRecord): string => `${ranks.indexOf(record.kind)} ${keyOf(record)}`
 
 /** The order in which a broker is given its records back: the same whatever keeps them, so that stories are the same. */
 export function inStartOrder(found: StartRecords): StartRecords {
@@ -107,7 +109,8 @@ export class MemoryKeeper implements Keeper {
     for (const change of changes) {
       if (change.change === 'put') this.records.set(keyOf(change.record), change.record)
       else if (change.change === 'delete') this.records.delete(keyOf(change.key))
-      else this.deleteSession(change.clientId)
+      else if (change.change === 'delete-session') this.deleteSession(change.clientId)
+      else this.renameSession(change.clientId, change.to)
     }
   }
 
@@ -172,6 +175,17 @@ export class MemoryKeeper implements Keeper {
         `queued record ${record.clientId}/${record.sequence} refers to body ${record.message}, which is not on disk`,
       )
     return copyOf({ ...record, message: body.message, bodyId: body.id })
+  }
+
+  private renameSession(clientId: string, to: string): void {
+    const isDone = [...this.records.values()].some((record) => 'clientId' in record && record.clientId === to)
+    if (isDone) return this.deleteSession(clientId)
+    for (const [key, record] of this.records) {
+      if (!('clientId' in record) || record.clientId !== clientId) continue
+      const renamed = { ...record, clientId: to } as StoredRecord
+      this.records.delete(key)
+      this.records.set(keyOf(renamed), renamed)
+    }
   }
 
   private deleteSession(clientId: string): void {

@@ -48,7 +48,7 @@ describe('a story', () => {
 
 test('a broker that acknowledges before its disk has it is found out', () => {
   const faults: string[] = []
-  for (let seed = 1; seed <= 300 && faults.length === 0; seed++) {
+  for (let seed = 1; seed <= 2_000 && faults.length === 0; seed++) {
     const { fault } = runStory(seed, { profile: profileNamed('crash'), promisesEarly: true })
     if (fault?.includes('though the broker had it') === true) faults.push(fault)
   }

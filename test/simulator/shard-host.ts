@@ -361,6 +361,7 @@ export class ShardHost {
     if (!this.disk.isFree) return
     const batch = this.core.takeBatch()
     if (batch === undefined) return this.freshDrops.clear()
+    this.around.watch.stored(batch.changes, this.around.traits.listener?.mountpoint ?? '')
     if (this.around.traits.promisesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
     // What was struck whole has only waited for its turn.
     if (batch.changes.length === batch.struck) this.committed(batch)

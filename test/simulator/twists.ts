@@ -40,6 +40,8 @@ interface FurtherTwists {
   readonly nearDeaths: boolean
   /** Operators publish, subscribe and unsubscribe in the names of clients. */
   readonly operatorsAct: boolean
+  /** A shared group with one member that stays for good, and others whose sessions end soon after they go. */
+  readonly steadyMember: boolean
 }
 
 export function drawTwists(random: Random, seed: number): Twists {
@@ -59,6 +61,7 @@ function drawFurther(dice: Random): FurtherTwists {
     denialEnds: dice.chance(0.3),
     nearDeaths: dice.chance(0.3),
     operatorsAct: dice.chance(0.2),
+    steadyMember: dice.chance(0.2),
   }
 }
 

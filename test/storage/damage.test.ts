@@ -33,7 +33,7 @@ before(async () => {
   for (let opening = 0; opening < openings; opening++) {
     const store = await openLevelStore(options)
     for (let batch = 0; batch < batchesPerOpening; batch++) {
-      const records = Array.from({ length: recordsPerBatch }, (_, index) => {
+      const records: StoredRecord[] = Array.from({ length: recordsPerBatch }, (_, index) => {
         const number = (opening * batchesPerOpening + batch) * recordsPerBatch + index
         return queued(`client-${number % 3}`, number, `payload ${number} `.repeat(10))
       })

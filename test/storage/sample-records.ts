@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import type { MessageProperties } from '../../src/protocol/index.ts'
-import type { AccessRecord, OperatorRecord, StoredMessage, StoredRecord } from '../../src/core/index.ts'
+import type { AccessRecord, OperatorRecord, StoredMessage, QueuedRecord, StoredRecord } from '../../src/core/index.ts'
 
 export function message(topic: string, payload: string, more: Partial<StoredMessage> = {}): StoredMessage {
   return {
@@ -26,7 +26,7 @@ export function queued(
   clientId: string,
   sequence: number,
   payload: string | number = `payload ${sequence}`,
-): StoredRecord {
+): QueuedRecord {
   return {
     kind: 'queued',
     clientId,
@@ -34,6 +34,7 @@ export function queued(
     qos: 1,
     retain: false,
     subscriptionIdentifiers: undefined,
+    sharedFilter: undefined,
     message: typeof payload === 'number' ? payload : message('a/topic', payload),
   }
 }
@@ -152,6 +153,7 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
     subscription(clientId, `$share/group/${clientId}/+/#`),
     queued(clientId, 3, 'in itself'),
     queued(clientId, 4, 77),
+    { ...queued(clientId, 5, 'given'), sharedFilter: '$share/press/#' },
     {
       kind: 'body',
       id: 77,
@@ -269,6 +271,7 @@ export const anyRecord: fc.Arbitrary<StoredRecord> = fc.oneof(
     qos,
     retain: fc.boolean(),
     subscriptionIdentifiers: fc.option(fc.array(fc.integer({ min: 1, max: 268_435_455 })), { nil: undefined }),
+    sharedFilter: fc.option(text, { nil: undefined }),
     message: fc.oneof(safeInteger, storedMessage),
   }),
   recordOf('body', { id: safeInteger, message: storedMessage }),

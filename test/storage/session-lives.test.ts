@@ -86,6 +86,28 @@ describe('an ended session', () => {
     assert.deepEqual(left, [session('client'), queued('client', 1)])
     await untilSwept(stage, 2)
   })
+
+  test('stays with the client id that it went to if its batch is written twice', async (context) => {
+    const stage = new LevelStage(context)
+    const store = await stage.open()
+    await store.commit(put(session('client'), queued('client', 1)))
+    const batch = [
+      ...put(queued('client', 2)),
+      { change: 'rename-session', clientId: 'client', to: 'heir' } as const,
+      ...put(session('heir'), session('client'), queued('client', 7)),
+    ]
+    await store.commit(batch)
+    await store.reopen()
+    await store.commit(batch)
+    await store.close()
+    const reopened = await stage.open()
+    const left = (await readEverything(reopened)).flatMap((record) =>
+      'clientId' in record ? `${record.kind} ${record.clientId} ${'sequence' in record ? record.sequence : ''}` : [],
+    )
+    const kept = ['queued client 7', 'queued heir 1', 'queued heir 2', 'session client ', 'session heir ']
+    assert.deepEqual(left.toSorted(), kept)
+    await untilSwept(stage, kept.length)
+  })
 })
 
 function manyQueued(count: number): ReturnType<typeof queued>[] {

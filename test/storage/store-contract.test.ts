@@ -78,10 +78,35 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(await readAll(store, { kind: 'subscription', clientId: 'client' }), [])
     })
 
+    test('gives everything of a session to another client id, and a new session may have the first one at once', async (context) => {
+      const store = await open(context, [])
+      const to = '\0x client'
+      await store.commit(put(...oneOfEachKind('client'), ...oneOfEachKind('other')))
+      await store.commit([
+        ...put(queued('client', 9)),
+        { change: 'rename-session', clientId: 'client', to },
+        ...put(session(to), session('client'), queued('client', 1)),
+        { change: 'delete', key: { kind: 'queued', clientId: to, sequence: 3 } },
+      ])
+      const found = (await readEverything(store)).filter((record) => 'clientId' in record && record.clientId === to)
+      const owned = [...oneOfEachKind('client'), queued('client', 9)]
+        .filter((record) => 'clientId' in record && record.clientId === 'client')
+        .filter((record) => record.kind !== 'session' && !(record.kind === 'queued' && record.sequence === 3))
+        .map((record) => ({ ...record, clientId: to }))
+      assert.deepEqual(byText(found), byText([...owned, session(to)]))
+      assert.deepEqual(await readAll(store, { kind: 'queued', clientId: 'client' }), [queued('client', 1)])
+      assert.deepEqual(await readAll(store, { kind: 'subscription', clientId: 'client' }), [])
+      await store.commit([{ change: 'delete-session', clientId: to }])
+      assert.deepEqual(await readAll(store, { kind: 'queued', clientId: to }), [])
+      const others = oneOfEachKind('other').filter((record) => record.kind === 'queued')
+      assert.deepEqual(await readAll(store, { kind: 'queued', clientId: 'other' }), others)
+    })
+
     test('deletes nothing where there is nothing', async (context) => {
       const store = await open(context, [])
       await store.commit([
         { change: 'delete-session', clientId: 'nobody' },
+        { change: 'rename-session', clientId: 'nobody', to: 'somebody' },
         { change: 'delete', key: { kind: 'queued', clientId: 'nobody', sequence: 1 } },
         { change: 'delete', key: { kind: 'retained', topic: 'nothing' } },
       ])
@@ -144,8 +169,11 @@ for (const [name, open] of Object.entries(stores)) {
           message: shared,
         }),
       )
-      const resolved = (sequence: number): StoredRecord =>
-        ({ ...queued('client', sequence), message: shared, bodyId: 9 }) as StoredRecord
+      const resolved = (sequence: number): StoredRecord => ({
+        ...queued('client', sequence),
+        message: shared,
+        bodyId: 9,
+      })
       assert.deepEqual(await readQueue(store, 'client', 4, 2), {
         records: [queued('client', 4), resolved(5)],
         isEnd: false,

@@ -4,15 +4,13 @@
 //   | under way | on disk: oldest ......... newest |  <- one message more
 //                         read, dropped, counted
 
-import { parseTopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { QuestionId } from '../inputs.ts'
-import { fromStored, type Message } from '../message.ts'
 import type { QueuedRecord, StoredRecord } from '../records.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { forgetDelivery, maxStoredOf } from './stored-queue.ts'
+import { forgetDelivery, maxStoredOf, messageIn } from './stored-queue.ts'
 
 /** So many beyond the limit are taken while the oldest are read. */
 const mostBeyond = 1_000
@@ -93,13 +91,4 @@ function dropStored(state: BrokerState, session: Session, stored: StoredQueue, r
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence
   drop(state, session, delivery)
-}
-
-/** Undefined: it is damaged, and goes without being told of. */
-function messageIn(state: BrokerState, { message: stored, bodyId = 0 }: QueuedRecord): Message | undefined {
-  const name = typeof stored === 'number' ? undefined : parseTopicName(stored.topic)
-  if (typeof stored === 'number' || name === undefined) return undefined
-  const message = fromStored(stored, state.topics.named(name))
-  message.bodyId = bodyId
-  return message
 }

@@ -1,19 +1,27 @@
 // What a shared group gave to a session goes to another member: of this shard, or of another.
 
-import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
+import { reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
+import { SharedGroup } from '../topics/index.ts'
 import type { Vow } from '../vow.ts'
 import { keepMoving } from './moving.ts'
 import { chooseElsewhere, passTo } from './pass-on.ts'
 import { deliverToGroup } from './publish.ts'
 
-/** True if a member here has it now. */
-export function moveToAnother(state: BrokerState, session: Session, delivery: SessionDelivery): boolean {
+/** One without members where nobody here is in it any more: there may be some on other shards. */
+export function groupOf(state: BrokerState, sharedFilter: string): SharedGroup<Session> | undefined {
+  const shared = splitSharedFilter(sharedFilter as TopicFilter)
+  if (shared === undefined) return undefined
+  return state.routes.group(shared.group, shared.filter) ?? new SharedGroup(shared.group, shared.filter)
+}
+
+/** True if a member here has it now. `session`: whose it was, undefined where that has ended. */
+export function moveToAnother(state: BrokerState, session: Session | undefined, delivery: SessionDelivery): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
   letGoOfOldBody(state, delivery.message)
-  if (delivery.wasSent) state.moved.noteSent(delivery.message, session)
+  if (delivery.wasSent && session !== undefined) state.moved.noteSent(delivery.message, session)
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 
@@ -32,7 +40,7 @@ export function moveElsewhere(state: BrokerState, delivery: SessionDelivery, isG
   if (neighbours === undefined || group === undefined || message === undefined) return undefined
   const to = chooseElsewhere(state, neighbours, { group, tried: [], mayBeStored: isGivenUp })
   if (to === undefined) return undefined
-  const filter = `$share/${group.name}/${group.filter}` as TopicFilter
+  const filter = group.sharedFilter
   if (!isGivenUp) return passTo(state, neighbours, to, { message, filter, tried: [], isAwaited: true })
   const kept =
     delivery.sequence === 0

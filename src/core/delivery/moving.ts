@@ -12,6 +12,7 @@ import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Peer } from '../neighbours/peer.ts'
 import type { Moving } from '../moved-messages.ts'
 import { Vow } from '../vow.ts'
+import { awaitBatch } from './held-answers.ts'
 import { sendRelease } from './exactly-once.ts'
 import { passOnce } from './pass-on.ts'
 import { deliverToGroup } from './publish.ts'
@@ -67,8 +68,12 @@ function send(
   kept.whenKept(() => {
     remove(state, { kind: 'moving', ...key })
     if (exactlyOnce === undefined) return
+    // Forgotten there before the record is off the disk here, it would be sent again after a crash, as something new.
+    const removed = new Vow()
+    awaitBatch(state, removed)
+    removed.mark()
     const released = new Vow()
-    sendRelease(state, { kind: 'release', ...exactlyOnce }, { peers: [to], behind: [], vow: released })
+    sendRelease(state, { kind: 'release', ...exactlyOnce }, { peers: [to], behind: [removed], vow: released })
     released.mark()
   })
   return kept

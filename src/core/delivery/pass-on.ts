@@ -7,7 +7,6 @@ import type { Message } from '../message.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import type { Peer } from '../neighbours/peer.ts'
 import { plainPublish, type PeerNumber, type PeerPublish } from '../peer-messages.ts'
-import type { SharedGroup } from '../topics/index.ts'
 import { Vow } from '../vow.ts'
 import { chooseShard } from './deal.ts'
 import { keepAndSend, sendInTurn, sendNumbered } from './send-to-peer.ts'
@@ -30,7 +29,7 @@ export function chooseElsewhere(
   const elsewhere = state.routes.groupElsewhere(group.name, group.filter)
   if (elsewhere === undefined) return undefined
   const chosen = chooseShard(neighbours, {
-    filter: filterOf(group),
+    filter: elsewhere.sharedFilter,
     elsewhere,
     turn: elsewhere.nextTurn(),
     mayBeHere: false,
@@ -91,8 +90,4 @@ function leave(state: BrokerState, to: Peer, send: PeerPublish, kept: Vow): void
 
 function toGroup({ place }: Neighbours, { message, filter, tried }: Passed): PeerPublish {
   return { ...plainPublish(message), isForSubscribers: false, groups: [filter], tried: [...tried, place.own] }
-}
-
-function filterOf({ name, filter }: Pick<SharedGroup<object>, 'name' | 'filter'>): TopicFilter {
-  return `$share/${name}/${filter}` as TopicFilter
 }

@@ -4,25 +4,18 @@
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { fromStored } from '../message.ts'
+import type { Message } from '../message.ts'
 import type { QueuedRecord, StoredRecord } from '../records.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
-import {
-  matchesFilter,
-  parseTopicName,
-  splitExclusiveFilter,
-  splitSharedFilter,
-  type PacketId,
-  type Topic,
-} from '../../protocol/index.ts'
+import { matchesFilter, splitExclusiveFilter, splitSharedFilter, type PacketId } from '../../protocol/index.ts'
 import { abandon, endQuietly, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
 import { takeReceived } from './kept-for-bridge.ts'
-import { moveElsewhere, moveToAnother } from './move-shared.ts'
+import { groupOf, moveElsewhere, moveToAnother } from './move-shared.ts'
 import { fits, sendAck } from './send-to-client.ts'
-import { forgetDelivery } from './stored-queue.ts'
+import { forgetDelivery, messageIn } from './stored-queue.ts'
 
 /**
  * A part of a queue, its messages sent and their answers taken in, is one piece of work each. In a process that has not done
@@ -169,16 +162,14 @@ function askForMore(state: BrokerState, session: Session): void {
 /** Of a long queue as much as is wanted has been on disk for a while. Else all of it is to be there first. */
 function readableUpTo(state: BrokerState, stored: StoredQueue, wanted: number): { upTo: number; afterBatch: number } {
   const { nextSequence, mark } = stored
-  const { changes, number } = state.gathering
-  // An empty batch is never written, so nobody may wait for it.
-  const lastBatch = changes.length > 0 ? number : number - 1
+  const newest = state.batches.lastBegun
   if (mark !== undefined && mark.batch <= state.committedBatch) {
     stored.writtenUpTo = mark.sequence
     stored.mark = undefined
   }
-  stored.mark ??= { sequence: nextSequence, batch: lastBatch }
+  stored.mark ??= { sequence: nextSequence, batch: newest }
   const isThere = stored.writtenUpTo - stored.diskFrom >= wanted
-  return isThere ? { upTo: stored.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: lastBatch }
+  return isThere ? { upTo: stored.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: newest }
 }
 
 /** The answer to `load-queue`. `upTo`: the sequence that was next when the question was asked. */
@@ -219,13 +210,10 @@ function takeBehind(session: Session, stored: StoredQueue): void {
 
 function restoreDelivery(state: BrokerState, session: Session, stored: StoredQueue, record: QueuedRecord): void {
   stored.diskFrom = record.sequence + 1
-  if (typeof record.message === 'number') return // Its body is damaged: there is nothing to deliver.
-  const name = parseTopicName(record.message.topic)
-  if (name === undefined) return
-  const message = fromStored(record.message, state.topics.named(name))
-  if (record.bodyId !== undefined) message.bodyId = record.bodyId
+  const message = messageIn(state, record)
+  if (message === undefined) return
   if (takeReceived(state, session, stored, { record, message })) return
-  const group = mayReceive(state, session, message.topic) ? undefined : groupThatGave(state, session, message.topic)
+  const group = groupThatGave(state, session, record, message)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })
   delivery.sequence = record.sequence
   const packetId = stored.packetIds?.get(record.sequence)
@@ -240,10 +228,17 @@ function restoreDelivery(state: BrokerState, session: Session, stored: StoredQue
 }
 
 /**
- * The disk does not know which messages a shared group has given. Where nothing else that the session subscribes to
- * brings the topic it was that one: what its client may not have goes to another member then.
+ * Older records do not say whether a shared group has given it. Where nothing else that the session subscribes to brings the
+ * topic it was that one: what its client may not have goes to another member then.
  */
-function groupThatGave(state: BrokerState, session: Session, topic: Topic): SharedGroup<Session> | undefined {
+function groupThatGave(
+  state: BrokerState,
+  session: Session,
+  { sharedFilter }: QueuedRecord,
+  { topic }: Message,
+): SharedGroup<Session> | undefined {
+  if (sharedFilter !== undefined) return groupOf(state, sharedFilter)
+  if (mayReceive(state, session, topic)) return undefined
   const bringing = [...(session.subscriptions?.keys() ?? [])].filter((filter) => {
     const shared = splitSharedFilter(filter)
     return matchesFilter(shared?.filter ?? splitExclusiveFilter(filter) ?? filter, topic.name)

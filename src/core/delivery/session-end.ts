@@ -6,6 +6,7 @@ import { topicBelow } from '../mountpoint.ts'
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
+import { keepForOthers } from './ended-queues.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
 import { leaveRoutes } from './leave-routes.ts'
 import { notePresence } from './note-interest.ts'
@@ -82,7 +83,8 @@ export function endSession(state: BrokerState, session: Session): void {
   if (session.stored !== undefined) {
     // Another session may begin under the same name.
     if (session.pace !== undefined) state.batches.bringIn()
-    state.gathering.changes.push({ change: 'delete-session', clientId: session.clientId })
+    if (!keepForOthers(state, session, session.stored))
+      state.gathering.changes.push({ change: 'delete-session', clientId: session.clientId })
     keepOwedWill(state, session.clientId)
   }
   letGo(session)

@@ -1,8 +1,9 @@
 // The queue of a stored session and its records. What is put into the batch that is still gathering is struck from it
 // when the client acknowledges first; then it never reaches the disk.
 
+import { parseTopicName } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
-import { toStored, type Message } from '../message.ts'
+import { fromStored, toStored, type Message } from '../message.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../records.ts'
 import { patienceMs, type AnswerPace } from '../sessions/answer-pace.ts'
 import { tellFull, tellRoom } from './tell-full.ts'
@@ -19,6 +20,15 @@ export function remove(state: BrokerState, key: Extract<StoredChange, { change: 
   state.gathering.changes.push({ change: 'delete', key })
 }
 
+/** Undefined: it is damaged, and goes without being told of. */
+export function messageIn(state: BrokerState, { message: stored, bodyId = 0 }: QueuedRecord): Message | undefined {
+  const name = typeof stored === 'number' ? undefined : parseTopicName(stored.topic)
+  if (typeof stored === 'number' || name === undefined) return undefined
+  const message = fromStored(stored, state.topics.named(name))
+  message.bodyId = bodyId
+  return message
+}
+
 /** Gives the delivery its sequence and its record. */
 export function keepDelivery(
   state: BrokerState,
@@ -31,6 +41,7 @@ export function keepDelivery(
   delivery.putBatch = state.gathering.number
   delivery.putIndex = state.gathering.changes.length
   stored.count++
+  if (delivery.group !== undefined) stored.mayHoldShared = true
   if (stored.count >= maxStoredOf(state, session)) noteFull(state, session)
   if (message.bodyId !== 0) state.bodies.add(message.bodyId, 1)
   const record: QueuedRecord = {
@@ -40,6 +51,7 @@ export function keepDelivery(
     qos: delivery.qos,
     retain: delivery.retain,
     subscriptionIdentifiers: delivery.subscriptionIdentifiers,
+    sharedFilter: delivery.group?.sharedFilter,
     message: message.bodyId === 0 ? toStored(message) : message.bodyId,
   }
   put(state, record)
@@ -111,7 +123,7 @@ export function recordSession(state: BrokerState, session: Session, stored: Stor
   put(state, recordOf(session, stored))
 }
 
-function recordOf(session: Session, stored: StoredQueue): SessionRecord {
+export function recordOf(session: Session, stored: StoredQueue): SessionRecord {
   stored.head = lowestSequence(session, stored)
   stored.deletedSinceRecord = 0
   return {

@@ -43,6 +43,8 @@ export interface StoredQueue {
   diskFrom: number
   /** Records that are there now. */
   count: number
+  /** Something in it may have come from a shared subscription. */
+  mayHoldShared: boolean
   /** Other shards know that there is no room for more. */
   isToldFull: boolean
   /** The question under way that brings more of it into memory. */
@@ -216,6 +218,7 @@ export function newStoredQueue(): StoredQueue {
     nextSequence: 1,
     diskFrom: 1,
     count: 0,
+    mayHoldShared: false,
     isToldFull: false,
     loading: undefined,
     partsRead: 0,

@@ -13,6 +13,7 @@ import { handlePacket } from '../connections/handle-packet.ts'
 import { continueStayChecks } from '../connections/handle-permissions.ts'
 import { releaseRate } from '../connections/rate-limit.ts'
 import type { Deadline } from '../deadlines.ts'
+import { continueEnded } from '../delivery/ended-queues.ts'
 import { releaseElsewhere } from '../delivery/exactly-once.ts'
 import { scheduleRetry } from '../delivery/offer.ts'
 import { resend } from '../delivery/pump.ts'
@@ -60,6 +61,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (kind === 'retained-expiry') return expireRetained(state, subject)
   if (kind === 'retained-wait') return // What waited is answered in this tick.
   if (kind === 'forget-received') return forgetReceived(state)
+  if (kind === 'ended-queue') return continueEnded(state)
   if (kind === 'will-due') publishDueOrphan(state, subject)
   const session = state.sessions.get(subject)
   if (session === undefined) return

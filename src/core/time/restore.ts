@@ -5,6 +5,7 @@ import { plainIdentity, type Identity } from '../access.ts'
 import { isBridgeClient, raiseIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { noteHeld } from '../delivery/exclusive.ts'
+import { isNameOfEnded, restoreEnded } from '../delivery/ended-queues.ts'
 import { noteSubscription, standingOf } from '../delivery/note-interest.ts'
 import { keepRetained } from '../delivery/retained-messages.ts'
 import { expiryMs, maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
@@ -33,6 +34,10 @@ import { scheduleForgetting } from './forget-received.ts'
 /** Records may come in any order, but a session comes before what is its. What belongs to other shards is passed over. */
 export function restore(state: BrokerState, record: StoredRecord): void {
   if (state.neighbours !== undefined && !isOwn(state, state.neighbours, record)) return
+  if ('clientId' in record && record.clientId !== undefined && isNameOfEnded(record.clientId)) {
+    if (record.kind === 'session') restoreEnded(state, record)
+    return
+  }
   switch (record.kind) {
     case 'session':
       return restoreSession(state, record)
@@ -119,6 +124,8 @@ export function restoreQueue(
   stored.diskFrom = queue.firstSequence
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
+  // Its shared subscriptions may be over.
+  stored.mayHoldShared = true
   if (stored.lostItsClientInCrash) stored.sentBelow = stored.nextSequence
   if (stored.count >= maxStoredOf(state, session)) noteFull(state, session)
 }

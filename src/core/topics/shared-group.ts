@@ -35,6 +35,8 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
   readonly name: string
   /** The filter behind the share name. */
   readonly filter: TopicFilter
+  /** `$share/name/filter`. */
+  readonly sharedFilter: TopicFilter
   readonly #seats: Map<S, Seat<S, O>> = new Map()
   #turn: Seat<S, O> | undefined = undefined
   #dealt = 0
@@ -42,6 +44,7 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
   constructor(name: string, filter: TopicFilter) {
     this.name = name
     this.filter = filter
+    this.sharedFilter = `$share/${name}/${filter}` as TopicFilter
   }
 
   /** 0, 1, 2, ...: for who deals by numbers. Of this group alone, or groups that are served in turn would fall into step. */

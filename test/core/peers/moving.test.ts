@@ -94,6 +94,24 @@ for (const qos of [1, 2] as const) {
       nothingIsLeft(cores)
     })
 
+    test('is not heard twice where its shard dies at any step of it', () => {
+      for (let steps = 0; steps < 80; steps++) {
+        const told = scene(qos)
+        const { cores, leaving, staying } = told
+        leaving.cleanStart = true
+        cores.connect(leaving)
+        cores.steps(steps)
+        cores.kill(1)
+        cores.start(1)
+        cores.settle()
+        cores.connect(leaving)
+        cores.settle()
+        cores.pass(0)
+        const heard = qos === 2 ? staying.payloads : [...new Set(staying.payloads)]
+        assert.deepEqual(heard, payloads, `after ${steps} steps`)
+      }
+    })
+
     test('is known there where its shard dies before it hears that it is', () => {
       const told = scene(qos)
       const { cores, staying } = told

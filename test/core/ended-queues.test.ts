@@ -1,0 +1,178 @@
+// A session ends while its client is away. What waits in it from shared subscriptions, on disk alone, was acknowledged to its
+// publishers: it goes to other members.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { shardOf } from '../../src/core/index.ts'
+import type { QoS } from '../../src/protocol/index.ts'
+import { World, type Client } from '../simulator/world.ts'
+
+const group = '$share/press/job/#'
+/** More than are read at once. */
+const many = 300
+const payloadsOf = (count: number): string[] => Array.from({ length: count }, (_, at) => String(at).padStart(3, '0'))
+
+interface Scene {
+  readonly world: World
+  /** Its session ends a minute after it went. */
+  readonly brief: Client
+  /** Away as well, for as long as it likes. */
+  readonly patient: Client
+}
+
+interface Wish {
+  readonly shards?: number
+  readonly count?: number
+  readonly qos?: QoS
+  readonly seed?: number
+}
+
+function scene({ shards = 1, count = many, qos = 1, seed = 1 }: Wish = {}): Scene {
+  const world = new World({ shards, seed })
+  const brief = world.connect('brief', { cleanStart: false, sessionExpirySeconds: 60 })
+  const other = ['patient', 'calm', 'slow', 'mild'].find(
+    (id) => shards === 1 || shardOf(id, shards) !== shardOf('brief', shards),
+  )
+  assert.ok(other !== undefined, 'one of them is on another shard')
+  const patient = world.connect(other, { cleanStart: false, sessionExpirySeconds: 3_600 })
+  for (const member of [brief, patient]) {
+    member.subscribe(group, { qos: 2 })
+    member.disconnect()
+  }
+  const author = world.connect('author')
+  for (const payload of payloadsOf(count)) author.publish('job/1', payload, { qos })
+  assert.equal(author.unfinished, 0)
+  return { world, brief, patient }
+}
+
+function comesBack(client: Client): string[] {
+  client.connect({ cleanStart: false })
+  return [...client.payloads]
+}
+
+function onlySessionsAreLeft(world: World, clientIds: readonly string[]): void {
+  const left = world.records().filter(({ kind }) => kind !== 'subscription' && kind !== 'fact')
+  assert.deepEqual(
+    left.map((record) => ('clientId' in record ? `${record.kind} ${record.clientId}` : record.kind)).sort(),
+    clientIds.map((clientId) => `session ${clientId}`).sort(),
+  )
+}
+
+for (const shards of [1, 3]) {
+  describe(`what a shared subscription gave to a session that ends with ${shards} shard${shards > 1 ? 's' : ''}`, () => {
+    for (const qos of [1, 2] as const) {
+      test(`goes to another member whose client is away as well, once (QoS ${qos})`, () => {
+        const { world, brief, patient } = scene({ shards, qos })
+        assert.equal(brief.payloads.length, 0)
+        world.passSeconds(61)
+        assert.deepEqual(comesBack(patient).sort(), payloadsOf(many))
+        onlySessionsAreLeft(world, [patient.id])
+      })
+
+      test(`is not lost where the broker dies at any step of it (QoS ${qos})`, () => {
+        for (let seed = 1; seed <= 40; seed++) {
+          const { world, patient } = scene({ shards, qos, seed })
+          world.passSeconds(59)
+          world.disk.maxStepMs = 10
+          world.passMs(1_000 + seed)
+          world.crash(seed % 2 === 0 ? 'kill' : 'power-loss')
+          world.disk.maxStepMs = 0
+          world.start()
+          world.passSeconds(2)
+          const heard = comesBack(patient)
+          // QoS 1 may come again from another shard, which had it and could not say so.
+          const exact = qos === 2 || shards === 1 ? heard : [...new Set(heard)]
+          assert.deepEqual(exact.sort(), payloadsOf(many), `seed ${seed}`)
+          // By then a shard has forgotten what it had from one that died before it could release it.
+          world.passMs(5 * world.host.settings.awaitReleaseTimeoutMs)
+          onlySessionsAreLeft(world, [patient.id])
+        }
+      })
+    }
+
+    test('goes to the member whose client is there', () => {
+      const { world, patient } = scene({ shards })
+      const before = comesBack(patient).length
+      assert.ok(before > 0 && before < many, 'both have some')
+      world.passSeconds(61)
+      assert.deepEqual([...patient.payloads].sort(), payloadsOf(many))
+    })
+
+    test('goes on where its client comes again at once, with a session that has nothing of it', () => {
+      const { world, brief, patient } = scene({ shards })
+      brief.connect({ cleanStart: true, sessionExpirySeconds: 60 })
+      assert.equal(brief.connack?.sessionPresent, false)
+      world.publish('job/1', 'for the others', { qos: 1 })
+      brief.subscribe('other', { qos: 1 })
+      brief.disconnect()
+      world.publish('other', 'mine', { qos: 1 })
+      assert.deepEqual(comesBack(patient).sort(), [...payloadsOf(many), 'for the others'])
+      brief.connect({ cleanStart: false })
+      assert.deepEqual(brief.payloads, ['mine'])
+    })
+
+    test('goes with it where there is no other member, and what no shared subscription gave goes with it anyway', () => {
+      const { world, brief, patient } = scene({ shards })
+      patient.connect({ cleanStart: true, sessionExpirySeconds: 3_600 })
+      patient.subscribe('plain', { qos: 1 })
+      assert.ok(brief.payloads.length === 0)
+      world.passSeconds(61)
+      patient.disconnect({ properties: { sessionExpiryIntervalSeconds: 0 } })
+      world.settle()
+      onlySessionsAreLeft(world, [])
+    })
+  })
+}
+
+test('what has expired meanwhile is dropped and counted, and not given to anybody', () => {
+  const { world, patient } = scene({ count: 0 })
+  const author = world.connect('author')
+  for (const payload of ['1', '2', '3', '4']) {
+    const properties = payload > '2' ? {} : { messageExpiryIntervalSeconds: 30 }
+    author.publish('job/1', payload, { qos: 1, properties })
+  }
+  world.passSeconds(61)
+  assert.deepEqual(comesBack(patient).sort(), ['3', '4'])
+  assert.deepEqual(
+    world.events('message-dropped').map(({ reason }) => reason),
+    ['expired', 'expired'],
+  )
+})
+
+test('QoS 2 that was begun with it goes to nobody else [MQTT5-4.8.2-4]', () => {
+  const world = new World()
+  const brief = world.connect('brief', { cleanStart: false, sessionExpirySeconds: 60, receiveMaximum: 1 })
+  brief.acknowledges = false
+  brief.subscribe(group, { qos: 2 })
+  world.publish('job/1', 'begun', { qos: 2 })
+  world.publish('job/1', 'waiting', { qos: 2 })
+  assert.deepEqual(brief.payloads, ['begun'])
+  brief.vanish()
+  world.restart()
+  const patient = world.connect('patient', { cleanStart: false, sessionExpirySeconds: 3_600 })
+  patient.subscribe(group, { qos: 2 })
+  world.passSeconds(61)
+  assert.deepEqual(patient.payloads, ['waiting'])
+})
+
+test('what it was given before it left the shared subscription is for the others as well', () => {
+  const { world, brief, patient } = scene()
+  brief.acknowledges = false
+  brief.connect({ cleanStart: false, receiveMaximum: 1, sessionExpirySeconds: 60 })
+  brief.unsubscribe(group)
+  brief.disconnect()
+  world.passSeconds(61)
+  assert.deepEqual(comesBack(patient).sort(), payloadsOf(many))
+})
+
+test('a message that several sessions share on disk stays for the others', () => {
+  const { world, patient } = scene({ count: 0 })
+  const all = world.connect('all', { cleanStart: false, sessionExpirySeconds: 3_600 })
+  all.subscribe('job/#', { qos: 1 })
+  all.disconnect()
+  for (const payload of payloadsOf(20)) world.publish('job/1', payload, { qos: 1 })
+  world.passSeconds(61)
+  assert.deepEqual(comesBack(patient).sort(), payloadsOf(20))
+  assert.deepEqual(comesBack(all), payloadsOf(20))
+  onlySessionsAreLeft(world, ['all', patient.id])
+})
