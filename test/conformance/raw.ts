@@ -15,6 +15,7 @@ import {
 import { bytes, frame } from '../protocol/bytes.ts'
 import { calmNetwork } from '../simulator/network.ts'
 import type { Client, ConnectOptions, Wire, World } from '../simulator/world.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 export { bytes, frame } from '../protocol/bytes.ts'
 
@@ -177,19 +178,7 @@ export function framesOf(stream: Buffer): Buffer[] {
 
 /** What a CONNECT says if nobody says otherwise. */
 export function connectPacket(version: Version, parts: Partial<ConnectPacket> = {}): ConnectPacket {
-  return {
-    type: 'connect',
-    version,
-    clientId: 'wire',
-    cleanStart: true,
-    keepAliveSeconds: 0,
-    username: undefined,
-    password: undefined,
-    will: undefined,
-    properties: undefined,
-    isBridge: false,
-    ...parts,
-  }
+  return plainConnect(version, 'wire', parts)
 }
 
 /** A bare connection that has been let in: it acknowledges nothing by itself. */

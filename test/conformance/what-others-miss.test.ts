@@ -14,6 +14,7 @@ import {
   subscribeBytes,
   versions,
 } from './raw.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 describe('packets that only a server sends', () => {
   const serverOnly = [
@@ -132,18 +133,7 @@ describe('reason codes of what is refused', () => {
   test('[MQTT5-3.14.4-1] a second CONNECT is told 0x82', () => {
     const world = new World()
     const client = world.connect('client')
-    client.wire?.send({
-      type: 'connect',
-      version: 5,
-      clientId: 'client',
-      cleanStart: true,
-      keepAliveSeconds: 0,
-      username: undefined,
-      password: undefined,
-      will: undefined,
-      properties: undefined,
-      isBridge: false,
-    })
+    client.wire?.send(plainConnect(5, 'client'))
     world.settle()
     assertClosed(client, 'protocolError')
   })

@@ -7,6 +7,7 @@ import { comesAgainMs } from '../../src/core/connections/comes-again.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client, type ConnectOptions } from '../simulator/world.ts'
 import { Rulebook } from './rulebook.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 const answerMs = 1_000
 const will = { topic: 'wills/author', payload: 'gone' }
@@ -77,7 +78,7 @@ describe('a client that says good-bye while it is held back, and comes again at 
     const { world, listener, author } = heldBack()
     author.disconnect()
     const eager = world.wire({ name: 'author' })
-    eager.send({ ...greeting, clientId: 'author' })
+    eager.send(greeting)
     eager.sendPublish({ topic: 'news', payload: 'three' })
     world.settle()
     assert.deepEqual(listener.payloads, [])
@@ -88,7 +89,7 @@ describe('a client that says good-bye while it is held back, and comes again at 
   test('is let in when its older connection breaks', () => {
     const { world, mourner, author } = heldBack()
     const again = world.wire({ name: 'author' })
-    again.send({ ...greeting, clientId: 'author' })
+    again.send(greeting)
     world.settle()
     assert.deepEqual(again.received, [])
     author.drop()
@@ -136,7 +137,7 @@ describe('several that come with one client id while it is held back', () => {
     author.disconnect()
     const wires = ['three', 'four', 'five'].map((payload) => {
       const wire = world.wire({ name: 'author' })
-      wire.send({ ...greeting, clientId: 'author' })
+      wire.send(greeting)
       wire.sendPublish({ topic: 'news', payload })
       return wire
     })
@@ -158,7 +159,7 @@ describe('several that come with one client id while it is held back', () => {
     const { world, listener, author } = heldBack()
     author.disconnect()
     const impatient = world.wire({ name: 'author' })
-    impatient.send({ ...greeting, clientId: 'author' })
+    impatient.send(greeting)
     world.settle()
     author.connect()
     impatient.close()
@@ -200,14 +201,7 @@ describe('a client that waits for its older connection', () => {
   })
 })
 
-const greeting = {
-  type: 'connect',
-  version: 5,
+const greeting = plainConnect(5, 'author', {
   cleanStart: false,
-  keepAliveSeconds: 0,
-  username: undefined,
-  password: undefined,
-  will: undefined,
   properties: { sessionExpiryIntervalSeconds: 3_600 },
-  isBridge: false,
-} as const
+})

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { BrokerCore, defaultCoreSettings, type ConnectVerdict } from '../../src/core/index.ts'
 import { reasonCodes, TopicTable } from '../../src/protocol/index.ts'
 import { World, type Client, type Wire } from '../simulator/world.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
@@ -146,18 +147,7 @@ describe('mqtt.max_stored_messages', () => {
 /** A client that sends so many QoS 2 packets and releases none. */
 function unreleased(world: World, version: 3 | 4 | 5, count: number): Wire {
   const bare = world.wire({ version })
-  bare.send({
-    type: 'connect',
-    version,
-    clientId: 'me',
-    cleanStart: true,
-    keepAliveSeconds: 0,
-    username: undefined,
-    password: undefined,
-    will: undefined,
-    properties: undefined,
-    isBridge: false,
-  })
+  bare.send(plainConnect(version, 'me'))
   for (let packetId = 1; packetId <= count; packetId++) bare.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId })
   world.settle()
   return bare

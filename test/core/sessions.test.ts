@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { SeveralCores } from './peers/several-cores.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World } from '../simulator/world.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
@@ -31,20 +32,8 @@ describe('a storm of connections with one client id', () => {
   test('while the disk is slow nothing else comes of it', () => {
     const world = new World({ diskStepMs: 50 })
     const wires = Array.from({ length: 50 }, () => world.wire())
-    for (const wire of wires) {
-      wire.send({
-        type: 'connect',
-        version: 5,
-        clientId: 'storm',
-        cleanStart: false,
-        keepAliveSeconds: 0,
-        username: undefined,
-        password: undefined,
-        will: undefined,
-        properties: { sessionExpiryIntervalSeconds: 600 },
-        isBridge: false,
-      })
-    }
+    const properties = { sessionExpiryIntervalSeconds: 600 }
+    for (const wire of wires) wire.send(plainConnect(5, 'storm', { cleanStart: false, properties }))
     world.passSeconds(60)
     assert.equal(wires.filter(({ isOpen }) => isOpen).length, 1)
     assert.equal(wires.at(-1)?.isOpen, true)

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shardOf } from '../../src/core/index.ts'
 import { World, type Client } from '../simulator/world.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 function silent(world: World, id: string, version: 3 | 4 | 5): Client {
   const client = world.connect(id, { version })
@@ -155,7 +156,7 @@ describe('mqtt.await_rel_timeout', () => {
     const world = new World({ settings: { awaitReleaseTimeoutMs: 60_000 } })
     const listener = world.subscriber('a')
     const wire = world.wire({ version: 4 })
-    wire.send(connectPacket('me'))
+    wire.send(plainConnect(4, 'me'))
     const publish = (): void => {
       wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
       world.settle()
@@ -174,7 +175,7 @@ describe('mqtt.await_rel_timeout', () => {
   test('its record goes from the disk too', () => {
     const world = new World({ settings: { awaitReleaseTimeoutMs: 60_000 } })
     const wire = world.wire({ version: 4 })
-    wire.send({ ...connectPacket('me'), cleanStart: false })
+    wire.send(plainConnect(4, 'me', { cleanStart: false }))
     wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
     world.settle()
     const incoming = (): number => world.records().filter(({ kind }) => kind === 'incoming').length
@@ -186,7 +187,7 @@ describe('mqtt.await_rel_timeout', () => {
   test('in 5.0 it gives back its place in the receive window', () => {
     const world = new World({ settings: { awaitReleaseTimeoutMs: 60_000, receiveMaximum: 1 } })
     const wire = world.wire({ version: 5 })
-    wire.send({ ...connectPacket('me'), version: 5 })
+    wire.send(plainConnect(5, 'me'))
     wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 7 })
     world.settle()
     world.passSeconds(61)
@@ -195,18 +196,3 @@ describe('mqtt.await_rel_timeout', () => {
     assert.equal(wire.isOpen, true)
   })
 })
-
-function connectPacket(clientId: string) {
-  return {
-    type: 'connect',
-    version: 4,
-    clientId,
-    cleanStart: true,
-    keepAliveSeconds: 0,
-    username: undefined,
-    password: undefined,
-    will: undefined,
-    properties: undefined,
-    isBridge: false,
-  } as const
-}

@@ -14,6 +14,7 @@ import {
   type ProtocolVersion,
 } from '../../src/protocol/index.ts'
 import { encode } from '../simulator/wire.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 const sessionExpirySeconds = 86_400
 const topics = new TopicTable(64)
@@ -62,18 +63,8 @@ export abstract class DurableClient {
       for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) this.#take(packet)
       this.#heard()
     })
-    this.send({
-      type: 'connect',
-      version: this.version,
-      clientId: this.clientId,
-      cleanStart: false,
-      keepAliveSeconds: 0,
-      username: undefined,
-      password: undefined,
-      will: undefined,
-      properties: this.version === 5 ? { sessionExpiryIntervalSeconds: sessionExpirySeconds } : undefined,
-      isBridge: false,
-    })
+    const properties = this.version === 5 ? { sessionExpiryIntervalSeconds: sessionExpirySeconds } : undefined
+    this.send(plainConnect(this.version, this.clientId, { cleanStart: false, properties }))
   }
 
   get isConnected(): boolean {

@@ -24,6 +24,7 @@ import { startBrokerWithApi } from '../management/api.ts'
 import { ScramClient } from '../access/scram-client.ts'
 import { encode } from '../simulator/wire.ts'
 import { type Broker, runGodwit, startBroker, temporaryFolder } from './godwit-process.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 const { badUserNameOrPassword, serverUnavailable, notAuthorized } = reasonCodes
 
@@ -213,18 +214,7 @@ const method = 'SCRAM-SHA-512'
 const withData = (data: string) => ({ authenticationMethod: method, authenticationData: Buffer.from(data) })
 
 function connectWith(data: string): ConnectPacket {
-  return {
-    type: 'connect',
-    version: 5,
-    clientId: 'scram-client',
-    cleanStart: true,
-    keepAliveSeconds: 0,
-    username: undefined,
-    password: undefined,
-    will: undefined,
-    properties: withData(data),
-    isBridge: false,
-  }
+  return plainConnect(5, 'scram-client', { properties: withData(data) })
 }
 
 const authWith = (data: string, reasonCode: AuthPacket['reasonCode']): AuthPacket => ({

@@ -5,11 +5,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { PacketDecoder, reasonCodes, TopicTable, type ConnectPacket, type Packet } from '../../src/protocol/index.ts'
+import { PacketDecoder, reasonCodes, TopicTable, type Packet } from '../../src/protocol/index.ts'
 import { encode, encodePublish } from '../simulator/wire.ts'
 import { Happenings } from '../transports/happenings.ts'
 import { binary, upgradeRequest, WebSocketPeer } from '../transports/websocket-peer.ts'
 import { portOf, startBroker } from './godwit-process.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 const packetBytes = 100_000
 /** Of each packet that is never ended. */
@@ -22,21 +23,7 @@ const hogsAtOnce = 10
 const large = encodePublish({ topic: 'large', payload: 'x'.repeat(packetBytes - 12), qos: 1, packetId: 1 }, 5)
 const topics = new TopicTable(1_024)
 
-const connectOf = (clientId: string): Buffer => {
-  const packet: ConnectPacket = {
-    type: 'connect',
-    version: 5,
-    clientId,
-    cleanStart: true,
-    keepAliveSeconds: 0,
-    username: undefined,
-    password: undefined,
-    will: undefined,
-    properties: undefined,
-    isBridge: false,
-  }
-  return encode(packet, 5)
-}
+const connectOf = (clientId: string): Buffer => encode(plainConnect(5, clientId), 5)
 
 /** A client of TCP by hand. */
 class RawClient {

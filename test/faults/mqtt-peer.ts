@@ -15,6 +15,7 @@ import {
   type QoS,
 } from '../../src/protocol/index.ts'
 import { encode, encodePublish, type PublishFrame } from '../simulator/wire.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 /** Whoever has not answered by then never will. */
 const patienceMs = 20_000
@@ -142,18 +143,8 @@ export class MqttPeer {
 
   #sayConnect(): void {
     const { clientId, version, isDurable = false } = this.options
-    this.send({
-      type: 'connect',
-      version,
-      clientId,
-      cleanStart: !isDurable,
-      keepAliveSeconds: 0,
-      username: undefined,
-      password: undefined,
-      will: undefined,
-      properties: version === 5 && isDurable ? { sessionExpiryIntervalSeconds: 3_600 } : undefined,
-      isBridge: false,
-    })
+    const properties = version === 5 && isDurable ? { sessionExpiryIntervalSeconds: 3_600 } : undefined
+    this.send(plainConnect(version, clientId, { cleanStart: !isDurable, properties }))
   }
 
   #look(): void {

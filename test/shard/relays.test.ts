@@ -7,6 +7,7 @@ import { encode, encodePublish } from '../simulator/wire.ts'
 import { FakeStream } from './fake-stream.ts'
 import { ShardRow } from './row.ts'
 import { listener, TestClient } from './stage.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 const connectionsOf = (row: ShardRow): number[] => row.stages.map(({ shard }) => shard.connections)
 const reasonOf = (client: TestClient): number | undefined =>
@@ -52,8 +53,7 @@ test('what a client sends may be divided anywhere, before and after it is known 
 })
 
 function connectOf(clientId: string): Buffer {
-  const connect = { cleanStart: true, keepAliveSeconds: 0, username: undefined, password: undefined, will: undefined }
-  return encode({ type: 'connect', version: 4, clientId, properties: undefined, isBridge: false, ...connect }, 4)
+  return encode(plainConnect(4, clientId), 4)
 }
 
 function subscribeTo(filter: string): Buffer {

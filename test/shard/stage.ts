@@ -26,6 +26,7 @@ import { Counters, counterCells, createCounterTable, type CounterName, type Log 
 import { encode, encodePublish, type PublishFrame } from '../simulator/wire.ts'
 import { FakeStream } from './fake-stream.ts'
 import { HeldStore } from './held-store.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 export interface StageOptions {
   readonly core?: Partial<CoreSettings>
@@ -191,19 +192,7 @@ export class TestClient {
   }
 
   connect(clientId: string, options: Partial<ConnectPacket> = {}): void {
-    this.say({
-      type: 'connect',
-      version: this.version,
-      clientId,
-      cleanStart: true,
-      keepAliveSeconds: 0,
-      username: undefined,
-      password: undefined,
-      will: undefined,
-      properties: undefined,
-      isBridge: false,
-      ...options,
-    })
+    this.say(plainConnect(this.version, clientId, options))
   }
 
   subscribe(

@@ -8,12 +8,14 @@ import type {
   ProtocolVersion,
   QoS,
   TopicName,
+  Will,
   WillProperties,
 } from '../../src/protocol/index.ts'
 import type { ClientSession } from './client-session.ts'
 import type { NetworkTraits } from './network.ts'
 import type { Stage } from './stage.ts'
 import type { Wire } from './wire.ts'
+import { plainConnect } from './plain-connect.ts'
 
 export interface WillOptions {
   topic: string
@@ -70,25 +72,16 @@ export function connectPacketOf(clientId: string, options: ConnectOptions): Conn
   if (options.topicAliasMaximum !== undefined) asked.topicAliasMaximum = options.topicAliasMaximum
   if (options.maximumPacketBytes !== undefined) asked.maximumPacketSizeBytes = options.maximumPacketBytes
   const { will, version = 5 } = options
-  return {
-    type: 'connect',
-    version,
-    clientId,
+  return plainConnect(version, clientId, {
     cleanStart: options.cleanStart ?? true,
     keepAliveSeconds: options.keepAliveSeconds ?? 0,
     username: options.username,
     password: options.password,
-    will:
-      will === undefined
-        ? undefined
-        : {
-            topic: will.topic as TopicName,
-            payload: Buffer.from(will.payload),
-            qos: will.qos ?? 0,
-            retain: will.retain ?? false,
-            properties: will.properties,
-          },
+    will: will === undefined ? undefined : willOf(will),
     properties: version < 5 || Object.keys(asked).length === 0 ? undefined : asked,
-    isBridge: false,
-  }
+  })
+}
+
+function willOf({ topic, payload, qos = 0, retain = false, properties }: WillOptions): Will {
+  return { topic: topic as TopicName, payload: Buffer.from(payload), qos, retain, properties }
 }

@@ -12,22 +12,10 @@ import {
   readAllQueueBounds,
   type Store,
 } from '../../src/storage/index.ts'
-import { inStartOrder, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
+import { inStartOrder, startKinds, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
 import { profileOf, type StoryProfile } from './profiles.ts'
 import { RandomStory } from './random-story.ts'
 import { endOf, faultOf, type StoryEnd } from './run-story.ts'
-
-const startKinds = [
-  'fact',
-  'session',
-  'subscription',
-  'outgoing',
-  'incoming',
-  'will',
-  'retained',
-  'forwarded',
-  'moving',
-] as const
 
 class LevelKeeper implements Keeper {
   private readonly directory: string

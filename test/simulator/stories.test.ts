@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { Violation, World } from './world.ts'
+import { plainConnect } from './plain-connect.ts'
 
 describe('a broker in a calm world', () => {
   for (const version of [3, 4, 5] as const) {
@@ -99,7 +100,7 @@ describe('an answer that is late', () => {
     listener.subscribe('news/#')
 
     const eager = world.wire({ name: 'eager' })
-    eager.send({ ...greeting, clientId: 'eager' })
+    eager.send(plainConnect(5, 'eager'))
     eager.sendPublish({ topic: 'news/a', payload: 'one' })
     eager.sendPublish({ topic: 'news/a', payload: 'two' })
     world.passSeconds(1)
@@ -144,15 +145,3 @@ describe('the world itself', () => {
     assert.ok(world.story.some((line) => line.includes('client') && line.includes('<- connack')))
   })
 })
-
-const greeting = {
-  type: 'connect',
-  version: 5,
-  cleanStart: true,
-  keepAliveSeconds: 0,
-  username: undefined,
-  password: undefined,
-  will: undefined,
-  properties: undefined,
-  isBridge: false,
-} as const

@@ -4,6 +4,7 @@ import { AckPacket, reasonCodes, type TopicFilter, type TopicName } from '../../
 import { calmNetwork } from './network.ts'
 import type { World } from './world.ts'
 import { encode, encodePublish, openWire, type Wire } from './wire.ts'
+import { plainConnect } from './plain-connect.ts'
 
 /** One of them appears, misbehaves and goes after a while. */
 export function sendUnruly(world: World, isOver: () => boolean): undefined {
@@ -104,16 +105,5 @@ function greeting(clientId: string, version: 4 | 5): Parameters<Wire['send']>[0]
     retain: false,
     properties: undefined,
   } as const
-  return {
-    type: 'connect',
-    version,
-    clientId,
-    cleanStart: true,
-    keepAliveSeconds: 0,
-    username: undefined,
-    password: undefined,
-    will,
-    properties: undefined,
-    isBridge: false,
-  }
+  return plainConnect(version, clientId, { will })
 }

@@ -10,6 +10,7 @@ import {
   type TcpListenOptions,
 } from '../../src/transports/index.ts'
 import { Happenings } from './happenings.ts'
+import { standStill } from './standing-reader.ts'
 
 interface Door {
   listener: Listener
@@ -121,27 +122,17 @@ test('a reader that stands still hears of the end when it goes on, or ends the s
   for (const goOn of ['resume', 'end', 'destroy'] as const) {
     const client = await door.client()
     const stream = await door.streams.next()
-    let isClosed = false
-    const end = closed(stream).then((error) => {
-      isClosed = true
-      return error
-    })
-    const heard = new Promise<string>((resolve) => {
-      stream.onData = (chunk) => {
-        stream.pause()
-        resolve(String(chunk))
-      }
-    })
+    const heard = standStill(stream)
     client.resume()
     client.write('goodbye')
-    assert.equal(await heard, 'goodbye')
+    assert.equal(await heard.next(), 'goodbye')
     client.end()
     await once(client, 'close')
     await written(stream, 'too late')
-    assert.equal(isClosed, false)
+    assert.equal(heard.left, 0)
     stream[goOn]()
-    assert.equal(isClosed, false, 'not from within the call')
-    assert.equal(await end, undefined)
+    assert.equal(heard.left, 0, 'not from within the call')
+    assert.equal(await heard.next(), 'closed')
   }
 })
 
@@ -150,23 +141,18 @@ test('a reader that stands still for ever hears of the end after a while', async
   const door = await openDoor(t)
   const client = await door.client()
   const stream = await door.streams.next()
-  const happened = new Happenings<string>()
-  stream.onClose = () => happened.add('closed')
-  stream.onData = (chunk) => {
-    stream.pause()
-    happened.add(String(chunk))
-  }
+  const heard = standStill(stream)
   client.resume()
   client.write('goodbye')
-  assert.equal(await happened.next(), 'goodbye')
+  assert.equal(await heard.next(), 'goodbye')
   client.end()
   await once(client, 'close')
   await written(stream, 'too late')
   t.mock.timers.tick(30_000)
   await new Promise((resolve) => setImmediate(resolve))
-  assert.equal(happened.left, 0)
+  assert.equal(heard.left, 0)
   t.mock.timers.tick(1_000)
-  assert.equal(await happened.next(), 'closed')
+  assert.equal(await heard.next(), 'closed')
 })
 
 test('end sends what was written before it closes, even while the peer goes on sending', async (t) => {

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { problemOfTlsFiles, type TlsSettings } from '../../src/transports/index.ts'
 import { parsePskFile } from '../../src/transports/psk-file.ts'
-import { authority, server, serverName, TlsStage } from './tls-stage.ts'
+import { authority, server, serverName, plainTls, TlsStage } from './tls-stage.ts'
 
 const renewed = authority.issue(serverName, { hostNames: [serverName] })
 const serialOf = (certificate: string): string => new X509Certificate(certificate).serialNumber
@@ -105,18 +105,8 @@ for (const file of ['cert.pem', 'key.pem', 'ca.pem', 'crl.pem', 'psk.txt', 'shop
 function problemWith(stage: TlsStage, change: Partial<TlsSettings> & { readonly keyPassword?: string }): string {
   const { keyPassword, ...settings } = change
   const problem = problemOfTlsFiles({
+    ...plainTls,
     certificate: { ...stage.pair(), keyPassword },
-    byServerName: [],
-    caFile: undefined,
-    crlFile: undefined,
-    verifyPeer: false,
-    failIfNoPeerCertificate: false,
-    minVersion: 'TLSv1.2',
-    maxVersion: 'TLSv1.3',
-    ciphers: undefined,
-    takesKeys: false,
-    pskFile: undefined,
-    handshakeTimeoutMs: 1_000,
     ...settings,
   })
   if (problem === undefined) return ''

@@ -22,6 +22,21 @@ export const authority = new Authority('The test authority')
 export const serverName = 'broker.example.org'
 export const server = authority.issue(serverName, { hostNames: [serverName, '127.0.0.1'] })
 
+/** What a listener has where nothing is said: any client that trusts its certificate, TLS 1.2 and 1.3. */
+export const plainTls: Omit<TlsSettings, 'certificate'> = {
+  byServerName: [],
+  caFile: undefined,
+  crlFile: undefined,
+  verifyPeer: false,
+  failIfNoPeerCertificate: false,
+  minVersion: 'TLSv1.2',
+  maxVersion: 'TLSv1.3',
+  ciphers: undefined,
+  takesKeys: false,
+  pskFile: undefined,
+  handshakeTimeoutMs: 60_000,
+}
+
 export interface TlsStageOptions extends Partial<TlsSettings> {
   /** Undefined: only clients with a pre-shared key. */
   readonly identity?: Named | undefined
@@ -53,18 +68,12 @@ export class TlsStage {
     this.writeIdentity(identity)
     const opening = TlsGate.open({
       settings: {
+        ...plainTls,
         certificate: 'identity' in options && options.identity === undefined ? undefined : this.pair(),
-        byServerName: [],
         caFile: this.path('ca.pem'),
         crlFile: crl === undefined ? undefined : this.write('crl.pem', crl),
-        verifyPeer: false,
-        failIfNoPeerCertificate: false,
-        minVersion: 'TLSv1.2',
-        maxVersion: 'TLSv1.3',
-        ciphers: undefined,
         takesKeys: psk !== undefined,
         pskFile: psk === undefined ? undefined : this.write('psk.txt', psk),
-        handshakeTimeoutMs: 60_000,
         ...settings,
       },
       name,

@@ -10,6 +10,7 @@ import { type ByteStream, ConnectionRate } from '../../src/transports/index.ts'
 import type { NamedCertificateFiles } from '../../src/transports/tls-settings.ts'
 import { Authority, type Named } from './certificates.ts'
 import { Happenings } from './happenings.ts'
+import { standStill } from './standing-reader.ts'
 import { authority, serverName, TlsStage, type TlsStageOptions } from './tls-stage.ts'
 
 const withCertificate = ({ certificate, key }: { certificate: string; key: string }): ConnectionOptions => ({
@@ -54,21 +55,16 @@ describe('a TLS listener', () => {
     test(`tells a reader that stands still of the end when it goes on (${version})`, async (t) => {
       const stage = await new TlsStage(t).listen()
       const { client, stream } = await stage.pairUp({ minVersion: version, maxVersion: version })
-      const happened = new Happenings<string>()
-      stream.onClose = () => happened.add('closed')
-      stream.onData = (chunk) => {
-        stream.pause()
-        happened.add(String(chunk))
-      }
+      const heard = standStill(stream)
       client.resume()
       client.write('goodbye')
-      assert.equal(await happened.next(), 'goodbye')
+      assert.equal(await heard.next(), 'goodbye')
       client.end()
       await once(client, 'close')
       await new Promise<void>((resolve) => stream.write(Buffer.from('too late'), resolve))
-      assert.equal(happened.left, 0)
+      assert.equal(heard.left, 0)
       stream.resume()
-      assert.equal(await happened.next(), 'closed')
+      assert.equal(await heard.next(), 'closed')
     })
   }
 

@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import type { ByteStream } from '../../src/transports/index.ts'
 import { Happenings } from './happenings.ts'
+import { standStill } from './standing-reader.ts'
 import { acceptance, binary, frame, opcodes, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 import { closed, openWebSocketStage, path, received, receivedBytes, written } from './websocket-stage.ts'
 
@@ -283,25 +284,15 @@ test('a reader that stands still hears of a close when it goes on, or ends the s
   const stage = await openWebSocketStage(t)
   for (const goOn of ['resume', 'end', 'destroy'] as const) {
     const { peer, stream } = await stage.pair()
-    let isClosed = false
-    const end = closed(stream).then((error) => {
-      isClosed = true
-      return error
-    })
-    const heard = new Promise<string>((resolve) => {
-      stream.onData = (chunk) => {
-        stream.pause()
-        resolve(String(chunk))
-      }
-    })
+    const heard = standStill(stream)
     const gone = once(await stage.sockets.next(), 'close')
     peer.send(binary('goodbye'), normalClose)
-    assert.equal(await heard, 'goodbye')
+    assert.equal(await heard.next(), 'goodbye')
     await gone
     await new Promise((resolve) => setImmediate(resolve))
-    assert.equal(isClosed, false)
+    assert.equal(heard.left, 0)
     stream[goOn]()
-    assert.equal(await end, undefined)
+    assert.equal(await heard.next(), 'closed')
   }
 })
 

@@ -18,6 +18,7 @@ import {
 } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { Happenings } from './happenings.ts'
+import { plainTls } from './tls-stage.ts'
 import { binary, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 import { closed, path, received, written } from './websocket-stage.ts'
 
@@ -49,21 +50,7 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
   const streams = new Happenings<ByteStream>()
   const refusals = new Happenings<string>()
   const problems = new Happenings<string>()
-  const settings: TlsSettings = {
-    certificate: files,
-    byServerName: [],
-    caFile,
-    crlFile: undefined,
-    verifyPeer: false,
-    failIfNoPeerCertificate: false,
-    minVersion: 'TLSv1.2',
-    maxVersion: 'TLSv1.3',
-    ciphers: undefined,
-    takesKeys: false,
-    pskFile: undefined,
-    handshakeTimeoutMs: 5_000,
-    ...wishes,
-  }
+  const settings: TlsSettings = { ...plainTls, certificate: files, caFile, ...wishes }
   const openGate = (): TlsGate => {
     const opening = TlsGate.open({
       settings,

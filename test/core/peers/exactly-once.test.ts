@@ -216,10 +216,7 @@ describe('QoS 2 that one shard refuses and others have taken', () => {
 })
 
 test('QoS 2 that empties an empty topic does not empty it again after a crash, when a later one has filled it', () => {
-  const cores = new SeveralCores()
-  const topic = topicOf(1)
-  const publisher = author(cores, 0)
-  cores.hold(1, 0)
+  const { cores, topic, publisher } = unanswered()
   for (const payload of ['', 'full']) publisher.publish(topic, payload, { qos: 2, retain: true })
   cores.settle()
   cores.killAll()
@@ -234,10 +231,7 @@ test('QoS 2 that empties an empty topic does not empty it again after a crash, w
 })
 
 test('the last that a topic gets stays the last where its shard dies before it has said so, and QoS 1 came before QoS 2', () => {
-  const cores = new SeveralCores()
-  const topic = topicOf(1)
-  const publisher = author(cores, 0)
-  cores.hold(1, 0)
+  const { cores, topic, publisher } = unanswered()
   publisher.publish(topic, 'first', { qos: 1, retain: true })
   for (const payload of ['', 'last']) publisher.publish(topic, payload, { qos: 2, retain: true })
   cores.settle()
@@ -247,6 +241,14 @@ test('the last that a topic gets stays the last where its shard dies before it h
   assert.equal(publisher.unfinishedCount, 0)
   assert.deepEqual(reader(cores, 2, 'reader', topic).payloads, ['last'])
 })
+
+/** A publisher with shard 0, and a topic of shard 1, whose answers are held back. */
+function unanswered(): { cores: SeveralCores; topic: string; publisher: PacketClient } {
+  const cores = new SeveralCores()
+  const publisher = author(cores, 0)
+  cores.hold(1, 0)
+  return { cores, topic: topicOf(1), publisher }
+}
 
 /** One that the shard remembers for. */
 function topicOf(shard: number): string {

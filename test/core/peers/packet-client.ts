@@ -18,6 +18,7 @@ import {
   type TopicName,
   type TopicTable,
 } from '../../../src/protocol/index.ts'
+import { plainConnect } from '../../simulator/plain-connect.ts'
 import { newConnection } from './driven-core.ts'
 
 export interface ClientTraits {
@@ -276,21 +277,14 @@ export class PacketClient {
   #connect(): ConnectPacket {
     const { version, expirySeconds, receiveMaximum, will } = this.traits
     const cleanStart = this.cleanStart || expirySeconds === 0
-    return {
-      type: 'connect',
-      version,
-      clientId: this.id,
+    return plainConnect(version, this.id, {
       cleanStart,
-      keepAliveSeconds: 0,
-      username: undefined,
-      password: undefined,
       will:
         will === undefined
           ? undefined
           : { ...will, topic: will.topic as TopicName, payload: Buffer.from(will.payload), properties: undefined },
       properties: version === 5 ? { sessionExpiryIntervalSeconds: expirySeconds, receiveMaximum } : undefined,
-      isBridge: false,
-    }
+    })
   }
 }
 
