@@ -121,8 +121,8 @@ export class BrokerState {
   readonly unsettledCommands = new Set<QuestionId>()
   /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were owed. */
   readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
-  /** Wills that were published and are not on disk yet on every shard that is to keep them, by client id: see `delivery/will-records.ts`. */
-  readonly owedWills = new Map<string, Message>()
+  /** Wills that were published and are not on disk yet on every shard that is to keep them, by the names of their records: see `delivery/will-records.ts`. */
+  readonly owedWills = new Map<string, { name: string; readonly message: Message }>()
   /** Read at the start, and to be sent on when everything is: see `delivery/moving.ts`. */
   readonly restoredMoving: Moving[] = []
   /** By name, the first to end first: see `delivery/ended-queues.ts`. */

@@ -43,6 +43,7 @@ export const houseRules: HouseRules = {
         'vow',
         'mountpoint',
         'namespaced-names',
+        'reserved-names',
         'namespace-quotas',
         'namespaces',
         'verdict-cache',

@@ -10,6 +10,7 @@ import { remove } from '../delivery/stored-queue.ts'
 import { forgetWill } from '../delivery/will-records.ts'
 import type { Command, QuestionId } from '../inputs.ts'
 import { isOfNamespace } from '../namespaced-names.ts'
+import { clientIdIn } from '../reserved-names.ts'
 import { Vow } from '../vow.ts'
 import { endConnection } from './close-connection.ts'
 import { answerCommand, answerCommandWhenKept } from './operator-answers.ts'
@@ -22,7 +23,7 @@ export function endSessions(
 ): void {
   if (!state.storageIsHealthy) return answerCommand(state, question, { done: false, why: 'storage-failing' })
   for (const wills of [state.orphanWills, state.owedWills])
-    for (const clientId of wills.keys()) if (isOfNamespace(clientId, namespace)) dropOrphan(state, clientId)
+    for (const name of wills.keys()) if (isOfNamespace(clientIdIn(name), namespace)) dropOrphan(state, name)
   let matched = 0
   for (const clientId of clientIds) {
     const session = state.sessions.get(clientId)
@@ -40,9 +41,9 @@ export function endSessions(
   answerWhenStored(state, question, matched)
 }
 
-function dropOrphan(state: BrokerState, clientId: string): void {
-  state.orphanWills.delete(clientId)
-  forgetWill(state, clientId)
+function dropOrphan(state: BrokerState, name: string): void {
+  state.orphanWills.delete(name)
+  forgetWill(state, name)
 }
 
 /** `matched` in the result: how many there were. */

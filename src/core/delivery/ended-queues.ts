@@ -13,20 +13,13 @@ import { isBridgeClient } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { EndedQueue } from '../moved-messages.ts'
 import type { QueuedRecord, SessionRecord, StoredRecord } from '../records.ts'
+import { reserveName } from '../reserved-names.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import type { Session, StoredQueue } from '../sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import { Vow } from '../vow.ts'
 import { groupOf, moveElsewhere, moveToAnother } from './move-shared.ts'
 import { messageIn, put, recordOf, releaseBody, remove } from './stored-queue.ts'
-
-/** No client can say this character [MQTT-1.5.3-2] [MQTT5-1.5.4-2], and where its namespace is before its name something is before it. */
-const mark = '\0'
-
-/** Of the queue of a session that has ended, and not of a session. */
-export function isNameOfEnded(clientId: string): boolean {
-  return clientId.startsWith(mark)
-}
 
 const mostInPart = 128
 
@@ -35,23 +28,17 @@ export function keepForOthers(state: BrokerState, session: Session, stored: Stor
   // What waits for a bridge is no other's: its sessions do not take part in shared subscriptions.
   if (!stored.mayHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
   if (state.neighbours === undefined && state.held.shared === 0) return false
-  const name = nameFor(state, session.clientId)
+  const name = reserveName(state, session.clientId)
   state.gathering.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
   const nobodys = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
+  // Its will is published, or owed under a name of its own.
+  remove(state, { kind: 'will', clientId: name })
   put(state, { ...recordOf(session, stored), ...nobodys })
   add(state, { name, from: stored.diskFrom, partsRead: 0, afterBatch: state.batches.lastBegun, isAsked: false })
   return true
 }
 
-/** Of this shard, and like no other in all lives of the broker. */
-function nameFor(state: BrokerState, clientId: string): string {
-  let name
-  do name = `${mark}${state.identity}.${state.nextSerial().toString(36)} ${clientId}`
-  while (!state.isOwn(name))
-  return name
-}
-
-/** A session record with the name of an ended queue. */
+/** A session record with a reserved name. */
 export function restoreEnded(state: BrokerState, { clientId, queueHead }: SessionRecord): void {
   add(state, { name: clientId, from: queueHead, partsRead: 0, afterBatch: 0, isAsked: false })
 }

@@ -199,11 +199,11 @@ export function publishWill(state: BrokerState, session: Session): void {
 }
 
 /** [MQTT-3.1.2-8] [MQTT5-3.1.2-8] Of a client without a session, or one that was published before and has not come everywhere. */
-export function publishOrphanWill(state: BrokerState, clientId: string, { message }: { message: Message }): void {
-  state.orphanWills.delete(clientId)
-  forgetWill(state, clientId)
-  if (message.isRepeat && state.neighbours !== undefined) tellOthersAgain(state, state.neighbours, clientId, message)
-  else publishWillMessage(state, clientId, message)
+export function publishOrphanWill(state: BrokerState, name: string, { message }: { message: Message }): void {
+  state.orphanWills.delete(name)
+  forgetWill(state, name)
+  if (message.isRepeat && state.neighbours !== undefined) tellOthersAgain(state, state.neighbours, name, message)
+  else publishWillMessage(state, name, message)
 }
 
 /** What it brought here was stored with the word that it was published. */

@@ -4,50 +4,71 @@
 //                                       \
 //                                        ╰──► published and owed, until every shard that must keep it has it on disk
 //
+// A client has one record. What an earlier will of it is still owed to is kept under a reserved name, where a later one needs the place.
+//
 // Should this shard die, or stop, while a will is owed, it is published to the others again when it is back; not to the sessions
 // here, which have it. It may come twice to a shard that had taken it before.
 
 import type { BrokerState } from '../broker-state.ts'
 import { toStored, type Message } from '../message.ts'
+import { clientIdIn, isReserved, reserveName } from '../reserved-names.ts'
 import { put, remove } from './stored-queue.ts'
+
+/** A will that was published and is not on disk yet on every shard that is to keep it. */
+interface OwedWill {
+  /** Of its record: the client id, or a reserved name. */
+  name: string
+  readonly message: Message
+}
 
 export function recordWill(
   state: BrokerState,
   clientId: string,
   will: { message: Message; delaySeconds: number; dueAtMs: number | undefined },
 ): void {
-  // A client has one record: what an earlier will of it is still owed to is in memory alone from here on.
-  state.owedWills.delete(clientId)
+  makeRoom(state, clientId)
   const { message, delaySeconds, dueAtMs } = will
   put(state, { kind: 'will', clientId, message: toStored(message), delaySeconds, dueAtMs })
 }
 
-/** Of one that was not published, or whose publishing is stored in this batch. */
-export function forgetWill(state: BrokerState, clientId: string): void {
-  state.owedWills.delete(clientId)
-  remove(state, { kind: 'will', clientId })
+/** Of one that was not published, or whose publishing is stored in this batch. `name`: the client id, or a reserved one. */
+export function forgetWill(state: BrokerState, name: string): void {
+  state.owedWills.delete(name)
+  if (isReserved(name)) state.gathering.changes.push({ change: 'delete-session', clientId: name })
+  else remove(state, { kind: 'will', clientId: name })
 }
 
 /** The will has just been given out: what it has to wait for on other shards, if anything, is waited for. */
-export function keepUntilTaken(state: BrokerState, clientId: string, message: Message): void {
+export function keepUntilTaken(state: BrokerState, name: string, message: Message): void {
   const vow = state.neighbours?.takeVow()
   if (vow === undefined) return
-  recordOwed(state, clientId, message)
+  makeRoom(state, name)
+  const owed = { name, message }
+  recordOwed(state, owed)
   vow.whenKept(() => {
-    if (state.owedWills.get(clientId) === message) forgetWill(state, clientId)
+    if (state.owedWills.get(owed.name) === owed) forgetWill(state, owed.name)
   })
   vow.mark()
 }
 
 /** The session has been deleted, and with it all that is on disk of its client. */
 export function keepOwedWill(state: BrokerState, clientId: string): void {
-  const message = state.owedWills.get(clientId)
-  if (message !== undefined) recordOwed(state, clientId, message)
+  const owed = state.owedWills.get(clientId)
+  if (owed !== undefined) recordOwed(state, owed)
+}
+
+/** Another will needs the record that this client has. */
+function makeRoom(state: BrokerState, clientId: string): void {
+  const owed = state.owedWills.get(clientId)
+  if (owed === undefined) return
+  state.owedWills.delete(clientId)
+  owed.name = reserveName(state, clientIdIn(clientId))
+  recordOwed(state, owed)
 }
 
 /** `isRepeat` says of a record that the will has been published. */
-function recordOwed(state: BrokerState, clientId: string, message: Message): void {
-  const stored = { ...toStored(message), isRepeat: true }
-  put(state, { kind: 'will', clientId, message: stored, delaySeconds: 0, dueAtMs: state.nowMs })
-  state.owedWills.set(clientId, message)
+function recordOwed(state: BrokerState, owed: OwedWill): void {
+  const stored = { ...toStored(owed.message), isRepeat: true }
+  put(state, { kind: 'will', clientId: owed.name, message: stored, delaySeconds: 0, dueAtMs: state.nowMs })
+  state.owedWills.set(owed.name, owed)
 }

@@ -5,7 +5,7 @@ import { plainIdentity, type Identity } from '../access.ts'
 import { isBridgeClient, raiseIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import { noteHeld } from '../delivery/exclusive.ts'
-import { isNameOfEnded, restoreEnded } from '../delivery/ended-queues.ts'
+import { restoreEnded } from '../delivery/ended-queues.ts'
 import { noteSubscription, standingOf } from '../delivery/note-interest.ts'
 import { keepRetained } from '../delivery/retained-messages.ts'
 import { expiryMs, maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
@@ -25,6 +25,7 @@ import {
   type SubscriptionRecord,
   type WillRecord,
 } from '../records.ts'
+import { isReserved } from '../reserved-names.ts'
 import { ForwardedIds } from '../sessions/forwarded-ids.ts'
 import { Delivery } from '../sessions/delivery.ts'
 import type { SharedGroup } from '../topics/index.ts'
@@ -34,10 +35,8 @@ import { scheduleForgetting } from './forget-received.ts'
 /** Records may come in any order, but a session comes before what is its. What belongs to other shards is passed over. */
 export function restore(state: BrokerState, record: StoredRecord): void {
   if (state.neighbours !== undefined && !isOwn(state, state.neighbours, record)) return
-  if ('clientId' in record && record.clientId !== undefined && isNameOfEnded(record.clientId)) {
-    if (record.kind === 'session') restoreEnded(state, record)
-    return
-  }
+  if ('clientId' in record && record.clientId !== undefined && isReserved(record.clientId))
+    return restoreReserved(state, record)
   switch (record.kind) {
     case 'session':
       return restoreSession(state, record)
@@ -71,6 +70,12 @@ export function restore(state: BrokerState, record: StoredRecord): void {
     default:
       record satisfies never
   }
+}
+
+/** What is left of a session: its queue, or a will of it. */
+function restoreReserved(state: BrokerState, record: StoredRecord): void {
+  if (record.kind === 'session') restoreEnded(state, record)
+  if (record.kind === 'will') restoreWill(state, record)
 }
 
 function restoreForwarded(state: BrokerState, { shard, publisher, packetId, dealt }: ForwardedRecord): void {

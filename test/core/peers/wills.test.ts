@@ -120,3 +120,31 @@ test('the will of the client that has come back is kept when the earlier one has
   restart(told)
   assert.deepEqual(heard(told), { near: ['gone', 'gone again'], far: ['gone', 'gone again'] })
 })
+
+test('each of several wills of one client is kept for the shard that is away, and nothing of them stays', () => {
+  const told = scene()
+  const { cores, author } = told
+  cores.kill(1)
+  for (const payload of ['gone again', 'and again']) comesAgain(told, { topic: 'w', payload, qos: 1, retain: false })
+  cores.cut(author)
+  cores.settle()
+  restart(told)
+  assert.deepEqual(told.near.payloads, ['gone', 'gone again', 'and again'])
+  assert.deepEqual(heard(told).far.toSorted(), ['and again', 'gone', 'gone again'])
+  cores.pass(0)
+  const left = cores.keeper.readAll().filter(({ kind }) => kind === 'will')
+  assert.deepEqual(left, [])
+})
+
+test('one that was kept in place of another goes when the shard that was away has it', () => {
+  const told = scene()
+  const { cores } = told
+  cores.kill(1)
+  comesAgain(told, { topic: 'w', payload: 'gone again', qos: 1, retain: false })
+  const owed = (): number => cores.keeper.readAll().filter(({ kind }) => kind === 'will').length
+  assert.equal(owed(), 2)
+  cores.start(1)
+  cores.settle()
+  assert.equal(owed(), 1)
+  assert.deepEqual(heard(told).far, ['gone'])
+})
