@@ -133,3 +133,29 @@ for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connection
     assert.ok(guests.every((guest) => guest.connected))
   })
 }
+
+test('what a shared subscription gave to clients that come back with new sessions reaches the one that stayed, once', async (t) => {
+  const before = await startBroker(t, { set: ['node.shards=3'] })
+  const brief = ['brief-1', 'brief-2', 'brief-3', 'brief-4']
+  for (const clientId of [...brief, 'steady']) {
+    const member = await connected(t, before, { clientId, ...durable })
+    await member.subscribeAsync('$share/press/job/#', { qos: 2 })
+    await member.endAsync()
+  }
+  const publisher = await connected(t, before, { clientId: 'publisher' })
+  const jobs = Array.from({ length: 300 }, (_, number) => `job ${number}`)
+  for (const [number, job] of jobs.entries())
+    await publisher.publishAsync(`job/${number}`, job, { qos: number % 2 === 0 ? 1 : 2 })
+  publisher.stream.destroy()
+  const broker = await nextLife(t, before, 2, 'SIGKILL')
+  const steady = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
+    clientId: 'steady',
+    protocolVersion: 5,
+    reconnectPeriod: 0,
+    ...durable,
+  })
+  t.after(() => steady.end(true))
+  const heard = payloads(steady, jobs.length)
+  for (const clientId of brief) await (await connected(t, broker, { clientId, clean: true })).endAsync()
+  assert.deepEqual((await heard).toSorted(), jobs.toSorted())
+})
