@@ -55,7 +55,10 @@ export interface EndedQueue {
   /** Nothing with a lower sequence is there any more. */
   from: number
   partsRead: number
-  /** It is not to be read before this batch is on disk. */
+  /** It is not to be read before this batch is on disk, and not before this time. */
   afterBatch: number
+  notBeforeMs: number
+  /** Since when members have had too much before them to take more of it; undefined: they have not. */
+  crowdedSinceMs: number | undefined
   isAsked: boolean
 }

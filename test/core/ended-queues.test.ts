@@ -106,6 +106,7 @@ for (const shards of [1, 3]) {
       brief.subscribe('other', { qos: 1 })
       brief.disconnect()
       world.publish('other', 'mine', { qos: 1 })
+      world.passSeconds(1)
       assert.deepEqual(comesBack(patient).sort(), [...payloadsOf(many), 'for the others'])
       brief.connect({ cleanStart: false })
       assert.deepEqual(brief.payloads, ['mine'])
@@ -175,4 +176,57 @@ test('a message that several sessions share on disk stays for the others', () =>
   assert.deepEqual(comesBack(patient).sort(), payloadsOf(20))
   assert.deepEqual(comesBack(all), payloadsOf(20))
   onlySessionsAreLeft(world, ['all', patient.id])
+})
+
+function slowScene(thinkMs: number): { world: World; slow: Client } {
+  const world = new World({
+    settings: { maxQueuedMessages: 40, maxInflightMessages: 1 },
+    host: { mostDropEvents: Infinity },
+  })
+  const brief = world.connect('brief', { cleanStart: false, sessionExpirySeconds: 60 })
+  brief.subscribe(group, { qos: 1 })
+  brief.disconnect()
+  const author = world.connect('author')
+  for (const payload of payloadsOf(many)) author.publish('job/1', payload, { qos: 1 })
+  const slow = world.connect('slow')
+  slow.thinkMs = () => thinkMs
+  slow.subscribe(group, { qos: 1 })
+  return { world, slow }
+}
+
+describe('a member whose session is not stored, and that takes its time', () => {
+  test('is given what waits as it takes it, and nothing that is published meanwhile is dropped for it', () => {
+    const { world, slow } = slowScene(20)
+    world.passSeconds(61)
+    const author = world.connect('late author')
+    for (const payload of ['new 1', 'new 2', 'new 3']) author.publish('job/1', payload, { qos: 1 })
+    world.passSeconds(30)
+    assert.deepEqual([...slow.payloads].sort(), [...payloadsOf(many), 'new 1', 'new 2', 'new 3'])
+    assert.deepEqual(world.events('message-dropped'), [])
+    onlySessionsAreLeft(world, [])
+  })
+
+  test('does not keep the others of that kind waiting', () => {
+    const { world, slow } = slowScene(1_000)
+    const gone = world.connect('gone', { cleanStart: false, sessionExpirySeconds: 60 })
+    const heir = world.connect('heir')
+    for (const member of [gone, heir]) member.subscribe('$share/other/task', { qos: 1 })
+    heir.disconnect()
+    gone.disconnect()
+    world.publish('task', 'x', { qos: 1 })
+    heir.connect()
+    heir.subscribe('$share/other/task', { qos: 1 })
+    world.passSeconds(62)
+    assert.ok(slow.payloads.length < many / 2)
+    assert.deepEqual(heir.payloads, ['x'])
+  })
+
+  test('is not waited for without an end: what it cannot take is dropped and counted', () => {
+    const { world, slow } = slowScene(3_600_000)
+    world.passSeconds(180)
+    assert.equal(slow.payloads.length, 1)
+    assert.ok(world.events('message-dropped').every(({ reason }) => reason === 'queue-full'))
+    assert.equal(world.events('message-dropped').length, many - 41)
+    onlySessionsAreLeft(world, [])
+  })
 })

@@ -23,6 +23,14 @@ import { messageIn, put, recordOf, releaseBody, remove } from './stored-queue.ts
 
 const mostInPart = 128
 
+/**
+ * What waits in memory for a member is limited, and this comes as quickly as the disk gives it: it must not push out what is published
+ * meanwhile. Half of the room is for that, and who is slow is waited for; of members on other shards it is not known.
+ */
+const crowdedPauseMs = 100
+const longestCrowdedMs = 60_000
+const elsewherePauseMs = 20
+
 /** False: nothing on its disk is for anybody else, and all of it may go at once. */
 export function keepForOthers(state: BrokerState, session: Session, stored: StoredQueue): boolean {
   // What waits for a bridge is no other's: its sessions do not take part in shared subscriptions.
@@ -34,31 +42,37 @@ export function keepForOthers(state: BrokerState, session: Session, stored: Stor
   // Its will is published, or owed under a name of its own.
   remove(state, { kind: 'will', clientId: name })
   put(state, { ...recordOf(session, stored), ...nobodys })
-  add(state, { name, from: stored.diskFrom, partsRead: 0, afterBatch: state.batches.lastBegun, isAsked: false })
+  add(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastBegun })
   return true
 }
 
 /** A session record with a reserved name. */
 export function restoreEnded(state: BrokerState, { clientId, queueHead }: SessionRecord): void {
-  add(state, { name: clientId, from: queueHead, partsRead: 0, afterBatch: 0, isAsked: false })
+  add(state, { name: clientId, from: queueHead, afterBatch: 0 })
 }
 
-function add(state: BrokerState, queue: EndedQueue): void {
+function add(state: BrokerState, from: Pick<EndedQueue, 'name' | 'from' | 'afterBatch'>): void {
+  const queue = { ...from, partsRead: 0, notBeforeMs: 0, crowdedSinceMs: undefined, isAsked: false }
   state.endedQueues.set(queue.name, queue)
-  state.deadlines.set('ended-queue', queue.name, state.nowMs)
+  pause(state, queue, 0)
 }
 
-/** The one that has ended first, if it is not being read. */
+function pause(state: BrokerState, queue: EndedQueue, ms: number): void {
+  queue.notBeforeMs = state.nowMs + ms
+  state.deadlines.set('ended-queue', queue.name, queue.notBeforeMs)
+}
+
+/** The first one, if it is not being read, and it is time. */
 export function continueEnded(state: BrokerState): void {
   const [queue] = state.endedQueues.values()
-  if (queue === undefined || queue.isAsked) return
+  if (queue === undefined || queue.isAsked || queue.notBeforeMs > state.nowMs) return
   queue.isAsked = true
   state.questions.push({
     kind: 'load-queue',
     question: state.ask({ for: 'ended', queue }),
     clientId: queue.name,
     fromSequence: queue.from,
-    limit: mostInPart,
+    limit: Math.min(mostInPart, Math.max(1, Math.floor(state.settings.maxQueuedMessages / 2))),
     part: queue.partsRead,
     afterBatch: queue.afterBatch,
   })
@@ -70,11 +84,17 @@ export function handleEndedLoaded(
   queue: EndedQueue,
   answer: { readonly records: readonly StoredRecord[]; readonly isEnd: boolean },
 ): void {
+  if (isCrowded(state, queue, answer.records)) return waitForMembers(state, queue)
   const taken = new Vow()
+  let isElsewhere = false
   for (const record of answer.records) {
     if (record.kind !== 'queued') continue
     queue.from = record.sequence + 1
-    giveToOthers(state, queue, record, taken)
+    const kept = giveToOthers(state, queue, record)
+    if (kept === undefined) continue
+    isElsewhere = true
+    taken.await()
+    kept.whenKept(() => taken.mark())
   }
   queue.partsRead++
   if (answer.isEnd) {
@@ -84,25 +104,54 @@ export function handleEndedLoaded(
   taken.whenKept(() => {
     queue.isAsked = false
     queue.afterBatch = state.batches.lastBegun
+    if (isElsewhere && !answer.isEnd) pause(state, queue, elsewherePauseMs)
     continueEnded(state)
   })
   taken.mark()
 }
 
-/** `taken` waits until another shard has it, if it goes to one. */
-function giveToOthers(state: BrokerState, queue: EndedQueue, record: QueuedRecord, taken: Vow): void {
+/** Members here whose sessions are not stored have more before them than they should get from this. */
+function isCrowded(state: BrokerState, queue: EndedQueue, records: readonly StoredRecord[]): boolean {
+  const filters = new Set(records.map((record) => (record.kind === 'queued' ? record.sharedFilter : undefined)))
+  const isMuch = ({ connection, stored, pendingCount }: Session): boolean =>
+    connection !== undefined && stored === undefined && pendingCount * 2 > state.settings.maxQueuedMessages
+  for (const filter of filters) {
+    const group = filter === undefined ? undefined : groupOf(state, filter)
+    for (const { subscriber } of group?.members() ?? []) {
+      if (!isMuch(subscriber)) continue
+      queue.crowdedSinceMs ??= state.nowMs
+      return state.nowMs - queue.crowdedSinceMs < longestCrowdedMs
+    }
+  }
+  queue.crowdedSinceMs = undefined
+  return false
+}
+
+/** Meanwhile it is the turn of others. */
+function waitForMembers(state: BrokerState, queue: EndedQueue): void {
+  queue.isAsked = false
+  queue.partsRead = 0
+  state.endedQueues.delete(queue.name)
+  state.endedQueues.set(queue.name, queue)
+  pause(state, queue, crowdedPauseMs)
+  continueEnded(state)
+}
+
+/** Where it goes to another shard: what is kept when that has it. */
+function giveToOthers(state: BrokerState, queue: EndedQueue, record: QueuedRecord): Vow | undefined {
   const message = messageIn(state, record)
   const group = record.sharedFilter === undefined ? undefined : groupOf(state, record.sharedFilter)
-  if (message === undefined || group === undefined) return
-  if (message.expiresAtMs <= state.nowMs) return state.countDrop(undefined, message, 'expired')
+  if (message === undefined || group === undefined) return undefined
+  if (message.expiresAtMs <= state.nowMs) {
+    state.countDrop(undefined, message, 'expired')
+    return undefined
+  }
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })
   delivery.sequence = record.sequence
-  if (!moveToAnother(state, undefined, delivery)) {
-    const kept = moveElsewhere(state, delivery, true)
-    if (kept === undefined) return
-    taken.await()
-    kept.whenKept(() => taken.mark())
-  }
+  const isHere = moveToAnother(state, undefined, delivery)
+  const kept = isHere ? undefined : moveElsewhere(state, delivery, true)
+  if (!isHere && kept === undefined) return undefined
   remove(state, { kind: 'queued', clientId: queue.name, sequence: record.sequence })
   if (record.bodyId !== undefined) releaseBody(state, record.bodyId)
+  return kept
 }
