@@ -166,6 +166,26 @@ test('what it was given before it left the shared subscription is for the others
   assert.deepEqual(comesBack(patient).sort(), payloadsOf(many))
 })
 
+test('a session without shared subscriptions goes at once, whatever waits in it', () => {
+  const world = new World()
+  const plain = world.connect('plain', { cleanStart: false, sessionExpirySeconds: 60 })
+  plain.subscribe('job/#', { qos: 1 })
+  plain.disconnect()
+  for (const payload of payloadsOf(20)) world.publish('job/1', payload, { qos: 1 })
+  world.restart()
+  world.connect('member').subscribe(group, { qos: 1 })
+  const asked: string[] = []
+  const { keeper } = world
+  const readQueue = keeper.readQueue.bind(keeper)
+  keeper.readQueue = (wanted) => {
+    asked.push(wanted.clientId)
+    return readQueue(wanted)
+  }
+  world.passSeconds(61)
+  assert.deepEqual(asked, [])
+  onlySessionsAreLeft(world, [])
+})
+
 test('a message that several sessions share on disk stays for the others', () => {
   const { world, patient } = scene({ count: 0 })
   const all = world.connect('all', { cleanStart: false, sessionExpirySeconds: 3_600 })

@@ -1,6 +1,6 @@
 // What was kept comes back, before any client does.
 
-import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
+import { parseTopicFilter, parseTopicName, splitSharedFilter } from '../../protocol/index.ts'
 import { plainIdentity, type Identity } from '../access.ts'
 import { isBridgeClient, raiseIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
@@ -129,8 +129,6 @@ export function restoreQueue(
   stored.diskFrom = queue.firstSequence
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
-  // Its shared subscriptions may be over.
-  stored.mayHoldShared = true
   if (stored.lostItsClientInCrash) stored.sentBelow = stored.nextSequence
   if (stored.count >= maxStoredOf(state, session)) noteFull(state, session)
 }
@@ -148,6 +146,8 @@ function restoreSubscription(state: BrokerState, record: SubscriptionRecord): vo
   const isNew = !session.subscriptions.has(filter)
   session.subscriptions.set(filter, options)
   if (isNew) state.countSubscription(session, filter, 1)
+  // What waits in it is not read for the sake of one that was over before: most queues have nothing from any, and are long.
+  if (session.stored !== undefined && splitSharedFilter(filter) !== undefined) session.stored.mayHoldShared = true
   state.routes.subscribe(filter, session, options)
   noteHeld(state, session, filter)
   noteSubscription(state, standingOf(session), filter, { before: undefined, after: options })
