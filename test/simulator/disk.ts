@@ -100,9 +100,9 @@ export class Disk {
     return whenReady(this.keeper.reopen(), () => this.keeper.readStart())
   }
 
-  /** For one user of several, whose disk goes on. */
+  /** For one user of several, whose disk goes on. What it had read lately it does not remember: it opens the store anew. */
   readAgain(): Eventually<StartRecords> {
-    return this.keeper.readStart()
+    return whenReady(this.keeper.reopen(), () => this.keeper.readStart())
   }
 
   /** Writes and syncs fail from now on until `mend`. */

@@ -25,11 +25,13 @@ describe('on the real LevelDB store', () => {
     })
   }
 
-  test('a story goes on as it does in memory, line by line', async () => {
-    for (let seed = 1; seed <= 10; seed++) {
-      const options = { isTold: true, profile: profileNamed('crash') }
-      const onLevel = await runStoryOnLevel(seed, options)
-      assert.deepEqual(onLevel.story, runStory(seed, options).story, `seed ${seed}`)
-    }
-  })
+  for (const shards of [1, 3]) {
+    test(`a story goes on as it does in memory, line by line (shards: ${shards})`, async () => {
+      for (let seed = 1; seed <= 10; seed++) {
+        const options = { isTold: true, profile: profileNamed('crash'), shards }
+        const onLevel = await runStoryOnLevel(seed, options)
+        assert.deepEqual(onLevel.story, runStory(seed, options).story, `seed ${seed}`)
+      }
+    })
+  }
 })
