@@ -61,6 +61,13 @@ export interface LeavingSession {
   readonly standing: Standing
 }
 
+/** A will that was published and is not on disk yet on every shard that is to keep it: see `delivery/will-records.ts`. */
+export interface OwedWill {
+  /** Of its record: the client id, or a reserved name. */
+  name: string
+  readonly message: Message
+}
+
 export interface BrokerOptions {
   /** Makes the client ids that this broker assigns unlike those of any other: random text from the driver. */
   readonly identity: string
@@ -121,8 +128,8 @@ export class BrokerState {
   readonly unsettledCommands = new Set<QuestionId>()
   /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were owed. */
   readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
-  /** Wills that were published and are not on disk yet on every shard that is to keep them, by the names of their records: see `delivery/will-records.ts`. */
-  readonly owedWills = new Map<string, { name: string; readonly message: Message }>()
+  /** By the names of their records. */
+  readonly owedWills = new Map<string, OwedWill>()
   /** Read at the start, and to be sent on when everything is: see `delivery/moving.ts`. */
   readonly restoredMoving: Moving[] = []
   /** By name, the first to end first: see `delivery/ended-queues.ts`. */

@@ -140,7 +140,7 @@ test('what has expired meanwhile is dropped and counted, and not given to anybod
   )
 })
 
-test('QoS 2 that was begun with it goes to nobody else [MQTT5-4.8.2-4]', () => {
+test('QoS 2 that was begun with it goes to nobody else [MQTT5-4.8.2-5]', () => {
   const world = new World()
   const brief = world.connect('brief', { cleanStart: false, sessionExpirySeconds: 60, receiveMaximum: 1 })
   brief.acknowledges = false

@@ -19,6 +19,7 @@ import {
   type Role,
   type TopicName,
 } from '../../src/protocol/index.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
 
 /** A PUBLISH without its chunk. */
 export interface PlainPublish {
@@ -37,18 +38,7 @@ export type PlainPacket = PlainPublish | ControlPacket
 
 export const topics = new TopicTable(1_000)
 
-export const smallConnect = (version: ProtocolVersion): ConnectPacket => ({
-  type: 'connect',
-  version,
-  clientId: 'c',
-  cleanStart: true,
-  keepAliveSeconds: 0,
-  username: undefined,
-  password: undefined,
-  will: undefined,
-  properties: undefined,
-  isBridge: false,
-})
+export const smallConnect = (version: ProtocolVersion): ConnectPacket => plainConnect(version, 'c')
 
 /** A decoder that has had its CONNECT where it stands at a server. */
 export function decoderFor(

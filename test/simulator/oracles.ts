@@ -259,7 +259,7 @@ function checkGroups(history: History): void {
 
 /**
  * One who was there from before it was published and never left might have it. What others had who left, or whose session ended,
- * goes to that one: at QoS 1, if it was stored. QoS 2 that was begun with another is nobody else's [MQTT5-4.8.2-4].
+ * goes to that one: at QoS 1, if it was stored. QoS 2 that was begun with another is nobody else's [MQTT5-4.8.2-5].
  */
 function isOwedTo(history: History, members: readonly Client[], publication: Publication): boolean {
   const stayed = members.filter(neverLeft)

@@ -1,5 +1,5 @@
 // The queue of a session that has ended, where messages of shared subscriptions may wait in it on disk alone. Their publishers
-// have been answered, and there may be other members: so it is read to its end before it goes [MQTT5-4.8.2-5].
+// have been answered, and there may be other members: so it is read to its end before it goes (MQTT 5.0, 4.8.2).
 //
 //   session "lamp" ends ──► what it has on disk goes on under a name that no client can have
 //                             ├─ from a shared subscription ──► queue of another member, or moving record to another shard
@@ -39,7 +39,7 @@ export function keepForOthers(state: BrokerState, session: Session, stored: Stor
   const name = reserveName(state, session.clientId)
   state.gathering.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
   const nobodys = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
-  // Its will is published, or owed under a name of its own.
+  // It is published by now; where it is still owed it is put again, and not with these records.
   remove(state, { kind: 'will', clientId: name })
   put(state, { ...recordOf(session, stored), ...nobodys })
   add(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastBegun })

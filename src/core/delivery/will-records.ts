@@ -9,17 +9,10 @@
 // Should this shard die, or stop, while a will is owed, it is published to the others again when it is back; not to the sessions
 // here, which have it. It may come twice to a shard that had taken it before.
 
-import type { BrokerState } from '../broker-state.ts'
+import type { BrokerState, OwedWill } from '../broker-state.ts'
 import { toStored, type Message } from '../message.ts'
 import { clientIdIn, isReserved, reserveName } from '../reserved-names.ts'
 import { put, remove } from './stored-queue.ts'
-
-/** A will that was published and is not on disk yet on every shard that is to keep it. */
-interface OwedWill {
-  /** Of its record: the client id, or a reserved name. */
-  name: string
-  readonly message: Message
-}
 
 export function recordWill(
   state: BrokerState,
