@@ -10,6 +10,7 @@ import type { ClientFilters } from './client-filters.ts'
 import type { Connection } from './connection.ts'
 import { Deadlines } from './deadlines.ts'
 import type { QuestionId } from './inputs.ts'
+import { MemoryAccount } from './memory-account.ts'
 import type { Message } from './message.ts'
 import { MovedMessages, type EndedQueue, type Moving } from './moved-messages.ts'
 import type { NamespaceQuotas } from './namespace-quotas.ts'
@@ -87,6 +88,8 @@ export interface BrokerOptions {
   readonly retainedElsewhere?: (() => number) | undefined
   /** What the bridges of this broker mark their messages with; undefined: nobody is told. */
   readonly nameAmongBridges?: string | undefined
+  /** Undefined: the core makes an account that nobody else reads. */
+  readonly memory?: MemoryAccount | undefined
   /** Drops that are told as events in a tenth of a second; undefined: 64. */
   readonly mostDropEvents?: number | undefined
 }
@@ -119,6 +122,8 @@ export class BrokerState {
   retainedHere = 0
   readonly retainedElsewhere: (() => number) | undefined
   readonly deadlines = new Deadlines()
+  /** Bytes held for clients, by use. */
+  readonly memory: MemoryAccount
   readonly slabs = new Slabs()
   readonly bodies = new BodyCounts()
   readonly moved = new MovedMessages<Session>()
@@ -183,6 +188,7 @@ export class BrokerState {
     this.identity = options.identity
     this.nameAmongBridges = options.nameAmongBridges
     this.topics = options.topics
+    this.memory = options.memory ?? new MemoryAccount()
     this.permissions = options.permissions ?? everythingAllowed
     this.place = options.place ?? { own: 0, count: 1 }
     const { own } = this.place

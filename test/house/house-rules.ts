@@ -30,6 +30,7 @@ export const houseRules: HouseRules = {
   innerFloors: {
     core: [
       [
+        'memory-account',
         'message',
         'access',
         'access-records',
