@@ -6,6 +6,9 @@ import type { NamespaceRecord } from '../core/index.ts'
 import { type NamespaceCounts, NamespaceTable, type OwnNamespaceLimits } from '../shard/index.ts'
 import type { ConfigOwner } from './configuration/config-owners.ts'
 
+/** Namespaces that were created through the API, of one node. */
+export const maxNamespaces = 10_000
+
 const asUsual: OwnNamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
 const nothing: NamespaceCounts = { clients: 0, retainedMessages: 0 }
 

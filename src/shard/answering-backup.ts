@@ -2,10 +2,10 @@
 
 import type { CommandResult, StoredMessage } from '../core/index.ts'
 import type { QuestionOf } from './questions.ts'
-import type { Shard } from './shard.ts'
+import type { QueriedShard } from './queried-shard.ts'
 
 export function keepRetainedFor(
-  { commands }: Shard,
+  { commands }: QueriedShard,
   { messages, payloads }: QuestionOf<'keep-retained'>,
 ): Promise<CommandResult> {
   let start = 0

@@ -3,9 +3,9 @@
 import type { CommandResult } from '../core/index.ts'
 import type { MessageProperties } from '../protocol/index.ts'
 import type { AskedPublication, QuestionOf } from './questions.ts'
-import type { Shard } from './shard.ts'
+import type { QueriedShard } from './queried-shard.ts'
 
-export function publishFor({ commands }: Shard, asked: AskedPublication): Promise<CommandResult> {
+export function publishFor({ commands }: QueriedShard, asked: AskedPublication): Promise<CommandResult> {
   const { topics, payload, properties, qos, retain, clientId, wantsDeliveries } = asked
   const [topic, ...furtherTopics] = topics
   return commands.run({
@@ -22,7 +22,7 @@ export function publishFor({ commands }: Shard, asked: AskedPublication): Promis
 }
 
 export function subscribeFor(
-  shard: Shard,
+  shard: QueriedShard,
   { clientId, filters, qos }: QuestionOf<'subscribe'>,
 ): Promise<CommandResult> {
   return oneAfterTheOther(shard, clientId, filters, (filter) =>
@@ -30,7 +30,10 @@ export function subscribeFor(
   )
 }
 
-export function unsubscribeFor(shard: Shard, { clientId, filters }: QuestionOf<'unsubscribe'>): Promise<CommandResult> {
+export function unsubscribeFor(
+  shard: QueriedShard,
+  { clientId, filters }: QuestionOf<'unsubscribe'>,
+): Promise<CommandResult> {
   return oneAfterTheOther(shard, clientId, filters, (filter) =>
     shard.commands.run({ name: 'unsubscribe', clientId, filter }),
   )
@@ -38,7 +41,7 @@ export function unsubscribeFor(shard: Shard, { clientId, filters }: QuestionOf<'
 
 /** `matched`: of how many filters it was true. A session whose client is away is nobody to subscribe for. */
 async function oneAfterTheOther<Filter>(
-  { core }: Shard,
+  { core }: QueriedShard,
   clientId: string,
   filters: readonly Filter[],
   run: (filter: Filter) => Promise<CommandResult>,

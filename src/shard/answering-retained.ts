@@ -4,14 +4,14 @@
 import { setImmediate } from 'node:timers/promises'
 import type { RetainedView } from '../core/index.ts'
 import type { QuestionOf } from './questions.ts'
-import type { Shard } from './shard.ts'
+import type { QueriedShard } from './queried-shard.ts'
 
 const visitedBetweenLooks = 128
 const sliceMs = 2
 
 /** At most `most` of those that match; one more than that says that there are more. */
 export async function retainedFor(
-  { core }: Shard,
+  { core }: QueriedShard,
   { filter, most }: QuestionOf<'retained'>,
 ): Promise<readonly RetainedView[]> {
   const walk = core.view.retainedMatching(filter)

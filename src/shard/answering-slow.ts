@@ -2,7 +2,7 @@
 
 import { isOfNamespace, type SlowSession } from '../core/index.ts'
 import type { QuestionOf } from './questions.ts'
-import type { Shard } from './shard.ts'
+import type { QueriedShard } from './queried-shard.ts'
 
 /** After so many sessions the clock is looked at. */
 const sessionsBetweenLooks = 64
@@ -11,7 +11,11 @@ const sliceMs = 4
 const slack = 4
 
 /** The slowest, first those that are furthest behind. */
-export async function slowFor(shard: Shard, asked: QuestionOf<'slow'>, nowMs: number): Promise<readonly SlowSession[]> {
+export async function slowFor(
+  shard: QueriedShard,
+  asked: QuestionOf<'slow'>,
+  nowMs: number,
+): Promise<readonly SlowSession[]> {
   let found: SlowSession[] = []
   let looked = 0
   let sliceEndsAtMs = performance.now() + sliceMs

@@ -6,12 +6,12 @@ import { explain } from './explaining.ts'
 import { retainedFor } from './answering-retained.ts'
 import { slowFor } from './answering-slow.ts'
 import type { AnswerTo, QuestionName, QuestionOf, ShardQuestion } from './questions.ts'
-import type { Shard } from './shard.ts'
+import type { QueriedShard } from './queried-shard.ts'
 import { wantedOf } from './slices.ts'
 
 type Answers = {
   readonly [Name in QuestionName]: (
-    shard: Shard,
+    shard: QueriedShard,
     asked: QuestionOf<Name>,
     nowMs: number,
   ) => AnswerTo<Name> | Promise<AnswerTo<Name>>
@@ -46,7 +46,7 @@ const answers: Answers = {
 }
 
 /** `nowMs`: by the clock of the shard; its last turn may be long ago. Rejects only by a mistake of ours. */
-export async function answerOf(shard: Shard, asked: ShardQuestion, nowMs: number): Promise<unknown> {
-  const answer = answers[asked.question] as (shard: Shard, asked: ShardQuestion, nowMs: number) => unknown
+export async function answerOf(shard: QueriedShard, asked: ShardQuestion, nowMs: number): Promise<unknown> {
+  const answer = answers[asked.question] as (shard: QueriedShard, asked: ShardQuestion, nowMs: number) => unknown
   return await answer(shard, asked, nowMs)
 }

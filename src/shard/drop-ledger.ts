@@ -3,40 +3,9 @@
 
 import { type BrokerEvent, type DropReason, namespaceTopics } from '../core/index.ts'
 import { levelsMatch } from '../protocol/index.ts'
+import type { DroppedFound, DroppedMessage, DroppedQuery } from './questions.ts'
 
 type Dropped = Extract<BrokerEvent, { event: 'message-dropped' }>
-
-export interface DroppedMessage {
-  /** Wall clock. */
-  readonly atMs: number
-  readonly topic: string
-  readonly qos: number
-  readonly reason: DropReason
-  /** '' where it was no client. */
-  readonly publisher: string
-  /** '' where it was dropped for all: the publisher may not, or there is no room to remember it. */
-  readonly subscriber: string
-}
-
-/** What is looked for; undefined: any. */
-export interface DroppedQuery {
-  /** Undefined: whatever lies in it or not. */
-  readonly namespace?: string | undefined
-  /** A topic, or a filter. */
-  readonly topic: string | undefined
-  readonly reason: DropReason | undefined
-  /** Publisher or subscriber. */
-  readonly clientId: string | undefined
-  readonly sinceMs: number | undefined
-}
-
-export interface DroppedFound {
-  /** Newest first. */
-  readonly newest: readonly DroppedMessage[]
-  readonly count: number
-  /** Of those that are remembered, looked for or not but for the namespace. Undefined: no namespace was said. */
-  readonly byReason?: Readonly<Partial<Record<DropReason, number>>> | undefined
-}
 
 export const dropLedgerLimits = {
   messages: 4_096,

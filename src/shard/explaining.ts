@@ -1,43 +1,14 @@
 // Why a client may or may not do something: by the same rules that are asked when it does.
 
-import { type BrokerCore, type Identity, namespaceTopics, plainIdentity, type Quota } from '../core/index.ts'
-import type { AccessControl, Decision } from '../access/index.ts'
+import { type BrokerCore, type Identity, namespaceTopics, plainIdentity } from '../core/index.ts'
+import type { AccessControl } from '../access/index.ts'
 import { bareFilter, type TopicFilter } from '../protocol/index.ts'
-
-export interface AskedExplanation {
-  /** The name of its session. */
-  readonly clientId: string
-  readonly action: 'publish' | 'subscribe'
-  /** A topic, or a filter. */
-  readonly topic: string
-  /** Of a client that has no session here: what to take it for. */
-  readonly username: string | undefined
-  readonly address: string | undefined
-}
-
-export interface Explanation {
-  readonly client: {
-    readonly hasSession: boolean
-    readonly isConnected: boolean
-    readonly username: string | undefined
-    readonly address: string | undefined
-    /** What let it in; undefined: it is not in, or was let in before a restart. */
-    readonly authenticatedBy: string | undefined
-    readonly isSuperuser: boolean
-  }
-  /** undefined: a service elsewhere decides, and is not asked for this. */
-  readonly decision: Decision | undefined
-  /** What stands in the way beside that. */
-  readonly obstacle: string | undefined
-  /** The topic as the broker knows it, with the client's mount point. */
-  readonly topicHere: string
-  readonly quotas: readonly Quota[]
-}
+import type { AskedExplanation, Explanation } from './questions.ts'
 
 /** What a shard has of it. */
 export interface ExplainingParts {
   readonly core: BrokerCore
-  readonly access: AccessControl
+  readonly access: Pick<AccessControl, 'explain'>
 }
 
 export function explain({ core, access }: ExplainingParts, asked: AskedExplanation, nowMs: number): Explanation {

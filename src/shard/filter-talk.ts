@@ -9,20 +9,10 @@
 import type { ClientWishes } from '../bridges/index.ts'
 import type { BrokerCore, FilterChange, PeerNumber } from '../core/index.ts'
 import type { QoS, TopicFilter } from '../protocol/index.ts'
+import type { FilterNotice } from './messages.ts'
 
 /** How often it is looked for news; what comes and goes meanwhile is none. */
 const lookIntervalMs = 100
-
-export type FilterNotice =
-  /** Everything is to be told: a shard has bridges and does not know it. */
-  | { readonly what: 'ask' }
-  /** `isAll`: in place of what was told before. `untold`: filters beyond what is told of. */
-  | {
-      readonly what: 'tell'
-      readonly isAll: boolean
-      readonly changes: readonly FilterChange[]
-      readonly untold: number
-    }
 
 export interface FilterTalkGround {
   readonly core: Pick<BrokerCore, 'clientFilters'>

@@ -4,7 +4,6 @@
 export type * from './bridge-plan.ts'
 export type * from './messages.ts'
 export type * from './questions.ts'
-export type { FilterNotice } from './filter-talk.ts'
 export type { BridgeLink } from './bridge-dialer.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './clock.ts'

@@ -3,12 +3,11 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { AccessSettings, RecordChange } from '../access/index.ts'
 import type { AccessRule, CertificateField, ProxyProtocolConfig, QuicConfig, WebSocketConfig } from '../config/index.ts'
-import type { CoreSettings, ListenerTraits, NamespaceSettings, PeerNumber } from '../core/index.ts'
+import type { CoreSettings, FilterChange, ListenerTraits, NamespaceSettings, PeerNumber } from '../core/index.ts'
 import type { SeatNotice, SeatRequest } from '../storage/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 import type { TlsSettings } from '../transports/index.ts'
 import type { BridgePlan, BridgeReport } from './bridge-plan.ts'
-import type { FilterNotice } from './filter-talk.ts'
 import type { ShardQuestion } from './questions.ts'
 
 export type { CertificateField } from '../config/index.ts'
@@ -212,3 +211,15 @@ export type NodeToShard =
    * thread at its other end is gone, so nobody has to say that a link is over.
    */
   | ({ readonly kind: 'link' } & ShardLink)
+
+/** What clients of one shard are subscribed to, told to the other shards. */
+export type FilterNotice =
+  /** Everything is to be told: a shard has bridges and does not know it. */
+  | { readonly what: 'ask' }
+  /** `isAll`: in place of what was told before. `untold`: filters beyond what is told of. */
+  | {
+      readonly what: 'tell'
+      readonly isAll: boolean
+      readonly changes: readonly FilterChange[]
+      readonly untold: number
+    }

@@ -1,13 +1,16 @@
 // What the node may ask a shard, and what it gets for an answer. Everything here survives a structured clone.
 
+import type { Decision } from '../access/index.ts'
 import type {
   BanRecord,
   ClientFilter,
   ClientView,
   Command,
   CommandResult,
+  DropReason,
   MatchingFound,
   Outlook,
+  Quota,
   RememberedVerdict,
   RetainedView,
   Slice,
@@ -18,14 +21,7 @@ import type {
   WalkPosition,
 } from '../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter } from '../protocol/index.ts'
-import type { AskedExplanation, Explanation } from './explaining.ts'
-import type { DroppedFound, DroppedQuery } from './drop-ledger.ts'
 import type { BridgeReport } from './bridge-plan.ts'
-import type { TimelineEntry } from './timelines.ts'
-
-export type { AskedExplanation, Explanation } from './explaining.ts'
-export type { DroppedFound, DroppedMessage, DroppedQuery } from './drop-ledger.ts'
-export type { TimelineEntry } from './timelines.ts'
 
 /** A part of a list: where it begins and how much of it. A shard gives less where it is much. */
 export interface SliceAsked {
@@ -138,3 +134,86 @@ export type QuestionOf<Name extends QuestionName> = { readonly question: Name } 
 export type ShardQuestion = { [Name in QuestionName]: QuestionOf<Name> }[QuestionName]
 
 export type AnswerTo<Name extends QuestionName> = ShardTalk[Name]['answered']
+
+export interface AskedExplanation {
+  /** The name of its session. */
+  readonly clientId: string
+  readonly action: 'publish' | 'subscribe'
+  /** A topic, or a filter. */
+  readonly topic: string
+  /** Of a client that has no session here: what to take it for. */
+  readonly username: string | undefined
+  readonly address: string | undefined
+}
+
+export interface Explanation {
+  readonly client: {
+    readonly hasSession: boolean
+    readonly isConnected: boolean
+    readonly username: string | undefined
+    readonly address: string | undefined
+    /** What let it in; undefined: it is not in, or was let in before a restart. */
+    readonly authenticatedBy: string | undefined
+    readonly isSuperuser: boolean
+  }
+  /** undefined: a service elsewhere decides, and is not asked for this. */
+  readonly decision: Decision | undefined
+  /** What stands in the way beside that. */
+  readonly obstacle: string | undefined
+  /** The topic as the broker knows it, with the client's mount point. */
+  readonly topicHere: string
+  readonly quotas: readonly Quota[]
+}
+
+export interface DroppedMessage {
+  /** Wall clock. */
+  readonly atMs: number
+  readonly topic: string
+  readonly qos: number
+  readonly reason: DropReason
+  /** '' where it was no client. */
+  readonly publisher: string
+  /** '' where it was dropped for all: the publisher may not, or there is no room to remember it. */
+  readonly subscriber: string
+}
+
+/** What is looked for; undefined: any. */
+export interface DroppedQuery {
+  /** Undefined: whatever lies in it or not. */
+  readonly namespace?: string | undefined
+  /** A topic, or a filter. */
+  readonly topic: string | undefined
+  readonly reason: DropReason | undefined
+  /** Publisher or subscriber. */
+  readonly clientId: string | undefined
+  readonly sinceMs: number | undefined
+}
+
+export interface DroppedFound {
+  /** Newest first. */
+  readonly newest: readonly DroppedMessage[]
+  readonly count: number
+  /** Of those that are remembered, looked for or not but for the namespace. Undefined: no namespace was said. */
+  readonly byReason?: Readonly<Partial<Record<DropReason, number>>> | undefined
+}
+
+export interface TimelineEntry {
+  /** Wall clock; of several in a row the last. */
+  atMs: number
+  readonly event:
+    | 'connected'
+    | 'refused'
+    | 'taken-over'
+    | 'keep-alive-gap'
+    | 'message-dropped'
+    | 'disconnected'
+    | 'session-ended'
+  /** Why, in words; for dropped messages the name of the reason. */
+  readonly text: string
+  /** Of MQTT 5.0, where there is one. */
+  readonly reasonCode: number | undefined
+  /** Of the client, where it has to do with it. */
+  readonly address: string | undefined
+  /** The same so many times in a row. */
+  count: number
+}

@@ -5,27 +5,7 @@
 //                                                                        they take no room from those that did
 
 import type { BrokerEvent, Connection } from '../core/index.ts'
-
-export interface TimelineEntry {
-  /** Wall clock; of several in a row the last. */
-  atMs: number
-  readonly event:
-    | 'connected'
-    | 'refused'
-    | 'taken-over'
-    | 'keep-alive-gap'
-    | 'message-dropped'
-    | 'disconnected'
-    | 'session-ended'
-  /** Why, in words; for dropped messages the name of the reason. */
-  readonly text: string
-  /** Of MQTT 5.0, where there is one. */
-  readonly reasonCode: number | undefined
-  /** Of the client, where it has to do with it. */
-  readonly address: string | undefined
-  /** The same so many times in a row. */
-  count: number
-}
+import type { TimelineEntry } from './questions.ts'
 
 export interface TimelineLimits {
   readonly clients: number

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DropReason, Message, never } from '../../src/core/index.ts'
 import { type TopicName, Topic } from '../../src/protocol/index.ts'
-import { DropLedger, type DroppedQuery } from '../../src/shard/drop-ledger.ts'
+import { DropLedger } from '../../src/shard/drop-ledger.ts'
+import type { DroppedQuery } from '../../src/shard/questions.ts'
 
 const anything: DroppedQuery = { topic: undefined, reason: undefined, clientId: undefined, sinceMs: undefined }
 

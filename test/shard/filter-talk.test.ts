@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { describe, mock, test, type TestContext } from 'node:test'
 import { ClientFilters } from '../../src/core/client-filters.ts'
 import type { QoS, TopicFilter } from '../../src/protocol/index.ts'
-import { FilterTalk, type FilterNotice } from '../../src/shard/filter-talk.ts'
+import { FilterTalk } from '../../src/shard/filter-talk.ts'
+import type { FilterNotice } from '../../src/shard/messages.ts'
 
 const nobody = { places: 0, at: () => undefined }
 

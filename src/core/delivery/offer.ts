@@ -1,13 +1,16 @@
 // One message offered to one session: sent now, left waiting, or dropped with a reason.
 
 import type { QoS } from '../../protocol/index.ts'
+import { raisedFrom } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { own, type Message } from '../message.ts'
 import type { DropReason } from '../outputs.ts'
 import { givenUpSequence } from '../records.ts'
 import { publishHead } from '../send-list.ts'
+import { Delivery } from '../sessions/delivery.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
+import type { SharedGroup } from '../topics/index.ts'
 import { makeRoom } from './drop-oldest.ts'
 import { fits, fitsAtMostOnce, holdAll, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
 import { forgetDelivery, hopeForNoAnswer, keepDelivery, maxStoredOf, put } from './stored-queue.ts'
@@ -17,8 +20,32 @@ const smallFrameBytes = 1_024
 const timesAsManySmall = 16
 const mostSmallInMemory = 16_384
 
+/** By its QoS. */
+export function hand(
+  state: BrokerState,
+  session: Session,
+  message: Message,
+  how: {
+    qos: QoS
+    retain: boolean
+    subscriptionIdentifiers: readonly number[] | undefined
+    group: SharedGroup<Session> | undefined
+  },
+): void {
+  if (how.qos === 0) offerAtMostOnce(state, session, message, how)
+  else offer(state, session, new Delivery(message, how), message)
+}
+
+/** With a word of what it was published with, which a bridge may want to know. */
+export function raised(
+  message: Message,
+  { raisesTo, retain }: { readonly raisesTo: QoS; readonly retain: boolean },
+): Parameters<typeof hand>[3] {
+  return { qos: raisesTo, retain, subscriptionIdentifiers: raisedFrom(message.qos), group: undefined }
+}
+
 /** QoS 0: now or never. */
-export function offerAtMostOnce(
+function offerAtMostOnce(
   state: BrokerState,
   session: Session,
   message: Message,

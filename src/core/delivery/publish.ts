@@ -1,14 +1,11 @@
 // From one message to everybody who is to have it.
 
-import type { QoS } from '../../protocol/index.ts'
-import { raisedFrom } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Message } from '../message.ts'
-import { Delivery } from '../sessions/delivery.ts'
 import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session } from '../sessions/session.ts'
 import type { DeliveryPlan, Recipient, SharedGroup } from '../topics/index.ts'
-import { effectiveQoS, hasRoom, offer, offerAtMostOnce } from './offer.ts'
+import { effectiveQoS, hand, hasRoom, raised } from './offer.ts'
 import { noteHeard } from './retained-elsewhere.ts'
 import { keepBody, releaseBody } from './stored-queue.ts'
 
@@ -107,14 +104,6 @@ function deliver(
   return true
 }
 
-/** With a word of what it was published with, which a bridge may want to know. */
-export function raised(
-  message: Message,
-  { raisesTo, retain }: { readonly raisesTo: QoS; readonly retain: boolean },
-): Parameters<typeof hand>[3] {
-  return { qos: raisesTo, retain, subscriptionIdentifiers: raisedFrom(message.qos), group: undefined }
-}
-
 /** [MQTT5-3.8.3-3] Only through those of its subscriptions that do not exclude its own messages. */
 function deliverToSelf(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
   const effective = recipient.effectiveFor(true)
@@ -126,21 +115,6 @@ function deliverToSelf(state: BrokerState, recipient: Recipient<Session>, messag
     group: undefined,
   })
   return true
-}
-
-export function hand(
-  state: BrokerState,
-  session: Session,
-  message: Message,
-  how: {
-    qos: QoS
-    retain: boolean
-    subscriptionIdentifiers: readonly number[] | undefined
-    group: SharedGroup<Session> | undefined
-  },
-): void {
-  if (how.qos === 0) offerAtMostOnce(state, session, message, how)
-  else offer(state, session, new Delivery(message, how), message)
 }
 
 /**

@@ -10,7 +10,7 @@ import { mayReceive } from '../sessions/may-receive.ts'
 import { type RetainedScan, ScanQueue } from '../sessions/scan-queue.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-import { hand, raised } from './publish.ts'
+import { hand, raised } from './offer.ts'
 import { effectiveQoS } from './offer.ts'
 import { askForMore, cancelAsked, comesByItself, endWatch, hasMarks, sourcesOf } from './retained-elsewhere.ts'
 

@@ -3,8 +3,8 @@
 
 import type { TableRecord } from '../../backup/index.ts'
 import type { AccessRecords } from '../access-records.ts'
-import { maxOperators } from '../operations/accounts.ts'
-import { mostNamespaces } from '../operations/namespaces.ts'
+import { maxNamespaces } from '../namespace-limits.ts'
+import { maxOperators } from '../operators/account-limits.ts'
 
 export class OperatorCheck {
   readonly #accounts = new Set<string>()
@@ -21,7 +21,7 @@ export class OperatorCheck {
         note(this.#confined, record.name, maxOperators)
     }
     if (record.kind === 'api-key') note(this.#programs, record.id, maxOperators)
-    if (record.kind === 'namespace') note(this.#namespaces, record.name, mostNamespaces)
+    if (record.kind === 'namespace') note(this.#namespaces, record.name, maxNamespaces)
   }
 
   /** A sentence; undefined: nothing is wrong with them. `ownName`: of the account of `http_server`, as it is to be. */
@@ -37,8 +37,8 @@ export class OperatorCheck {
     const there = [...records.list('account'), ...records.list('api-key')].length
     if (there + operators > maxOperators) return `there would be more than ${maxOperators} accounts and API keys`
     const names = [...records.list('namespace')].map(({ name }) => name)
-    return new Set([...names, ...this.#namespaces]).size > mostNamespaces
-      ? `there would be more than ${mostNamespaces} namespaces`
+    return new Set([...names, ...this.#namespaces]).size > maxNamespaces
+      ? `there would be more than ${maxNamespaces} namespaces`
       : undefined
   }
 

@@ -3,6 +3,7 @@ import type { AccountRecord, ApiKeyRecord } from '../../core/index.ts'
 import type { AccountOperations, AccountRefusal, App, User, Wisher } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, BookChange } from '../access-records.ts'
+import { maxOperators } from '../operators/account-limits.ts'
 import { insiders, keepSecret, type PasswordWork } from '../operators/kept-passwords.ts'
 import type { OwnAccount } from '../operators/operator-sign-in.ts'
 import { isWellKnownPassword } from '../operators/well-known-passwords.ts'
@@ -15,9 +16,6 @@ export interface AccountGround {
   readonly isHardened: boolean
   readonly log: Log
 }
-
-/** People and programs together. */
-export const maxOperators = 10_000
 
 const nothing: BookChange = { put: [], delete: [] }
 

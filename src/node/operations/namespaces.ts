@@ -19,7 +19,7 @@ import type {
 import { parseTopicFilter } from '../../protocol/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, BookChange } from '../access-records.ts'
-import type { NamespaceLimitsInForce } from '../namespace-limits.ts'
+import { maxNamespaces, type NamespaceLimitsInForce } from '../namespace-limits.ts'
 import { type Asking, askShard } from './ask-shard.ts'
 import { orNotStored } from './credentials.ts'
 
@@ -31,8 +31,6 @@ export interface NamespaceGround {
   readonly log: Log
 }
 
-/** That somebody has made. */
-export const mostNamespaces = 10_000
 const nothing: BookChange = { put: [], delete: [] }
 const asUsual: NamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
 
@@ -44,7 +42,7 @@ export function namespaceOperations(
   const tell = (what: string, { name, address }: Wisher): void =>
     log.warn('namespaces were changed', { what, by: name, address })
   const find = (name: string): NamespaceRecord | undefined => records.find({ kind: 'namespace', name })
-  const isFull = (): boolean => [...records.list('namespace')].length >= mostNamespaces
+  const isFull = (): boolean => [...records.list('namespace')].length >= maxNamespaces
   return {
     list: () => listNamespaces(ground),
     create: (name, by) =>
