@@ -1,0 +1,88 @@
+// Every example of `examples/` runs against a started broker and prints what its README says.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { type Broker, portOf, startBroker, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { startBrokerWithApi } from '../management/api.ts'
+
+const folder = fileURLToPath(new URL('../../examples/', import.meta.url))
+
+type Environment = Readonly<Record<string, string>>
+type Prepare = (t: TestContext) => Promise<Environment>
+
+const urlOf = ({ port }: Broker): string => `mqtt://127.0.0.1:${port}`
+
+async function withPlainBroker(t: TestContext): Promise<Environment> {
+  return { MQTT_URL: urlOf(await startBroker(t)) }
+}
+
+async function withApi(t: TestContext): Promise<Environment> {
+  const broker = await startBrokerWithApi(t)
+  return { MQTT_URL: urlOf(broker), API_URL: broker.url, API_PASSWORD: 'a-password-for-tests' }
+}
+
+async function withAccessRules(t: TestContext): Promise<Environment> {
+  return { MQTT_URL: urlOf(await startBroker(t, { config: join(folder, 'acl-per-device', 'godwit.conf') })) }
+}
+
+/** Files of a listener count from the directory in which the broker was started; here they lie elsewhere. */
+async function withCertificates(t: TestContext): Promise<Environment> {
+  const certificates = join(await temporaryFolder(t), 'certificates')
+  const example = join(folder, 'tls-client-certificates')
+  execFileSync('sh', [join(example, 'make-certificates.sh'), certificates], { stdio: 'pipe' })
+  const config = join(example, 'godwit.conf')
+  const files = { cacertfile: 'ca.pem', certfile: 'server.pem', keyfile: 'server.key' }
+  const set = Object.entries(files).map(([key, name]) => `listeners.ssl.${key}="${join(certificates, name)}"`)
+  const broker = await startBroker(t, { config, set: ['listeners.ssl.bind="127.0.0.1:0"', ...set] })
+  return { MQTTS_URL: `mqtts://127.0.0.1:${portOf(broker, 'ssl')}`, CERTIFICATES: certificates }
+}
+
+async function withTwoBrokers(t: TestContext): Promise<Environment> {
+  const central = await startBroker(t)
+  const set = [`bridges.mqtt.central.server="mqtt-tcp://127.0.0.1:${central.port}"`]
+  const site = await startBroker(t, { config: join(folder, 'bridge', 'godwit.conf'), set })
+  return { MQTT_URL: urlOf(site), REMOTE_URL: urlOf(central) }
+}
+
+const prepares: Readonly<Record<string, Prepare>> = {
+  'publish-subscribe': withPlainBroker,
+  'shared-workers': withPlainBroker,
+  'last-will': withPlainBroker,
+  'request-response': withPlainBroker,
+  'device-registry': withPlainBroker,
+  'tls-client-certificates': withCertificates,
+  'acl-per-device': withAccessRules,
+  bridge: withTwoBrokers,
+  'backup-restore': withApi,
+  prometheus: withApi,
+}
+
+function expectedOutput(name: string): string {
+  const page = readFileSync(join(folder, name, 'README.md'), 'utf8')
+  const [, output] = /Expected output:\n\n```text\n([\s\S]*?)```/.exec(page) ?? []
+  assert.ok(output !== undefined, `examples/${name}/README.md has no expected output`)
+  return output
+}
+
+for (const [name, prepare] of Object.entries(prepares)) {
+  test(`the example ${name} prints what its README says`, async (t) => {
+    const environment = await prepare(t)
+    const program = join(folder, name, 'main.js')
+    const running = new WatchedProcess(process.execPath, [program], { ...process.env, ...environment })
+    t.after(() => running.stop('SIGKILL'))
+    assert.equal(await running.ended, 0, running.errors)
+    assert.equal(running.output, expectedOutput(name))
+  })
+}
+
+test('every example has a test and a line in the list of examples', () => {
+  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const names = folders.map((entry) => entry.name).toSorted()
+  assert.deepEqual(names, Object.keys(prepares).toSorted())
+  const list = readFileSync(join(folder, 'README.md'), 'utf8')
+  for (const name of names) assert.ok(list.includes(`(${name}/README.md)`), `examples/README.md lists ${name}`)
+})
