@@ -285,7 +285,7 @@ export class AccessControl {
       // By now it may be known by another name than the one it gave.
       const banned = this.#refusalOfBanned(identity, attempt)
       if (banned !== undefined) return banned
-      this.#bans.noteEntered(attempt.connection, attempt)
+      this.#bans.noteEntered(attempt.connection, identity)
       return { allowed: true, identity, ...(authenticationData === undefined ? undefined : { authenticationData }) }
     }
     if (success.isSuperuser || this.#http?.asksForSuperusers !== true) return verdict(success.isSuperuser)
@@ -329,12 +329,19 @@ function identityOf({ connection, namespace, clientId }: Attempt, success: Admis
     ...(namespace === undefined ? undefined : { namespace }),
     clientId,
     username: success.username,
+    principal: principalOf(success),
     peerAddress: connection.peerAddress,
     isSuperuser: success.isSuperuser,
     expiresAtMs: success.expiresAtMs,
     grants: success.grants,
     authenticatedBy: success.by,
   }
+}
+
+/** What was proved: a client that proved its client ID may give any user name. */
+function principalOf({ by, username, isByClientId }: Admission): string {
+  if (by === 'anonymous') return 'anonymous'
+  return isByClientId === true ? 'clientid' : `user:${username ?? ''}`
 }
 
 function wordsFor(reason: ReasonCode): string {

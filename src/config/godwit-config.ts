@@ -49,6 +49,7 @@ export interface CoreConfig {
   readonly maxClientIdBytes: number
   /** MQTT 3.1: 23 characters. */
   readonly limitsClientIdsOf31: boolean
+  readonly bindsClientIds: boolean
   readonly maxTopicAlias: number
   readonly sessionExpirySeconds: number
   readonly maxSessionExpirySeconds: number | undefined
@@ -275,7 +276,8 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
  */
 const largestPacketBytes = 255 * 1_048_576
 
-function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
+function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig {
+  const usualBinding = node.security_profile === 'hardened' ? 'identity' : 'none'
   const maxExpiryMs = mqtt.max_session_expiry_interval
   const maxRetained = retainer.max_retained_messages
   return {
@@ -300,6 +302,7 @@ function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
     maxTopicLevels: mqtt.max_topic_levels,
     maxClientIdBytes: mqtt.max_clientid_len,
     limitsClientIdsOf31: mqtt.strict_clientid_31,
+    bindsClientIds: (auth.client_id_binding === 'auto' ? usualBinding : auth.client_id_binding) === 'identity',
     maxTopicAlias: mqtt.max_topic_alias,
     sessionExpirySeconds: mqtt.session_expiry_interval / msPerSecond,
     maxSessionExpirySeconds: maxExpiryMs === undefined ? undefined : maxExpiryMs / msPerSecond,

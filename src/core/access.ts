@@ -13,6 +13,11 @@ export interface Identity {
   readonly clientId: string
   /** As the access room knows it: of CONNECT, of a certificate or of a token. */
   readonly username: string | undefined
+  /**
+   * What the client authenticated as, for `Session.identity`: `user:<name>`, `clientid` (it proved the client ID itself), or
+   * `anonymous`. Undefined: not known, as in records of earlier versions.
+   */
+  readonly principal?: string | undefined
   /** Where it connected from; '' for a session that came back from the disk and has no client yet. */
   readonly peerAddress: string
   /** Nothing is denied to it. */

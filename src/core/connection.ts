@@ -110,6 +110,8 @@ export class Connection {
   takesRefusals: boolean
   /** A bridge of 3.1 or 3.1.1: all its subscriptions are as if they were no-local and retain-as-published. */
   wantsNoEcho: boolean
+  /** Another identity took over its client ID (`auth.client_id_binding = none`): its end is not the client's doing. */
+  wasDisplaced: boolean
   /** mqtt.retry_interval: something was sent again on it, so that two answers may come to one packet. */
   hasSentAgain: boolean
   /** What its client may publish in a second; undefined: as much as it likes. */
@@ -147,6 +149,7 @@ export class Connection {
     this.publishesPlainly = true
     this.takesRefusals = false
     this.wantsNoEcho = false
+    this.wasDisplaced = false
     this.hasSentAgain = false
     this.meter = undefined
     this.verdicts = undefined

@@ -103,7 +103,8 @@ export type Command =
       /** Says in the result what became of it. */
       readonly wantsDeliveries?: boolean | undefined
     }
-  | { readonly name: 'kick'; readonly clientId: string }
+  /** `endsSession`: its session ends as well, and may be of a client that is not connected. */
+  | { readonly name: 'kick'; readonly clientId: string; readonly endsSession?: boolean | undefined }
   /** From now on its client may be silent for so long; 0: for ever. */
   | { readonly name: 'keep-alive'; readonly clientId: string; readonly seconds: number }
   /** What it was told about publishing is asked again. */

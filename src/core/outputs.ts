@@ -128,6 +128,14 @@ export type DropReason =
 
 /** For logs, counters and the ledgers of the management API. Nothing in the broker depends on them. */
 export type BrokerEvent =
+  /** CONNECT named a client ID whose session belongs to another identity. `client-refused` follows. */
+  | {
+      readonly event: 'client-id-refused'
+      readonly connection: Connection
+      readonly clientId: string
+      readonly owner: Identity
+      readonly identity: Identity
+    }
   | {
       readonly event: 'client-connected'
       readonly connection: Connection

@@ -44,6 +44,8 @@ export interface SessionRecord {
   username: string | undefined
   /** Nothing is denied to its last client. */
   isSuperuser: boolean
+  /** `Identity.principal` of its last client; undefined: not known, or written by a version that did not store it. */
+  principal: string | undefined
   /** Before the topics of its last client: its subscriptions have it in front. */
   mountpoint: string
   createdAtMs: number

@@ -48,6 +48,8 @@ export interface CoreSettings {
   maxClientIdBytes: number
   /** mqtt.strict_clientid_31: client ids of MQTT 3.1 have at most 23 characters. */
   limitsClientIdsOf31: boolean
+  /** auth.client_id_binding: a session is for the identity that created it, and refused to others. */
+  bindsClientIds: boolean
   /** mqtt.max_topic_alias: aliases that a client may use towards us, and at most we towards it. */
   maxTopicAlias: number
   /** mqtt.session_expiry_interval: of 3.1 and 3.1.1 sessions that are not clean. */
@@ -96,6 +98,7 @@ export const defaultCoreSettings: CoreSettings = {
   maxTopicLevels: 128,
   maxClientIdBytes: 65_535,
   limitsClientIdsOf31: true,
+  bindsClientIds: true,
   maxTopicAlias: 1_024,
   sessionExpirySeconds: 7_200,
   maxSessionExpirySeconds: undefined,

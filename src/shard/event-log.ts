@@ -8,6 +8,7 @@ import type { ClientEvents } from './client-events.ts'
 import { DropLedger } from './drop-ledger.ts'
 import { DropLog } from './drop-log.ts'
 import type { Tracer } from './tracer.ts'
+import { PassingAlarm, type PassingAlarmWorld } from './passing-alarm.ts'
 import { Timelines } from './timelines.ts'
 
 export interface EventLogParts {
@@ -17,6 +18,7 @@ export interface EventLogParts {
   readonly droppedSoFar: () => number
   readonly clientEvents: ClientEvents
   readonly commands: Commands
+  readonly alarms: PassingAlarmWorld
 }
 
 export class EventLog {
@@ -29,8 +31,13 @@ export class EventLog {
   readonly #drops: DropLog
   readonly #clientEvents: ClientEvents
   readonly #commands: Commands
+  readonly #clientIdConflicts: PassingAlarm
 
-  constructor({ log, counters, droppedSoFar, clientEvents, commands }: EventLogParts) {
+  constructor({ log, counters, droppedSoFar, clientEvents, commands, alarms }: EventLogParts) {
+    this.#clientIdConflicts = new PassingAlarm(alarms, {
+      name: 'client-id-conflict',
+      over: 'no client was refused the client ID of another identity for a minute',
+    })
     this.#log = log
     this.#counters = counters
     this.#commands = commands
@@ -43,6 +50,9 @@ export class EventLog {
     this.timelines.note(event, nowMs)
     if (this.tracer !== undefined) this.tracer.noteEvent(event, nowMs)
     switch (event.event) {
+      case 'client-id-refused':
+        this.#counters.add(counterCells.refusedClientIdConflict, 1)
+        return this.#clientIdConflicts.note(conflictText(event))
       case 'client-connected':
         this.#clientEvents.note(event, nowMs)
         this.#counters.add(counterCells.clientsConnected, 1)
@@ -74,6 +84,20 @@ export class EventLog {
         event satisfies never
     }
   }
+}
+
+const maxNameInAlarm = 128
+
+function quoted(name: string | undefined): string {
+  return name === undefined ? 'no user name' : JSON.stringify(name.slice(0, maxNameInAlarm))
+}
+
+function conflictText({ clientId, owner, identity }: Extract<BrokerEvent, { event: 'client-id-refused' }>): string {
+  const { namespace, name } = splitNamespacedName(clientId)
+  const where = namespace === undefined ? '' : ` in namespace ${quoted(namespace)}`
+  const asked = `${quoted(identity.username)} from ${identity.peerAddress}`
+  const remedy = 'if the client changed its user name, end its session with `godwit ctl clients kick --session`'
+  return `client ID ${quoted(name)}${where} of ${quoted(owner.username)} was refused to ${asked}; ${remedy}`
 }
 
 function refusalCell(reason: ReasonCode): CounterCell {

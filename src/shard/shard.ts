@@ -121,7 +121,7 @@ export class Shard implements OutletOwner {
     })
     const { log, counters } = world
     const droppedSoFar = (): number => droppedMessages(this.core.view)
-    this.eventLog = new EventLog({ log, counters, droppedSoFar, clientEvents, commands: this.commands })
+    this.eventLog = new EventLog({ log, counters, droppedSoFar, clientEvents, commands: this.commands, alarms: world })
     this.access = new AccessControl(world.start.access, {
       log: world.log,
       nowMs: this.#nowOfTurn,

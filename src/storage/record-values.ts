@@ -150,7 +150,7 @@ const messageReaders = [readMessage2, readMessage2, readMessage] as const
 
 /** For each kind its readers: that of version 1 first. A new version adds one behind; none is ever taken away. */
 const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
-  session: [readSession1, readSession2],
+  session: [readSession1, readSession2, readSession3],
   subscription: [readSubscription1],
   queued: [...messageReaders, readMessage].map(queuedReader),
   outgoing: [readOutgoing1],
@@ -258,17 +258,25 @@ function writeSession(writer: ByteWriter, record: SessionRecord): void {
   writer.varint(record.receiveMaximum)
   writer.byte(record.isSuperuser ? 1 : 0)
   writer.text(record.mountpoint)
+  writer.text(record.principal ?? '')
 }
 
 function readSession1(_key: Buffer, reader: ByteReader): SessionRecord {
-  return { ...readSessionStart(reader), isSuperuser: false, mountpoint: '' }
+  return { ...readSessionStart(reader), isSuperuser: false, mountpoint: '', principal: undefined }
 }
 
 function readSession2(_key: Buffer, reader: ByteReader): SessionRecord {
-  return { ...readSessionStart(reader), isSuperuser: reader.byte() !== 0, mountpoint: reader.text() }
+  const start = readSessionStart(reader)
+  return { ...start, isSuperuser: reader.byte() !== 0, mountpoint: reader.text(), principal: undefined }
 }
 
-function readSessionStart(reader: ByteReader): Omit<SessionRecord, 'isSuperuser' | 'mountpoint'> {
+function readSession3(key: Buffer, reader: ByteReader): SessionRecord {
+  const earlier = readSession2(key, reader)
+  const principal = reader.text()
+  return { ...earlier, principal: principal === '' ? undefined : principal }
+}
+
+function readSessionStart(reader: ByteReader): Omit<SessionRecord, 'isSuperuser' | 'mountpoint' | 'principal'> {
   return {
     kind: 'session',
     clientId: reader.text(),

@@ -84,7 +84,7 @@ describe('a client that comes and goes', () => {
       stage.access.forget(connection)
     }
     assert.equal(outcomeOf(stage.verdict()), reasonCodes.banned)
-    assert.match(stage.told, /client banned.*came and went too often/)
+    assert.match(stage.told, /client banned.*connected and disconnected too often/)
     stage.nowMs += 5_000
     assert.equal(outcomeOf(stage.verdict()), 'in')
   })

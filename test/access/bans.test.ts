@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Connection, type BanRecord } from '../../src/core/index.ts'
+import type { BanSubject } from '../../src/access/bans/ban-book.ts'
 import { Bans } from '../../src/access/bans/bans.ts'
 import { defaultFlappingSettings } from '../../src/access/bans/flapping-detector.ts'
 
@@ -92,9 +93,15 @@ describe('a ban', () => {
 
 const settings = { isEnabled: true, maxCount: 3, windowMs: 1_000, banMs: 5_000 }
 
-function comeAndGo(bans: Bans, clientId: string, nowMs: number, namespace?: string): BanRecord | undefined {
-  const connection = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
-  bans.noteEntered(connection, { clientId, namespace })
+function comeAndGo(
+  bans: Bans,
+  clientId: string,
+  nowMs: number,
+  namespace?: string,
+  { username, peerAddress }: Pick<BanSubject, 'username' | 'peerAddress'> = client,
+): BanRecord | undefined {
+  const connection = new Connection({}, { name: 'l', isLoopback: true }, peerAddress)
+  bans.noteEntered(connection, { clientId, namespace, username, peerAddress })
   return bans.noteGone(connection, nowMs)
 }
 
@@ -109,6 +116,28 @@ describe('a client that comes and goes', () => {
     assert.equal(bans.find({ ...client, clientId: 'd' }, 5_998), undefined)
     assert.equal(bans.find({ ...client, namespace: 'plant' }, 5_998), undefined)
     assert.equal(bans.find(client, 5_999), undefined)
+  })
+
+  test('with the client ID of another user, or from another address, does not get that one banned', () => {
+    const bans = new Bans(settings)
+    const attacker = { username: 'mallory', peerAddress: '10.0.0.66' }
+    for (let time = 0; time < 3; time++) comeAndGo(bans, 'c', time, undefined, attacker)
+    assert.ok(bans.find({ ...client, clientId: 'c', ...attacker }, 10))
+    assert.equal(bans.find({ ...client, clientId: 'c' }, 10), undefined)
+    assert.equal(bans.find({ ...client, clientId: 'c', username: 'mallory' }, 10), undefined, 'from another address')
+    // An administrator who lifts the ban of a client ID lifts it for all of them.
+    bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] })
+    assert.equal(bans.find({ ...client, clientId: 'c', ...attacker }, 10), undefined)
+  })
+
+  test('because another identity took over its client ID is not counted', () => {
+    const bans = new Bans(settings)
+    for (let time = 0; time < 10; time++) {
+      const connection = new Connection({}, { name: 'l', isLoopback: true }, client.peerAddress)
+      bans.noteEntered(connection, { ...client, clientId: 'c' })
+      connection.wasDisplaced = true
+      assert.equal(bans.noteGone(connection, time), undefined)
+    }
   })
 
   test('slowly is left alone', () => {
@@ -172,10 +201,10 @@ describe('a client that comes and goes', () => {
   test('has gone once for each time that it came in, and not where it came in before anybody counted', () => {
     const bans = new Bans(defaultFlappingSettings)
     const early = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
-    bans.noteEntered(early, { clientId: 'c', namespace: undefined })
+    bans.noteEntered(early, { ...client, clientId: 'c' })
     bans.changeSettings({ ...settings, maxCount: 2 })
     const connection = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
-    bans.noteEntered(connection, { clientId: 'c', namespace: undefined })
+    bans.noteEntered(connection, { ...client, clientId: 'c' })
     for (const gone of [early, connection, connection]) assert.equal(bans.noteGone(gone, 0), undefined)
     assert.ok(comeAndGo(bans, 'c', 1))
   })

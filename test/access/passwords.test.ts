@@ -144,6 +144,7 @@ test('a superuser is told to the core as one, and so is where a client comes fro
     clientId: 'client',
     username: 'root',
     peerAddress: '192.0.2.7',
+    principal: 'user:root',
     isSuperuser: true,
     expiresAtMs: undefined,
     grants: undefined,

@@ -64,7 +64,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
       retainer { max_retained_messages = 20, max_payload_size = 21KB, msg_expiry_interval = 22 }
       storage { sync = interval, sync_interval = 500ms }
       log { to = [file, console], level = debug, dir = /l, file = x.log, rotation { size = 1MB, count = 2 } }
-      auth.allow_anonymous = false
+      auth { allow_anonymous = false, client_id_binding = identity }
       limits.max_connections = 23`,
   })
   assert.deepEqual(config.node, {
@@ -95,6 +95,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     maxTopicLevels: 14,
     maxClientIdBytes: 24,
     limitsClientIdsOf31: false,
+    bindsClientIds: true,
     maxTopicAlias: 15,
     sessionExpirySeconds: 960,
     maxSessionExpirySeconds: 3_601,

@@ -22,6 +22,8 @@ export interface Success {
   /** Whom the client may call itself from now on. */
   readonly username: string | undefined
   readonly isSuperuser: boolean
+  /** It proved its client ID, and no user name. */
+  readonly isByClientId?: boolean | undefined
   /** When what was shown ceases to hold; undefined: never. */
   readonly expiresAtMs?: number | undefined
   /** For those who decide what the client may do: the rules of a token. */

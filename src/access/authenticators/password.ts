@@ -28,7 +28,8 @@ export class PasswordAuthenticator implements Authenticator {
     // Who knows the password of the client id alone has not shown to be the user, whom rules may be about.
     const isWhoItSays = byUsername?.isRight !== false || attempt.connection.arrival?.username !== undefined
     const username = isWhoItSays ? attempt.username : undefined
-    return { result: 'success', username, isSuperuser: fitting.isSuperuser }
+    const isByClientId = fitting === byClientId
+    return { result: 'success', username, isSuperuser: fitting.isSuperuser, isByClientId }
   }
 
   /**

@@ -7,7 +7,6 @@ import {
   type BanRecord,
   type Connection,
   namespacedName,
-  splitNamespacedName,
 } from '../../core/index.ts'
 import { BanBook, hasRunOut, type BanSubject } from './ban-book.ts'
 import { FlappingDetector, type FlappingSettings } from './flapping-detector.ts'
@@ -18,11 +17,13 @@ const maxFlappers = 10_000
 export class Bans {
   /** By namespace. */
   readonly #stored = new Map<string | undefined, BanBook>()
-  /** By the name of the session. */
+  /**
+   * By session, user name and address: a client that connects with the client ID of another cannot get that one banned.
+   */
   readonly #flappers = new Map<string, BanRecord>()
   readonly #detector: FlappingDetector
-  /** Who came in by which connection, as long as somebody wants to know. */
-  readonly #entered = new WeakMap<Connection, string>()
+  /** Clients that were let in, by connection, while flapping is detected. */
+  readonly #entered = new WeakMap<Connection, BanSubject>()
 
   constructor(settings: FlappingSettings) {
     this.#detector = new FlappingDetector(settings)
@@ -44,7 +45,7 @@ export class Bans {
       if (key.kind !== 'ban') continue
       this.#stored.get(key.namespace)?.delete(key)
       // Who is let in by hand is let in.
-      if (key.as === 'clientid') this.#flappers.delete(namespacedName(key.namespace, key.who))
+      if (key.as === 'clientid') this.#releaseFlappers(namespacedName(key.namespace, key.who))
       hasChanged = true
     }
     for (const record of change.put) {
@@ -57,12 +58,12 @@ export class Bans {
 
   /** The ban that keeps this client out; undefined: none does. */
   find(subject: BanSubject, nowMs: number): BanRecord | undefined {
-    const { namespace, clientId } = subject
-    const session = namespacedName(namespace, clientId)
-    const flapper = this.#flappers.get(session)
+    const { namespace } = subject
+    const key = this.#flappers.size === 0 ? '' : flapperKey(subject)
+    const flapper = this.#flappers.get(key)
     if (flapper !== undefined) {
       if (!hasRunOut(flapper, nowMs)) return flapper
-      this.#flappers.delete(session)
+      this.#flappers.delete(key)
     }
     const own = namespace === undefined ? undefined : this.#stored.get(namespace)?.find(subject, nowMs)
     return own ?? this.#stored.get(undefined)?.find(subject, nowMs)
@@ -79,34 +80,47 @@ export class Bans {
     return book
   }
 
+  #releaseFlappers(session: string): void {
+    for (const key of this.#flappers.keys()) if (key.startsWith(`${session}${keySeparator}`)) this.#flappers.delete(key)
+  }
+
   /** This client has been let in. */
-  noteEntered(connection: Connection, { namespace, clientId }: Pick<BanSubject, 'namespace' | 'clientId'>): void {
-    if (this.#detector.isEnabled) this.#entered.set(connection, namespacedName(namespace, clientId))
+  noteEntered(connection: Connection, { namespace, clientId, username, peerAddress }: BanSubject): void {
+    if (this.#detector.isEnabled) this.#entered.set(connection, { namespace, clientId, username, peerAddress })
   }
 
   /** The connection has ended. A ban, if that was once too often. */
   noteGone(connection: Connection, nowMs: number): BanRecord | undefined {
-    const session = this.#entered.get(connection)
-    if (session === undefined) return undefined
+    const subject = this.#entered.get(connection)
+    if (subject === undefined) return undefined
     this.#entered.delete(connection)
-    const untilMs = this.#detector.noteGone(session, nowMs)
+    if (connection.wasDisplaced) return undefined
+    const key = flapperKey(subject)
+    const untilMs = this.#detector.noteGone(key, nowMs)
     if (untilMs === undefined) return undefined
-    const { namespace, name: clientId } = splitNamespacedName(session)
+    const { namespace, clientId, peerAddress } = subject
     const ban: BanRecord = {
       kind: 'ban',
       namespace,
       as: 'clientid',
       who: clientId,
-      reason: 'it came and went too often',
+      reason: `it connected and disconnected too often from ${peerAddress}`,
       by: 'flapping detector',
       atMs: nowMs,
       untilMs,
     }
-    this.#flappers.set(session, ban)
+    this.#flappers.set(key, ban)
     for (const oldest of this.#flappers.keys()) {
       if (this.#flappers.size <= maxFlappers) break
       this.#flappers.delete(oldest)
     }
     return ban
   }
+}
+
+/** A client ID and a user name have no U+0000, and namespaced names have one. */
+const keySeparator = '\0\0'
+
+function flapperKey({ namespace, clientId, username, peerAddress }: BanSubject): string {
+  return [namespacedName(namespace, clientId), username ?? '', peerAddress].join(keySeparator)
 }

@@ -12,6 +12,11 @@ export const auth = section('Who may connect, publish and subscribe.', {
     takes: 'on-next-connect',
     defaultWords: 'hardened: yes from this machine, no from elsewhere; legacy: yes',
   }),
+  client_id_binding: setting(choice(['auto', 'identity', 'none']), 'auto', {
+    description:
+      'identity: a session belongs to the user name or certificate that created it, and a client that authenticated otherwise is refused its client ID. none: whoever may connect may use any client ID, and takes over its session. auto: identity in the hardened profile, none in the legacy profile.',
+    takes: 'on-next-connect',
+  }),
   ...authenticators,
   no_match: noMatch,
   deny_action: denyAction,

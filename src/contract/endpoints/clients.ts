@@ -84,6 +84,10 @@ const verdict = Type.Object({
   result: Type.Union([Type.Literal('allow'), Type.Literal('deny'), Type.Literal('disconnect')]),
 })
 
+const ofKick = Type.Object({
+  session: Type.Optional(Type.Boolean({ description: 'Also end the session. The client need not be connected then.' })),
+})
+
 export const clientEndpoints = {
   list_clients: endpoint({
     ...clientList,
@@ -125,6 +129,7 @@ export const clientEndpoints = {
     path: '/nodes/:node/clients/:clientid',
     summary: 'Disconnects a client of one node, as without the node.',
     params: ofNodeAndClient,
+    query: ofKick,
     reply: done,
     failures: ['rpcError', 'clientOffline', 'invalidParameter'],
     access: 'change',
@@ -133,8 +138,9 @@ export const clientEndpoints = {
   kickout_client: endpoint({
     method: 'DELETE',
     path: '/clients/:clientid',
-    summary: 'Disconnects a client. Its session stays if it is one that is kept.',
+    summary: 'Disconnects a client. A persistent session stays, unless `session` is true.',
     params: ofClient,
+    query: ofKick,
     reply: done,
     failures: ['rpcError', 'clientOffline'],
     access: 'change',

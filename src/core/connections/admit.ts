@@ -13,6 +13,7 @@ import { mountedTopic, mountpointFor } from '../mountpoint.ts'
 import { namespaceTopics, splitNamespacedName } from '../namespaced-names.ts'
 import { namespaceOf } from '../namespaces.ts'
 import { refuseConnect } from './close-connection.ts'
+import { refuseOtherIdentity } from './client-id-owner.ts'
 import { waitsForOlder } from './comes-again.ts'
 import { moveTo, stateOf, type AwaitingVerdict, type Granted } from './connection-state.ts'
 import { openConnection } from './open-connection.ts'
@@ -86,7 +87,10 @@ function letIn(
   granted: Granted,
 ): boolean {
   const { clientId } = asked
-  const refusal = refuseStranger(state, connection, asked, granted) ?? mount(state, connection, asked, granted)
+  const refusal =
+    refuseStranger(state, connection, asked, granted) ??
+    mount(state, connection, asked, granted) ??
+    refuseOtherIdentity(state, connection, { clientId, identity: granted.identity })
   if (refusal !== undefined) {
     refuse(state, connection, clientId, refusal)
     return false

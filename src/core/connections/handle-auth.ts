@@ -13,6 +13,7 @@ import { sendPacket } from '../delivery/send-to-client.ts'
 import { takeIdentity } from '../delivery/take-identity.ts'
 import type { ConnectVerdict, QuestionId } from '../inputs.ts'
 import { refuse } from './admit.ts'
+import { isSameOwner } from './client-id-owner.ts'
 import { endConnection } from './close-connection.ts'
 import { moveTo, stateOf, type AwaitingAuth, type AwaitingVerdict, type Open } from './connection-state.ts'
 import { forgetAsked } from './permission-wait.ts'
@@ -114,6 +115,11 @@ export function handleReauthenticationVerdict(
     const text = verdict.reasonString ?? 'it could not show again who it is'
     const reason = reasonToEndWith(verdict.reason)
     return endConnection(state, connection, { reason, text, publishWill: true })
+  }
+  const identity = verdict.allowed === true ? verdict.identity : undefined
+  if (identity !== undefined && state.settings.bindsClientIds && !isSameOwner(now.session, identity)) {
+    const text = 're-authentication proved another identity'
+    return endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
   }
   const isOver = verdict.allowed === true
   const reason = isOver ? reasonCodes.success : reasonCodes.continueAuthentication

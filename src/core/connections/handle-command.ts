@@ -2,11 +2,14 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
+import { awaitBatch } from '../delivery/held-answers.ts'
+import { endSession } from '../delivery/session-end.ts'
 import type { Command, QuestionId } from '../inputs.ts'
 import type { CommandResult } from '../outputs.ts'
+import { Vow } from '../vow.ts'
 import { endConnection } from './close-connection.ts'
 import { keepFromBackup } from './keep-from-backup.ts'
-import { answerCommand } from './operator-answers.ts'
+import { answerCommand, answerCommandWhenKept } from './operator-answers.ts'
 import { publishFromOperator } from './operator-publish.ts'
 import { subscribeFor, unsubscribeFor } from './operator-subscribe.ts'
 import { endSessions, forgetTopics } from './take-away.ts'
@@ -16,7 +19,7 @@ export function handleCommand(state: BrokerState, question: QuestionId, command:
     case 'publish':
       return publishFromOperator(state, question, command)
     case 'kick':
-      return answerCommand(state, question, kick(state, command.clientId))
+      return kick(state, question, command)
     case 'keep-alive':
       return answerCommand(state, question, changeKeepAlive(state, command.clientId, command.seconds))
     case 'forget-verdicts':
@@ -36,15 +39,25 @@ export function handleCommand(state: BrokerState, question: QuestionId, command:
   }
 }
 
-function kick(state: BrokerState, clientId: string): CommandResult {
-  const connection = state.sessions.get(clientId)?.connection
-  if (connection === undefined) return { done: false, why: 'no-such-client' }
-  endConnection(state, connection, {
-    reason: reasonCodes.administrativeAction,
-    text: 'disconnected by the operator',
-    publishWill: true,
-  })
-  return { done: true, matched: 1 }
+function kick(
+  state: BrokerState,
+  question: QuestionId,
+  { clientId, endsSession = false }: Extract<Command, { name: 'kick' }>,
+): void {
+  const session = state.sessions.get(clientId)
+  const connection = session?.connection
+  if (session === undefined || (connection === undefined && !endsSession))
+    return answerCommand(state, question, { done: false, why: 'no-such-client' })
+  if (endsSession) session.expirySeconds = 0
+  if (connection === undefined) endSession(state, session)
+  else {
+    const text = 'disconnected by the administrator'
+    endConnection(state, connection, { reason: reasonCodes.administrativeAction, text, publishWill: true })
+  }
+  const vow = new Vow()
+  if (endsSession) awaitBatch(state, vow)
+  vow.mark()
+  answerCommandWhenKept(state, question, { result: { done: true, matched: 1 }, vow })
 }
 
 function changeKeepAlive(state: BrokerState, clientId: string, seconds: number): CommandResult {

@@ -12,6 +12,7 @@ import {
   type ConnectPacket,
 } from '../../protocol/index.ts'
 import { hopMarkName, saysForgotten, spoolLimitsIn } from '../bridge-client.ts'
+import type { Identity } from '../access.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import { notePresence } from '../delivery/note-interest.ts'
@@ -28,6 +29,7 @@ import { mountedTopic } from '../mountpoint.ts'
 import { splitNamespacedName } from '../namespaced-names.ts'
 import { AnswerPace } from '../sessions/answer-pace.ts'
 import { neverExpires, Session } from '../sessions/session.ts'
+import { isSameOwner } from './client-id-owner.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
 import { moveTo, type AwaitingVerdict, type Granted } from './connection-state.ts'
 import { tellName } from './tell-name.ts'
@@ -45,7 +47,7 @@ export function openConnection(
   if (!mayBeSent(connack, connect)) return refuseTooSmall(state, connection, clientId)
   if (!takePlace(state, connection, clientId)) return refuseFull(state, connection, clientId)
   const changesBefore = state.gathering.changes.length
-  takeOver(state, clientId, connect)
+  takeOver(state, { clientId, connect, identity: granted.identity })
   const resumed = resumable(state, clientId, connect)
   const session = resumed ?? new Session(clientId, state.nowMs, granted.identity)
   const wasStored = session.stored !== undefined
@@ -101,11 +103,15 @@ function refuseTooSmall(state: BrokerState, connection: Connection, clientId: st
 }
 
 /** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] One client id, one connection: the older one goes. */
-function takeOver(state: BrokerState, clientId: string, connect: ConnectPacket): void {
+function takeOver(
+  state: BrokerState,
+  { clientId, connect, identity }: { clientId: string; connect: ConnectPacket; identity: Identity },
+): void {
   const session = state.sessions.get(clientId)
   const older = session?.connection
   if (session === undefined || older === undefined) return
   state.events.push({ event: 'session-taken-over', clientId })
+  older.wasDisplaced = !isSameOwner(session, identity)
   // A session that is not to go on ends with its old connection.
   if (connect.cleanStart) session.expirySeconds = 0
   endConnection(state, older, {

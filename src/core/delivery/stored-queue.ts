@@ -132,6 +132,7 @@ export function recordOf(session: Session, stored: StoredQueue): SessionRecord {
     version: session.version,
     username: session.identity.username,
     isSuperuser: session.identity.isSuperuser,
+    principal: session.identity.principal,
     mountpoint: session.mountpoint,
     createdAtMs: session.createdAtMs,
     expirySeconds: session.expirySeconds,

@@ -90,8 +90,8 @@ function isOwn(state: BrokerState, { place }: Neighbours, record: StoredRecord):
   return !('clientId' in record) || state.isOwn(record.clientId)
 }
 
-function identityFrom({ clientId, username, isSuperuser }: SessionRecord): Identity {
-  return { ...plainIdentity(clientId, username, ''), isSuperuser }
+function identityFrom({ clientId, username, isSuperuser, principal }: SessionRecord): Identity {
+  return { ...plainIdentity(clientId, username, ''), isSuperuser, principal }
 }
 
 function restoreSession(state: BrokerState, record: SessionRecord): void {

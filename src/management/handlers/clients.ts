@@ -21,9 +21,10 @@ export function clientHandlers(clients: ClientOperations): Handlers<typeof clien
       otherNode(clients, params.node) ?? listClients(clients, query, { clientId: params.clientid }),
     lookup_node_client_via_username: ({ params, query }) =>
       otherNode(clients, params.node) ?? listClients(clients, query, { username: params.username }),
-    kickout_node_client: async ({ params: { node, clientid } }) =>
-      otherNode(clients, node) ?? doneOr(await clients.kick(clientid), clientid),
-    kickout_client: async ({ params: { clientid } }) => doneOr(await clients.kick(clientid), clientid),
+    kickout_node_client: async ({ params: { node, clientid }, query }) =>
+      otherNode(clients, node) ?? doneOr(await clients.kick(clientid, query.session === true), clientid),
+    kickout_client: async ({ params: { clientid }, query }) =>
+      doneOr(await clients.kick(clientid, query.session === true), clientid),
     set_keepalive: async ({ params: { clientid }, body }) =>
       doneOr(await clients.changeKeepAlive(clientid, body.interval), clientid),
     list_acl_cache: async ({ params: { clientid } }) => {

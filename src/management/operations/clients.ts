@@ -15,7 +15,8 @@ export interface ClientOperations {
   /** Of all clients that are known, connected or not. */
   countClients(): Promise<number | Unanswered>
   /** False: it is not connected, and so for those below. */
-  kick(clientId: string): Promise<boolean | Unanswered>
+  /** `endsSession`: the session ends as well, also of a client that is not connected. */
+  kick(clientId: string, endsSession: boolean): Promise<boolean | Unanswered>
   changeKeepAlive(clientId: string, seconds: number): Promise<boolean | Unanswered>
   /** What it was told about publishing, as far as that is remembered. */
   verdicts(clientId: string): Promise<readonly RememberedVerdict[] | false | Unanswered>

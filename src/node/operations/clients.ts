@@ -22,7 +22,7 @@ export function clientOperations(crew: Asking, nodeName: string): ClientOperatio
       return onward(slice, at, shards)
     },
     countClients: () => countClients(crew),
-    kick: (clientId) => change({ name: 'kick', clientId }),
+    kick: (clientId, endsSession) => change({ name: 'kick', clientId, endsSession }),
     changeKeepAlive: (clientId, seconds) => change({ name: 'keep-alive', clientId, seconds }),
     forgetVerdicts: (clientId) => change({ name: 'forget-verdicts', clientId }),
     verdicts: async (clientId) => {

@@ -129,7 +129,7 @@ function clientsWithin(clients: ClientOperations, names: Names): ClientOperation
       }
       return count
     },
-    kick: (clientId) => clients.kick(names.session(clientId)),
+    kick: (clientId, endsSession) => clients.kick(names.session(clientId), endsSession),
     changeKeepAlive: (clientId, seconds) => clients.changeKeepAlive(names.session(clientId), seconds),
     verdicts: (clientId) => clients.verdicts(names.session(clientId)),
     forgetVerdicts: (clientId) => clients.forgetVerdicts(names.session(clientId)),

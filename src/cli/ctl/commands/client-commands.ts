@@ -28,10 +28,16 @@ export const clientCommands: readonly CtlCommand[] = [
   },
   {
     name: 'clients kick',
-    description: 'disconnect a client; a session that is kept stays',
+    description: 'disconnect a client; a persistent session stays',
     arguments: ['<client>'],
-    run: ({ client, words: [clientid = ''] }) =>
-      doneAs(client.kickout_client({ params: { clientid } }), `${clientid} is disconnected`),
+    options: [
+      { flags: '--session', description: 'also end its session, which frees the client ID for another identity' },
+    ],
+    run: ({ client, words: [clientid = ''], options }) => {
+      const session = options.session === true
+      const text = session ? `${clientid} has no session any more` : `${clientid} is disconnected`
+      return doneAs(client.kickout_client({ params: { clientid }, query: session ? { session } : {} }), text)
+    },
   },
   {
     name: 'subscriptions list',

@@ -1,0 +1,96 @@
+// The attack with another's client ID, with the whole program: a user with a password of his own connects with the client ID of
+// another client.
+
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { nextMessage } from './promises.ts'
+
+const victim = {
+  clientId: 'pump-7',
+  username: 'pump-7',
+  password: 'deep-water',
+  protocolVersion: 5,
+  clean: false,
+} as const
+const attacker = { clientId: 'pump-7', username: 'mallory', password: 'own-password', protocolVersion: 5 } as const
+const expiry = { properties: { sessionExpiryInterval: 3_600 } }
+
+async function start(t: TestContext, more: readonly string[] = []): Promise<BrokerWithApi> {
+  return startBrokerWithApi(t, {
+    set: [
+      'node.shards=2',
+      'auth.allow_anonymous=false',
+      'auth.password.pump-7=deep-water',
+      'auth.password.mallory=own-password',
+      'auth.password.plant=press',
+      'flapping_detect={ enable = true, max_count = 3 }',
+      'auth.acl.rules=[{ permit = allow, action = pubsub, topics = ["devices/${clientid}/#"] }, { permit = allow, username = plant, action = publish, topics = ["#"] }]',
+      ...more,
+    ],
+  })
+}
+
+async function connected(t: TestContext, { port }: BrokerWithApi, options: IClientOptions): Promise<MqttClient> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0, ...options })
+  client.on('error', () => {})
+  t.after(() => client.end(true))
+  return client
+}
+
+/** `in`, or the code with which CONNACK refuses. */
+async function outcome(t: TestContext, broker: BrokerWithApi, options: IClientOptions): Promise<unknown> {
+  try {
+    await connected(t, broker, options)
+    return 'in'
+  } catch (error) {
+    return (error as { code?: unknown }).code
+  }
+}
+
+test('a user does not get the connection, the queue or a ban of another by using its client ID', async (t) => {
+  const broker = await start(t)
+  const device = await connected(t, broker, { ...victim, ...expiry })
+  await device.subscribeAsync('devices/pump-7/#', { qos: 1 })
+  const outcomes: unknown[] = []
+  for (let time = 0; time < 5; time++) outcomes.push(await outcome(t, broker, attacker))
+  // Flapping detection bans the attacker after the third attempt, and only the attacker.
+  const { clientIdentifierNotValid: refused, banned } = reasonCodes
+  assert.deepEqual(outcomes, [refused, refused, refused, banned, banned])
+  assert.equal(device.connected, true, 'the device was not disconnected')
+  const plant = await connected(t, broker, { clientId: 'plant', username: 'plant', password: 'press' })
+  const arrived = nextMessage(device)
+  await plant.publishAsync('devices/pump-7/orders', 'open', { qos: 1 })
+  assert.equal(String((await arrived).payload), 'open')
+
+  await device.endAsync()
+  await plant.publishAsync('devices/pump-7/orders', 'close', { qos: 1 })
+  assert.notEqual(await outcome(t, broker, { ...attacker, clean: false }), 'in')
+  const back = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, { ...victim, ...expiry, reconnectPeriod: 0 })
+  t.after(() => back.end(true))
+  assert.equal(String((await nextMessage(back)).payload), 'close', 'the device is not banned and has its queue')
+
+  const alarms = await broker.ask('/api/v4/alarms/activated')
+  assert.match(alarms.text, /client-id-conflict/)
+  assert.match(alarms.text, /mallory/)
+  assert.match(broker.process.errors, /the client ID belongs to another identity/)
+})
+
+test('an administrator gives a client ID to another user by ending the session', async (t) => {
+  const broker = await start(t)
+  const device = await connected(t, broker, { ...victim, ...expiry })
+  await device.endAsync()
+  assert.equal(await outcome(t, broker, attacker), reasonCodes.clientIdentifierNotValid)
+  assert.equal((await broker.ask('/api/v4/clients/pump-7', { method: 'DELETE' })).json.code, 112, 'it is offline')
+  const ended = await broker.ask('/api/v4/clients/pump-7?session=true', { method: 'DELETE' })
+  assert.deepEqual([ended.status, ended.json.code], [200, 0])
+  assert.equal(await outcome(t, broker, attacker), 'in')
+})
+
+test('with auth.client_id_binding = none a client takes over whatever client ID it names', async (t) => {
+  const broker = await start(t, ['auth.client_id_binding=none'])
+  await connected(t, broker, { ...victim, ...expiry })
+  assert.equal(await outcome(t, broker, attacker), 'in')
+})
