@@ -169,7 +169,7 @@ function sleeper(index: number): StoredRecord[] {
     version: 5,
     username: `user-${index % 1_000}`,
     isSuperuser: false,
-            principal: undefined,
+    principal: undefined,
     mountpoint: '',
     createdAtMs: Date.now(),
     expirySeconds: 100_000,

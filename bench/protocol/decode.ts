@@ -82,6 +82,7 @@ function measureDecoding(name: string, version: ProtocolVersion, frames: readonl
     maxPacketBytes: 10_485_760,
     maxPropertyBytes: 32_768,
     maxTopicLevels: 128,
+    maxTopicBytes: 65_535,
   })
   const hello = connect(version)
   const first = Buffer.alloc(measurePacket(hello, version))

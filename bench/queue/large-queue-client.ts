@@ -39,6 +39,7 @@ class Connection {
       maxPacketBytes: 0xfff_ffff,
       maxPropertyBytes: 65_536,
       maxTopicLevels: 128,
+      maxTopicBytes: 65_535,
     })
     this.socket.on('data', (chunk: Buffer) => {
       decoder.push(chunk)

@@ -101,7 +101,7 @@ class HalfBroker {
   }
 
   decoder(): PacketDecoder {
-    const limits = { maxPacketBytes: 1_048_576, maxPropertyBytes: 65_536, maxTopicLevels: 128 }
+    const limits = { maxPacketBytes: 1_048_576, maxPropertyBytes: 65_536, maxTopicLevels: 128, maxTopicBytes: 65_535 }
     const of: PacketDecoderOptions = { role: 'server', topics: this.topics, ...limits }
     return new PacketDecoder(of)
   }

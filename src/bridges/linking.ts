@@ -12,6 +12,7 @@ const limitsHere: PacketLimits = {
   maxPacketBytes: largestPacketBytes,
   maxPropertyBytes: largestPacketBytes,
   maxTopicLevels: 65_535,
+  maxTopicBytes: 65_535,
 }
 /** The remote broker is not told how many we take. Messages that have more are passed over one by one, up to this. */
 const mostPropertyBytes = 1_048_576

@@ -46,6 +46,7 @@ export interface CoreConfig {
   readonly exclusiveSubscriptionAvailable: boolean
   readonly validatesPayloadFormat: boolean
   readonly maxTopicLevels: number
+  readonly maxTopicBytes: number
   readonly maxClientIdBytes: number
   /** MQTT 3.1: 23 characters. */
   readonly limitsClientIdsOf31: boolean
@@ -55,6 +56,8 @@ export interface CoreConfig {
   readonly maxSessionExpirySeconds: number | undefined
   readonly upgradeQoS: boolean
   readonly maxSubscriptions: number
+  readonly maxSubscriptionBytes: number
+  readonly maxOverlappingSubscriptions: number
   readonly maxUnsentBytes: number
   readonly maxParkedPackets: number
   readonly maxUnconfirmedMessages: number
@@ -300,6 +303,7 @@ function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig
     exclusiveSubscriptionAvailable: mqtt.exclusive_subscription,
     validatesPayloadFormat: mqtt.validate_payload_format,
     maxTopicLevels: mqtt.max_topic_levels,
+    maxTopicBytes: mqtt.max_topic_length,
     maxClientIdBytes: mqtt.max_clientid_len,
     limitsClientIdsOf31: mqtt.strict_clientid_31,
     bindsClientIds: (auth.client_id_binding === 'auto' ? usualBinding : auth.client_id_binding) === 'identity',
@@ -308,6 +312,8 @@ function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig
     maxSessionExpirySeconds: maxExpiryMs === undefined ? undefined : maxExpiryMs / msPerSecond,
     upgradeQoS: mqtt.upgrade_qos,
     maxSubscriptions: mqtt.max_subscriptions,
+    maxSubscriptionBytes: mqtt.max_subscription_bytes,
+    maxOverlappingSubscriptions: mqtt.max_overlapping_subscriptions,
     maxUnsentBytes: mqtt.max_unsent_bytes,
     maxParkedPackets: mqtt.max_parked_packets,
     maxUnconfirmedMessages: mqtt.max_unconfirmed_messages,

@@ -66,6 +66,11 @@ export class BrokerCore {
     handlePacket(state, connection, packet)
   }
 
+  /** Grows with each step that costs as much as many messages: the driver looks at the clock when it has. */
+  get costlySteps(): number {
+    return this.#state.routes.costlySteps
+  }
+
   /** What has gathered since the last time. Valid, and to be emptied by `clear`, before the next `handle`. */
   takeOutputs(): Outputs {
     const { neighbours } = this.#state

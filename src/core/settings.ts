@@ -44,6 +44,8 @@ export interface CoreSettings {
   validatesPayloadFormat: boolean
   /** mqtt.max_topic_levels */
   maxTopicLevels: number
+  /** mqtt.max_topic_length, in bytes of UTF-8. */
+  maxTopicBytes: number
   /** mqtt.max_clientid_len, in bytes of UTF-8. */
   maxClientIdBytes: number
   /** mqtt.strict_clientid_31: client ids of MQTT 3.1 have at most 23 characters. */
@@ -60,6 +62,10 @@ export interface CoreSettings {
   upgradeQoS: boolean
   /** mqtt.max_subscriptions: subscriptions of one session. */
   maxSubscriptions: number
+  /** mqtt.max_subscription_bytes: filters of one session, together. */
+  maxSubscriptionBytes: number
+  /** mqtt.max_overlapping_subscriptions: subscriptions of one session that one topic can match. */
+  maxOverlappingSubscriptions: number
   /** mqtt.max_unsent_bytes: for each connection; beyond it QoS 0 is dropped, QoS 1 and 2 wait in the session. */
   maxUnsentBytes: number
   /** mqtt.max_parked_packets: packets of one connection that wait while its CONNECT is being decided. */
@@ -96,6 +102,7 @@ export const defaultCoreSettings: CoreSettings = {
   exclusiveSubscriptionAvailable: false,
   validatesPayloadFormat: false,
   maxTopicLevels: 128,
+  maxTopicBytes: 65_535,
   maxClientIdBytes: 65_535,
   limitsClientIdsOf31: true,
   bindsClientIds: true,
@@ -103,7 +110,9 @@ export const defaultCoreSettings: CoreSettings = {
   sessionExpirySeconds: 7_200,
   maxSessionExpirySeconds: undefined,
   upgradeQoS: false,
-  maxSubscriptions: 1_000_000,
+  maxSubscriptions: 10_000,
+  maxSubscriptionBytes: 2 * 1_024 * 1_024,
+  maxOverlappingSubscriptions: 64,
   maxUnsentBytes: 1_024 * 1_024,
   maxParkedPackets: 128,
   maxUnconfirmedMessages: 100_000,

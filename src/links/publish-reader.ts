@@ -17,7 +17,12 @@ import type { PostReader } from './post-reader.ts'
 import { aloneFlags, plainFlags, publishFlags, type MoreOfMessage } from './publish-writer.ts'
 
 /** What the publisher's shard has let pass is not measured a second time. */
-const noLimits = { maxPacketBytes: Infinity, maxPropertyBytes: Infinity, maxTopicLevels: Infinity }
+const noLimits = {
+  maxPacketBytes: Infinity,
+  maxPropertyBytes: Infinity,
+  maxTopicLevels: Infinity,
+  maxTopicBytes: Infinity,
+}
 
 const flagsOfSend = publishFlags.isForSubscribers | publishFlags.isToBeRetained | publishFlags.isAwaited
 

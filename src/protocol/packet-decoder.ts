@@ -18,7 +18,7 @@ import { readAck, readAuth, readConnack, readDisconnect } from './read-control-p
 import { readPublish, type PublishContext } from './read-publish.ts'
 import { readSuback, readSubscribe, readUnsuback, readUnsubscribe } from './read-subscription-packets.ts'
 import { reasonCodes } from './reason-codes.ts'
-import { checkTopicLevels, equalsBytes, type Topic, type TopicTable } from './topic-table.ts'
+import { checkTopicBytes, checkTopicLevels, equalsBytes, type Topic, type TopicTable } from './topic-table.ts'
 
 export interface PacketDecoderOptions extends PacketLimits {
   /** `server`: reads what clients send, CONNECT first. `client`: reads what servers send, in `version`. */
@@ -106,12 +106,14 @@ export class PacketDecoder implements PublishContext {
   }
 
   /**
-   * See `PublishContext`. Throws `topicNameInvalid` for too many levels. Most connections publish to few topics, many
+   * See `PublishContext`. Throws `topicNameInvalid` for too many levels or bytes. Most connections publish to few topics, many
    * to one: it is compared with the last before it is looked up.
    */
   findTopic(chunk: Buffer, start: number, end: number): Topic {
     const last = this.lastTopic
     if (last !== undefined && equalsBytes(last.bytes, chunk, start, end)) return last
+    // Before it is interned: what is refused takes no room in the table.
+    checkTopicBytes(end - start, this.limits.maxTopicBytes)
     const topic = this.topics.intern(chunk, start, end)
     checkTopicLevels(topic.levels, this.limits.maxTopicLevels)
     this.lastTopic = end - start <= longestRememberedTopic ? topic : undefined

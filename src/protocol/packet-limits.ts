@@ -8,6 +8,8 @@ export interface PacketLimits {
   readonly maxPropertyBytes: number
   /** Levels of a topic name (beyond: `topicNameInvalid`) or filter (beyond: `topicFilterInvalid`). */
   readonly maxTopicLevels: number
+  /** Bytes of a topic name (beyond: `topicNameInvalid`) or filter (beyond: `topicFilterInvalid`), in UTF-8. */
+  readonly maxTopicBytes: number
 }
 
 /** A text or bytes behind their length, as long as there can be. */
@@ -21,6 +23,9 @@ const otherBytesOfConnect = 5 + 12 + 2 * 4
  * A CONNECT of more bytes than this has something behind its end. Who sends it is nobody yet, and is not to be given the room
  * that a message may take.
  */
-export function mostBytesOfConnect({ maxPacketBytes, maxPropertyBytes }: Omit<PacketLimits, 'maxTopicLevels'>): number {
+export function mostBytesOfConnect({
+  maxPacketBytes,
+  maxPropertyBytes,
+}: Pick<PacketLimits, 'maxPacketBytes' | 'maxPropertyBytes'>): number {
   return Math.min(maxPacketBytes, fieldsOfConnect * longestFieldBytes + otherBytesOfConnect + 2 * maxPropertyBytes)
 }

@@ -6,7 +6,7 @@ import type { ConnectPacket, ProtocolVersion, QoS, Will } from './packets.ts'
 import { ProtocolError } from './protocol-error.ts'
 import { readProperties } from './read-properties.ts'
 import { countLevels } from './topic-names.ts'
-import { checkTopicLevels, checkTopicName } from './topic-table.ts'
+import { checkTopicBytes, checkTopicLevels, checkTopicName } from './topic-table.ts'
 
 /** The highest bit of the level is no part of it: a bridge says so to mosquitto. */
 export const bridgeBit = 0x80
@@ -108,6 +108,7 @@ function malformedFlags(fault: string): ProtocolError {
 function readWill(reader: ByteReader, flags: number, version: ProtocolVersion, limits: PacketLimits): Will {
   const properties = version === 5 ? readProperties(reader, 'will', limits.maxPropertyBytes) : undefined
   const topic = checkTopicName(reader.text('will topic'))
+  checkTopicBytes(Buffer.byteLength(topic), limits.maxTopicBytes)
   checkTopicLevels(countLevels(topic), limits.maxTopicLevels)
   return {
     topic,

@@ -28,10 +28,10 @@ export const subscriptionOptionBits = {
 } as const
 
 /**
- * Filters of one packet. The packet is one piece of work, some ten microseconds for each of them: those of the largest packet
- * would keep everybody else waiting for most of a minute.
+ * Maximum number of filters in one packet. A packet is handled as a whole, with some ten microseconds for each filter; other clients
+ * of the shard wait meanwhile.
  */
-export const mostFilters = 32_768
+export const mostFilters = 1_024
 
 /** Throws `protocolError` for 0 [MQTT-2.3.1-1] [MQTT5-2.2.1-3]. */
 export function readPacketId(reader: ByteReader, packet: string): PacketId {
@@ -130,6 +130,9 @@ function readFilter(reader: ByteReader, limits: PacketLimits): TopicFilter {
   // The levels of what is shared: `$share` and the group are not among them.
   if (countLevels(splitSharedFilter(filter)?.filter ?? filter) > limits.maxTopicLevels) {
     throw new ProtocolError('topicFilterInvalid', `a topic filter has more than ${limits.maxTopicLevels} levels`)
+  }
+  if (Buffer.byteLength(filter) > limits.maxTopicBytes) {
+    throw new ProtocolError('topicFilterInvalid', `a topic filter has more than ${limits.maxTopicBytes} bytes`)
   }
   return filter
 }

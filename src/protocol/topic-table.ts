@@ -180,6 +180,12 @@ export function checkTopicName(text: string): TopicName {
   throw new ProtocolError('malformedPacket', `the topic name ${text === '' ? 'is empty' : 'has wildcards'}`)
 }
 
+/** Throws `topicNameInvalid`: the name is right, but longer than we take. */
+export function checkTopicBytes(bytes: number, maxTopicBytes: number): void {
+  if (bytes <= maxTopicBytes) return
+  throw new ProtocolError('topicNameInvalid', `the topic name has more than ${maxTopicBytes} bytes`)
+}
+
 /** Throws `topicNameInvalid`: the name is right, but larger than we take. */
 export function checkTopicLevels(levels: number, maxTopicLevels: number): void {
   if (levels <= maxTopicLevels) return

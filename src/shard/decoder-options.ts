@@ -4,11 +4,11 @@ import type { CoreSettings, ListenerTraits } from '../core/index.ts'
 import type { PacketDecoderOptions, TopicTable } from '../protocol/index.ts'
 
 export function decoderOptions(
-  { maxPacketBytes, maxTopicLevels }: CoreSettings,
+  { maxPacketBytes, maxTopicLevels, maxTopicBytes }: CoreSettings,
   maxPropertyBytes: number,
   topics: TopicTable,
 ): PacketDecoderOptions {
-  return { role: 'server', topics, maxPacketBytes, maxPropertyBytes, maxTopicLevels }
+  return { role: 'server', topics, maxPacketBytes, maxPropertyBytes, maxTopicLevels, maxTopicBytes }
 }
 
 /** The largest there is: section 2.1.4, with the fixed header. */

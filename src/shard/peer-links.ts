@@ -9,9 +9,10 @@ import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrig
 import type { TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import type { ShardListener } from './messages.ts'
+import { isClockDue } from './turn-limits.ts'
 
-/** The clock is looked at, and what was put out is carried out, after so many things that came. */
-const takenBetweenLooks = 256
+/** Messages of another shard between two looks at the clock. */
+const inputsBetweenLooks = 256
 
 export interface PeerLinksOwner {
   readonly core: BrokerCore
@@ -196,10 +197,12 @@ export class PeerLinks implements LinkOwner {
   /** Until there is nothing more or the turn is over. */
   #read(link: Link): void {
     let taken = 0
+    let { costlySteps } = this.#owner.core
     while (link.takeNext()) {
       taken++
       if (this.#owner.isFull()) this.#owner.carryOut()
-      else if (taken % takenBetweenLooks !== 0) continue
+      else if (!isClockDue(taken, this.#owner.core.costlySteps - costlySteps, inputsBetweenLooks)) continue
+      costlySteps = this.#owner.core.costlySteps
       if (this.#owner.isOverdue()) {
         this.#setBack(link)
         break

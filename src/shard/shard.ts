@@ -44,14 +44,11 @@ import { NamespaceTable } from './namespace-table.ts'
 import { droppedMessages, publishCounters, retainedElsewhere } from './shard-counters.ts'
 import { ShardMeters } from './shard-meters.ts'
 import type { ShardWorld } from './shard-world.ts'
+import { isClockDue, maxTurnMs } from './turn-limits.ts'
 import { WriteBuffers } from './write-buffers.ts'
 
 /** So many sendings are gathered before they are written into buffers: what the core made is still in the cache then. */
 const maxSendsBetweenDrains = 4_096
-/** A turn ends after this; the rest of the input waits for the next one. */
-const maxTurnMs = 4
-/** Packets that bring nothing to send take time as well: the clock is looked at after so many. */
-const packetsBetweenLooks = 1_024
 /** Reports of sent bytes are worth a call only where much had been handed out, by itself or of what is allowed. */
 const reportUnsentFrom = 65_536
 const reportUnsentShare = 1 / 4
@@ -345,6 +342,7 @@ export class Shard implements OutletOwner {
     const nowMs = this.#now()
     const { sends } = this.core.takeOutputs()
     let packets = 0
+    let { costlySteps } = this.core
     try {
       while (!connection.isPaused) {
         const packet = decoder.next()
@@ -353,7 +351,8 @@ export class Shard implements OutletOwner {
         if (tracer !== undefined) tracer.notePacket(connection, packet, nowMs)
         this.core.handlePacket(connection, packet, nowMs)
         if (sends.length >= maxSendsBetweenDrains) this.#carryOut()
-        else if (packets % packetsBetweenLooks !== 0) continue
+        else if (!isClockDue(packets, this.core.costlySteps - costlySteps)) continue
+        costlySteps = this.core.costlySteps
         if (this.#world.clock.nowMs() - nowMs >= maxTurnMs) {
           this.#readers.setBack(outlet)
           break

@@ -153,8 +153,11 @@ function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
   shard.bridges.tidy().catch(fail)
 }
 
-function limitsOf({ core: { maxPacketBytes, maxTopicLevels, receiveMaximum }, maxPropertyBytes }: ShardSettings) {
-  return { limits: { maxPacketBytes, maxPropertyBytes, maxTopicLevels }, receiveMaximum }
+function limitsOf({
+  core: { maxPacketBytes, maxTopicLevels, maxTopicBytes, receiveMaximum },
+  maxPropertyBytes,
+}: ShardSettings) {
+  return { limits: { maxPacketBytes, maxPropertyBytes, maxTopicLevels, maxTopicBytes }, receiveMaximum }
 }
 
 function tracerOf(targets: readonly TraceTarget[]): Tracer | undefined {

@@ -225,7 +225,12 @@ export class Bridged {
           }
         )
       },
-      limits: { maxPacketBytes: host.settings.maxPacketBytes, maxPropertyBytes: 32_768, maxTopicLevels: 128 },
+      limits: {
+        maxPacketBytes: host.settings.maxPacketBytes,
+        maxPropertyBytes: 32_768,
+        maxTopicLevels: 128,
+        maxTopicBytes: 65_535,
+      },
       receiveMaximum: host.settings.receiveMaximum,
     }
   }

@@ -28,7 +28,7 @@ export function crafted(answer: Answer): Crafted {
     connections: 0,
     remote: (stream: ByteStream): void => {
       made.connections++
-      const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128 }
+      const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128, maxTopicBytes: 65_535 }
       const decoder = new PacketDecoder({ role: 'server', topics: new TopicTable(64), ...limits })
       const waiting: Buffer[] = []
       let isWriting = false

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
-import fc from 'fast-check'
-
 import { formatFault, loadConfig, type ConfigSources, type GodwitConfig } from '../../src/config/index.ts'
 import { defaultCoreSettings, type CoreSettings } from '../../src/core/index.ts'
 
@@ -56,10 +54,10 @@ test('each setting arrives under its name, in the unit of the name', () => {
         max_stored_messages = 6, max_inflight_window = 7, receive_maximum = 8, max_awaiting_rel = 9
         await_rel_timeout = 10s, retry_interval = 11s, keepalive_multiplier = 1.25, server_keepalive = 12
         idle_timeout = 130ms, max_qos_allowed = 1, retain_available = false, wildcard_subscription = off
-        shared_subscription = no, max_topic_levels = 14, max_clientid_len = 24, strict_clientid_31 = no, max_topic_alias = 15
+        shared_subscription = no, max_topic_levels = 14, max_topic_length = 512, max_clientid_len = 24, strict_clientid_31 = no, max_topic_alias = 15
         session_expiry_interval = 16m, max_session_expiry_interval = 1h1s, upgrade_qos = yes
         exclusive_subscription = on, validate_payload_format = yes
-        max_subscriptions = 17, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB, max_unfinished_bytes_total = 2GB
+        max_subscriptions = 17, max_subscription_bytes = 128KB, max_overlapping_subscriptions = 18, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB, max_unfinished_bytes_total = 2GB
       }
       retainer { max_retained_messages = 20, max_payload_size = 21KB, msg_expiry_interval = 22 }
       storage { sync = interval, sync_interval = 500ms }
@@ -93,6 +91,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     wildcardSubscriptionAvailable: false,
     sharedSubscriptionAvailable: false,
     maxTopicLevels: 14,
+    maxTopicBytes: 512,
     maxClientIdBytes: 24,
     limitsClientIdsOf31: false,
     bindsClientIds: true,
@@ -103,6 +102,8 @@ test('each setting arrives under its name, in the unit of the name', () => {
     exclusiveSubscriptionAvailable: true,
     validatesPayloadFormat: true,
     maxSubscriptions: 17,
+    maxSubscriptionBytes: 131_072,
+    maxOverlappingSubscriptions: 18,
     maxUnsentBytes: 18_432,
     maxParkedPackets: 19,
     maxUnconfirmedMessages: 20,
@@ -456,44 +457,5 @@ describe('an override', () => {
 
   test('and the file are told of together', () => {
     assert.equal(faultsOf('node.shards = 0', ['log.level=loud', 'nothing']).length, 3)
-  })
-})
-
-describe('anything that is loaded', () => {
-  const key = fc.constantFrom(
-    'mqtt',
-    'listeners',
-    'tcp',
-    'bind',
-    'log',
-    'to',
-    'receive_maximum',
-    'auth',
-    'password',
-    'bridges',
-    'forwards',
-    'rules',
-    'x',
-  )
-  const word = fc.string({ maxLength: 10 })
-  const written = fc.constantFrom('10s', '1MB', '1883', 'none', null, true)
-  const { tree } = fc.letrec((tie) => ({
-    tree: fc.oneof(
-      { maxDepth: 5 },
-      fc.oneof(word, fc.integer(), written),
-      fc.array(tie('tree'), { maxLength: 3 }),
-      fc.dictionary(key, tie('tree'), { maxKeys: 4 }),
-    ),
-  }))
-
-  test('ends in a configuration or in faults, each on one line', () => {
-    fc.assert(
-      fc.property(fc.dictionary(key, tree, { maxKeys: 4 }), fc.array(word, { maxLength: 3 }), (object, overrides) => {
-        const loaded = loadConfig({ text: JSON.stringify(object), overrides })
-        if ('config' in loaded) assert.ok(loaded.config.held.size > 0)
-        else for (const fault of loaded.faults) assert.doesNotMatch(formatFault(fault), /\p{Cc}/u)
-      }),
-      { numRuns: 500, seed: 1_883 },
-    )
   })
 })

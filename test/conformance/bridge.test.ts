@@ -22,7 +22,7 @@ class BareServer {
     this.#stream = stream
     const heard: Packet[] = []
     this.heard.push(heard)
-    const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128 }
+    const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128, maxTopicBytes: 65_535 }
     const decoder = new PacketDecoder({ role: 'server', topics: new TopicTable(64), ...limits })
     stream.onData = (chunk) => {
       decoder.push(Buffer.from(chunk))

@@ -256,7 +256,7 @@ describe('a change of settings', () => {
   test('holds for the next CONNECT, and for what open connections do next', () => {
     const world = new World()
     const before = world.connect('before')
-    world.changeSettings({ maxTopicLevels: 2, retainAvailable: false, maximumQoS: 1 })
+    world.changeSettings({ maxTopicLevels: 2, maxTopicBytes: 65_535, retainAvailable: false, maximumQoS: 1 })
     assert.equal(before.isConnected, true)
     assert.equal(world.connect('after').connack?.properties?.maximumQoS, 1)
     before.publish('a', 'x', { retain: true })

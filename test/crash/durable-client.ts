@@ -53,6 +53,7 @@ export abstract class DurableClient {
       maxPacketBytes: 0xfff_ffff,
       maxPropertyBytes: 65_536,
       maxTopicLevels: 128,
+      maxTopicBytes: 65_535,
     })
     this.#socket = socket
     // The broker is killed under it: errors and ends are what the story is about.

@@ -193,6 +193,7 @@ class RawClient {
       maxPacketBytes: 65_536,
       maxPropertyBytes: 65_536,
       maxTopicLevels: 128,
+      maxTopicBytes: 65_535,
     })
     this.#socket.on('data', (chunk: Buffer) => {
       decoder.push(chunk)

@@ -43,7 +43,7 @@ class RawRemote {
     await once(server, 'listening')
     const remote = new RawRemote((server.address() as AddressInfo).port)
     server.on('connection', (socket) => {
-      const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128 }
+      const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128, maxTopicBytes: 65_535 }
       const decoder = new PacketDecoder({ role: 'server', topics: new TopicTable(64), ...limits })
       let version: ProtocolVersion = 5
       socket.on('error', () => undefined)

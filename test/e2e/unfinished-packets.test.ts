@@ -36,6 +36,7 @@ class RawClient {
     maxPacketBytes: 1_000_000,
     maxPropertyBytes: 10_000,
     maxTopicLevels: 10,
+    maxTopicBytes: 65_535,
   })
 
   constructor(t: TestContext, port: number) {

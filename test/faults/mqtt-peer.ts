@@ -50,6 +50,7 @@ export class MqttPeer {
       maxPacketBytes: 0xfff_ffff,
       maxPropertyBytes: 65_536,
       maxTopicLevels: 128,
+      maxTopicBytes: 65_535,
     })
     // A broker that dies under it is what these tests are about.
     this.#socket.on('error', () => {})

@@ -110,7 +110,7 @@ function framelessOf(sample: Sample, packet: PublishPacket): Message {
 }
 
 function decoded(frame: Buffer, version: 4 | 5): PublishPacket {
-  const limits = { maxPacketBytes: 1 << 28, maxPropertyBytes: 1 << 20, maxTopicLevels: 128 }
+  const limits = { maxPacketBytes: 1 << 28, maxPropertyBytes: 1 << 20, maxTopicLevels: 128, maxTopicBytes: 65_535 }
   const decoder = new PacketDecoder({ role: 'client', version, topics, ...limits })
   decoder.push(frame)
   return decoder.next() as PublishPacket

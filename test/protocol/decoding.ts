@@ -61,6 +61,7 @@ export function freshDecoder(options: Partial<PacketDecoderOptions> = {}): Packe
     maxPacketBytes: 1_048_576,
     maxPropertyBytes: 65_536,
     maxTopicLevels: 128,
+    maxTopicBytes: 65_535,
     ...options,
   })
 }

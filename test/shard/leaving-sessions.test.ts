@@ -7,12 +7,16 @@ import { ShardStage, type TestClient } from './stage.ts'
 
 const filters = Array.from({ length: 5_000 }, (_, index) => ({ filter: `many/${index}` }))
 const last = `many/${filters.length - 1}`
+/** As many as one packet may have. */
+const filtersOfPacket = 1_000
 /** More than it takes. */
 const turns = 100
 
 async function holder(stage: ShardStage, more: readonly { filter: string }[] = []): Promise<TestClient> {
   const client = await stage.client('holder', { version: 5 })
-  client.subscribe([...filters, ...more])
+  const all = [...filters, ...more]
+  for (let from = 0; from < all.length; from += filtersOfPacket)
+    client.subscribe(all.slice(from, from + filtersOfPacket))
   await stage.turns()
   assert.equal(stage.shard.core.view.held.subscriptions, filters.length + more.length)
   return client

@@ -46,6 +46,7 @@ class OutletModel {
         maxPacketBytes: 1_000,
         maxPropertyBytes: 1_000,
         maxTopicLevels: 10,
+        maxTopicBytes: 65_535,
       }),
     )
     this.chunks = Array.from({ length: chunkCount }, () => this.#freshBytes(chunkBytes))

@@ -187,6 +187,7 @@ export class TestClient {
       maxPacketBytes: 0xfff_ffff,
       maxPropertyBytes: 1 << 20,
       maxTopicLevels: 65_535,
+      maxTopicBytes: 65_535,
     })
     stream.onTaken = (bytes) => this.#read(bytes)
   }

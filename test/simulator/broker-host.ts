@@ -313,9 +313,9 @@ export class BrokerHost implements ShardSurroundings {
   }
 
   private decoding({ topics }: ShardHost): ConstructorParameters<typeof BrokerStream>[2] {
-    const { maxPacketBytes, maxTopicLevels } = this.settings
+    const { maxPacketBytes, maxTopicLevels, maxTopicBytes } = this.settings
     const { listener, arrival } = this.traits
-    return { topics, maxPacketBytes, maxTopicLevels, listener, arrival }
+    return { topics, maxPacketBytes, maxTopicLevels, maxTopicBytes, listener, arrival }
   }
 
   /** Nobody ends a turn when the last post has arrived at a shard that is away. */

@@ -26,6 +26,7 @@ export interface Decoding {
   readonly topics: TopicTable
   readonly maxPacketBytes: number
   readonly maxTopicLevels: number
+  readonly maxTopicBytes: number
   readonly listener: Partial<ListenerTraits> | undefined
   readonly arrival: ArrivalTraits | undefined
 }
@@ -102,12 +103,13 @@ function newConnection(stream: BrokerStream, { listener, arrival }: Decoding): C
   return new Connection(stream, { name: 'tcp:default', isLoopback: true, ...listener }, '127.0.0.1', arrival)
 }
 
-function newDecoder({ topics, maxPacketBytes, maxTopicLevels, listener }: Decoding): PacketDecoder {
+function newDecoder({ topics, maxPacketBytes, maxTopicLevels, maxTopicBytes, listener }: Decoding): PacketDecoder {
   const isBridge = listener?.isBridge === true
   const limits = {
     maxPropertyBytes: isBridge ? largestBytes : 32_768,
     maxPacketBytes: isBridge ? largestBytes : maxPacketBytes,
     maxTopicLevels,
+    maxTopicBytes,
   }
   return new PacketDecoder({ role: 'server', topics, ...limits })
 }

@@ -78,6 +78,7 @@ export class Wire {
       maxPacketBytes: options.maxPacketBytes ?? 0xfff_ffff,
       maxPropertyBytes: maxProperties,
       maxTopicLevels: 65_535,
+      maxTopicBytes: 65_535,
       version: options.version,
     })
     link.attachClient({

@@ -122,6 +122,11 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     description: 'Levels that a topic or a filter may have.',
     takes: 'on-next-connect',
   }),
+  max_topic_length: setting(integer({ min: 256, max: 65_535 }), 65_535, {
+    description:
+      'Maximum length of a topic name or filter, in bytes. Longer ones close the connection with reason code 0x90 or 0x8F. The default is the maximum of MQTT; what long topics can take in memory is bounded by mqtt.max_subscription_bytes and the other limits in bytes.',
+    takes: 'on-next-connect',
+  }),
   max_clientid_len: setting(integer({ min: 23, max: max16Bits }), 65_535, {
     description: 'Bytes that a client id may have. MQTT promises clients at least 23.',
     takes: 'on-next-connect',
@@ -156,8 +161,18 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     takes: 'at-once',
     engine: 'none yet',
   }),
-  max_subscriptions: setting(integer({ min: 1, max: 10_000_000 }), 1_000_000, {
-    description: 'Subscriptions that one session may hold.',
+  max_subscriptions: setting(integer({ min: 1, max: 10_000_000 }), 10_000, {
+    description: 'Maximum number of subscriptions of one session. One more is refused with reason code 0x97.',
+    takes: 'on-next-connect',
+  }),
+  max_subscription_bytes: setting(size({ minBytes: 65_536, maxBytes: 1_073_741_824 }), 2_097_152, {
+    description:
+      'Maximum size of the topic filters of one session, together. One more is refused with reason code 0x97.',
+    takes: 'on-next-connect',
+  }),
+  max_overlapping_subscriptions: setting(integer({ min: 1, max: 1_000_000 }), 64, {
+    description:
+      'Maximum number of subscriptions of one session that one topic can match: different places of wildcards, counted for each shared group. It bounds what the filters of one client cost the publications of others. One more is refused with reason code 0x97.',
     takes: 'on-next-connect',
   }),
   max_parked_packets: setting(integer({ min: 1, max: max16Bits }), 128, {

@@ -12,7 +12,7 @@ import {
   type TopicFilter,
   type UnsubscribePacket,
 } from '../../protocol/index.ts'
-import { isBridgeClient, raiseIn } from '../bridge-client.ts'
+import { raiseIn } from '../bridge-client.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { Open } from './connection-state.ts'
@@ -20,6 +20,7 @@ import { deniedFilters } from './subscribe-permission.ts'
 import { mountedFilter } from '../mountpoint.ts'
 import { endExclusiveWait, heldElsewhere } from './exclusive-wait.ts'
 import { endConnection } from './close-connection.ts'
+import { exceedsSubscriptionLimits } from './subscription-limits.ts'
 import { counterpart, giveBack, mayHold, noteHeld } from '../delivery/exclusive.ts'
 import { dropScans, startRetained } from '../delivery/retained-scans.ts'
 import { answerSubscribe, noteSubscription, standingOf } from '../delivery/note-interest.ts'
@@ -98,10 +99,7 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
   if (isShared && !settings.sharedSubscriptionAvailable) return reasonCodes.sharedSubscriptionsNotSupported
   if (!settings.wildcardSubscriptionAvailable && hasWildcard(filter))
     return reasonCodes.wildcardSubscriptionsNotSupported
-  const isNew = session.subscriptions?.has(filter) !== true
-  const isFull = isNew && (session.subscriptions?.size ?? 0) >= settings.maxSubscriptions
-  // What bridges have is what the operator has written, and marks of their own.
-  if (isFull && !isBridgeClient(session.clientId)) return reasonCodes.quotaExceeded
+  if (exceedsSubscriptionLimits(settings, session, filter)) return reasonCodes.quotaExceeded
   if (session.stored !== undefined && !state.storageIsHealthy) return reasonCodes.unspecifiedError
   return undefined
 }
@@ -134,7 +132,10 @@ export function subscribe(
   const before = session.subscriptions.get(filter)
   const isNew = before === undefined
   session.subscriptions.set(filter, options)
-  if (isNew) state.countSubscription(session, filter, 1)
+  if (isNew) {
+    state.countSubscription(session, filter, 1)
+    session.subscriptionUsage?.add(filter)
+  }
   state.routes.subscribe(filter, session, options)
   if (state.neighbours !== undefined) noteSubscription(state, standingOf(session), filter, { before, after: options })
   state.clientFilters?.note(session, filter, { before, after: options })
@@ -190,6 +191,7 @@ export function unsubscribe(state: BrokerState, session: Session, filter: TopicF
   const before = session.subscriptions?.get(filter)
   if (before === undefined) return false
   session.subscriptions?.delete(filter)
+  session.subscriptionUsage?.remove(filter)
   state.countSubscription(session, filter, -1)
   state.routes.unsubscribe(filter, session)
   giveBack(state, session, filter)

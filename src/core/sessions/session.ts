@@ -21,6 +21,7 @@ import { OutgoingWindow } from './outgoing-window.ts'
 import { PacketIdSet } from './packet-id-set.ts'
 import { PendingQueue } from './pending-queue.ts'
 import type { ScanQueue } from './scan-queue.ts'
+import type { SubscriptionUsage } from './subscription-usage.ts'
 
 /** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
 export const neverExpires = 0xffffffff
@@ -99,6 +100,8 @@ export class Session {
   /** What its last client was told or has asked for; 0: none, or nobody knows any more. */
   keepAliveSeconds: number
   subscriptions: Map<TopicFilter, SubscriptionOptions> | undefined
+  /** Of `subscriptions`; undefined while they are too few to reach a limit. */
+  subscriptionUsage: SubscriptionUsage | undefined
   outgoing: OutgoingWindow<SessionDelivery> | undefined
   pending: PendingQueue<SessionDelivery> | undefined
   /** In flight since an earlier connection and still to be sent again: the client takes fewer at once than it did. */
@@ -157,6 +160,7 @@ export class Session {
     this.connectedAtMs = undefined
     this.keepAliveSeconds = 0
     this.subscriptions = undefined
+    this.subscriptionUsage = undefined
     this.outgoing = undefined
     this.pending = undefined
     this.resends = undefined

@@ -55,6 +55,7 @@ export class Routes<S extends object, P extends object = object> {
   readonly #countsBefore: (peer: P) => boolean
   readonly #emptyPlan: DeliveryPlan<S, P> = new DeliveryPlan<S, P>([], [])
   /** Filters held here and by a peer that counts before. */
+  #costlySteps = 0
   #countedElsewhere = 0
 
   /**
@@ -87,6 +88,7 @@ export class Routes<S extends object, P extends object = object> {
   /** True if the subscription is new; false if it was there and has other options now. */
   subscribe(filter: TopicFilter, subscriber: S, options: SubscriptionOptions): boolean {
     const bare = bareFilter(filter)
+    this.#costlySteps++
     this.#cells.touch(bare)
     const filters = this.#trie.filters
     const isNew = this.#trie.add(splitExclusiveFilter(filter) ?? filter, subscriber, options)
@@ -97,6 +99,7 @@ export class Routes<S extends object, P extends object = object> {
   /** True if there was such a subscription. */
   unsubscribe(filter: TopicFilter, subscriber: S): boolean {
     const bare = bareFilter(filter)
+    this.#costlySteps++
     this.#cells.touch(bare)
     const filters = this.#trie.filters
     const wasThere = this.#trie.remove(splitExclusiveFilter(filter) ?? filter, subscriber)
@@ -142,6 +145,11 @@ export class Routes<S extends object, P extends object = object> {
     return this.#trie.isEmpty
   }
 
+  /** Plans made and subscriptions changed so far: such a step costs as much as many messages that follow a plan. */
+  get costlySteps(): number {
+    return this.#costlySteps
+  }
+
   /** Who gets a message on `topic` now. To be used at once and not kept: it does not follow later changes. */
   planFor(topic: Topic): DeliveryPlan<S, P> {
     // The slot is for routes alone; one of another `Routes` is of another era, and so never current.
@@ -156,6 +164,7 @@ export class Routes<S extends object, P extends object = object> {
   }
 
   #makeRoute(topic: Topic, stale: CachedRoute<S, P> | undefined): DeliveryPlan<S, P> {
+    this.#costlySteps++
     // What is left of another `Routes` holds subscribers of a world that is gone.
     const route = stale !== undefined && this.#cells.isOfThisEra(stale) ? stale : this.#newRoute(topic)
     if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.exactAudience(topic.name)

@@ -1,0 +1,13 @@
+// When a turn ends: after some milliseconds. The clock is not read for each input, which would cost more than a message at QoS 0.
+
+/** A turn ends after this; the rest of the input waits for the next one. */
+export const maxTurnMs = 4
+/** Inputs that cause no output take time as well. */
+const packetsBetweenLooks = 1_024
+/** A plan for a new topic, or a changed subscription, may cost as much as a hundred messages that follow a plan. */
+const costlyStepsBetweenLooks = 16
+
+/** Whether the clock is to be read now, after `inputs` of this turn and `costlySteps` since it was read last. */
+export function isClockDue(inputs: number, costlySteps: number, inputsBetweenLooks = packetsBetweenLooks): boolean {
+  return inputs % inputsBetweenLooks === 0 || costlySteps >= costlyStepsBetweenLooks
+}
