@@ -35,6 +35,9 @@ const tags = {
   smallUtf8Atom: 119,
 } as const
 
+/** Bytes that an encoded value counts for, besides its text: each one is a buffer until the end. */
+const termCost = 64
+
 /** Returns the term. Texts are binaries, `true`, `false`, `null` and `undefined` atoms, keys of maps binaries. */
 export function encodeTerm(value: RuleValue, budget: Budget): Uint8Array {
   const pieces: Uint8Array[] = [Buffer.of(tags.version)]
@@ -44,7 +47,7 @@ export function encodeTerm(value: RuleValue, budget: Budget): Uint8Array {
 
 function encode(value: RuleValue, pieces: Uint8Array[], budget: Budget, depth: number): void {
   checkDepth(depth)
-  budget.create(isText(value) ? value.length + 8 : 16)
+  budget.create(isText(value) ? value.length + termCost : termCost)
   if (isText(value)) pieces.push(withLength(tags.binary, bytesOf(value).length), bytesOf(value))
   else if (isInteger(value)) pieces.push(encodeInteger(value))
   else if (isNumber(value)) pieces.push(encodeFloat(toFloat(value)))

@@ -124,7 +124,7 @@ export class Regex {
       if (found === undefined) {
         this.#follow({ at: 0, captures: noCaptures }, { text, at, current, visited, keepsCaptures })
       }
-      budget.step((1 + visited.size) / 4)
+      budget.step(1 + visited.size)
       const advanced = this.#advance(current, code)
       found = advanced.found ?? found
       threads = advanced.threads

@@ -74,7 +74,7 @@ function sameValue(left: RuleValue, right: RuleValue, mode: EqualityMode, depth:
   if (typeof left !== 'object' && typeof right !== 'object') {
     return isNumber(left) && isNumber(right) && sameNumber(left, right, mode)
   }
-  mode.budget.step(1)
+  mode.budget.step(2)
   checkDepth(depth)
   if (isNumber(left) && isNumber(right)) return sameNumber(left, right, mode)
   if (isText(left) && isText(right)) return orderTexts(left, right, mode.budget) === 0
