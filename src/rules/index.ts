@@ -20,6 +20,7 @@ export {
 } from './events/event-definitions.ts'
 export type { RuleSource } from './events/sources.ts'
 export type { CompressionFormat, HostFunctions, StoreArea } from './host-functions.ts'
+export { decodeJson } from './values/json-decode.ts'
 export { RuleFloat, type RuleBits, type RuleMap, type RuleText, type RuleValue } from './values/value.ts'
 export { testRule, valueAsJson, type RuleTestResult } from './test-rule.ts'
 export { explainRule, type RuleExplanation } from './explain.ts'

@@ -1,0 +1,78 @@
+// docs/RULES.md: the parts that are generated, and the worked examples.
+//
+//   npm run rules:reference     writes the generated parts
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import {
+  columnsOf,
+  eventDefinitions,
+  functionSubjects,
+  functionTable,
+  ruleLimits,
+  type RuleFunction,
+} from '../../src/rules/index.ts'
+
+const path = fileURLToPath(new URL('../../docs/RULES.md', import.meta.url))
+
+export function readPage(): string {
+  return readFileSync(path, 'utf8')
+}
+
+/** Returns the page with all generated parts as they should be. */
+export function withGeneratedParts(page: string): string {
+  const parts: Record<string, string> = { events: eventTable(), functions: functionTables(), limits: limitTable() }
+  return page.replaceAll(/<!-- generated: (\w+) -->[^]*?<!-- end -->/g, (_old, name: string) => {
+    return `<!-- generated: ${name} -->\n${parts[name]}\n<!-- end -->`
+  })
+}
+
+const commonColumns = new Set(['event', 'timestamp', 'node', 'metadata'])
+
+function eventTable(): string {
+  const rows = [...eventDefinitions.values()].map(({ name, topic, otherTopics, description }) => {
+    const shown = name === 'message.publish' ? 'a topic filter' : `\`${topic.replace('my_bridge', 'NAME')}\``
+    const others = otherTopics.length === 0 ? '' : ` Also: ${otherTopics.map((other) => `\`${other}\``).join(', ')}.`
+    const columns = columnsOf(name).filter((column) => !commonColumns.has(column))
+    return `| ${shown} | \`${name}\` | ${description}${others} | ${columns.join(' ')} |`
+  })
+  return table(['FROM', 'event', 'description', 'columns'], rows)
+}
+
+function functionTables(): string {
+  const parts = functionSubjects.map((subject) => {
+    const functions = [...functionTable.values()].filter((definition) => definition.subject === subject)
+    return `### ${subject}\n\n${table(['function', 'result', 'description'], functions.map(functionRow))}`
+  })
+  return `\n${parts.join('\n\n')}\n`
+}
+
+function functionRow({ name, signatures, returns, description }: RuleFunction): string {
+  const forms = signatures.map(({ text }) => `\`${name}(${text})\``).join('<br>')
+  return `| ${forms} | ${returns} | ${description.replaceAll('|', '\\|')} |`
+}
+
+function limitTable(): string {
+  const rows = Object.entries(ruleLimits).map(([name, value]) => `| \`${name}\` | ${value.toLocaleString('en')} |`)
+  return table(['limit', 'value'], rows)
+}
+
+function table(heads: readonly string[], rows: readonly string[]): string {
+  return [`| ${heads.join(' | ')} |`, `| ${heads.map(() => '---').join(' | ')} |`, ...rows].join('\n')
+}
+
+export interface WorkedExample {
+  readonly title: string
+  readonly sql: string
+  readonly message: string
+  readonly result: string
+}
+
+const example =
+  /^### \d+\. (.+)\n\n```sql\n([^]*?)\n```\n\n```json message\n([^]*?)\n```\n\n```json result\n([^]*?)\n```$/gm
+
+export function workedExamples(page: string): WorkedExample[] {
+  return Array.from(page.matchAll(example), ([, title, sql, message, result]) => ({ title, sql, message, result }))
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(path, withGeneratedParts(readPage()))
