@@ -27,7 +27,7 @@ export const maxIntegerBits = 4_096
 /** Digits that a float is formatted or rounded to. */
 export const maxDecimals = 100
 
-/** Keys of a dotted path that is given to a function as text. */
+/** Keys and positions of a path, in SQL, in templates and in arguments of functions. */
 export const maxPathKeys = 64
 
 /** Instructions of a compiled regular expression. */

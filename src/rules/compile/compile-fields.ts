@@ -24,10 +24,9 @@ export function compileField(field: Field, scope: Scope, compilation: Compilatio
   const steps = compileSteps(target, scope, compilation)
   // A path without alias means the same afterwards as before.
   const slot = field.alias === undefined ? undefined : scope.alias(target.root)
-  const isRead = slot?.isRead ?? false
   return () => {
     const writeOutput = target.segments.length === 0 ? outputWriter(target.root) : nestedOutputWriter(target.root)
-    const writeSlot = slot !== undefined && (slot.isRead || isRead) ? slotWriter(slot) : undefined
+    const writeSlot = slot?.isRead === true ? slotWriter(slot) : undefined
     return (frame, output) => {
       const value = evaluate(frame)
       if (value === undefined) return

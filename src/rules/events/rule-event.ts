@@ -8,7 +8,10 @@ import type { EventName } from './event-definitions.ts'
 /** The columns of one message or event. A higher module implements it over its own message, without copies. */
 export interface EventFields {
   readonly event: EventName
-  /** A column, or undefined. It is read for each use in a rule, except `payload`, which is read once. */
+  /**
+   * A column, or undefined. It is read for each use in a rule, except `payload`, which is read once. Bytes must not
+   * change while outputs and stored values of rules are in use: bytes of a reused buffer are copied first.
+   */
   column(name: string): RuleValue
   /** All columns that have a value, for `*`. */
   columnNames(): readonly string[]

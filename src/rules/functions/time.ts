@@ -33,7 +33,7 @@ function formatWith([unit, offset, format, given]: readonly RuleValue[], call: C
 function dateToTime(args: readonly RuleValue[], call: Call): RuleValue {
   const [unit, offset, format, text] = args.length === 3 ? [args[0], undefined, args[1], args[2]] : args
   const wanted = timeUnit(unit)
-  const utc = parseDate(text as string, 0, format as string)
+  const utc = parseDate(text as string, format as string)
   if (offset === undefined) return fromNanoseconds(utc, wanted)
   const shift = toOffset(offset, utc, call)
   return fromNanoseconds(utc - BigInt(shift) * 1_000_000_000n, wanted)

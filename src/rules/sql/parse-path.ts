@@ -1,5 +1,6 @@
 // Paths, ranges and array literals. Both kinds of brackets start with `[`.
 
+import { maxPathKeys } from '../limits.ts'
 import type { Expression, Path, PathNode, Segment } from './syntax.ts'
 import { isKeyword, type TokenReader } from './token-reader.ts'
 
@@ -18,8 +19,15 @@ export function parsePath(reader: TokenReader, parseExpression: ParseExpression)
     }
     const segment = parseSegment(reader, parseExpression)
     if (segment === undefined) return { kind: 'path', root, segments, start, end: reader.previousEnd }
-    segments.push(segment)
+    addSegment(reader, segments, segment)
   }
+}
+
+function addSegment(reader: TokenReader, segments: Segment[], segment: Segment): void {
+  if (segments.length === maxPathKeys) {
+    throw reader.error(reader.current, `too many keys in a path: limit maxPathKeys is ${maxPathKeys}`)
+  }
+  segments.push(segment)
 }
 
 function sliceOf(reader: TokenReader, path: PathNode, range: Range): Expression {
@@ -39,7 +47,7 @@ export function parseAlias(reader: TokenReader, parseExpression: ParseExpression
     if (range !== undefined) throw reader.error(range, 'a range cannot be a target of AS')
     const segment = parseSegment(reader, parseExpression)
     if (segment === undefined) return { root, segments }
-    segments.push(segment)
+    addSegment(reader, segments, segment)
   }
 }
 

@@ -43,9 +43,9 @@ const requiredPlaces = ['%Y', '%m', '%d', '%H', '%M', '%S'] as const
 
 /**
  * Returns nanoseconds since 1970. The format gives the position of each part; other characters are skipped without
- * comparison. A zone in the text counts, else `offset` seconds.
+ * comparison. Without a zone the text is in UTC.
  */
-export function parseDate(text: string, offset: number, format: string): bigint {
+export function parseDate(text: string, format: string): bigint {
   const parts = splitByFormat(text, format)
   const partOf = (place: Place): number => {
     const part = parts.get(place)
@@ -63,7 +63,7 @@ export function parseDate(text: string, offset: number, format: string): bigint 
     second: partOf('%S'),
   })
   const zone = parts.get('%::z') ?? parts.get('%:z') ?? parts.get('%z')
-  const zoneOffset = zone === undefined ? offset : offsetSeconds(zone, () => 0)
+  const zoneOffset = zone === undefined ? 0 : offsetSeconds(zone, () => 0)
   const nanoseconds = partOf('%N') + partOf('%6N') * 1e3 + partOf('%3N') * 1e6
   return BigInt(seconds - zoneOffset) * 1_000_000_000n + BigInt(nanoseconds)
 }
