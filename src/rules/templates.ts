@@ -42,7 +42,7 @@ export function compileTemplate(text: string): CompiledTemplate {
 const stepPattern = /(?:^|\.)([^.[\]]+)|\[(-?\d+)\]/y
 
 function readSteps(path: string): Step[] | undefined {
-  if (path === '' || path === '.') return []
+  if (path === '.') return []
   const steps: Step[] = []
   stepPattern.lastIndex = 0
   while (stepPattern.lastIndex < path.length) {

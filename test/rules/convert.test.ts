@@ -19,6 +19,10 @@ const cases: readonly [old: string, converted: string][] = [
   // Without a filter, or where it is not the only way to be true, every message is meant.
   ['SELECT * FROM "message.publish"', 'SELECT * FROM "#"'],
   [`SELECT * FROM "message.publish" WHERE topic = 't' OR qos = 1`, `SELECT * FROM "#" WHERE topic = 't' OR qos = 1`],
+  [
+    `SELECT * FROM "message.publish" WHERE qos = 1 OR retain AND topic = 't'`,
+    `SELECT * FROM "#" WHERE qos = 1 OR retain AND topic = 't'`,
+  ],
   [`SELECT * FROM "message.publish" WHERE NOT topic = 't'`, `SELECT * FROM "#" WHERE NOT topic = 't'`],
   [`SELECT * FROM "message.publish" WHERE topic = 'a/#'`, `SELECT * FROM "#" WHERE topic = 'a/#'`],
   [`SELECT * FROM "message.publish" WHERE 't' = topic`, `SELECT * FROM "#" WHERE 't' = topic`],

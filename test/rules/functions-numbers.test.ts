@@ -243,6 +243,7 @@ describe('E3 bits', () => {
       ["subbits(payload, 9, 16, 'integer', 'unsigned', 'little')", '32769', bytes],
       ["subbits(payload, 9, 16, 'integer', 'signed', 'little')", '-32767', bytes],
       ["subbits(payload, 1, 12, 'integer', 'unsigned', 'little')", '255', bytes],
+      ["subbits(payload, 9, 12, 'integer', 'unsigned', 'little')", '2049', bytes],
       ["bin2hexstr(subbits(payload, 9, 16, 'bits'))", '"0180"', bytes],
       ["bin2hexstr(subbits(payload, 9, 12, 'bits'))", '"018"', bytes],
       ["subbits(payload, 1, 8, 'text')", /type must be one of: integer, float, bits/, bytes],

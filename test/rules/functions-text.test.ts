@@ -1,7 +1,8 @@
 // Part E3 of the contract: texts and regular expressions.
 
+import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { checkExamples } from './evaluate.ts'
+import { checkExamples, outputOf } from './evaluate.ts'
 
 const family = '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}'
 const wide = { clientid: `e\u0301${family}x` }
@@ -166,6 +167,11 @@ describe('E3 texts', () => {
 })
 
 describe('E3 regular expressions', () => {
+  test('a pattern can come from the message', () => {
+    const sql = "FOREACH ['a', 'b', 'a'] AS p DO regex_match('b', p) AS m FROM \"t/#\""
+    assert.equal(outputOf(sql), '[{"m":false},{"m":true},{"m":false}]')
+  })
+
   test('regex_match', () => {
     checkExamples([
       ["regex_match('acbcd', 'c')", 'true'],

@@ -77,6 +77,15 @@ describe('limits of one evaluation', () => {
     })
   }
 
+  test('an item costs steps by the length of the SQL', () => {
+    const evaluate = (padding: number): string => {
+      const sql = `FOREACH [1..50000] AS e DO e FROM "t/#" -- ${'x'.repeat(padding)}`
+      return compileRule(sql).evaluate(messageWith({}), sampleHost()).outcome
+    }
+    assert.equal(evaluate(0), 'passed')
+    assert.equal(evaluate(1_600), 'failed')
+  })
+
   test('each evaluation has a budget of its own', () => {
     const rule = compileRule('FOREACH [1..10000] AS e DO e FROM "t/#"')
     for (let count = 0; count < 20; count++) {

@@ -52,9 +52,31 @@ function functionRow({ name, signatures, returns, description }: RuleFunction): 
   return `| ${forms} | ${returns} | ${description.replaceAll('|', '\\|')} |`
 }
 
+/** What each limit bounds. */
+const limitDescriptions: Readonly<Record<keyof typeof ruleLimits, string>> = {
+  maxSqlLength: 'characters of one statement',
+  maxSqlNodes: 'expressions, fields and path segments of one statement',
+  maxExpressionDepth: 'nested expressions; nested groups of a regular expression',
+  maxTreeDepth: 'operators in a chain such as `a + b + c`',
+  maxPathKeys: 'keys and positions of a path',
+  maxSources: 'entries after `FROM`',
+  maxWarnings: 'warnings for one statement',
+  maxSteps: 'work of one evaluation: function calls, elements, and each 16 characters or elements read or written',
+  maxCreatedBytes: 'bytes of texts that one evaluation creates, and eight for each element or member',
+  maxValueDepth: 'nested arrays and objects in JSON',
+  maxIntegerBits: 'bits of an integer',
+  maxDecimals: 'decimals of `float` and `float2str`',
+  maxRegexInstructions: 'instructions of a compiled regular expression',
+  maxRenderedBytes: 'bytes of a rendered template',
+  defaultJqTimeoutMs: 'milliseconds of `jq` without a time limit of its own',
+}
+
 function limitTable(): string {
-  const rows = Object.entries(ruleLimits).map(([name, value]) => `| \`${name}\` | ${value.toLocaleString('en')} |`)
-  return table(['limit', 'value'], rows)
+  const names = Object.keys(limitDescriptions) as (keyof typeof ruleLimits)[]
+  const rows = names.map(
+    (name) => `| \`${name}\` | ${ruleLimits[name].toLocaleString('en')} | ${limitDescriptions[name]} |`,
+  )
+  return table(['limit', 'value', 'bounds'], rows)
 }
 
 function table(heads: readonly string[], rows: readonly string[]): string {
