@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { compileRule } from '../../src/rules/index.ts'
-import { compileErrorOf } from './evaluate.ts'
+import { compileErrorOf, outputOf } from './evaluate.ts'
 
 const places: readonly [sql: string, line: number, column: number, summary: RegExp, hint?: RegExp][] = [
   ['', 1, 1, /unexpected end of the SQL; expected SELECT or FOREACH/, /SELECT \* FROM/],
@@ -88,6 +88,15 @@ describe('compile errors', () => {
       [`SELECT ${'9'.repeat(2_000)} FROM "t"`, /limit maxIntegerBits is 4096/],
     ]
     for (const [sql, pattern] of limits) assert.match(compileErrorOf(sql).summary, pattern, sql.slice(0, 40))
+  })
+
+  test('expressions at the limits are evaluated', () => {
+    const sum = Array.from({ length: 998 }, () => 'qos').join(' + ')
+    assert.equal(outputOf(`SELECT ${sum} AS v FROM "t/#" WHERE v = ${sum}`), '{"v":998}')
+    const calls = `${'concat('.repeat(48)}qos${", 'x')".repeat(48)}`
+    assert.equal(outputOf(`SELECT strlen(${calls}) AS v FROM "t/#"`), '{"v":49}')
+    const lists = `${'['.repeat(98)}${']'.repeat(98)}`
+    assert.equal(outputOf(`SELECT ${lists} AS v FROM "t/#"`), `{"v":${lists}}`)
   })
 
   test('expressions at the limits compile', () => {
