@@ -68,6 +68,9 @@ describe('E3 arithmetic', () => {
       ['atanh(0)', '0.0'],
       ['atanh(1)', outOfDomain],
       ['random()', '0.25'],
+      ['div(-7, 2)', '-3'],
+      ['mod(-7, 2)', '-1'],
+      ['div(7.5, 2)', /div: x must be an integer/],
     ])
   })
 

@@ -1,6 +1,7 @@
 // Part E3 of the contract: time, message, conditions, stored values, jq. See sample-host.ts for time and zone.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { functionSubjects, functionTable } from '../../src/rules/index.ts'
 import { checkExamples, compileErrorOf, outputOf, valueOf } from './evaluate.ts'
@@ -207,6 +208,16 @@ describe('E3 calls', () => {
       ['CASE WHEN false THEN nothing(1) ELSE 2 END', '2'],
     ])
     assert.match(compileErrorOf('SELECT upper(1).x FROM "t/#"').hint, /map_get/)
+  })
+
+  test('every function has examples in these tests', () => {
+    const files = ['numbers', 'text', 'data', 'world'].map(
+      (name) => new URL(`functions-${name}.test.ts`, import.meta.url),
+    )
+    const examples = files.map((file) => readFileSync(file, 'utf8')).join('\n')
+    const generated = /is_\w+|timezone_\w+/
+    const missing = [...functionTable.keys()].filter((name) => !generated.test(name) && !examples.includes(`${name}(`))
+    assert.deepEqual(missing, [])
   })
 
   test('the table describes every function: subject, signatures, result, one sentence', () => {
