@@ -234,6 +234,8 @@ describe('E1 values', () => {
     assert.equal(valueOf('bytesize(payload)', { payload }), '3')
     assert.equal(valueOf("bin2hexstr(payload + 'é')", { payload }), '"FF0061C3A9"')
     assert.match(valueOf('upper(payload)', { payload }), /not valid UTF-8/)
+    assert.equal(valueOf('upper(payload)', { payload: Buffer.from('aé') }), '"AÉ"')
+    assert.equal(valueOf("payload = 'é'", { payload: Buffer.from('é') }), 'true')
   })
 })
 
