@@ -1,0 +1,58 @@
+// What the compilation of one statement collects.
+
+import { maxWarnings } from '../limits.ts'
+import { positionAt, quoted } from '../sql/compile-error.ts'
+import type { CallNode, PathNode } from '../sql/syntax.ts'
+import { nearestName } from '../sql/nearest-name.ts'
+import type { Scope } from './scope.ts'
+
+/** Something that compiles, but cannot work as written. */
+export interface RuleWarning {
+  readonly kind: 'unknown-function' | 'wrong-argument-count' | 'unknown-column' | 'old-event-name'
+  readonly message: string
+  readonly line: number
+  readonly column: number
+  /** What to do. May be empty. */
+  readonly hint: string
+}
+
+/** Names that read as a missing value on purpose. */
+const valueNames = new Set(['undefined'])
+
+export class Compilation {
+  readonly sql: string
+  readonly warnings: RuleWarning[] = []
+  readonly #columns: ReadonlySet<string> | undefined
+
+  /** `columns`: what the sources of the statement provide. Undefined if that is not known. */
+  constructor(sql: string, columns: ReadonlySet<string> | undefined) {
+    this.sql = sql
+    this.#columns = columns
+  }
+
+  warn(kind: RuleWarning['kind'], at: { readonly start: number }, message: string, hint: string): void {
+    if (this.#isFull()) return
+    this.warnings.push({ kind, message, ...positionAt(this.sql, at.start), hint })
+  }
+
+  #isFull(): boolean {
+    return this.warnings.length >= maxWarnings
+  }
+
+  /** Warns about a column that no source of the statement has. */
+  noteColumn(path: PathNode, scope: Scope): void {
+    const { root } = path
+    if (this.#columns === undefined || this.#isFull()) return
+    if (scope.has(root) || this.#columns.has(root) || valueNames.has(root)) return
+    const near = nearestName(root, this.#columns)
+    const hint = near === undefined ? `columns: ${[...this.#columns].join(', ')}` : `did you mean ${near}?`
+    this.warn('unknown-column', path, `no source of this rule has a column ${quoted(root)}`, hint)
+  }
+
+  noteUnknownFunction(call: CallNode, names: Iterable<string>): void {
+    if (this.#isFull()) return
+    const near = nearestName(call.name, names)
+    const hint = near === undefined ? '' : `did you mean ${near}?`
+    this.warn('unknown-function', call, `there is no function ${quoted(call.name)}`, hint)
+  }
+}

@@ -1,0 +1,99 @@
+// Fields of SELECT, FOREACH and DO: what they put into the output and into aliases.
+
+import { formatNumber, isNumber } from '../values/numbers.ts'
+import { getKey, setKey, type MapBuilder, type RuleValue } from '../values/value.ts'
+import type { Expression, Field, Path } from '../sql/syntax.ts'
+import { writePath, type Step } from '../values/access.ts'
+import type { Compilation } from './compilation.ts'
+import { compileExpression, compileSteps } from './compile-expression.ts'
+import type { Evaluate, Frame } from './frame.ts'
+import type { Scope, Slot } from './scope.ts'
+
+/** Adds one field to the output. */
+export type WriteField = (frame: Frame, output: MapBuilder) => void
+
+/** A field that was compiled. Which aliases are written is known when the whole statement was compiled. */
+export type PendingField = () => WriteField
+
+type ExpressionField = Extract<Field, { kind: 'expression' }>
+
+export function compileField(field: Field, scope: Scope, compilation: Compilation): PendingField {
+  if (field.kind === 'all') return compileAll(scope)
+  const evaluate = compileExpression(field.expression, scope, compilation)
+  const target = field.alias ?? targetOf(field.expression, compilation.sql)
+  const steps = compileSteps(target, scope, compilation)
+  // A path without alias means the same afterwards as before.
+  const slot = field.alias === undefined ? undefined : scope.alias(target.root)
+  return () => {
+    const writeOutput = target.segments.length === 0 ? outputWriter(target.root) : nestedOutputWriter(target.root)
+    const writeSlot = slot?.isRead === true ? slotWriter(slot) : undefined
+    return (frame, output) => {
+      const value = evaluate(frame)
+      if (value === undefined) return
+      const path = steps(frame)
+      writeOutput(output, path, value, frame)
+      writeSlot?.(path, value, frame)
+    }
+  }
+}
+
+function compileAll(scope: Scope): PendingField {
+  const everything = scope.everything()
+  return () => (frame, output) => {
+    for (const [name, value] of Object.entries(everything(frame))) setKey(output, name, value)
+  }
+}
+
+type OutputWriter = (output: MapBuilder, path: readonly Step[], value: RuleValue, frame: Frame) => void
+
+function outputWriter(name: string): OutputWriter {
+  return (output, _path, value) => setKey(output, name, value)
+}
+
+function nestedOutputWriter(name: string): OutputWriter {
+  return (output, path, value, frame) => {
+    setKey(output, name, writePath(getKey(output, name), path, value, frame.budget))
+  }
+}
+
+function slotWriter(slot: Slot): (path: readonly Step[], value: RuleValue, frame: Frame) => void {
+  return (path, value, frame) => {
+    frame.slots[slot.index] = path.length === 0 ? value : writePath(slot.read(frame), path, value, frame.budget)
+  }
+}
+
+/** Longest name of a field that has neither alias nor path. */
+const maxFieldNameLength = 64
+
+/** Where a field without alias goes: a path stays, a text names itself, everything else is named as it is written. */
+function targetOf(expression: Expression, sql: string): Path {
+  if (expression.kind === 'path') return expression
+  if (expression.kind === 'slice') return expression.path
+  if (expression.kind === 'literal' && typeof expression.value === 'string') return nameOnly(expression.value)
+  if (expression.kind === 'literal' && isNumber(expression.value)) return nameOnly(formatNumber(expression.value))
+  const written = sql.slice(expression.start, expression.end).replaceAll(/\s+/g, ' ')
+  return nameOnly(written.slice(0, maxFieldNameLength).toWellFormed())
+}
+
+function nameOnly(root: string): Path {
+  return { root, segments: [] }
+}
+
+/** The array of FOREACH: its value is kept for the items. */
+export interface CompiledArray {
+  readonly evaluate: Evaluate
+  /** Name of the items. */
+  readonly itemName: string
+  /** Makes the whole array available to WHERE under the alias. */
+  readonly pending: () => (frame: Frame, value: RuleValue) => void
+}
+
+export function compileArrayField(field: ExpressionField, scope: Scope, compilation: Compilation): CompiledArray {
+  const evaluate = compileExpression(field.expression, scope, compilation)
+  if (field.alias === undefined) return { evaluate, itemName: 'item', pending: () => () => {} }
+  const slot = scope.alias(field.alias.root)
+  const pending = () => (frame: Frame, value: RuleValue) => {
+    frame.slots[slot.index] = value
+  }
+  return { evaluate, itemName: field.alias.root, pending }
+}

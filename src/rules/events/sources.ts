@@ -1,0 +1,97 @@
+// What stands after FROM: topic filters, events and bridges.
+
+import { matchesFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
+import { quoted, RuleCompileError } from '../sql/compile-error.ts'
+import type { SourceNode } from '../sql/syntax.ts'
+import { nearestName } from '../sql/nearest-name.ts'
+import { columnsOf, eventDefinitions, type EventName } from './event-definitions.ts'
+
+/** A warning for a topic filter that is spelled like an event of old versions. */
+type OldName = readonly [at: { readonly start: number }, message: string, hint: string]
+
+export type RuleSource =
+  | { readonly kind: 'topic'; readonly text: string; readonly filter: TopicFilter; readonly oldName?: OldName }
+  | { readonly kind: 'event'; readonly text: string; readonly event: EventName; readonly oldName?: undefined }
+  /** Messages that the bridge `name` of this type receives. */
+  | {
+      readonly kind: 'bridge'
+      readonly text: string
+      readonly type: string
+      readonly name: string
+      readonly oldName?: undefined
+    }
+
+const eventPrefix = '$events/'
+const bridgePrefix = '$bridges/'
+const eventsByTopic: ReadonlyMap<string, EventName> = new Map(
+  [...eventDefinitions.values()]
+    .filter(({ topic }) => topic.startsWith(eventPrefix))
+    .flatMap(({ name, topic, otherTopics }) => [topic, ...otherTopics].map((text) => [text, name] as const)),
+)
+
+/** Returns the event that a topic such as `$events/client_connected` names. */
+export function eventOfTopic(topic: string): EventName | undefined {
+  return eventsByTopic.get(topic)
+}
+
+/** Reads one entry after FROM. Throws RuleCompileError. */
+export function parseSource(sql: string, source: SourceNode): RuleSource {
+  const { text, start } = source
+  if (text.startsWith(eventPrefix)) {
+    const event = eventOfTopic(text)
+    if (event !== undefined) return { kind: 'event', text, event }
+    const near = nearestName(text, eventsByTopic.keys())
+    const hint = near === undefined ? `events: ${[...eventsByTopic.keys()].join(', ')}` : `did you mean ${near}?`
+    throw new RuleCompileError(sql, start, `there is no event ${quoted(text)}`, hint)
+  }
+  if (text.startsWith(bridgePrefix)) return parseBridge(sql, source)
+  const filter = parseTopicFilter(text)
+  if (filter === undefined || text.startsWith('$share/') || text.startsWith('$exclusive/')) {
+    const hint = text.startsWith('$')
+      ? 'a rule sees every message: use the topic filter without prefix'
+      : '+ is a whole level, # is the whole last level'
+    throw new RuleCompileError(sql, start, `${quoted(text)} is not a topic filter`, hint)
+  }
+  return oldEventNames.has(text)
+    ? { kind: 'topic', text, filter, oldName: oldName(source) }
+    : { kind: 'topic', text, filter }
+}
+
+function parseBridge(sql: string, { text, start }: SourceNode): RuleSource {
+  const id = text.slice(bridgePrefix.length)
+  const colon = id.indexOf(':')
+  if (colon <= 0 || colon === id.length - 1) {
+    throw new RuleCompileError(sql, start, `${quoted(text)} is not a bridge`, 'write: $bridges/mqtt:NAME')
+  }
+  return { kind: 'bridge', text, type: id.slice(0, colon), name: id.slice(colon + 1) }
+}
+
+/** Events as SQL of version 3 names them. In later versions they are topic filters. */
+const oldEventNames = new Set([
+  'message.publish', 'message.deliver', 'message.delivered', 'message.acked', 'message.dropped',
+  'client.connected', 'client.disconnected', 'client.subscribe', 'client.unsubscribe',
+]) // oxfmt-ignore
+
+function oldName({ text, start }: SourceNode): OldName {
+  return [
+    { start },
+    `${quoted(text)} is a topic filter here, not an event`,
+    'SQL of version 3 must be converted; an event is written "$events/client_connected"',
+  ]
+}
+
+/** Returns the columns that at least one source has. */
+export function columnsOfSources(sources: readonly RuleSource[]): ReadonlySet<string> {
+  return new Set(sources.flatMap((source) => columnsOf(eventOf(source))))
+}
+
+export function eventOf(source: RuleSource): EventName {
+  if (source.kind === 'event') return source.event
+  return source.kind === 'topic' ? 'message.publish' : 'bridge.message'
+}
+
+/** Whether a source takes an event. For messages, `topic` decides. For the explanation of single events only. */
+export function takesEvent(source: RuleSource, event: EventName, topic: unknown): boolean {
+  if (eventOf(source) !== event) return false
+  return source.kind !== 'topic' || (typeof topic === 'string' && matchesFilter(source.filter, topic))
+}

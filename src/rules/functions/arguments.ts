@@ -1,0 +1,87 @@
+// Checks and converts the arguments of functions.
+
+import { RuleError, type Budget } from '../rule-error.ts'
+import { tryDecodeJson } from '../values/json-decode.ts'
+import { isInteger, isNumber } from '../values/numbers.ts'
+import {
+  bytesOf,
+  isArray,
+  isMap,
+  isText,
+  kindOf,
+  type RuleMap,
+  type RuleText,
+  type RuleValue,
+} from '../values/value.ts'
+import type { Parameter } from './rule-function.ts'
+
+const wanted = {
+  text: 'a text',
+  bytes: 'a text',
+  integer: 'an integer',
+  number: 'a number',
+  array: 'an array',
+  map: 'a map',
+} as const
+
+/** Returns the argument as the implementation gets it. Throws RuleError for another kind. */
+export function convertArgument(value: RuleValue, parameter: Parameter, name: string, budget: Budget): RuleValue {
+  switch (parameter.kind) {
+    case 'any':
+      return value
+    case 'text':
+    case 'bytes':
+      if (isText(value)) return textArgument(value, parameter, name, budget)
+      break
+    case 'integer':
+      if (isInteger(value)) return value
+      break
+    case 'number':
+      if (isNumber(value)) return value
+      break
+    case 'array':
+      if (isArray(value)) return countedArray(value, budget)
+      break
+    case 'map': {
+      const map = mapArgument(value, budget)
+      if (map !== undefined) return map
+      break
+    }
+    default:
+      throw parameter.kind satisfies never
+  }
+  throw new RuleError(`${name}: ${parameter.name} must be ${wanted[parameter.kind]}, not ${kindOf(value)}`)
+}
+
+function textArgument(value: RuleText, parameter: Parameter, name: string, budget: Budget): RuleText {
+  budget.read(value.length)
+  if (parameter.kind === 'bytes') return bytesOf(value)
+  if (typeof value === 'string') return value
+  throw new RuleError(`${name}: ${parameter.name} is not valid UTF-8`)
+}
+
+function countedArray(value: readonly RuleValue[], budget: Budget): readonly RuleValue[] {
+  budget.read(value.length)
+  return value
+}
+
+function mapArgument(value: RuleValue, budget: Budget): RuleMap | undefined {
+  if (isMap(value)) return value
+  if (!isText(value)) return undefined
+  budget.create(value.length)
+  const opened = tryDecodeJson(value)
+  return isMap(opened) ? opened : undefined
+}
+
+/** Returns an integer argument as a number. Throws if it is outside of the range. */
+export function integerWithin(value: RuleValue, subject: string, least: number, most: number): number {
+  if (typeof value === 'number' && value >= least && value <= most) return value
+  throw new RuleError(`${subject} must be from ${least} to ${most}`)
+}
+
+/** Returns one of the words that an option can be. */
+export function optionOf<T extends string>(value: RuleValue, subject: string, options: readonly T[]): T {
+  const found = options.find((option) => option === value)
+  if (found !== undefined) return found
+  throw new RuleError(`${subject} must be one of: ${options.join(', ')}`)
+}

@@ -1,0 +1,113 @@
+// Conversion between kinds of values.
+
+import { maxDecimals } from '../limits.ts'
+import { RuleError } from '../rule-error.ts'
+import {
+  comparable,
+  formatFloat,
+  integerFromNumber,
+  isInteger,
+  isNumber,
+  makeFloat,
+  parseNumber,
+  toFloat,
+} from '../values/numbers.ts'
+import { textForm } from '../values/text-form.ts'
+import { isText, kindOf, stringOf, textFromBytes, type RuleNumber, type RuleValue } from '../values/value.ts'
+import { integerWithin } from './arguments.ts'
+import type { Call, FunctionDefinitions } from './rule-function.ts'
+
+function toBoolean(value: RuleValue): boolean {
+  if (value === true || value === 'true') return true
+  if (value === false || value === 'false') return false
+  if (isNumber(value)) {
+    const number = toFloat(value)
+    if (number === 1) return true
+    if (number === 0) return false
+  }
+  throw new RuleError("bool: only true, false, 'true', 'false', 1 and 0 are booleans")
+}
+
+function toInteger(value: RuleValue): RuleValue {
+  if (typeof value === 'boolean') return value ? 1 : 0
+  const number = numberOf(value, 'int')
+  return isInteger(number) ? number : integerFromNumber(Math.floor(toFloat(number)))
+}
+
+function numberOf(value: RuleValue, name: string): RuleNumber {
+  if (isNumber(value)) return value
+  const number = typeof value === 'string' ? parseNumber(value) : undefined
+  if (number !== undefined) return number
+  throw new RuleError(`${name}: ${isText(value) ? 'the text is not a number' : `${kindOf(value)} is not a number`}`)
+}
+
+function roundTo(value: RuleValue, decimals: RuleValue): RuleValue {
+  const digits = integerWithin(decimals, 'float: decimals', 1, maxDecimals)
+  return makeFloat(Number(toFloat(numberOf(value, 'float')).toFixed(digits)))
+}
+
+function utf8Text(value: RuleValue, { budget }: Call): RuleValue {
+  return stringOf(textForm(value, budget), 'str_utf8: the text')
+}
+
+function utf16Text(value: RuleValue, { budget }: Call): RuleValue {
+  const text = stringOf(textForm(value, budget), 'str_utf16_le: the text')
+  budget.create(2 * text.length)
+  return textFromBytes(Buffer.from(text, 'utf16le'))
+}
+
+export const conversionFunctions: FunctionDefinitions = {
+  str: {
+    signatures: ['value: any'],
+    returns: 'text',
+    description: 'Text form: numbers with at most ten decimals, arrays and maps as JSON, undefined as `undefined`.',
+    run: ([value], { budget }) => textForm(value, budget),
+  },
+  str_utf8: {
+    signatures: ['value: any'],
+    returns: 'text',
+    description: 'Text form like `str`; an error if it is not valid UTF-8.',
+    run: ([value], call) => utf8Text(value, call),
+  },
+  str_utf16_le: {
+    signatures: ['value: any'],
+    returns: 'text',
+    description: 'Text form like `str`, as bytes of UTF-16 with the low byte first.',
+    run: ([value], call) => utf16Text(value, call),
+  },
+  bool: {
+    signatures: ['value: any'],
+    returns: 'boolean',
+    description: "Boolean for true, false, 'true', 'false', 1 and 0.",
+    run: ([value]) => toBoolean(value),
+  },
+  int: {
+    signatures: ['value: any'],
+    returns: 'integer',
+    description: 'Integer for a number or the text of a number, rounded down; 1 for true and 0 for false.',
+    run: ([value]) => toInteger(value),
+  },
+  float: {
+    signatures: ['value: any', 'value: any, decimals: integer'],
+    returns: 'float',
+    description: 'Float for a number or the text of a number, rounded to a number of decimals if it is given.',
+    run: ([value, decimals], _call) =>
+      decimals === undefined ? makeFloat(toFloat(numberOf(value, 'float'))) : roundTo(value, decimals),
+  },
+  float2str: {
+    signatures: ['value: number, decimals: integer'],
+    returns: 'text',
+    description: 'Text of a number with at most a number of decimals, without trailing zeros.',
+    run: ([value, decimals]) =>
+      formatFloat(
+        Number(comparable(value as RuleNumber)),
+        integerWithin(decimals, 'float2str: decimals', 0, maxDecimals),
+      ),
+  },
+  map: {
+    signatures: ['value: map'],
+    returns: 'map',
+    description: 'Map for a map or for the text of a JSON object.',
+    run: ([value]) => value,
+  },
+}

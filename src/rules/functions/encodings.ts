@@ -1,0 +1,213 @@
+// Hashes, encodings and compression.
+
+import { maxCreatedBytes } from '../limits.ts'
+import { RuleError } from '../rule-error.ts'
+import type { CompressionFormat } from '../host-functions.ts'
+import { decodeJson } from '../values/json-decode.ts'
+import { encodeJson } from '../values/json-encode.ts'
+import {
+  bufferOver,
+  bytesOf,
+  isText,
+  kindOf,
+  RuleBits,
+  textFromBytes,
+  type RuleText,
+  type RuleValue,
+} from '../values/value.ts'
+import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
+import { decodeTerm, encodeTerm } from './erlang-terms.ts'
+
+function hash(algorithm: string, data: RuleValue, { host, budget }: Call): RuleValue {
+  const bytes = data as Uint8Array
+  budget.read(4 * bytes.length)
+  const digest = host.hash(algorithmName(algorithm), bytes)
+  if (digest === undefined) throw new RuleError(`hash: the algorithm ${algorithm.slice(0, 40)} is not known`)
+  return bufferOver(digest).toString('hex')
+}
+
+/** `sha` is an old name, and names are also written with underscores: sha3_256. */
+function algorithmName(name: string): string {
+  return name === 'sha' ? 'sha1' : name.toLowerCase().replaceAll('_', '-')
+}
+
+function hashFunction(algorithm: string, description: string): FunctionDefinition {
+  return {
+    signatures: ['data: bytes'],
+    returns: 'text',
+    description,
+    run: ([data], call) => hash(algorithm, data, call),
+  }
+}
+
+const base64Text = /^[A-Za-z\d+/]*={0,2}$/
+
+/** White space is skipped. Everything else must be whole groups of four characters. */
+function base64Decode(text: string): RuleText {
+  const packed = text.replaceAll(/[\t\n\r ]/g, '')
+  if (packed.length % 4 !== 0 || !base64Text.test(packed)) throw new RuleError('base64_decode: the text is not base64')
+  return textFromBytes(Buffer.from(packed, 'base64'))
+}
+
+/** Bits that fill no byte are written as a number: with leading zeros up to the next hexadecimal digit. */
+function hexOf(value: RuleValue, name: string, { budget }: Call): string {
+  if (value instanceof RuleBits) return hexOfBits(value)
+  if (!isText(value)) throw new RuleError(`${name}: the value must be a text, not ${kindOf(value)}`)
+  budget.create(2 * value.length)
+  return bufferOver(bytesOf(value)).toString('hex').toUpperCase()
+}
+
+function hexOfBits({ bytes, length }: RuleBits): string {
+  let bits = ''
+  for (const byte of bytes) bits += byte.toString(2).padStart(8, '0')
+  const digits = Math.ceil(length / 4)
+  const padded = bits.slice(0, length).padStart(4 * digits, '0')
+  return padded.replaceAll(/.{4}/g, (digit) => Number.parseInt(digit, 2).toString(16)).toUpperCase()
+}
+
+/** With an odd number of digits, the first one is a byte of its own. */
+function bytesOfHex([text, prefix]: readonly RuleValue[]): RuleText {
+  const digits = withoutPrefix(text as string, prefix)
+  if (!/^[\dA-Fa-f]*$/.test(digits)) throw new RuleError('hexstr2bin: the text is not hexadecimal')
+  return textFromBytes(Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex'))
+}
+
+function withoutPrefix(text: string, prefix: RuleValue): string {
+  if (prefix === undefined) return text
+  if (text.startsWith(prefix as string)) return text.slice((prefix as string).length)
+  throw new RuleError('hexstr2bin: the text does not start with the prefix')
+}
+
+function compression(format: CompressionFormat, description: string): FunctionDefinition {
+  return {
+    signatures: ['data: bytes'],
+    returns: 'text',
+    description,
+    run: ([data], { host, budget }) => {
+      const bytes = data as Uint8Array
+      budget.create(2 * bytes.length)
+      return textFromBytes(host.compress(format, bytes))
+    },
+  }
+}
+
+function decompression(format: CompressionFormat, description: string): FunctionDefinition {
+  return {
+    signatures: ['data: bytes'],
+    returns: 'text',
+    description,
+    run: ([data], { host, budget }) => {
+      const bytes = host.decompress(format, data as Uint8Array, maxCreatedBytes)
+      budget.create(bytes.length)
+      return textFromBytes(bytes)
+    },
+  }
+}
+
+function schemaText(value: RuleValue): string | undefined {
+  return value === undefined ? undefined : (value as string)
+}
+
+export const encodingFunctions: FunctionDefinitions = {
+  md5: hashFunction('md5', 'MD5 as lower case hexadecimal digits.'),
+  sha: hashFunction('sha1', 'SHA-1 as lower case hexadecimal digits.'),
+  sha256: hashFunction('sha256', 'SHA-256 as lower case hexadecimal digits.'),
+  hash: {
+    signatures: ['algorithm: text, data: bytes'],
+    returns: 'text',
+    description: 'Hash with a named algorithm, for example `sha512`, as lower case hexadecimal digits.',
+    run: ([algorithm, data], call) => hash(algorithm as string, data, call),
+  },
+  base64_encode: {
+    signatures: ['data: bytes'],
+    returns: 'text',
+    description: 'Base64 of the bytes of a text.',
+    run: ([data], { budget }) => {
+      budget.create(2 * (data as Uint8Array).length)
+      return bufferOver(data as Uint8Array).toString('base64')
+    },
+  },
+  base64_decode: {
+    signatures: ['text: text'],
+    returns: 'text',
+    description: 'Bytes of a base64 text.',
+    run: ([text], { budget }) => {
+      budget.create((text as string).length)
+      return base64Decode(text as string)
+    },
+  },
+  json_encode: {
+    signatures: ['value: any'],
+    returns: 'text',
+    description: 'JSON of a value. Floats keep a decimal: `2.0`.',
+    run: ([value], { budget }) => encodeJson(value, budget),
+  },
+  json_decode: {
+    signatures: ['text: any'],
+    returns: 'any',
+    description: 'Value of a JSON text.',
+    run: ([text], { budget }) => {
+      if (!isText(text)) throw new RuleError(`json_decode: the value must be a text, not ${kindOf(text)}`)
+      budget.create(text.length)
+      return decodeJson(text)
+    },
+  },
+  bin2hexstr: {
+    signatures: ['data: any', 'data: any, prefix: text'],
+    returns: 'text',
+    description: 'Upper case hexadecimal digits of the bytes, behind an optional prefix.',
+    run: ([data, prefix = ''], call) => (prefix as string) + hexOf(data, 'bin2hexstr', call),
+  },
+  hexstr2bin: {
+    signatures: ['text: text', 'text: text, prefix: text'],
+    returns: 'text',
+    description: 'Bytes of hexadecimal digits, behind an optional prefix.',
+    run: (args, { budget }) => {
+      budget.create((args[0] as string).length)
+      return bytesOfHex(args)
+    },
+  },
+  sqlserver_bin2hexstr: {
+    signatures: ['data: any'],
+    returns: 'text',
+    description: 'Upper case hexadecimal digits behind `0x`.',
+    run: ([data], call) => `0x${hexOf(data, 'sqlserver_bin2hexstr', call)}`,
+  },
+  gzip: compression('gzip', 'Data compressed as gzip.'),
+  gunzip: decompression('gzip', 'Data decompressed from gzip.'),
+  zip: compression('deflate-raw', 'Data compressed without header and checksum.'),
+  unzip: decompression('deflate-raw', 'Data decompressed that has no header and checksum.'),
+  zip_compress: compression('zlib', 'Data compressed as zlib.'),
+  zip_uncompress: decompression('zlib', 'Data decompressed from zlib.'),
+  term_encode: {
+    signatures: ['value: any'],
+    returns: 'text',
+    description: 'Value in the external term format of Erlang.',
+    run: ([value], { budget }) => textFromBytes(encodeTerm(value, budget)),
+  },
+  term_decode: {
+    signatures: ['data: bytes'],
+    returns: 'any',
+    description: 'Value of data in the external term format of Erlang.',
+    run: ([data], { budget }) => decodeTerm(data as Uint8Array, budget),
+  },
+  schema_encode: {
+    signatures: ['schema: text, value: any', 'schema: text, value: any, type: text'],
+    returns: 'text',
+    description: 'Value encoded by a schema of the schema registry; for Protobuf with the name of the message type.',
+    run: ([schema, value, type], { host, budget }) => {
+      const bytes = host.encodeBySchema(schema as string, value, schemaText(type))
+      budget.create(bytes.length)
+      return textFromBytes(bytes)
+    },
+  },
+  schema_decode: {
+    signatures: ['schema: text, data: bytes', 'schema: text, data: bytes, type: text'],
+    returns: 'any',
+    description: 'Data decoded by a schema of the schema registry; for Protobuf with the name of the message type.',
+    run: ([schema, data, type], { host, budget }) => {
+      budget.create(8 * (data as Uint8Array).length)
+      return host.decodeBySchema(schema as string, data as Uint8Array, schemaText(type))
+    },
+  },
+}

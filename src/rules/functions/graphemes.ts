@@ -1,0 +1,36 @@
+// Texts as sequences of graphemes: what a reader sees as one character.
+
+import type { Budget } from '../rule-error.ts'
+
+const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' })
+
+/** In such a text, each UTF-16 unit is one grapheme. CR LF is one grapheme. */
+// oxlint-disable-next-line no-control-regex -- the range is all of ASCII
+const simpleText = /^[\u0000-\u007f]*$/
+
+function isSimple(text: string): boolean {
+  return simpleText.test(text) && !text.includes('\r\n')
+}
+
+/** Segmentation costs this many times more than reading. */
+const segmentationCost = 16
+
+export function graphemesOf(text: string, budget: Budget): string[] {
+  budget.create(8 * text.length)
+  if (isSimple(text)) return text.split('')
+  budget.read(segmentationCost * text.length)
+  return Array.from(segmenter.segment(text), ({ segment }) => segment)
+}
+
+export function countGraphemes(text: string, budget: Budget): number {
+  return isSimple(text) ? text.length : graphemesOf(text, budget).length
+}
+
+/** Returns the graphemes from `start` (the first is 0), at most `length`. */
+export function sliceGraphemes(text: string, start: number, length: number, budget: Budget): string {
+  budget.create(text.length)
+  if (isSimple(text)) return text.slice(start, start + length)
+  return graphemesOf(text, budget)
+    .slice(start, start + length)
+    .join('')
+}

@@ -1,0 +1,93 @@
+// Functions that read the message or event.
+
+import { matchesFilter } from '../../protocol/index.ts'
+import { RuleError } from '../rule-error.ts'
+import { strictlyEquals } from '../values/compare.ts'
+import { getKey, isMap, isText, type RuleArray, type RuleValue } from '../values/value.ts'
+import { readPath } from './maps.ts'
+import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
+
+function column(name: string, description: string): FunctionDefinition {
+  return { signatures: [''], returns: 'any', description, run: (_args, { event }) => event.column(name) }
+}
+
+function payload([path]: readonly RuleValue[], call: Call): RuleValue {
+  return path === undefined ? call.event.payload() : readPath(call.event.decodedPayload(), path as string, call)
+}
+
+function topic([level]: readonly RuleValue[], { event }: Call): RuleValue {
+  const name = event.column('topic')
+  if (level === undefined || !isText(name)) return name
+  const levels = (name as string).split('/')
+  if (typeof level === 'number' && level >= 1 && level <= levels.length) return levels[level - 1]
+  throw new RuleError(`topic: the topic has ${levels.length} levels`)
+}
+
+function flag(name: RuleValue, { event }: Call): RuleValue {
+  const flags = event.column('flags')
+  return isMap(flags) ? getKey(flags, name as string) : undefined
+}
+
+/** Subscriptions are maps with `topic` and `qos`. */
+function hasTopic(
+  [subscriptions, name, qos]: readonly RuleValue[],
+  { budget }: Call,
+  matches: (filter: string, topic: string) => boolean,
+): boolean {
+  const first = (subscriptions as RuleArray).find((subscription) => {
+    const filter = isMap(subscription) ? getKey(subscription, 'topic') : undefined
+    if (typeof filter !== 'string') return false
+    budget.read(filter.length + (name as string).length)
+    return matches(filter, name as string)
+  })
+  if (!isMap(first)) return false
+  return qos === undefined || strictlyEquals(getKey(first, 'qos'), qos, budget)
+}
+
+const topicSignatures = ['subscriptions: array, topic: text', 'subscriptions: array, topic: text, qos: integer']
+
+export const messageFunctions: FunctionDefinitions = {
+  clientid: column('clientid', 'The column `clientid`.'),
+  username: column('username', 'The column `username`.'),
+  payload: {
+    signatures: ['', 'path: text'],
+    returns: 'any',
+    description: 'The payload, or the member at a dotted path of its JSON.',
+    run: payload,
+  },
+  topic: {
+    signatures: ['', 'level: integer'],
+    returns: 'text',
+    description: 'The topic, or one of its levels; an error outside of the topic.',
+    run: topic,
+  },
+  qos: column('qos', 'The column `qos`.'),
+  flags: {
+    signatures: [''],
+    returns: 'map',
+    description: 'The column `flags`; an empty map without it.',
+    run: (_args, { event }) => event.column('flags') ?? {},
+  },
+  flag: {
+    signatures: ['name: text'],
+    returns: 'boolean',
+    description: 'A member of the column `flags`: `dup` or `retain`.',
+    run: ([name], call) => flag(name, call),
+  },
+  msgid: column('id', 'The column `id`.'),
+  clientip: column('peerhost', 'The column `peerhost`.'),
+  peerhost: column('peerhost', 'The column `peerhost`.'),
+  contains_topic: {
+    signatures: topicSignatures,
+    returns: 'boolean',
+    description: 'Whether a subscription in the array has this topic filter, and this QoS if it is given.',
+    run: (args, call) => hasTopic(args, call, (filter, name) => filter === name),
+  },
+  contains_topic_match: {
+    signatures: topicSignatures,
+    returns: 'boolean',
+    description:
+      'Whether a subscription in the array matches the topic; if a QoS is given, the first one must have it.',
+    run: (args, call) => hasTopic(args, call, matchesFilter),
+  },
+}

@@ -1,0 +1,82 @@
+// How a function of the rule language is described. Checks, error messages and documentation come from this data.
+
+import type { RuleEvent } from '../events/rule-event.ts'
+import type { HostFunctions } from '../host-functions.ts'
+import type { Budget } from '../rule-error.ts'
+import type { RuleValue } from '../values/value.ts'
+
+/**
+ * Kinds of parameters, and what the implementation gets:
+ * any: the value. text: a string. bytes: a Uint8Array. integer: number or bigint. number: any number.
+ * array: an array. map: a map; a text that is a JSON object is opened.
+ */
+export type ParameterKind = 'any' | 'text' | 'bytes' | 'integer' | 'number' | 'array' | 'map'
+
+export interface Parameter {
+  readonly name: string
+  readonly kind: ParameterKind
+}
+
+export interface Signature {
+  /** As written in the definition: `text: text, start: integer`. */
+  readonly text: string
+  readonly parameters: readonly Parameter[]
+  /** Whether the last parameter, written `...name: kind`, stands for any number of arguments. */
+  readonly isVariadic: boolean
+}
+
+/** What a function can use besides its arguments. */
+export interface Call {
+  readonly event: RuleEvent
+  readonly host: HostFunctions
+  readonly budget: Budget
+  /** Belongs to one place in the SQL. A function may keep there what it computes from a constant argument. */
+  readonly site: { memo: unknown }
+}
+
+export type RunFunction = (args: readonly RuleValue[], call: Call) => RuleValue
+
+export const functionSubjects = [
+  'Arithmetic',
+  'Types',
+  'Conversion',
+  'Text',
+  'Regular expressions',
+  'Arrays',
+  'Maps',
+  'Bits',
+  'Hashes and encodings',
+  'Time',
+  'Message',
+  'Conditions and system',
+] as const
+export type FunctionSubject = (typeof functionSubjects)[number]
+
+export interface RuleFunction {
+  readonly name: string
+  readonly subject: FunctionSubject
+  readonly signatures: readonly Signature[]
+  readonly returns: string
+  /** One sentence. */
+  readonly description: string
+  readonly run: RunFunction
+}
+
+/** A definition as the files of this folder write it. Each signature is a list like `text: text, start: integer`. */
+export interface FunctionDefinition {
+  readonly signatures: readonly string[]
+  readonly returns: string
+  readonly description: string
+  readonly run: RunFunction
+}
+
+export type FunctionDefinitions = Readonly<Record<string, FunctionDefinition>>
+
+export function readSignature(text: string): Signature {
+  const parts = text === '' ? [] : text.split(', ')
+  const parameters = parts.map((part) => {
+    const [name, kind] = part.replace('...', '').split(': ')
+    return { name, kind: kind as ParameterKind }
+  })
+  return { text, parameters, isVariadic: text.includes('...') }
+}

@@ -1,0 +1,89 @@
+// Formatted output with the control sequences of Erlang.
+
+import { RuleError, limitError, type Budget } from '../rule-error.ts'
+import { maxValueDepth } from '../limits.ts'
+import { formatJsonNumber, isNumber } from '../values/numbers.ts'
+import { joinTexts } from '../values/text-form.ts'
+import { bytesOf, isArray, isMap, isText, RuleBits, type RuleText, type RuleValue } from '../values/value.ts'
+import type { Call } from './rule-function.ts'
+
+const sequence = /~(t?)(.)/gsu
+
+/** `~s`, `~p` and `~w` take the next value. Throws RuleError for other sequences and a wrong number of values. */
+export function sprintf([format, ...values]: readonly RuleValue[], { budget }: Call): RuleValue {
+  const pieces: RuleText[] = []
+  let used = 0
+  const next = (): RuleValue => {
+    if (used === values.length) throw new RuleError('sprintf: the format has more sequences than there are values')
+    return values[used++]
+  }
+  const text = format as string
+  let at = 0
+  for (const match of text.matchAll(sequence)) {
+    pieces.push(text.slice(at, match.index))
+    at = match.index + match[0].length
+    pieces.push(written(match[2], next, budget))
+  }
+  if (text.indexOf('~', at) !== -1) throw new RuleError('sprintf: the format ends with ~')
+  if (used < values.length) throw new RuleError('sprintf: there are more values than sequences in the format')
+  pieces.push(text.slice(at))
+  return joinTexts(pieces, budget)
+}
+
+function written(control: string, next: () => RuleValue, budget: Budget): RuleText {
+  switch (control) {
+    case 's':
+      return plainText(next())
+    case 'p':
+    case 'w':
+      return term(next(), { budget, isReadable: control === 'p' }, 0)
+    case 'n':
+      return '\n'
+    case '~':
+      return '~'
+    default:
+      throw new RuleError(`sprintf: ~${control} is not supported: use ~s, ~p, ~w, ~n and ~~`)
+  }
+}
+
+function plainText(value: RuleValue): RuleText {
+  if (isText(value)) return value
+  if (typeof value === 'boolean' || value === null || value === undefined) return String(value)
+  throw new RuleError('sprintf: ~s needs a text: use ~p')
+}
+
+interface TermStyle {
+  readonly budget: Budget
+  /** Whether readable texts are written as `<<"text">>` and not as a list of bytes. */
+  readonly isReadable: boolean
+}
+
+function term(value: RuleValue, style: TermStyle, depth: number): string {
+  if (depth > 2 * maxValueDepth) throw limitError('the value is nested too deeply', 'maxValueDepth', maxValueDepth)
+  style.budget.create(16)
+  if (isText(value)) return binaryTerm(value, style)
+  if (isNumber(value)) return formatJsonNumber(value)
+  if (isArray(value)) return `[${value.map((item) => term(item, style, depth + 1)).join(',')}]`
+  if (isMap(value)) {
+    const members = Object.entries(value).map(([key, member]) => {
+      return `${binaryTerm(key, style)} => ${term(member, style, depth + 1)}`
+    })
+    return `#{${members.join(',')}}`
+  }
+  if (value instanceof RuleBits) throw new RuleError('sprintf: a sequence of bits cannot be written: use whole bytes')
+  return String(value)
+}
+
+function binaryTerm(text: RuleText, { budget, isReadable }: TermStyle): string {
+  budget.create(4 * text.length)
+  if (!isReadable || typeof text !== 'string' || text === '')
+    return text === '' ? '<<>>' : `<<${bytesOf(text).join(',')}>>`
+  const escaped = text
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"', '\\"')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\t', '\\t')
+    .replaceAll('\r', '\\r')
+  // oxlint-disable-next-line no-control-regex -- texts with other characters than ASCII are marked
+  return /^[\u0000-\u007f]*$/.test(text) ? `<<"${escaped}">>` : `<<"${escaped}"/utf8>>`
+}

@@ -1,0 +1,132 @@
+// Conditions, identifiers, stored values and jq.
+
+import { defaultJqTimeoutMs } from '../limits.ts'
+import { RuleError } from '../rule-error.ts'
+import { equals } from '../values/compare.ts'
+import { decodeJson } from '../values/json-decode.ts'
+import { encodeJson } from '../values/json-encode.ts'
+import { textForm } from '../values/text-form.ts'
+import { isArray, isText, stringOf, type RuleValue } from '../values/value.ts'
+import { integerWithin } from './arguments.ts'
+import type { Call, FunctionDefinition, FunctionDefinitions, RunFunction } from './rule-function.ts'
+
+const variablePrefix = 'EMQXVAR_'
+
+function coalesce(isSkipped: (value: RuleValue) => boolean, description: string): FunctionDefinition {
+  return {
+    signatures: ['list: array', 'first: any, second: any'],
+    returns: 'any',
+    description,
+    run: (args) => {
+      const values = args.length === 1 && isArray(args[0]) ? args[0] : args
+      return values.find((value) => !isSkipped(value))
+    },
+  }
+}
+
+/** Waiting time of jq at most. */
+const maxJqTimeoutMs = 60_000
+
+function jq([program, input, timeout]: readonly RuleValue[], { host, budget }: Call): RuleValue {
+  const timeoutMs =
+    timeout === undefined ? defaultJqTimeoutMs : integerWithin(timeout, 'jq: the time limit', 0, maxJqTimeoutMs)
+  const json = isText(input) ? stringOf(input, 'jq: the input') : encodeJson(input, budget)
+  return host.jq(program as string, json, timeoutMs).map((result) => {
+    budget.create(result.length + 8)
+    return decodeJson(result)
+  })
+}
+
+function keyOf(key: RuleValue, { budget }: Call): string {
+  return stringOf(textForm(key, budget), 'the key')
+}
+
+function stored(run: (key: string, args: readonly RuleValue[], call: Call) => RuleValue): RunFunction {
+  return (args, call) => run(keyOf(args[0], call), args, call)
+}
+
+/** Stored values are written as JSON once, so that one value cannot grow without bound through references. */
+function storable(value: RuleValue, { budget }: Call): RuleValue {
+  if (value === undefined) throw new RuleError('undefined cannot be stored: use the function that deletes')
+  if (typeof value === 'object') encodeJson(value, budget)
+  return value
+}
+
+export const systemFunctions: FunctionDefinitions = {
+  eq: {
+    signatures: ['x: any, y: any'],
+    returns: 'boolean',
+    description: 'Whether two values are equal, without conversion: 1 equals 1.0 but not the text 1.',
+    run: ([x, y], { budget }) => equals(x, y, budget),
+  },
+  null: { signatures: [''], returns: 'undefined', description: 'The value undefined.', run: () => undefined },
+  coalesce: coalesce((value) => value === undefined, 'The first value that is not undefined.'),
+  coalesce_ne: coalesce(
+    (value) => value === undefined || value === '',
+    'The first value that is neither undefined nor an empty text.',
+  ),
+  jq: {
+    signatures: ['program: text, input: any', 'program: text, input: any, timeout_ms: integer'],
+    returns: 'array',
+    description: 'Results of a jq program. A text is JSON input. The time limit is 10 seconds by default.',
+    run: jq,
+  },
+  uuid_v4: { signatures: [''], returns: 'text', description: 'A random UUID.', run: (_args, { host }) => host.uuid() },
+  uuid_v4_no_hyphen: {
+    signatures: [''],
+    returns: 'text',
+    description: 'A random UUID without hyphens.',
+    run: (_args, { host }) => host.uuid().replaceAll('-', ''),
+  },
+  getenv: {
+    signatures: ['name: text'],
+    returns: 'text',
+    description: 'The environment variable `EMQXVAR_` + name; an empty text if it is not set.',
+    run: ([name], { host }) => host.environmentVariable(variablePrefix + (name as string)) ?? '',
+  },
+  kv_store_put: {
+    signatures: ['key: any, value: any'],
+    returns: 'boolean',
+    description: 'Stores a value for all rules of the node, in memory. Returns true.',
+    run: stored((key, [, value], call) => {
+      call.host.storeValue('node', key, storable(value, call))
+      return true
+    }),
+  },
+  kv_store_get: {
+    signatures: ['key: any', 'key: any, default: any'],
+    returns: 'any',
+    description: 'A value that was stored; undefined or the default if there is none.',
+    run: stored((key, [, fallback], { host }) => {
+      const value = host.storedValue('node', key)
+      return value === undefined ? fallback : value
+    }),
+  },
+  kv_store_del: {
+    signatures: ['key: any'],
+    returns: 'boolean',
+    description: 'Deletes a stored value. Returns true.',
+    run: stored((key, _args, { host }) => {
+      host.storeValue('node', key, undefined)
+      return true
+    }),
+  },
+  proc_dict_put: {
+    signatures: ['key: any, value: any'],
+    returns: 'any',
+    description: 'Stores a value for the rules of the shard, in memory. Returns the previous value.',
+    run: stored((key, [, value], call) => call.host.storeValue('shard', key, storable(value, call))),
+  },
+  proc_dict_get: {
+    signatures: ['key: any'],
+    returns: 'any',
+    description: 'A value that was stored with `proc_dict_put`.',
+    run: stored((key, _args, { host }) => host.storedValue('shard', key)),
+  },
+  proc_dict_del: {
+    signatures: ['key: any'],
+    returns: 'any',
+    description: 'Deletes a value that was stored with `proc_dict_put`, and returns it.',
+    run: stored((key, _args, { host }) => host.storeValue('shard', key, undefined)),
+  },
+}

@@ -1,0 +1,44 @@
+// Questions about the kind of a value.
+
+import { isInteger, isNumber } from '../values/numbers.ts'
+import { isArray, isMap, isText, type RuleValue } from '../values/value.ts'
+import { tryDecodeJson } from '../values/json-decode.ts'
+import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
+
+function question(description: string, ask: (value: RuleValue, call: Call) => boolean): FunctionDefinition {
+  return { signatures: ['value: any'], returns: 'boolean', description, run: ([value], call) => ask(value, call) }
+}
+
+const isMissing = (value: RuleValue): boolean => value === undefined
+const isMissingOrNull = (value: RuleValue): boolean => value === undefined || value === null
+
+/** An empty array, map or text, or the text of an empty JSON object. */
+function isEmpty(value: RuleValue, call: Call): boolean {
+  if (isArray(value)) return value.length === 0
+  if (isText(value)) return value.length === 0 || isEmptyObject(value, call)
+  return isMap(value) && Object.keys(value).length === 0
+}
+
+function isEmptyObject(text: string | Uint8Array, call: Call): boolean {
+  call.budget.read(text.length)
+  if (typeof text !== 'string' || !/^\s*\{\s*\}\s*$/.test(text)) return false
+  return isMap(tryDecodeJson(text))
+}
+
+export const typeFunctions: FunctionDefinitions = {
+  is_str: question('Whether the value is a text.', isText),
+  is_bool: question('Whether the value is true or false.', (value) => typeof value === 'boolean'),
+  is_int: question('Whether the value is an integer.', isInteger),
+  is_float: question('Whether the value is a float.', (value) => isNumber(value) && !isInteger(value)),
+  is_num: question('Whether the value is an integer or a float.', isNumber),
+  is_map: question('Whether the value is a map.', isMap),
+  is_array: question('Whether the value is an array.', isArray),
+  is_null: question('Whether the value is undefined. JSON null is not.', isMissing),
+  is_null_var: question('Whether the value is undefined or JSON null.', isMissingOrNull),
+  is_not_null: question('Whether the value is not undefined.', (value) => !isMissing(value)),
+  is_not_null_var: question(
+    'Whether the value is neither undefined nor JSON null.',
+    (value) => !isMissingOrNull(value),
+  ),
+  is_empty: question('Whether the value is an empty array, map or text, or the text `{}`.', isEmpty),
+}

@@ -1,0 +1,31 @@
+// Rules: SQL over messages and events. This module is pure: it compiles and evaluates, and has no clock, no I/O and
+// no connection to the broker. A higher module provides HostFunctions, events and what happens with outputs.
+//
+//   compileRule(sql) -> CompiledRule     topicFilters and events say for what the rule must be evaluated
+//   new RuleEvent(fields)                one message or event, shared by all rules that it matches
+//   rule.evaluate(event, host)           -> RuleResult: outputs for the actions
+//   compileTemplate(text).render(output) -> what an action sends
+
+export { compileRule, type CompiledRule, type CompileOptions, type RuleResult } from './compile/compile-rule.ts'
+export type { RuleWarning } from './compile/compilation.ts'
+export { RuleCompileError } from './sql/compile-error.ts'
+export { RuleError, type RuleErrorKind } from './rule-error.ts'
+export { fieldsOf, RuleEvent, type EventFields } from './events/rule-event.ts'
+export {
+  columnsOf,
+  eventDefinitions,
+  sampleOf,
+  type EventDefinition,
+  type EventName,
+} from './events/event-definitions.ts'
+export type { RuleSource } from './events/sources.ts'
+export type { CompressionFormat, HostFunctions, StoreArea } from './host-functions.ts'
+export { decodeJson } from './values/json-decode.ts'
+export { RuleFloat, type RuleBits, type RuleMap, type RuleText, type RuleValue } from './values/value.ts'
+export { testRule, valueAsJson, type RuleTestResult } from './test-rule.ts'
+export { explainRule, type RuleExplanation } from './explain.ts'
+export { convertRuleSql, type ConvertedSql } from './convert.ts'
+export { compileTemplate, type CompiledTemplate, type Placeholder } from './templates.ts'
+export { functionTable } from './functions/function-table.ts'
+export { functionSubjects, type RuleFunction } from './functions/rule-function.ts'
+export * as ruleLimits from './limits.ts'

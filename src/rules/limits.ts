@@ -1,0 +1,46 @@
+// Limits of the rule engine. An error that comes from a limit contains the name of the limit.
+
+/** Characters of one SQL statement. */
+export const maxSqlLength = 65_536
+
+/** Depth of nested expressions, and of nested groups of a regular expression. */
+export const maxExpressionDepth = 100
+
+/** Depth of the syntax tree. A chain of operators such as a + b + c has the depth of its length. */
+export const maxTreeDepth = 1_000
+
+/** Expressions, fields and path segments of one SQL statement. */
+export const maxSqlNodes = 10_000
+
+/** Warnings that are collected for one statement. More would not be read, and each one costs time. */
+export const maxWarnings = 20
+
+/** Entries after FROM. */
+export const maxSources = 256
+
+/** Depth of arrays and objects in JSON and in values. */
+export const maxValueDepth = 256
+
+/** Bits of an integer. A larger result is a rule error. */
+export const maxIntegerBits = 4_096
+
+/** Digits that a float is formatted or rounded to. */
+export const maxDecimals = 100
+
+/** Keys and positions of a path, in SQL, in templates and in arguments of functions. */
+export const maxPathKeys = 64
+
+/** Instructions of a compiled regular expression. */
+export const maxRegexInstructions = 2_000
+
+/** Work of one evaluation. One step is a function call, an item, or 16 characters or elements read or written. */
+export const maxSteps = 1_000_000
+
+/** Bytes of text, and eight for each array element or object member, that one evaluation may create. */
+export const maxCreatedBytes = 16_777_216
+
+/** Bytes of one rendered template. */
+export const maxRenderedBytes = 16_777_216
+
+/** Time that `jq` may take if the call names no other limit. */
+export const defaultJqTimeoutMs = 10_000

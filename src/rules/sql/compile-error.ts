@@ -1,0 +1,65 @@
+// The error for SQL that cannot be compiled: place, line with a caret, and a hint.
+
+/** A place in SQL text. Lines and columns start at 1; a column is one character. */
+export interface SqlPosition {
+  readonly line: number
+  readonly column: number
+}
+
+/**
+ * SQL that is not a rule. `message` has up to four lines: place and summary, the line of SQL, a caret below the
+ * character, and a hint.
+ */
+export class RuleCompileError extends Error {
+  override readonly name = 'RuleCompileError'
+  readonly line: number
+  readonly column: number
+  /** What is wrong, in one line and without the place. */
+  readonly summary: string
+  /** What to do. Empty if there is nothing to suggest. */
+  readonly hint: string
+
+  constructor(sql: string, at: number, summary: string, hint = '') {
+    const { line, column } = positionAt(sql, at)
+    super(`line ${line}, column ${column}: ${summary}\n${excerpt(sql, at)}${hint === '' ? '' : `\nhint: ${hint}`}`)
+    this.line = line
+    this.column = column
+    this.summary = summary
+    this.hint = hint
+  }
+}
+
+/** Returns line and column of the character at offset `at`. */
+export function positionAt(sql: string, at: number): SqlPosition {
+  let line = 1
+  let lineStart = 0
+  for (let end = sql.indexOf('\n'); end !== -1 && end < at; end = sql.indexOf('\n', end + 1)) {
+    line++
+    lineStart = end + 1
+  }
+  return { line, column: Array.from(sql.slice(lineStart, at)).length + 1 }
+}
+
+/** Characters shown on each side of the error. */
+const shownBefore = 60
+const shownAfter = 40
+
+/** Returns the part of the line around `at`, and a line with a caret below the character. */
+function excerpt(sql: string, at: number): string {
+  const lineStart = sql.lastIndexOf('\n', at - 1) + 1
+  const nextBreak = sql.indexOf('\n', at)
+  const before = Array.from(sql.slice(lineStart, at))
+  const after = Array.from(sql.slice(at, nextBreak === -1 ? undefined : nextBreak))
+  const left = before.length > shownBefore ? ['…', ...before.slice(-shownBefore)] : before
+  const right = after.length > shownAfter ? [...after.slice(0, shownAfter), '…'] : after
+  const shown = [...left, ...right].map((character) => (character < ' ' || character === '\u007f' ? ' ' : character))
+  return `${shown.join('').trimEnd()}\n${' '.repeat(left.length)}^`
+}
+
+/** Returns `text` for a message: in quotes, at most 40 characters, control characters replaced. */
+export function quoted(text: string): string {
+  const characters = Array.from(text.slice(0, 100))
+  const shown = characters.length > 40 ? `${characters.slice(0, 40).join('')}…` : characters.join('')
+  // oxlint-disable-next-line no-control-regex -- control characters are what must not reach a terminal
+  return `'${shown.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ')}'`
+}

@@ -1,0 +1,127 @@
+// A cursor over tokens, with the limits on depth and number of nodes.
+
+import { maxExpressionDepth, maxSqlNodes } from '../limits.ts'
+import { quoted, RuleCompileError } from './compile-error.ts'
+import { tokenize, type Token } from './tokens.ts'
+
+const keywords = new Set([
+  'SELECT', 'FROM', 'WHERE', 'FOREACH', 'DO', 'INCASE', 'CASE', 'WHEN', 'THEN', 'ELSE', 'END',
+  'AS', 'AND', 'OR', 'NOT', 'IN', 'DIV',
+]) // oxfmt-ignore
+
+export function isKeyword(token: Token): boolean {
+  return token.kind === 'word' && keywords.has(token.key)
+}
+
+export class TokenReader {
+  readonly sql: string
+  readonly #tokens: readonly Token[]
+  #at = 0
+  #depth = 0
+  #nodes = 0
+
+  constructor(sql: string) {
+    this.sql = sql
+    this.#tokens = tokenize(sql)
+  }
+
+  get current(): Token {
+    return this.#tokens[this.#at]
+  }
+
+  /** The token after the current one. */
+  get following(): Token {
+    return this.#tokens[Math.min(this.#at + 1, this.#tokens.length - 1)]
+  }
+
+  /** End of the token before the current one. */
+  get previousEnd(): number {
+    return this.#at === 0 ? 0 : this.#tokens[this.#at - 1].end
+  }
+
+  advance(): Token {
+    const token = this.current
+    if (token.kind !== 'end') this.#at++
+    return token
+  }
+
+  /** Whether the current token is this keyword or symbol. */
+  is(key: string): boolean {
+    return this.current.key === key
+  }
+
+  /** Advances if the current token is this keyword or symbol. */
+  take(key: string): boolean {
+    if (!this.is(key)) return false
+    this.advance()
+    return true
+  }
+
+  expect(key: string, place: string, hint = ''): Token {
+    if (!this.is(key)) throw this.unexpected(`expected ${key} ${place}`, hint)
+    return this.advance()
+  }
+
+  /** Runs `parse` one level deeper. */
+  nested<T>(parse: () => T): T {
+    if (++this.#depth > maxExpressionDepth) {
+      throw this.error(this.current, `too many nested expressions: limit maxExpressionDepth is ${maxExpressionDepth}`)
+    }
+    const result = parse()
+    this.#depth--
+    return result
+  }
+
+  /** Counts a node of the syntax tree. */
+  count(): void {
+    if (++this.#nodes > maxSqlNodes) {
+      throw this.error(this.current, `too many expressions: limit maxSqlNodes is ${maxSqlNodes}`)
+    }
+  }
+
+  /** The bounds of a range after the `[` at the cursor, and how many tokens they take. Does not advance. */
+  peekRange(): { from: number; to: number; tokens: number } | undefined {
+    let at = this.#at + 1
+    const bound = (): number | undefined => {
+      const isNegative = this.#tokens[at]?.key === '-'
+      if (isNegative) at++
+      const token = this.#tokens[at]
+      if (token?.kind !== 'integer') return undefined
+      at++
+      return isNegative ? 0 - Number(token.text) : Number(token.text)
+    }
+    const from = bound()
+    if (from === undefined || this.#tokens[at]?.key !== '..') return undefined
+    at++
+    const to = bound()
+    return to === undefined ? undefined : { from, to, tokens: at - this.#at }
+  }
+
+  unexpected(expected: string, hint = ''): RuleCompileError {
+    return this.error(this.current, `unexpected ${describe(this.current)}; ${expected}`, hint)
+  }
+
+  error(at: { readonly start: number }, summary: string, hint = ''): RuleCompileError {
+    return new RuleCompileError(this.sql, at.start, summary, hint)
+  }
+}
+
+function describe(token: Token): string {
+  switch (token.kind) {
+    case 'end':
+      return 'end of the SQL'
+    case 'word':
+      return isKeyword(token) ? `keyword ${token.key}` : `name ${quoted(token.text)}`
+    case 'name':
+      return `name ${quoted(token.text)}`
+    case 'text':
+      return `text ${quoted(token.text)}`
+    case 'integer':
+    case 'float':
+      return `number ${quoted(token.text)}`
+    case 'symbol':
+      return quoted(token.text)
+    default:
+      throw token.kind satisfies never
+  }
+}

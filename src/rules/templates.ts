@@ -1,0 +1,79 @@
+// Templates of actions: `${a.b}` and `${a[1]}` insert values, `${.}` and `${}` everything. All other text stays.
+
+import { maxPathKeys, maxRenderedBytes } from './limits.ts'
+import { Budget, limitError } from './rule-error.ts'
+import { readKey, readPosition, type Step } from './values/access.ts'
+import { textForm, joinTexts } from './values/text-form.ts'
+import type { RuleMap, RuleText, RuleValue } from './values/value.ts'
+
+/** One inserted value. Without steps it is everything. */
+export interface Placeholder {
+  /** As written, with `${` and `}`. */
+  readonly text: string
+  readonly steps: readonly Step[]
+}
+
+export interface CompiledTemplate {
+  /** Fixed texts and placeholders in order. Sinks for SQL bind the values instead of inserting texts. */
+  readonly parts: readonly (string | Placeholder)[]
+  /** Returns the text. It is a string if it is valid UTF-8. Throws RuleError. */
+  render(data: RuleMap): RuleText
+  /** Returns the values of the placeholders in order. */
+  values(data: RuleMap): RuleValue[]
+}
+
+const placeholder = /\$\{([^{}]*)\}/g
+
+/** Compiles a template. What looks like a placeholder but has no path inside stays text. */
+export function compileTemplate(text: string): CompiledTemplate {
+  const parts: (string | Placeholder)[] = []
+  let at = 0
+  for (const found of text.matchAll(placeholder)) {
+    const steps = readSteps(found[1])
+    if (steps === undefined) continue
+    if (found.index > at) parts.push(text.slice(at, found.index))
+    parts.push({ text: found[0], steps })
+    at = found.index + found[0].length
+  }
+  if (at < text.length) parts.push(text.slice(at))
+  return { parts, render: (data) => render(parts, data), values: (data) => values(parts, data) }
+}
+
+const stepPattern = /(?:^|\.)([^.[\]]+)|\[(-?\d+)\]/y
+
+function readSteps(path: string): Step[] | undefined {
+  if (path === '.') return []
+  const steps: Step[] = []
+  stepPattern.lastIndex = 0
+  while (stepPattern.lastIndex < path.length) {
+    const found = stepPattern.exec(path)
+    if (found === null || steps.length === maxPathKeys) return undefined
+    steps.push(found[1] === undefined ? { position: Number(found[2]) } : { key: found[1].trim() })
+  }
+  return steps
+}
+
+function valueAt(data: RuleMap, steps: readonly Step[], budget: Budget): RuleValue {
+  return steps.reduce((value: RuleValue, step) => {
+    if (typeof step === 'string') return undefined
+    return 'key' in step ? readKey(value, step.key, budget) : readPosition(value, step.position, budget)
+  }, data)
+}
+
+function render(parts: readonly (string | Placeholder)[], data: RuleMap): RuleText {
+  const budget = new Budget()
+  let length = 0
+  const texts = parts.map((part) => {
+    const text = typeof part === 'string' ? part : textForm(valueAt(data, part.steps, budget), budget)
+    length += text.length
+    if (length > maxRenderedBytes)
+      throw limitError('the rendered text is too large', 'maxRenderedBytes', maxRenderedBytes)
+    return text
+  })
+  return joinTexts(texts, budget)
+}
+
+function values(parts: readonly (string | Placeholder)[], data: RuleMap): RuleValue[] {
+  const budget = new Budget()
+  return parts.flatMap((part) => (typeof part === 'string' ? [] : [valueAt(data, part.steps, budget)]))
+}

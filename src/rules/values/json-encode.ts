@@ -1,0 +1,62 @@
+// Writes values as JSON, within a budget: a small value can refer to one array many times and be a huge text.
+
+import { limitError, RuleError, type Budget } from '../rule-error.ts'
+import { maxValueDepth } from '../limits.ts'
+import { formatJsonNumber, isNumber } from './numbers.ts'
+import { bufferOver, isArray, isMap, RuleBits, type RuleValue } from './value.ts'
+
+/** A value can be this much deeper than JSON: aliases with paths add levels. */
+const maxWrittenDepth = maxValueDepth + 256
+
+/**
+ * Returns JSON. Members with the value undefined are left out; undefined in an array is null. Bytes that are not
+ * valid UTF-8 are written as `{"$base64":"…"}`.
+ */
+export function encodeJson(value: RuleValue, budget: Budget): string {
+  const pieces: string[] = []
+  write(value, pieces, budget, 0)
+  return pieces.join('')
+}
+
+function write(value: RuleValue, pieces: string[], budget: Budget, depth: number): void {
+  if (depth > maxWrittenDepth) throw limitError('the value is nested too deeply', 'maxValueDepth', maxValueDepth)
+  if (isArray(value)) writeArray(value, pieces, budget, depth)
+  else if (isMap(value)) writeMap(value, pieces, budget, depth)
+  else {
+    const text = encodeScalar(value)
+    budget.create(text.length)
+    pieces.push(text)
+  }
+}
+
+function encodeScalar(value: Exclude<RuleValue, object> | RuleValue): string {
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (isNumber(value)) return formatJsonNumber(value)
+  if (value instanceof Uint8Array) return `{"$base64":"${bufferOver(value).toString('base64')}"}`
+  if (value instanceof RuleBits) throw new RuleError('a sequence of bits has no JSON form: use whole bytes')
+  return value === true ? 'true' : value === false ? 'false' : 'null'
+}
+
+function writeArray(array: readonly RuleValue[], pieces: string[], budget: Budget, depth: number): void {
+  budget.create(array.length + 2)
+  pieces.push('[')
+  for (const [index, item] of array.entries()) {
+    if (index > 0) pieces.push(',')
+    write(item, pieces, budget, depth + 1)
+  }
+  pieces.push(']')
+}
+
+function writeMap(map: Readonly<Record<string, RuleValue>>, pieces: string[], budget: Budget, depth: number): void {
+  budget.create(2)
+  pieces.push('{')
+  let separator = ''
+  for (const [key, member] of Object.entries(map)) {
+    if (member === undefined) continue
+    budget.create(key.length + 4)
+    pieces.push(separator, JSON.stringify(key), ':')
+    separator = ','
+    write(member, pieces, budget, depth + 1)
+  }
+  pieces.push('}')
+}

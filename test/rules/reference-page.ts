@@ -1,0 +1,100 @@
+// docs/RULES.md: the parts that are generated, and the worked examples.
+//
+//   npm run rules:reference     writes the generated parts
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import {
+  columnsOf,
+  eventDefinitions,
+  functionSubjects,
+  functionTable,
+  ruleLimits,
+  type RuleFunction,
+} from '../../src/rules/index.ts'
+
+const path = fileURLToPath(new URL('../../docs/RULES.md', import.meta.url))
+
+export function readPage(): string {
+  return readFileSync(path, 'utf8')
+}
+
+/** Returns the page with all generated parts as they should be. */
+export function withGeneratedParts(page: string): string {
+  const parts: Record<string, string> = { events: eventTable(), functions: functionTables(), limits: limitTable() }
+  return page.replaceAll(/<!-- generated: (\w+) -->[^]*?<!-- end -->/g, (_old, name: string) => {
+    return `<!-- generated: ${name} -->\n${parts[name]}\n<!-- end -->`
+  })
+}
+
+const commonColumns = new Set(['event', 'timestamp', 'node', 'metadata'])
+
+function eventTable(): string {
+  const rows = [...eventDefinitions.values()].map(({ name, topic, otherTopics, description }) => {
+    const shown = name === 'message.publish' ? 'a topic filter' : `\`${topic.replace('my_bridge', 'NAME')}\``
+    const others = otherTopics.length === 0 ? '' : ` Also: ${otherTopics.map((other) => `\`${other}\``).join(', ')}.`
+    const columns = columnsOf(name).filter((column) => !commonColumns.has(column))
+    return `| ${shown} | \`${name}\` | ${description}${others} | ${columns.join(' ')} |`
+  })
+  return table(['FROM', 'event', 'description', 'columns'], rows)
+}
+
+function functionTables(): string {
+  const parts = functionSubjects.map((subject) => {
+    const functions = [...functionTable.values()].filter((definition) => definition.subject === subject)
+    return `### ${subject}\n\n${table(['function', 'result', 'description'], functions.map(functionRow))}`
+  })
+  return `\n${parts.join('\n\n')}\n`
+}
+
+function functionRow({ name, signatures, returns, description }: RuleFunction): string {
+  const forms = signatures.map(({ text }) => `\`${name}(${text})\``).join('<br>')
+  return `| ${forms} | ${returns} | ${description.replaceAll('|', '\\|')} |`
+}
+
+/** What each limit bounds. */
+const limitDescriptions: Readonly<Record<keyof typeof ruleLimits, string>> = {
+  maxSqlLength: 'characters of one statement',
+  maxSqlNodes: 'expressions, fields and path segments of one statement',
+  maxExpressionDepth: 'nested expressions; nested groups of a regular expression',
+  maxTreeDepth: 'operators in a chain such as `a + b + c`',
+  maxPathKeys: 'keys and positions of a path',
+  maxSources: 'entries after `FROM`',
+  maxWarnings: 'warnings for one statement',
+  maxSteps: 'work of one evaluation: function calls, elements, and each 16 characters or elements read or written',
+  maxCreatedBytes: 'bytes of texts that one evaluation creates, and eight for each element or member',
+  maxValueDepth: 'nested arrays and objects in JSON',
+  maxIntegerBits: 'bits of an integer',
+  maxDecimals: 'decimals of `float` and `float2str`',
+  maxRegexInstructions: 'instructions of a compiled regular expression',
+  maxRenderedBytes: 'bytes of a rendered template',
+  defaultJqTimeoutMs: 'milliseconds of `jq` without a time limit of its own',
+}
+
+function limitTable(): string {
+  const names = Object.keys(limitDescriptions) as (keyof typeof ruleLimits)[]
+  const rows = names.map(
+    (name) => `| \`${name}\` | ${ruleLimits[name].toLocaleString('en')} | ${limitDescriptions[name]} |`,
+  )
+  return table(['limit', 'value', 'bounds'], rows)
+}
+
+function table(heads: readonly string[], rows: readonly string[]): string {
+  return [`| ${heads.join(' | ')} |`, `| ${heads.map(() => '---').join(' | ')} |`, ...rows].join('\n')
+}
+
+export interface WorkedExample {
+  readonly title: string
+  readonly sql: string
+  readonly message: string
+  readonly result: string
+}
+
+const example =
+  /^### \d+\. (.+)\n\n```sql\n([^]*?)\n```\n\n```json message\n([^]*?)\n```\n\n```json result\n([^]*?)\n```$/gm
+
+export function workedExamples(page: string): WorkedExample[] {
+  return Array.from(page.matchAll(example), ([, title, sql, message, result]) => ({ title, sql, message, result }))
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(path, withGeneratedParts(readPage()))

@@ -1,0 +1,43 @@
+// Host functions for tests: a fixed time, no randomness, real hashes and compression.
+
+import { createHash, getHashes } from 'node:crypto'
+import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateRawSync, inflateSync } from 'node:zlib'
+import { RuleError, valueAsJson, type HostFunctions, type RuleValue } from '../../src/rules/index.ts'
+
+/** 2024-02-23T15:56:30.123456789Z */
+export const sampleNow = 1_708_703_790_123_456_789n
+
+const compressors = { gzip: gzipSync, 'deflate-raw': deflateRawSync, zlib: deflateSync }
+const decompressors = { gzip: gunzipSync, 'deflate-raw': inflateRawSync, zlib: inflateSync }
+
+/** A host at UTC+01:00 whose values are the same at each call. */
+export function sampleHost(changes: Partial<HostFunctions> = {}): HostFunctions {
+  const stored = new Map<string, RuleValue>()
+  return {
+    nowNanoseconds: () => sampleNow,
+    localOffsetSeconds: () => 3_600,
+    random: () => 0.25,
+    uuid: () => '123e4567-e89b-42d3-a456-426614174000',
+    hash: (algorithm, data) =>
+      getHashes().includes(algorithm) ? createHash(algorithm).update(data).digest() : undefined,
+    compress: (format, data) => compressors[format](data),
+    decompress: (format, data, maxOutputLength) => {
+      try {
+        return decompressors[format](data, { maxOutputLength })
+      } catch (error) {
+        throw new RuleError(`decompression failed: ${String(error)}`)
+      }
+    },
+    jq: (program, json) => [JSON.stringify([program, JSON.parse(json)])],
+    encodeBySchema: (schema, value, type) => Buffer.from(valueAsJson([schema, value, type])),
+    decodeBySchema: (schema, data, type) => [schema, Buffer.from(data).toString(), type],
+    environmentVariable: (name) => (name === 'EMQXVAR_SITE' ? 'hall 3' : undefined),
+    storedValue: (area, key) => stored.get(`${area} ${key}`),
+    storeValue: (area, key, value) => {
+      const previous = stored.get(`${area} ${key}`)
+      stored.set(`${area} ${key}`, value)
+      return previous
+    },
+    ...changes,
+  }
+}
