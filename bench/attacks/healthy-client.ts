@@ -5,12 +5,12 @@ import mqtt from 'mqtt'
 
 const { url } = workerData as { readonly url: string }
 const pauseMs = 5
-let isEnding = false
-parentPort?.once('message', () => (isEnding = true))
+const run = { isEnding: false }
+parentPort?.once('message', () => (run.isEnding = true))
 
 const healthy = await mqtt.connectAsync(url, { clientId: 'healthy' })
 const latencies: number[] = []
-while (!isEnding) {
+while (!run.isEnding) {
   const sentAt = performance.now()
   await healthy.publishAsync('healthy/topic', 'x', { qos: 1 })
   latencies.push(performance.now() - sentAt)
