@@ -28,9 +28,11 @@ export interface NodeConfig {
 export interface CoreConfig {
   readonly maxPacketBytes: number
   readonly maxQueuedMessages: number
+  readonly maxQueuedBytes: number
   readonly queueFullPolicy: 'drop-newest' | 'drop-oldest'
   readonly maxStoredMessages: number
   readonly maxInflightMessages: number
+  readonly maxInflightBytes: number
   readonly receiveMaximum: number
   readonly maxAwaitingRelease: number
   readonly awaitReleaseTimeoutMs: number
@@ -50,6 +52,7 @@ export interface CoreConfig {
   /** MQTT 3.1: 23 characters. */
   readonly limitsClientIdsOf31: boolean
   readonly maxTopicAlias: number
+  readonly maxTopicAliasBytes: number
   readonly sessionExpirySeconds: number
   readonly maxSessionExpirySeconds: number | undefined
   readonly upgradeQoS: boolean
@@ -281,9 +284,11 @@ function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
   return {
     maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, largestPacketBytes),
     maxQueuedMessages: mqtt.max_mqueue_len,
+    maxQueuedBytes: mqtt.max_mqueue_bytes,
     queueFullPolicy: mqtt.mqueue_full_policy,
     maxStoredMessages: mqtt.max_stored_messages,
     maxInflightMessages: mqtt.max_inflight_window,
+    maxInflightBytes: mqtt.max_inflight_bytes,
     receiveMaximum: mqtt.receive_maximum,
     maxAwaitingRelease: mqtt.max_awaiting_rel,
     awaitReleaseTimeoutMs: mqtt.await_rel_timeout,
@@ -301,6 +306,7 @@ function toCoreConfig({ mqtt, retainer }: SettingValues): CoreConfig {
     maxClientIdBytes: mqtt.max_clientid_len,
     limitsClientIdsOf31: mqtt.strict_clientid_31,
     maxTopicAlias: mqtt.max_topic_alias,
+    maxTopicAliasBytes: mqtt.max_topic_alias_bytes,
     sessionExpirySeconds: mqtt.session_expiry_interval / msPerSecond,
     maxSessionExpirySeconds: maxExpiryMs === undefined ? undefined : maxExpiryMs / msPerSecond,
     upgradeQoS: mqtt.upgrade_qos,

@@ -113,7 +113,7 @@ export class BrokerState {
   /** The other shards of the node; undefined where there are none. */
   readonly neighbours: Neighbours | undefined
   nowMs = 0
-  readonly sessions = new SessionTable()
+  readonly sessions: SessionTable
   readonly routes: Routes<Session, Peer>
   readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
   /** Those among them that the broker has said of itself: they take nobody's room. */
@@ -189,6 +189,7 @@ export class BrokerState {
     this.nameAmongBridges = options.nameAmongBridges
     this.topics = options.topics
     this.memory = options.memory ?? new MemoryAccount()
+    this.sessions = new SessionTable(this.memory)
     this.permissions = options.permissions ?? everythingAllowed
     this.place = options.place ?? { own: 0, count: 1 }
     const { own } = this.place

@@ -94,6 +94,11 @@ export class Connection {
   outgoingAliases: Map<Topic, number> | undefined
   /** The client's Topic Alias Maximum, or our own bound if that is less. */
   outgoingAliasMaximum: number
+  /** Bytes of the names of topics with an alias, in each direction. */
+  incomingAliasNameBytes: number
+  outgoingAliasNameBytes: number
+  /** What aliases of both directions count for in memory. */
+  aliasBytes: number
   /** Before every topic of its client, '' where nothing is: see `mountpoint.ts`. */
   mountpoint: string
   /** That its client belongs to, once it is let in; undefined: none. */
@@ -141,6 +146,9 @@ export class Connection {
     this.maximumPacketBytes = Infinity
     this.outgoingAliases = undefined
     this.outgoingAliasMaximum = 0
+    this.incomingAliasNameBytes = 0
+    this.outgoingAliasNameBytes = 0
+    this.aliasBytes = 0
     this.mountpoint = ''
     this.namespace = undefined
     this.isPlain = true

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
-import fc from 'fast-check'
-
 import { formatFault, loadConfig, type ConfigSources, type GodwitConfig } from '../../src/config/index.ts'
 import { defaultCoreSettings, type CoreSettings } from '../../src/core/index.ts'
 
@@ -52,7 +50,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     text: `
       node { name = "a@b", data_dir = /d, shards = 3, security_profile = legacy, default_listener_address = "::", denied_addresses = [loopback, "10.0.0.0/8"] }
       mqtt {
-        max_packet_size = 2MB, property_size = 4, max_mqueue_len = 5, mqueue_full_policy = drop-oldest
+        max_packet_size = 2MB, property_size = 4, max_mqueue_len = 5, max_mqueue_bytes = 24MB, max_inflight_bytes = 25MB, max_topic_alias_bytes = 26KB, mqueue_full_policy = drop-oldest
         max_stored_messages = 6, max_inflight_window = 7, receive_maximum = 8, max_awaiting_rel = 9
         await_rel_timeout = 10s, retry_interval = 11s, keepalive_multiplier = 1.25, server_keepalive = 12
         idle_timeout = 130ms, max_qos_allowed = 1, retain_available = false, wildcard_subscription = off
@@ -78,9 +76,11 @@ test('each setting arrives under its name, in the unit of the name', () => {
   assert.deepEqual(config.core, {
     maxPacketBytes: 2_097_152,
     maxQueuedMessages: 5,
+    maxQueuedBytes: 24 * 1_024 * 1_024,
     queueFullPolicy: 'drop-oldest',
     maxStoredMessages: 6,
     maxInflightMessages: 7,
+    maxInflightBytes: 25 * 1_024 * 1_024,
     receiveMaximum: 8,
     maxAwaitingRelease: 9,
     awaitReleaseTimeoutMs: 10_000,
@@ -96,6 +96,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     maxClientIdBytes: 24,
     limitsClientIdsOf31: false,
     maxTopicAlias: 15,
+    maxTopicAliasBytes: 26 * 1_024,
     sessionExpirySeconds: 960,
     maxSessionExpirySeconds: 3_601,
     upgradeQoS: true,
@@ -455,44 +456,5 @@ describe('an override', () => {
 
   test('and the file are told of together', () => {
     assert.equal(faultsOf('node.shards = 0', ['log.level=loud', 'nothing']).length, 3)
-  })
-})
-
-describe('anything that is loaded', () => {
-  const key = fc.constantFrom(
-    'mqtt',
-    'listeners',
-    'tcp',
-    'bind',
-    'log',
-    'to',
-    'receive_maximum',
-    'auth',
-    'password',
-    'bridges',
-    'forwards',
-    'rules',
-    'x',
-  )
-  const word = fc.string({ maxLength: 10 })
-  const written = fc.constantFrom('10s', '1MB', '1883', 'none', null, true)
-  const { tree } = fc.letrec((tie) => ({
-    tree: fc.oneof(
-      { maxDepth: 5 },
-      fc.oneof(word, fc.integer(), written),
-      fc.array(tie('tree'), { maxLength: 3 }),
-      fc.dictionary(key, tie('tree'), { maxKeys: 4 }),
-    ),
-  }))
-
-  test('ends in a configuration or in faults, each on one line', () => {
-    fc.assert(
-      fc.property(fc.dictionary(key, tree, { maxKeys: 4 }), fc.array(word, { maxLength: 3 }), (object, overrides) => {
-        const loaded = loadConfig({ text: JSON.stringify(object), overrides })
-        if ('config' in loaded) assert.ok(loaded.config.held.size > 0)
-        else for (const fault of loaded.faults) assert.doesNotMatch(formatFault(fault), /\p{Cc}/u)
-      }),
-      { numRuns: 500, seed: 1_883 },
-    )
   })
 })

@@ -105,6 +105,7 @@ export class RandomStory {
       maxInflightMessages: random.pick(profile.tight ? [1, 2, 3] : [2, 10, 1_024]),
       receiveMaximum: random.pick(profile.tight ? [1, 2, 3] : [3, 20, 100]),
       maxQueuedMessages: random.pick(profile.tight ? [2, 5] : [5, 1_024]),
+      ...(world.stage.seed % 3 === 0 && { maxQueuedBytes: 2_000, maxInflightBytes: 1_000 }),
       maxStoredMessages: random.pick(profile.tight ? [4, 20] : [1_000_000]),
       maxUnsentBytes: random.pick(profile.tight ? [500, 5_000] : [1_048_576]),
       retryIntervalMs: random.pick([0, 2_000, 30_000]),

@@ -5,6 +5,7 @@ import type { BrokerCounts, BrokerState, HeldSubscriptions } from '../broker-sta
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
+import type { MemoryAccount } from '../memory-account.ts'
 import type { Message } from '../message.ts'
 import { bridgeSessionOf, type BridgeSessionView } from './bridge-session.ts'
 import type { RememberedVerdict } from '../verdict-cache.ts'
@@ -16,6 +17,7 @@ import {
   type Standing,
   standingOf,
 } from './explanation.ts'
+import { type RecountedUse, recountMemory } from './memory-recount.ts'
 import { foresee, type Outlook } from './outlook.ts'
 import { type RetainedWalk, walkRetained } from './retained-list.ts'
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
@@ -156,6 +158,16 @@ export class BrokerView {
   /** One for each session; undefined for those that are not behind. */
   slowSessions(nowMs: number): IterableIterator<SlowSession | undefined> {
     return walkSlowSessions(this.#state, nowMs)
+  }
+
+  /** What the account of memory should say: see `memory-recount.ts`. */
+  recountMemory(): Record<RecountedUse, number> {
+    return recountMemory(this.#state)
+  }
+
+  /** What is held in memory for clients. */
+  get memory(): Pick<MemoryAccount, 'get' | 'level' | 'totalBytes'> {
+    return this.#state.memory
   }
 
   retained(topic: Topic): Message | undefined {

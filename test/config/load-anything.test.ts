@@ -1,0 +1,45 @@
+// Whatever stands in a file, it is a configuration or it has faults that can be told.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { formatFault, loadConfig } from '../../src/config/index.ts'
+
+describe('anything that is loaded', () => {
+  const key = fc.constantFrom(
+    'mqtt',
+    'listeners',
+    'tcp',
+    'bind',
+    'log',
+    'to',
+    'receive_maximum',
+    'auth',
+    'password',
+    'bridges',
+    'forwards',
+    'rules',
+    'x',
+  )
+  const word = fc.string({ maxLength: 10 })
+  const written = fc.constantFrom('10s', '1MB', '1883', 'none', null, true)
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 5 },
+      fc.oneof(word, fc.integer(), written),
+      fc.array(tie('tree'), { maxLength: 3 }),
+      fc.dictionary(key, tie('tree'), { maxKeys: 4 }),
+    ),
+  }))
+
+  test('ends in a configuration or in faults, each on one line', () => {
+    fc.assert(
+      fc.property(fc.dictionary(key, tree, { maxKeys: 4 }), fc.array(word, { maxLength: 3 }), (object, overrides) => {
+        const loaded = loadConfig({ text: JSON.stringify(object), overrides })
+        if ('config' in loaded) assert.ok(loaded.config.held.size > 0)
+        else for (const fault of loaded.faults) assert.doesNotMatch(formatFault(fault), /\p{Cc}/u)
+      }),
+      { numRuns: 500, seed: 1_883 },
+    )
+  })
+})
