@@ -22,6 +22,8 @@ export interface NodeConfig {
   readonly defaultListenerAddress: string | undefined
   /** Where nothing is asked: `loopback`, `private`, or networks. */
   readonly deniedAddresses: readonly string[]
+  /** Undefined: a part of what the machine or its control group has. */
+  readonly memoryLimitBytes: number | undefined
 }
 
 /** What the core is set up with. The core describes the same shape itself and knows nothing of this room. */
@@ -208,9 +210,9 @@ export interface GodwitConfig {
   readonly bridges: BridgesConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
-  /** Unsent bytes of all connections together; undefined: an eighth of the machine's memory. */
+  /** Unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
   readonly maxUnsentBytesTotal: number | undefined
-  /** Bytes of packets that have begun and not ended, of all connections together; undefined: an eighth of the machine's memory. */
+  /** Bytes of packets that have begun and not ended, of all connections together; undefined: an eighth of node.memory_limit. */
   readonly maxUnfinishedBytesTotal: number | undefined
   /** Both limits that make the core's. */
   readonly packetLimits: { readonly maxPacketBytes: number; readonly clientMaxPacketBytes: number }
@@ -246,6 +248,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
       securityProfile: node.security_profile,
       defaultListenerAddress: node.default_listener_address,
       deniedAddresses: node.denied_addresses,
+      memoryLimitBytes: node.memory_limit,
     },
     core: toCoreConfig(values),
     storage: { sync: storage.sync, syncIntervalMs: storage.sync_interval },

@@ -148,6 +148,10 @@ export class BrokerState {
   readonly leaving = new PendingQueue<LeavingSession>()
   /** Connections whose reader stands still until the disk serves again. */
   readonly waitingForStorage = new Set<Connection>()
+  /** Connections whose reader stands still until the next look at the memory of the node. */
+  readonly waitingForMemory = new Set<Connection>()
+  /** The place of the session that is relieved next; undefined: none is. See `delivery/relieve-memory.ts`. */
+  reliefFrom: number | undefined = undefined
   /** Stored sessions that hold as many messages as they may. */
   readonly fullSessions = new Set<Session>()
   /** Who is being asked whether it may stay, since permissions changed; stale: they have changed once more meanwhile. */
@@ -303,6 +307,7 @@ function empty(list: unknown[]): void {
 function newDropCounts(): Record<DropReason, number> {
   return {
     'queue-full': 0,
+    'memory-full': 0,
     expired: 0,
     'too-large': 0,
     'not-reading': 0,

@@ -64,6 +64,8 @@ export class Connection {
   /** Counted by the driver, in both directions, since it opened. */
   receivedBytes: number
   receivedPackets: number
+  /** `receivedBytes` when memory was short and the connection was looked at last. */
+  receivedAtLookBytes: number
   sentBytes: number
   sentPackets: number
   /** Undefined where the transport knows nothing more. */
@@ -129,6 +131,7 @@ export class Connection {
     this.peerPort = 0
     this.receivedBytes = 0
     this.receivedPackets = 0
+    this.receivedAtLookBytes = 0
     this.sentBytes = 0
     this.sentPackets = 0
     this.arrival = arrival

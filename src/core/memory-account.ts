@@ -22,9 +22,9 @@ export const memoryUses = [
 export type MemoryUse = (typeof memoryUses)[number]
 
 /**
- * `normal`: no restriction. `soft`: the byte limits of each client are a quarter of what they are else, so that the largest
- * users are refused more (0x97). `hard`: new sessions and subscriptions are refused, and what clients hold beyond a share that
- * becomes smaller while the level lasts is taken from them.
+ * `normal`: no restriction. `soft`: of uses that take a large part of the memory each client may have a quarter of what it may
+ * have else, so that the largest users are refused more (0x97). `hard`: new sessions and subscriptions are refused, and what
+ * clients hold beyond a share that becomes smaller while the level lasts is taken from them.
  */
 export type MemoryLevel = 'normal' | 'soft' | 'hard'
 
@@ -35,12 +35,18 @@ export const memoryColumns = Object.fromEntries(memoryUses.map((use, column) => 
 
 /** What of a byte limit of one client holds at this level. */
 const shares: Readonly<Record<MemoryLevel, number>> = { normal: 1, soft: 1 / 4, hard: 1 / 16 }
+/** A use of less than this part of all is no reason to take something from a client. */
+const largePart = 1 / 8
 
 export class MemoryAccount {
   /** By the order of `memoryUses`; may lie in shared memory. */
   readonly cells: Float64Array
+  /** `shareOf('queues')`, for the way of every message. */
+  queuesShare = 1
   #level: MemoryLevel = 'normal'
-  #share = 1
+  #step = 0
+  /** By the order of `memoryUses`. */
+  #shares: readonly number[] = memoryUses.map(() => 1)
 
   constructor(cells: Float64Array = new Float64Array(memoryUses.length)) {
     this.cells = cells
@@ -50,15 +56,27 @@ export class MemoryAccount {
     return this.#level
   }
 
-  /** Of a byte limit of one client: 1 at the level `normal`. */
-  get share(): number {
-    return this.#share
+  /** How often in a row the level has been `hard` before. */
+  get step(): number {
+    return this.#step
   }
 
-  /** `step`: how often in a row the level `hard` has been found, from 0 on. Each time half as much is left to each client. */
+  /** Of a byte limit of one client: 1 at the level `normal`, and where the use is small. */
+  shareOf(use: MemoryUse): number {
+    return this.#shares[memoryColumns[use]]
+  }
+
+  /**
+   * Which uses are large is as it is now. `step`: how often in a row the level `hard` has been found, from 0 on. Each time half
+   * as much is left to each client.
+   */
   setLevel(level: MemoryLevel, step = 0): void {
+    const share = level === 'hard' ? shares.hard / 2 ** step : shares[level]
+    const large = this.totalBytes * largePart
     this.#level = level
-    this.#share = level === 'hard' ? shares.hard / 2 ** step : shares[level]
+    this.#step = step
+    this.#shares = memoryUses.map((use) => (this.get(use) >= large ? share : 1))
+    this.queuesShare = this.shareOf('queues')
   }
 
   /** `bytes` may be negative: what was added before is given back. */

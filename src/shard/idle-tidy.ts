@@ -71,6 +71,13 @@ export class IdleTidy {
     else this.#release()
   }
 
+  /** Memory is short: whatever it costs, and however busy the thread is. */
+  collectNow(): void {
+    this.#world.forget()
+    this.#world.collect()
+    this.#next = 'release'
+  }
+
   #collect(): void {
     this.#world.forget()
     if (this.#world.usedBytes() > mostToCollect) return this.#isTidy()
@@ -110,10 +117,11 @@ const longestReducerDelayMs = 2_147_483_647
  * eight seconds are over, lets the heap grow by a third at a time from then on, and collects all of it some ten times as
  * often.
  */
-export function keepHeapTidy(within: Pick<TidyWorld, 'traffic' | 'forget'>): void {
+export function keepHeapTidy(within: Pick<TidyWorld, 'traffic' | 'forget'>): IdleTidy {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${longestReducerDelayMs}`)
   const tidy = new IdleTidy({ ...ownHeap(), ...within })
   setInterval(() => tidy.look(), tidyIntervalMs).unref()
+  return tidy
 }
 
 /** Of this thread's own heap. */

@@ -49,6 +49,8 @@ export const counterCells = {
   refusedOther: 32,
   /** Those of `retainedStored` that are not the broker's own. */
   retainedOfClientsStored: 33,
+  /** Of `messagesDropped`. */
+  droppedMemoryFull: 34,
 } as const
 
 export type CounterName = keyof typeof counterCells

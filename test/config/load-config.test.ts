@@ -48,7 +48,7 @@ describe('a configuration of nothing', () => {
 test('each setting arrives under its name, in the unit of the name', () => {
   const config = load({
     text: `
-      node { name = "a@b", data_dir = /d, shards = 3, security_profile = legacy, default_listener_address = "::", denied_addresses = [loopback, "10.0.0.0/8"] }
+      node { name = "a@b", data_dir = /d, shards = 3, memory_limit = 1GB, security_profile = legacy, default_listener_address = "::", denied_addresses = [loopback, "10.0.0.0/8"] }
       mqtt {
         max_packet_size = 2MB, property_size = 4, max_mqueue_len = 5, max_mqueue_bytes = 24MB, max_inflight_bytes = 25MB, max_topic_alias_bytes = 26KB, mqueue_full_policy = drop-oldest
         max_stored_messages = 6, max_inflight_window = 7, receive_maximum = 8, max_awaiting_rel = 9
@@ -72,6 +72,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     securityProfile: 'legacy',
     defaultListenerAddress: '::',
     deniedAddresses: ['loopback', '10.0.0.0/8'],
+    memoryLimitBytes: 1_073_741_824,
   })
   assert.deepEqual(config.core, {
     maxPacketBytes: 2_097_152,

@@ -125,9 +125,10 @@ test('a message that waits for many clients counts once for the shard', () => {
   assert.equal(world.view.memory.get('queues'), 0)
 })
 
+const longTopic = (number: number): string => `${number}/${'t'.repeat(300)}`
+
 describe('mqtt.max_topic_alias_bytes', () => {
   const settings = { maxTopicAliasBytes: 1_000 }
-  const longTopic = (number: number): string => `${number}/${'t'.repeat(300)}`
 
   test('a client that sets aliases for longer topics than that is told 0x97', () => {
     const world = new World({ settings })

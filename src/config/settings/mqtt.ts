@@ -199,7 +199,7 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     undefined,
     {
       description: 'The same, for all clients together.',
-      defaultWords: 'one eighth of the memory of the machine',
+      defaultWords: 'one eighth of node.memory_limit',
     },
   ),
   max_unfinished_bytes_total: setting(
@@ -208,7 +208,7 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     {
       description:
         'Bytes that packets may take of which not all has come, of all clients together; each thread has its part. Beyond them the client that has not got on with its packet for longest is sent away with reason code 0x97, then the next.',
-      defaultWords: 'one eighth of the memory of the machine',
+      defaultWords: 'one eighth of node.memory_limit',
     },
   ),
 })

@@ -116,6 +116,7 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   const now = stateOf(connection)
   if (now.state !== 'open') return
   state.waitingForStorage.delete(connection)
+  state.waitingForMemory.delete(connection)
   state.neighbours?.waitingForPeers.delete(connection)
   if (state.neighbours !== undefined) endExclusiveWait(state, connection)
   const { session } = now

@@ -100,8 +100,9 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
     return reasonCodes.wildcardSubscriptionsNotSupported
   const isNew = session.subscriptions?.has(filter) !== true
   const isFull = isNew && (session.subscriptions?.size ?? 0) >= settings.maxSubscriptions
+  const isTooMuch = isFull || (isNew && state.memory.level === 'hard')
   // What bridges have is what the operator has written, and marks of their own.
-  if (isFull && !isBridgeClient(session.clientId)) return reasonCodes.quotaExceeded
+  if (isTooMuch && !isBridgeClient(session.clientId)) return reasonCodes.quotaExceeded
   if (session.stored !== undefined && !state.storageIsHealthy) return reasonCodes.unspecifiedError
   return undefined
 }

@@ -73,7 +73,7 @@ export function hasRoom(state: BrokerState, session: Session, connection: Connec
   const inFlight = session.inflightCount - notSent
   if (inFlight >= session.windowLimit || connection.unsentBytes > state.settings.maxUnsentBytes) return false
   // One may always be in flight, however large: of those that are held back the window counts the bytes as well.
-  return inFlight <= 0 || (session.outgoing?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.share
+  return inFlight <= 0 || (session.outgoing?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
 }
 
 function leaveWaiting(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
@@ -106,7 +106,7 @@ function mostInMemory({ settings }: BrokerState, { pace }: Session, message: Mes
 /** mqtt.max_mqueue_bytes. One may always wait, however large. */
 function fitsInMemory({ settings, memory }: BrokerState, session: Session, message: Message): boolean {
   const bytes = waitingBytes(session)
-  return bytes <= 0 || bytes + (message.frameEnd - message.frameStart) <= settings.maxQueuedBytes * memory.share
+  return bytes <= 0 || bytes + (message.frameEnd - message.frameStart) <= settings.maxQueuedBytes * memory.queuesShare
 }
 
 /** What came while all before it was read is on disk alone. */

@@ -41,8 +41,10 @@ export function pump(state: BrokerState, session: Session): void {
       sendWaiting(state, session, connection, next)
     }
   }
-  if (session.onDiskCount > 0) askForMore(state, session)
-  else if (session.scans !== undefined && session.pendingCount === 0) state.scanning.add(session)
+  if (session.onDiskCount > 0) {
+    // While memory is short nothing is read ahead of what can be sent.
+    if (state.memory.level === 'normal' || hasRoom(state, session, connection)) askForMore(state, session)
+  } else if (session.scans !== undefined && session.pendingCount === 0) state.scanning.add(session)
 }
 
 function sendHeldBack(
@@ -142,7 +144,8 @@ function askForMore(state: BrokerState, session: Session): void {
   if (stored === undefined || stored.loading !== undefined) return
   const room = state.settings.maxQueuedMessages - session.pendingCount
   if (room * 2 < state.settings.maxQueuedMessages) return
-  if (session.pendingCount > 0 && waitingBytes(session) * 2 > state.settings.maxQueuedBytes * state.memory.share) return
+  const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
+  if (session.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
   const limit = Math.min(room, mostInPart, moreInEachPart * (stored.partsRead + 1))
   const { upTo, afterBatch } = readableUpTo(state, stored, limit)
   const question = state.ask({ for: 'queue', session, upTo })

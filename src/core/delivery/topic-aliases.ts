@@ -13,7 +13,7 @@ const copiesOfName = 2
 
 /** In each direction of one connection. */
 export function maxAliasNameBytes({ settings, memory }: BrokerState): number {
-  return Math.floor(settings.maxTopicAliasBytes * memory.share)
+  return Math.floor(settings.maxTopicAliasBytes * memory.shareOf('aliases'))
 }
 
 /** First come, first served: the first topics of a connection get the client's aliases [MQTT5-3.1.2-26]. */

@@ -18,6 +18,7 @@ import {
   standingOf,
 } from './explanation.ts'
 import { type RecountedUse, recountMemory } from './memory-recount.ts'
+import { type MemoryUser, walkMemoryUsers } from './memory-users.ts'
 import { foresee, type Outlook } from './outlook.ts'
 import { type RetainedWalk, walkRetained } from './retained-list.ts'
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
@@ -36,8 +37,8 @@ export class BrokerView {
 
   /** Work is left that no deadline stands for: `tick` at the next turn. */
   get hasMoreWork(): boolean {
-    const { neighbours, scanning, stayChecks, clientFilters, leaving } = this.#state
-    if (scanning.size > 0 || stayChecks !== undefined || leaving.length > 0) return true
+    const { neighbours, scanning, stayChecks, clientFilters, leaving, reliefFrom } = this.#state
+    if (scanning.size > 0 || stayChecks !== undefined || leaving.length > 0 || reliefFrom !== undefined) return true
     return (neighbours !== undefined && this.#hasMoreForPeers(neighbours)) || clientFilters?.isComplete === false
   }
 
@@ -59,6 +60,11 @@ export class BrokerView {
   get isOwedConfirmations(): boolean {
     const { neighbours } = this.#state
     return neighbours?.peers.some(({ link, outbox }) => link !== undefined && outbox.length > 0) === true
+  }
+
+  /** Payloads that are kept for other shards until these have them. */
+  get unconfirmedBytes(): number {
+    return this.#state.neighbours?.peers.reduce((sum, { outbox }) => sum + outbox.bytes, 0) ?? 0
   }
 
   get connections(): number {
@@ -163,6 +169,11 @@ export class BrokerView {
   /** What the account of memory should say: see `memory-recount.ts`. */
   recountMemory(): Record<RecountedUse, number> {
     return recountMemory(this.#state)
+  }
+
+  /** For each session what it holds much of. */
+  memoryUsers(): IterableIterator<readonly MemoryUser[]> {
+    return walkMemoryUsers(this.#state)
   }
 
   /** What is held in memory for clients. */
