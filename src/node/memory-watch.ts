@@ -14,9 +14,9 @@ export const lookIntervalMs = 250
 const parts = { soft: 0.75, softEnds: 0.7, hard: 0.9, hardEnds: 0.85 } as const
 /** For a collection to be made, and for what is left to be seen: heaps are told of once a second. */
 const collectionMs = 2_500
-/** A collection of a large heap takes a good part of a second, in which its shard serves nobody. */
-const collectionIntervalMs = { normal: 10_000, soft: 10_000, hard: 5_000 } as const
-/** While memory is short the shards are told again. */
+/** So often garbage is collected at the level `normal`. While memory is short it is each time that the shards are told. */
+const collectionIntervalMs = 10_000
+/** While memory is short the shards are told again. A shard bounds by itself how much of its time collections take. */
 const tellIntervalMs = 1_000
 const bytesPerMib = 1_048_576
 
@@ -78,8 +78,8 @@ export class MemoryWatch {
     const isDue = this.#level !== 'normal' && nowMs - this.#toldAtMs >= tellIntervalMs
     if (this.#level !== 'hard' || before !== 'hard') this.#step = 0
     else if (isDue) this.#step++
-    const isShort = part >= parts.soft || this.#level !== 'normal'
-    const collects = isShort && nowMs - this.#collectedAtMs >= collectionIntervalMs[this.#level]
+    const isToCollect = part >= parts.soft && nowMs - this.#collectedAtMs >= collectionIntervalMs
+    const collects = isToCollect || isDue
     if (collects) this.#collectedAtMs = nowMs
     if (this.#level !== before || isDue || collects) this.#tell(nowMs, collects)
     if (this.#level !== before) this.#announce(reading)
@@ -95,7 +95,7 @@ export class MemoryWatch {
     if (this.#level !== 'normal') return part >= parts.softEnds ? 'soft' : 'normal'
     // Garbage is collected first, and what is left after that counts.
     const sinceCollectionMs = nowMs - this.#collectedAtMs
-    const isCollected = sinceCollectionMs >= collectionMs && sinceCollectionMs < collectionIntervalMs.normal
+    const isCollected = sinceCollectionMs >= collectionMs && sinceCollectionMs < collectionIntervalMs
     return part >= parts.soft && isCollected ? 'soft' : 'normal'
   }
 
