@@ -178,3 +178,59 @@ describe('while the level is soft', () => {
     assert.deepEqual(world.connect('new').subscribe('a')?.reasonCodes, [2])
   })
 })
+
+describe('what is in flight to clients that are away', () => {
+  function awayWorld(qos: 1 | 2, clients: number) {
+    const world = new World()
+    const all = Array.from({ length: clients }, (_, number) => {
+      const client = world.connect(`away-${number}`, { ...durable })
+      client.acknowledges = false
+      client.subscribe('a', { qos })
+      return client
+    })
+    const author = world.connect('author')
+    for (let count = 0; count < 20; count++) author.publish('a', `${count} ${kilobyte}`, { qos: 2 })
+    world.settle()
+    for (const client of all) client.drop()
+    world.settle()
+    return { world, all }
+  }
+
+  for (const qos of [1, 2] as const) {
+    test(`[MQTT5-4.4.0-1] is on disk alone at the level soft, and comes in order with its packet ids (QoS ${qos})`, () => {
+      const { world, all } = awayWorld(qos, 3)
+      const before = all.map(({ messages }) => messages.map(({ packetId }) => packetId))
+      find(world, 'soft')
+      assert.equal(heldBy(world), 0)
+      find(world, 'normal')
+      for (const [number, client] of all.entries()) {
+        client.acknowledges = true
+        client.connect({ ...durable })
+        world.settle()
+        const again = client.messages.slice(20)
+        assert.deepEqual(
+          again.map(({ packetId }) => packetId),
+          before[number],
+        )
+        assert.equal(world.view.client(client.id)?.inflight, 0)
+      }
+      assert.deepEqual(
+        world.records().filter(({ kind }) => kind === 'queued' || kind === 'body'),
+        [],
+      )
+    })
+  }
+
+  test('goes with the session when that ends', () => {
+    const { world, all } = awayWorld(1, 2)
+    find(world, 'soft')
+    find(world, 'normal')
+    for (const client of all) client.connect({ cleanStart: true })
+    world.settle()
+    assert.deepEqual(
+      world.records().filter(({ kind }) => kind === 'queued' || kind === 'body'),
+      [],
+    )
+    assert.equal(heldBy(world), 0)
+  })
+})

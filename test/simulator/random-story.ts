@@ -29,6 +29,9 @@ export interface StoryOptions {
 }
 
 /** So long after all trouble everything must be settled. */
+/** So long a level of memory lasts. */
+const memoryLevelMs = 900
+
 const patienceSeconds = 120
 
 export class RandomStory {
@@ -121,6 +124,15 @@ export class RandomStory {
     // Who floods it with what nobody can take must not hide from the oracles what was dropped for others.
     host.traits.mostDropEvents = Infinity
     host.traits.verdict = (question) => this.verdictOn(question.clientId)
+    if (world.stage.seed % 2 === 1) this.findMemory('normal')
+  }
+
+  /** Nothing is lost for it: what waits in memory waits on disk, and comes back from there. */
+  private findMemory(level: 'soft' | 'normal'): void {
+    const { world } = this
+    world.host.handle({ kind: 'memory-level', level: this.hasCalmedDown ? 'normal' : level, step: 0 })
+    if (!this.hasCalmedDown)
+      world.stage.after(memoryLevelMs, () => this.findMemory(level === 'soft' ? 'normal' : 'soft'))
   }
 
   private verdictOn(clientId: string): ReturnType<HostTraits['verdict']> {

@@ -34,7 +34,8 @@ export function handleAck(state: BrokerState, connection: Connection, session: S
 
 function handlePuback(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const delivery = session.outgoing?.get(packet.packetId)
-  if (delivery === undefined) return // Acknowledged before, or in an earlier life of the session.
+  // Acknowledged before, or in an earlier life of the session; or it is on its way from disk, and is sent once more.
+  if (delivery === undefined || delivery.stage === 'waiting') return
   if (delivery.qos !== 1) return misfit(state, connection, 'PUBACK for a QoS 2 message')
   if (session.pace !== undefined) session.pace.note(state.nowMs - delivery.sentAtMs, state.nowMs)
   finish(state, session, delivery)

@@ -2,16 +2,16 @@
 // the level is told again. What a client may hold becomes less each time (`MemoryAccount.share`), so those that hold most are met
 // first, and those that hold little are left alone.
 //
-//   soft:  persistent sessions: what waits in memory waits on disk
+//   soft:  persistent sessions: what waits in memory waits on disk, and so does what is in flight to a client that is away
 //   hard:  clean sessions: what waits goes, oldest first ── greedy publishers are not read from until the next look
 //          ── a client that acknowledges nothing, or has many aliases, is disconnected with 0x97
 
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
 import type { MemoryLevel } from '../memory-account.ts'
-import type { Session } from '../sessions/session.ts'
+import type { Session, StoredQueue } from '../sessions/session.ts'
 import { holdReader, holdReasons, releaseReader } from './reader-holds.ts'
-import { waitingBytes } from './held-bytes.ts'
+import { lightenDelivery, waitingBytes } from './held-bytes.ts'
 import { dropOldestWaiting } from './offer.ts'
 import { pump } from './pump.ts'
 import { putToSleep } from './session-end.ts'
@@ -24,6 +24,9 @@ const greedyBytes = 1_048_576
 
 /** A client that lets a message wait so long for its acknowledgement is not about to free the memory. */
 const slowAnswerMs = 5_000
+
+/** Less in flight to a client that is away is not worth a read when it comes back. */
+const worthReadingBytes = 4_096
 
 /** Told of connections that hold more than is left to them. */
 export type EndGreedy = (state: BrokerState, connection: Connection) => void
@@ -56,6 +59,7 @@ function relieve(state: BrokerState, session: Session, endGreedy: EndGreedy): vo
     else if (isHard) dropDownTo(state, session, maxWaitingBytes)
   }
   const { connection } = session
+  if (connection === undefined && session.stored !== undefined) leaveOnDisk(state, session, session.stored)
   if (connection === undefined || !isHard || connection.listener.isBridge === true) return
   if (isGreedy(state, session, connection)) return endGreedy(state, connection)
   const received = connection.receivedBytes - connection.receivedAtLookBytes
@@ -83,6 +87,26 @@ function dropDownTo(state: BrokerState, session: Session, maxWaitingBytes: numbe
 function waitOnDisk(state: BrokerState, session: Session): void {
   putToSleep(state, session)
   pump(state, session)
+}
+
+/**
+ * What is in flight to a client that is away is read again when it comes back, and keeps its packet id. What a shared group gave
+ * may have to go to another member then, and a bridge's is kept whole until PUBCOMP: these stay.
+ */
+function leaveOnDisk(state: BrokerState, session: Session, stored: StoredQueue): void {
+  const { outgoing } = session
+  if (outgoing === undefined || outgoing.bytes < worthReadingBytes || session.spool !== undefined) return
+  outgoing.forEach((delivery) => {
+    const { message, sequence, packetId, stage, group } = delivery
+    if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return
+    lightenDelivery(state, session, delivery)
+    delivery.bodyIdOnDisk = message.bodyId
+    delivery.message = undefined
+    delivery.stage = 'waiting'
+    stored.packetIds ??= new Map()
+    stored.packetIds.set(sequence, packetId)
+    stored.diskFrom = Math.min(stored.diskFrom, sequence)
+  })
 }
 
 function waitForMemory(state: BrokerState, connection: Connection): void {

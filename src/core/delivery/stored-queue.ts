@@ -99,7 +99,8 @@ export function forgetDelivery(state: BrokerState, session: Session, delivery: S
   stored.count--
   state.fullSessions.delete(session)
   if (stored.isToldFull) tellRoom(state, session, stored, maxStoredOf(state, session))
-  if (delivery.message !== undefined && delivery.message.bodyId !== 0) releaseBody(state, delivery.message.bodyId)
+  const bodyId = delivery.message === undefined ? delivery.bodyIdOnDisk : delivery.message.bodyId
+  if (bodyId !== 0) releaseBody(state, bodyId)
   if (stored.deletedSinceRecord < headRecordInterval) return
   if (isPutOff) state.batches.putOff({ change: 'put', record: recordOf(session, stored) })
   else recordSession(state, session, stored)
