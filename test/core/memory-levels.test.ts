@@ -179,23 +179,24 @@ describe('while the level is soft', () => {
   })
 })
 
-describe('what is in flight to clients that are away', () => {
-  function awayWorld(qos: 1 | 2, clients: number) {
-    const world = new World()
-    const all = Array.from({ length: clients }, (_, number) => {
-      const client = world.connect(`away-${number}`, { ...durable })
-      client.acknowledges = false
-      client.subscribe('a', { qos })
-      return client
-    })
-    const author = world.connect('author')
-    for (let count = 0; count < 20; count++) author.publish('a', `${count} ${kilobyte}`, { qos: 2 })
-    world.settle()
-    for (const client of all) client.drop()
-    world.settle()
-    return { world, all }
-  }
+/** Clients that have left with twenty messages in flight to each. */
+function awayWorld(qos: 1 | 2, clients: number) {
+  const world = new World()
+  const all = Array.from({ length: clients }, (_, number) => {
+    const client = world.connect(`away-${number}`, { ...durable })
+    client.acknowledges = false
+    client.subscribe('a', { qos })
+    return client
+  })
+  const author = world.connect('author')
+  for (let count = 0; count < 20; count++) author.publish('a', `${count} ${kilobyte}`, { qos: 2 })
+  world.settle()
+  for (const client of all) client.drop()
+  world.settle()
+  return { world, all }
+}
 
+describe('what is in flight to clients that are away', () => {
   for (const qos of [1, 2] as const) {
     test(`[MQTT5-4.4.0-1] is on disk alone at the level soft, and comes in order with its packet ids (QoS ${qos})`, () => {
       const { world, all } = awayWorld(qos, 3)
