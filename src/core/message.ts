@@ -54,9 +54,8 @@ export class Message {
   bodyId: number
   /** Of retained messages that came as a publication in this life of the broker. */
   arrival: Arrival | undefined
-  /** Deliveries that hold it in memory, and what it takes there: see `delivery/held-bytes.ts`. */
+  /** Deliveries that hold it in memory: see `delivery/held-bytes.ts`. */
   holders: number
-  heldBytes: number
 
   constructor(topic: Topic, from: MessageSource) {
     this.topic = topic
@@ -80,7 +79,6 @@ export class Message {
     this.bodyId = 0
     this.arrival = undefined
     this.holders = 0
-    this.heldBytes = 0
   }
 
   get payloadBytes(): number {

@@ -30,13 +30,10 @@ export function bytesInMemory(message: Message): number {
 /** It stays in memory from now on. Does nothing where it is counted already. */
 export function holdDelivery(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   if (delivery.heldBytes !== 0) return
-  if (message.holders++ === 0) {
-    message.heldBytes = bytesInMemory(message)
-    state.memory.cells[queues] += message.heldBytes
-  }
-  delivery.heldBytes = message.heldBytes + deliveryBytes
-  session.heldBytes += delivery.heldBytes
-  state.memory.cells[queues] += deliveryBytes
+  const heldBytes = bytesInMemory(message) + deliveryBytes
+  delivery.heldBytes = heldBytes
+  session.heldBytes += heldBytes
+  state.memory.cells[queues] += message.holders++ === 0 ? heldBytes : deliveryBytes
 }
 
 /** It is out of the window, or was never in it, and stays no longer. Does nothing where it is not counted. */

@@ -2,7 +2,7 @@
 // them has forgotten something. It walks everything, so it is for checks and not for a broker at work.
 
 import type { BrokerState } from '../broker-state.ts'
-import { deliveryBytes } from '../delivery/held-bytes.ts'
+import { bytesInMemory, deliveryBytes } from '../delivery/held-bytes.ts'
 import type { MemoryUse } from '../memory-account.ts'
 import type { Message } from '../message.ts'
 import type { Session, SessionDelivery } from '../sessions/session.ts'
@@ -21,7 +21,7 @@ export function recountMemory(state: BrokerState): Record<RecountedUse, number> 
       if (message !== undefined) messages.add(message)
     }
   }
-  for (const { heldBytes } of messages) counted.queues += heldBytes
+  for (const message of messages) counted.queues += bytesInMemory(message)
   return counted
 }
 
