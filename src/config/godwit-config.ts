@@ -22,15 +22,19 @@ export interface NodeConfig {
   readonly defaultListenerAddress: string | undefined
   /** Where nothing is asked: `loopback`, `private`, or networks. */
   readonly deniedAddresses: readonly string[]
+  /** Undefined: a part of what the machine or its control group has. */
+  readonly memoryLimitBytes: number | undefined
 }
 
 /** What the core is set up with. The core describes the same shape itself and knows nothing of this room. */
 export interface CoreConfig {
   readonly maxPacketBytes: number
   readonly maxQueuedMessages: number
+  readonly maxQueuedBytes: number
   readonly queueFullPolicy: 'drop-newest' | 'drop-oldest'
   readonly maxStoredMessages: number
   readonly maxInflightMessages: number
+  readonly maxInflightBytes: number
   readonly receiveMaximum: number
   readonly maxAwaitingRelease: number
   readonly awaitReleaseTimeoutMs: number
@@ -52,6 +56,7 @@ export interface CoreConfig {
   readonly limitsClientIdsOf31: boolean
   readonly bindsClientIds: boolean
   readonly maxTopicAlias: number
+  readonly maxTopicAliasBytes: number
   readonly sessionExpirySeconds: number
   readonly maxSessionExpirySeconds: number | undefined
   readonly upgradeQoS: boolean
@@ -209,9 +214,9 @@ export interface GodwitConfig {
   readonly bridges: BridgesConfig
   /** The properties section of one packet. */
   readonly maxPropertyBytes: number
-  /** Unsent bytes of all connections together; undefined: an eighth of the machine's memory. */
+  /** Unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
   readonly maxUnsentBytesTotal: number | undefined
-  /** Bytes of packets that have begun and not ended, of all connections together; undefined: an eighth of the machine's memory. */
+  /** Bytes of packets that have begun and not ended, of all connections together; undefined: an eighth of node.memory_limit. */
   readonly maxUnfinishedBytesTotal: number | undefined
   /** Both limits that make the core's. */
   readonly packetLimits: { readonly maxPacketBytes: number; readonly clientMaxPacketBytes: number }
@@ -247,6 +252,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
       securityProfile: node.security_profile,
       defaultListenerAddress: node.default_listener_address,
       deniedAddresses: node.denied_addresses,
+      memoryLimitBytes: node.memory_limit,
     },
     core: toCoreConfig(values),
     storage: { sync: storage.sync, syncIntervalMs: storage.sync_interval },
@@ -286,9 +292,11 @@ function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig
   return {
     maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, largestPacketBytes),
     maxQueuedMessages: mqtt.max_mqueue_len,
+    maxQueuedBytes: mqtt.max_mqueue_bytes,
     queueFullPolicy: mqtt.mqueue_full_policy,
     maxStoredMessages: mqtt.max_stored_messages,
     maxInflightMessages: mqtt.max_inflight_window,
+    maxInflightBytes: mqtt.max_inflight_bytes,
     receiveMaximum: mqtt.receive_maximum,
     maxAwaitingRelease: mqtt.max_awaiting_rel,
     awaitReleaseTimeoutMs: mqtt.await_rel_timeout,
@@ -308,6 +316,7 @@ function toCoreConfig({ auth, mqtt, node, retainer }: SettingValues): CoreConfig
     limitsClientIdsOf31: mqtt.strict_clientid_31,
     bindsClientIds: (auth.client_id_binding === 'auto' ? usualBinding : auth.client_id_binding) === 'identity',
     maxTopicAlias: mqtt.max_topic_alias,
+    maxTopicAliasBytes: mqtt.max_topic_alias_bytes,
     sessionExpirySeconds: mqtt.session_expiry_interval / msPerSecond,
     maxSessionExpirySeconds: maxExpiryMs === undefined ? undefined : maxExpiryMs / msPerSecond,
     upgradeQoS: mqtt.upgrade_qos,

@@ -42,6 +42,12 @@ export const metrics = {
   svc_messages_dropped_rate: { type: 'gauge', help: 'Messages dropped in a second, lately.' },
   svc_messages_dropped_by_reason_total: { type: 'counter', help: 'Messages dropped, by reason.' },
   svc_log_lines_dropped_total: { type: 'counter', help: 'Log lines that were left out because there were too many.' },
+  svc_memory_limit_bytes: { type: 'gauge', help: 'Memory that the process may use: node.memory_limit.' },
+  svc_memory_level: {
+    type: 'gauge',
+    help: '0: there is enough memory. 1: it is short (soft). 2: it is very short (hard).',
+  },
+  svc_memory_held_bytes: { type: 'gauge', help: 'Memory that is held for clients, by use: an estimate.' },
   svc_listener_connections_count: { type: 'gauge', help: 'Connections by listener.' },
   svc_listener_connections_accepted_total: { type: 'counter', help: 'Connections that a listener let in.' },
   svc_listener_connections_refused_total: { type: 'counter', help: 'Connections that a listener turned away.' },

@@ -23,6 +23,7 @@ import { handlePacket, notePart, resumeAfterStorage } from './connections/handle
 import { handleCommitted } from './delivery/committed.ts'
 import { handleOldestLoaded } from './delivery/drop-oldest.ts'
 import { handleQueueLoaded, pump } from './delivery/pump.ts'
+import { startRelief } from './delivery/relieve-memory.ts'
 import { tellPeers } from './delivery/tell-peers.ts'
 import { handleEndedLoaded } from './delivery/ended-queues.ts'
 import { moveOnRestored } from './delivery/moving.ts'
@@ -134,10 +135,7 @@ function handleRare(
     case 'committed':
       return handleCommitted(state, input.batch)
     case 'storage-health':
-      state.storageIsHealthy = input.isHealthy
-      if (input.isHealthy) resumeAfterStorage(state)
-      else failUnsettledCommands(state)
-      return
+      return changeStorageHealth(state, input.isHealthy)
     case 'restore':
       for (const record of input.records) restore(state, record)
       return
@@ -158,6 +156,8 @@ function handleRare(
       return handleTick(state)
     case 'command':
       return handleCommand(state, input.question, input.command)
+    case 'memory-level':
+      return startRelief(state, input)
     case 'settings':
       state.settings = input.settings
       return
@@ -169,6 +169,12 @@ function handleRare(
     default:
       input satisfies never
   }
+}
+
+function changeStorageHealth(state: BrokerState, isHealthy: boolean): void {
+  state.storageIsHealthy = isHealthy
+  if (isHealthy) resumeAfterStorage(state)
+  else failUnsettledCommands(state)
 }
 
 function handleAnswer(

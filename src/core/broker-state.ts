@@ -36,6 +36,9 @@ import type { Vow } from './vow.ts'
 const usualDropEvents = 64
 const dropEventWindowMs = 100
 
+/** Of a subscription beside its filter: entries of maps and of the trie, and its options. */
+const filterOverheadBytes = 400
+
 export interface BrokerCounts {
   publishesReceived: number
   publishesSent: number
@@ -113,7 +116,7 @@ export class BrokerState {
   /** The other shards of the node; undefined where there are none. */
   readonly neighbours: Neighbours | undefined
   nowMs = 0
-  readonly sessions = new SessionTable()
+  readonly sessions: SessionTable
   readonly routes: Routes<Session, Peer>
   readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
   /** Those among them that the broker has said of itself: they take nobody's room. */
@@ -148,6 +151,10 @@ export class BrokerState {
   readonly leaving = new PendingQueue<LeavingSession>()
   /** Connections whose reader stands still until the disk serves again. */
   readonly waitingForStorage = new Set<Connection>()
+  /** Connections whose reader stands still until the next look at the memory of the node. */
+  readonly waitingForMemory = new Set<Connection>()
+  /** The place of the session that is relieved next; undefined: none is. See `delivery/relieve-memory.ts`. */
+  reliefFrom: number | undefined = undefined
   /** Stored sessions that hold as many messages as they may. */
   readonly fullSessions = new Set<Session>()
   /** Who is being asked whether it may stay, since permissions changed; stale: they have changed once more meanwhile. */
@@ -189,6 +196,7 @@ export class BrokerState {
     this.nameAmongBridges = options.nameAmongBridges
     this.topics = options.topics
     this.memory = options.memory ?? new MemoryAccount()
+    this.sessions = new SessionTable(this.memory)
     this.permissions = options.permissions ?? everythingAllowed
     this.place = options.place ?? { own: 0, count: 1 }
     const { own } = this.place
@@ -217,6 +225,7 @@ export class BrokerState {
   countFilter(filter: TopicFilter, change: 1 | -1): void {
     const { held } = this
     held.subscriptions += change
+    this.memory.add('filters', change * (filterOverheadBytes + filter.length))
     if (filter.startsWith('$share/')) held.shared += change
   }
 
@@ -302,6 +311,7 @@ function empty(list: unknown[]): void {
 function newDropCounts(): Record<DropReason, number> {
   return {
     'queue-full': 0,
+    'memory-full': 0,
     expired: 0,
     'too-large': 0,
     'not-reading': 0,

@@ -64,6 +64,8 @@ export class Connection {
   /** Counted by the driver, in both directions, since it opened. */
   receivedBytes: number
   receivedPackets: number
+  /** `receivedBytes` when memory was short and the connection was looked at last. */
+  receivedAtLookBytes: number
   sentBytes: number
   sentPackets: number
   /** Undefined where the transport knows nothing more. */
@@ -94,6 +96,11 @@ export class Connection {
   outgoingAliases: Map<Topic, number> | undefined
   /** The client's Topic Alias Maximum, or our own bound if that is less. */
   outgoingAliasMaximum: number
+  /** Bytes of the names of topics with an alias, in each direction. */
+  incomingAliasNameBytes: number
+  outgoingAliasNameBytes: number
+  /** What aliases of both directions count for in memory. */
+  aliasBytes: number
   /** Before every topic of its client, '' where nothing is: see `mountpoint.ts`. */
   mountpoint: string
   /** That its client belongs to, once it is let in; undefined: none. */
@@ -126,6 +133,7 @@ export class Connection {
     this.peerPort = 0
     this.receivedBytes = 0
     this.receivedPackets = 0
+    this.receivedAtLookBytes = 0
     this.sentBytes = 0
     this.sentPackets = 0
     this.arrival = arrival
@@ -143,6 +151,9 @@ export class Connection {
     this.maximumPacketBytes = Infinity
     this.outgoingAliases = undefined
     this.outgoingAliasMaximum = 0
+    this.incomingAliasNameBytes = 0
+    this.outgoingAliasNameBytes = 0
+    this.aliasBytes = 0
     this.mountpoint = ''
     this.namespace = undefined
     this.isPlain = true

@@ -40,6 +40,7 @@ export type { SubscriptionFilter, SubscriptionView } from './views/subscription-
 export type { Slice, SliceWanted, WalkPosition } from './views/walk.ts'
 export type { RememberedVerdict } from './verdict-cache.ts'
 export type { RetainedView } from './views/retained-list.ts'
+export type { MemoryUser } from './views/memory-users.ts'
 export type { SlowSession } from './views/slow-sessions.ts'
 export type { MatchingFound, MatchingSubscription, Quota, Standing } from './views/explanation.ts'
 export type { Outlook } from './views/outlook.ts'

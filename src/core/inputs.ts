@@ -5,6 +5,7 @@ import type { Packet, ProtocolError, QoS, ReasonCode, TopicFilter } from '../pro
 import type { Identity } from './access.ts'
 import type { Connection } from './connection.ts'
 import type { MessageProperties } from '../protocol/index.ts'
+import type { MemoryLevel } from './memory-account.ts'
 import type { Message } from './message.ts'
 import type { PeerMessage, PeerNumber } from './peer-messages.ts'
 import type { CoreSettings } from './settings.ts'
@@ -75,6 +76,8 @@ export type Input =
   | { readonly kind: 'tick' }
   /** The operator (HTTP API, ctl) wants something. Answered among the outputs by `command-done`. */
   | { readonly kind: 'command'; readonly question: QuestionId; readonly command: Command }
+  /** How short the memory of the node is; told again while it is, with how often in a row it has been `hard`. */
+  | { readonly kind: 'memory-level'; readonly level: MemoryLevel; readonly step: number }
   /** New limits, in force from here on. */
   | { readonly kind: 'settings'; readonly settings: CoreSettings }
   /** What clients are subscribed to is to be counted, or no longer: see `BrokerCore.clientFilters`. */

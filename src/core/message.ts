@@ -54,6 +54,8 @@ export class Message {
   bodyId: number
   /** Of retained messages that came as a publication in this life of the broker. */
   arrival: Arrival | undefined
+  /** Deliveries that hold it in memory: see `delivery/held-bytes.ts`. */
+  holders: number
 
   constructor(topic: Topic, from: MessageSource) {
     this.topic = topic
@@ -76,6 +78,7 @@ export class Message {
     this.isOwned = false
     this.bodyId = 0
     this.arrival = undefined
+    this.holders = 0
   }
 
   get payloadBytes(): number {

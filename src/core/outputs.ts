@@ -115,6 +115,8 @@ export type Question =
 
 export type DropReason =
   | 'queue-full'
+  /** The memory of the node is short: see `MemoryLevel`. */
+  | 'memory-full'
   | 'expired'
   | 'too-large'
   | 'not-reading'

@@ -10,12 +10,16 @@ export interface CoreSettings {
   maxPacketBytes: number
   /** mqtt.max_mqueue_len: messages waiting in memory for each session. */
   maxQueuedMessages: number
+  /** mqtt.max_mqueue_bytes: what these messages take in memory. */
+  maxQueuedBytes: number
   /** mqtt.mqueue_full_policy */
   queueFullPolicy: QueueFullPolicy
   /** mqtt.max_stored_messages: messages waiting on disk for each session. */
   maxStoredMessages: number
   /** mqtt.max_inflight_window: unacknowledged QoS 1 and 2 messages towards each client. */
   maxInflightMessages: number
+  /** mqtt.max_inflight_bytes: what these messages take in memory; one alone may take more. */
+  maxInflightBytes: number
   /** mqtt.receive_maximum: unacknowledged QoS 1 and 2 messages from each client, told in CONNACK. */
   receiveMaximum: number
   /** mqtt.max_awaiting_rel: QoS 2 packets that a client may leave unreleased. */
@@ -52,6 +56,8 @@ export interface CoreSettings {
   limitsClientIdsOf31: boolean
   /** auth.client_id_binding: a session is for the identity that created it, and refused to others. */
   bindsClientIds: boolean
+  /** mqtt.max_topic_alias_bytes: names of the topics that they stand for, in each direction of one connection. */
+  maxTopicAliasBytes: number
   /** mqtt.max_topic_alias: aliases that a client may use towards us, and at most we towards it. */
   maxTopicAlias: number
   /** mqtt.session_expiry_interval: of 3.1 and 3.1.1 sessions that are not clean. */
@@ -85,9 +91,11 @@ export interface CoreSettings {
 export const defaultCoreSettings: CoreSettings = {
   maxPacketBytes: 10 * 1_024 * 1_024,
   maxQueuedMessages: 1_024,
+  maxQueuedBytes: 64 * 1_024 * 1_024,
   queueFullPolicy: 'drop-newest',
   maxStoredMessages: 1_000_000,
   maxInflightMessages: 1_024,
+  maxInflightBytes: 16 * 1_024 * 1_024,
   receiveMaximum: 100,
   maxAwaitingRelease: 100,
   awaitReleaseTimeoutMs: 300_000,
@@ -106,6 +114,7 @@ export const defaultCoreSettings: CoreSettings = {
   maxClientIdBytes: 65_535,
   limitsClientIdsOf31: true,
   bindsClientIds: true,
+  maxTopicAliasBytes: 256 * 1_024,
   maxTopicAlias: 1_024,
   sessionExpirySeconds: 7_200,
   maxSessionExpirySeconds: undefined,

@@ -13,12 +13,15 @@ import { OverloadWatch } from './overload-watch.ts'
 import type { Log } from '../telemetry/index.ts'
 import { ResourceWatch, type ShownCertificate } from './resource-watch.ts'
 import type { ShardCrew } from './shard-crew.ts'
+import { watchMemory } from './memory-observation.ts'
+import type { MemoryPlan } from './shard-plan.ts'
 import { Traces } from './traces.ts'
 
 export interface ObservationGround {
   readonly nodeName: string
   readonly counters: SharedArrayBuffer
   readonly meters: SharedArrayBuffer
+  readonly memory: MemoryPlan
   /** How many descriptors connections may still take: see `DescriptorWatch`. */
   readonly descriptorRoom: SharedArrayBuffer
   readonly alarms: Alarms
@@ -51,9 +54,10 @@ export function observeNode(ground: ObservationGround): Observation {
   const resources = new ResourceWatch({ ...ground, shownCertificates: () => certificatesOf(ground) })
   const descriptors = new DescriptorWatch(ground)
   const overload = new OverloadWatch(meters, alarms)
+  const memory = watchMemory(ground)
   return {
     operations: {
-      metrics: metricOperations({ ...ground, gauges, resources, descriptors }),
+      metrics: metricOperations({ ...ground, gauges, resources, descriptors, memory }),
       alarms: alarmOperations(nodeName, alarms),
       traces,
       slowSubscriptions: slowSubscriptionOperations(nodeName, crew),
@@ -63,11 +67,13 @@ export function observeNode(ground: ObservationGround): Observation {
       gauges.start(() => overload.look())
       resources.start()
       descriptors.start()
+      memory.start()
     },
     stop: async () => {
       gauges.stop()
       resources.stop()
       descriptors.stop()
+      memory.stop()
       await traces.close()
     },
     lookAtFiles: () => void resources.lookAtCertificates(),

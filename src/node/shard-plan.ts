@@ -6,6 +6,7 @@ import type { GodwitConfig } from '../config/index.ts'
 import {
   type BridgePlan,
   createLoadMark,
+  createMemoryTable,
   createNamespaceTable,
   type ShardListener,
   type ShardStart,
@@ -13,7 +14,7 @@ import {
 import { createCounterTable, createMeterTable } from '../telemetry/index.ts'
 import { createDescriptorRoom } from '../transports/index.ts'
 import { placesFor } from './shared-places.ts'
-import { memoryBytes, roomForConnections } from './machine-limits.ts'
+import { memoryLimitOf, roomForConnections } from './machine-limits.ts'
 import { clientEventsTopic } from './sys-topics.ts'
 
 /** Of connections, for all listeners of a shard together. */
@@ -28,13 +29,21 @@ export function doorLimitsOf({ limits }: GodwitConfig, room: number, shards: num
   }
 }
 
+export interface MemoryPlan {
+  /** node.memory_limit */
+  readonly limitBytes: number
+  /** Of each thread's own heap, in MiB. */
+  readonly maxHeapMb: number
+  /** What shards hold for clients: see `createMemoryTable`. */
+  readonly table: SharedArrayBuffer
+}
+
 export interface ShardPlan {
   /** One for each shard, in order. */
   readonly starts: readonly ShardStart[]
   /** Connections that the machine has room for. */
   readonly room: number
-  /** Of each thread's own heap, in MiB. */
-  readonly maxHeapMb: number
+  readonly memory: MemoryPlan
   /** Shared counters of all shards. */
   readonly counters: SharedArrayBuffer
   /** Shared histograms of all shards. */
@@ -58,9 +67,12 @@ export interface Surroundings {
 
 /** Their numbers stand in one byte of the store's keys, with room for the main thread's. */
 const mostShards = 250
-/** So much of the machine's memory may be heaps of shards, and each has at least so much. */
+/**
+ * So much of `node.memory_limit` may be the heap of one shard, as most of what is held may be held by one of them: that all
+ * together keep to the limit is seen to by `MemoryWatch`. And each has at least so much.
+ */
 const heapShare = 0.75
-const leastHeapMb = 512
+const leastHeapMb = 256
 const bytesPerMb = 1_048_576
 
 /** `node.shards`, or one for each core that this process may use. */
@@ -74,8 +86,9 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
   const counters = createCounterTable(shards)
   const meters = createMeterTable(shards)
   const room = await roomForConnections()
-  const maxUnsentBytes = config.maxUnsentBytesTotal ?? memoryBytes() / 8
-  const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memoryBytes() / 8
+  const memory = planMemory(config, shards)
+  const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
+  const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8
   const places = placesFor(shards)
   const descriptorRoom = createDescriptorRoom()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
@@ -97,6 +110,8 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     maxPropertyBytes: config.maxPropertyBytes,
     maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shards),
     maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / shards),
+    memoryTable: memory.table,
+    memoryPartBytes: Math.floor(memory.limitBytes / shards),
     places,
     descriptorRoom,
     counters,
@@ -112,6 +127,12 @@ export async function planShards(surroundings: Surroundings): Promise<ShardPlan>
     descriptorRoom,
     namespaceTable,
     room,
-    maxHeapMb: Math.max(leastHeapMb, Math.floor((memoryBytes() * heapShare) / shards / bytesPerMb)),
+    memory,
   }
+}
+
+function planMemory(config: GodwitConfig, shards: number): MemoryPlan {
+  const limitBytes = memoryLimitOf(config)
+  const maxHeapMb = Math.max(leastHeapMb, Math.floor((limitBytes * heapShare) / bytesPerMb))
+  return { limitBytes, maxHeapMb, table: createMemoryTable(shards) }
 }

@@ -204,16 +204,16 @@ async function startShards(options: NodeOptions, foundation: Foundation, store: 
   const ofBridges = { bridges: foundation.bridges, nameAmongBridges: brokerIdOf(foundation.accessSecret) }
   const dealt = { ...ofBridges, listeners: live.dealt, nodeName: name, clockBaseMs: clock }
   const plan = await planShards({ ...dealt, config, directory, access })
-  const { starts, counters, meters, maxHeapMb, room, descriptorRoom } = plan
+  const { starts, counters, meters, memory, room, descriptorRoom } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
-  const crew = crewOf({ options, foundation, store, starts, maxHeapMb, giveUp })
+  const crew = crewOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
   const bridges = liveBridges(foundation, crew)
   const audit = openAuditLog(directory, log, config.maxAuditBytes)
   const shared = { nodeName: name, dataDirectory: directory, counters, crew, log, bridges, audit }
-  const observation = observeNode({ ...shared, meters, descriptorRoom, alarms, live })
+  const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
   const accessRecords = await openAccessRecords({ store: store.own, ...tellAccess(crew, namespaceLimits) })
   const hiddenPresets = new HiddenPresets({ records: accessRecords, log, presets: config.auth.credentials })
   const owners = { listeners: live, bridges, hiddenPresets }

@@ -71,6 +71,12 @@ export class TopicTable {
     return this.keep(hash, known ?? new Topic(name, ownBytes(bytes, 0, bytes.length)))
   }
 
+  /** Topics that are remembered, and the bytes of their names. */
+  get size(): { readonly topics: number; readonly nameBytes: number } {
+    const { young, old } = this
+    return { topics: young.count + old.count, nameBytes: young.nameBytes + old.nameBytes }
+  }
+
   /** All of them: each is made anew when it is asked for. */
   forget(): void {
     this.young = new TopicSlots()

@@ -1,6 +1,7 @@
 // Answers what the node asks a shard: each question by the function of its name, between two turns.
 
 import { keepRetainedFor } from './answering-backup.ts'
+import { memoryUsersFor } from './answering-memory.ts'
 import { publishFor, subscribeFor, unsubscribeFor } from './answering-publishing.ts'
 import { explain } from './explaining.ts'
 import { retainedFor } from './answering-retained.ts'
@@ -29,6 +30,7 @@ const answers: Answers = {
   },
   retained: retainedFor,
   slow: slowFor,
+  'memory-users': memoryUsersFor,
   publish: publishFor,
   foresee: ({ core }, { topics, qos }) => core.view.foresee(topics, qos),
   subscribe: subscribeFor,

@@ -35,6 +35,11 @@ export class BegunPackets {
     this.#tellFault = tellFault
   }
 
+  /** Of all of them. */
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
   /** Its decoder has read what there is. Costs nothing where that ends with the end of a packet. */
   noteRead(outlet: Outlet): void {
     if (outlet.decoder.begunBytes >= countedFromBytes || this.#line.size > 0) this.note(outlet)

@@ -25,6 +25,7 @@ export interface TidyWorld {
   collect(): void
   /** The same, several times over; what is free goes back to the system. */
   release(): void
+  nowMs(): number
   /** Messages received and sent since the start, and their KiB: large ones leave more behind. */
   traffic(): number
 }
@@ -40,6 +41,9 @@ const mostToRelease = 100_663_296
 /** More in use takes too long to look through at all. */
 const mostToCollect = 536_870_912
 
+/** Where memory is short a collection is followed by so many times its duration without one. */
+const workPerCollection = 9
+
 type Step = 'collect' | 'release'
 
 export class IdleTidy {
@@ -50,6 +54,7 @@ export class IdleTidy {
   /** The most that it was since it was last tidied. V8 may have collected it meanwhile, and kept the pages. */
   #peakBytes: number
   #next: Step
+  #collectsNextAtMs = 0
 
   constructor(world: TidyWorld) {
     this.#world = world
@@ -69,6 +74,18 @@ export class IdleTidy {
     if (!isIdle || this.#peakBytes - this.#tidyBytes < worthwhileBytes) return
     if (this.#next === 'collect') this.#collect()
     else this.#release()
+  }
+
+  /** Memory is short: however busy the thread is, but for a part of its time at most. */
+  collectNow(): void {
+    const beganAtMs = this.#world.nowMs()
+    if (beganAtMs < this.#collectsNextAtMs) return
+    this.#world.forget()
+    this.#world.collect()
+    if (this.#world.usedBytes() <= mostToRelease) this.#world.release()
+    const endedAtMs = this.#world.nowMs()
+    this.#collectsNextAtMs = endedAtMs + (endedAtMs - beganAtMs) * workPerCollection
+    this.#isTidy()
   }
 
   #collect(): void {
@@ -110,10 +127,11 @@ const longestReducerDelayMs = 2_147_483_647
  * eight seconds are over, lets the heap grow by a third at a time from then on, and collects all of it some ten times as
  * often.
  */
-export function keepHeapTidy(within: Pick<TidyWorld, 'traffic' | 'forget'>): void {
+export function keepHeapTidy(within: Pick<TidyWorld, 'traffic' | 'forget'>): IdleTidy {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${longestReducerDelayMs}`)
   const tidy = new IdleTidy({ ...ownHeap(), ...within })
   setInterval(() => tidy.look(), tidyIntervalMs).unref()
+  return tidy
 }
 
 /** Of this thread's own heap. */
@@ -126,6 +144,7 @@ export function ownHeap(): Omit<TidyWorld, 'traffic' | 'forget'> {
       const { total_heap_size: heap, external_memory: beside } = getHeapStatistics()
       return heap + beside
     },
+    nowMs: () => performance.now(),
     usedBytes: () => getHeapStatistics().used_heap_size,
     collect: () => collect({ type: 'major', execution: 'sync', flavor: 'regular' }),
     release: () => collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }),

@@ -7,7 +7,9 @@ export type * from './questions.ts'
 export type { BridgeLink } from './bridge-dialer.ts'
 export { shardEntry } from './entry.ts'
 export { clockBaseMs } from './clock.ts'
-export { keepHeapTidy, trafficIn } from './idle-tidy.ts'
+export { keepHeapTidy, ownHeap, trafficIn } from './idle-tidy.ts'
+export { largestUsers } from './answering-memory.ts'
+export { createMemoryTable, readMemoryTable } from './memory-table.ts'
 export { createLoadMark, LoadMark, type Suspect } from './load-mark.ts'
 export {
   createNamespaceTable,

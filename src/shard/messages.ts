@@ -3,7 +3,14 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { AccessSettings, RecordChange } from '../access/index.ts'
 import type { AccessRule, CertificateField, ProxyProtocolConfig, QuicConfig, WebSocketConfig } from '../config/index.ts'
-import type { CoreSettings, FilterChange, ListenerTraits, NamespaceSettings, PeerNumber } from '../core/index.ts'
+import type {
+  CoreSettings,
+  FilterChange,
+  ListenerTraits,
+  MemoryLevel,
+  NamespaceSettings,
+  PeerNumber,
+} from '../core/index.ts'
 import type { SeatNotice, SeatRequest } from '../storage/index.ts'
 import type { LogFields, LogLevel } from '../telemetry/index.ts'
 import type { TlsSettings } from '../transports/index.ts'
@@ -141,6 +148,10 @@ export interface ShardStart extends ShardSettings {
   readonly counters: SharedArrayBuffer
   /** Made by `createMeterTable`; the shard writes its own row. Undefined: nobody looks. */
   readonly meters?: SharedArrayBuffer | undefined
+  /** Made by `createMemoryTable`; the shard writes its own row. Undefined: nobody looks. */
+  readonly memoryTable?: SharedArrayBuffer | undefined
+  /** node.memory_limit, this shard's part. Undefined: nobody has set one. */
+  readonly memoryPartBytes?: number | undefined
   /** Made by `createLoadMark`: says what of the store the shard died of. Undefined: nobody looks. */
   readonly loadMark?: SharedArrayBuffer | undefined
   /** How clients are told apart; undefined: nobody belongs to a namespace. */
@@ -185,6 +196,8 @@ export type NodeToShard =
   | { readonly kind: 'tell'; readonly messages: readonly OwnMessage[] }
   /** Answered by `answer` with the same number. */
   | { readonly kind: 'ask'; readonly ask: number; readonly question: ShardQuestion }
+  /** How short the memory of the node is: when that changes, and once a second while it is. `collects`: garbage, at once. */
+  | { readonly kind: 'memory'; readonly level: MemoryLevel; readonly step: number; readonly collects: boolean }
   /** From the keeper of the store. */
   | { readonly kind: 'store'; readonly notice: SeatNotice }
   /** From the next turn on. Answered by `changed`. */

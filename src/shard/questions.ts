@@ -9,6 +9,7 @@ import type {
   CommandResult,
   DropReason,
   MatchingFound,
+  MemoryUser,
   Outlook,
   Quota,
   RememberedVerdict,
@@ -54,6 +55,8 @@ export interface ShardTalk {
     asked: { readonly atLeastMs: number; readonly most: number; readonly namespace?: string | undefined }
     answered: readonly SlowSession[]
   }
+  /** Those that hold most of the memory: so many for each use. */
+  'memory-users': { asked: { readonly most: number }; answered: readonly MemoryUser[] }
   /** A message of the operator, to all of the topics or to none; answered when it is safe. */
   publish: { asked: AskedPublication; answered: CommandResult }
   /** In the name of a client that is there; where one filter can not be, why. */

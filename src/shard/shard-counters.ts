@@ -7,6 +7,7 @@ import type { ShardStart } from './messages.ts'
 /** Where the drops of each reason are counted. */
 export const dropCounters = {
   'queue-full': 'droppedQueueFull',
+  'memory-full': 'droppedMemoryFull',
   expired: 'droppedExpired',
   'too-large': 'droppedTooLarge',
   'not-reading': 'droppedNotReading',

@@ -12,7 +12,6 @@ import {
   failedAssertion,
   PacketDecoder,
   ProtocolError,
-  TopicTable,
   type Packet,
   type PacketDecoderOptions,
 } from '../protocol/index.ts'
@@ -42,6 +41,7 @@ import { QueueLoads } from './queue-loads.ts'
 import { Readers } from './readers.ts'
 import { NamespaceTable } from './namespace-table.ts'
 import { droppedMessages, publishCounters, retainedElsewhere } from './shard-counters.ts'
+import { ShardMemory } from './shard-memory.ts'
 import { ShardMeters } from './shard-meters.ts'
 import type { ShardWorld } from './shard-world.ts'
 import { isClockDue, maxTurnMs } from './turn-limits.ts'
@@ -52,7 +52,6 @@ const maxSendsBetweenDrains = 4_096
 /** Reports of sent bytes are worth a call only where much had been handed out, by itself or of what is allowed. */
 const reportUnsentFrom = 65_536
 const reportUnsentShare = 1 / 4
-const topicsRemembered = 262_144
 
 export class Shard implements OutletOwner {
   readonly core: BrokerCore
@@ -61,7 +60,6 @@ export class Shard implements OutletOwner {
   readonly commands = new Commands((input) => this.#guarded(() => this.input(input)))
   draining = 0
   readonly #world: ShardWorld
-  readonly #topics: TopicTable
   readonly commits: Commits
   readonly #loads: QueueLoads
   readonly #answers: AccessAnswers
@@ -71,6 +69,7 @@ export class Shard implements OutletOwner {
   readonly outlets = new Set<Outlet>()
   readonly #begun: BegunPackets
   readonly #meters: ShardMeters
+  readonly #memory: ShardMemory
   readonly eventLog: EventLog
   /** Undefined until clients are let in. */
   bridges: BridgeCrew | undefined
@@ -108,8 +107,8 @@ export class Shard implements OutletOwner {
       this.#carryOut()
     })
     this.#meters = new ShardMeters(meters, shardNumber)
-    this.#topics = new TopicTable(topicsRemembered)
-    this.#decoderOptions = decoderOptions(world.start.core, world.start.maxPropertyBytes, this.#topics)
+    this.#memory = new ShardMemory(world.start)
+    this.#decoderOptions = decoderOptions(world.start.core, world.start.maxPropertyBytes, this.#memory.topics)
     const clientEvents = new ClientEvents({
       topic: world.start.clientEventsTopic,
       keepAliveMultiplier: core.keepAliveMultiplier,
@@ -130,7 +129,8 @@ export class Shard implements OutletOwner {
     const { identity } = world
     const quotas = table && new NamespaceTable(table, { shards: count, own: shardNumber })
     const shared = { namespaces, quotas, retainedElsewhere: retainedElsewhere(world.start), nameAmongBridges }
-    this.core = new BrokerCore(core, { identity, topics: this.#topics, permissions, place, ...shared })
+    const { topics, account: memory } = this.#memory
+    this.core = new BrokerCore(core, { identity, topics, memory, permissions, place, ...shared })
     this.#peers = place.count === 1 ? undefined : this.#linkPeers()
     this.#arrivals = this.#peers === undefined ? undefined : this.#expectArrivals(this.#peers)
     this.#answers = new AccessAnswers(this.access, {
@@ -161,14 +161,14 @@ export class Shard implements OutletOwner {
 
   /** The next message to each finds out anew who gets it; until then nobody who has gone is kept by a plan. */
   forgetTopics(): void {
-    this.#topics.forget()
+    this.#memory.topics.forget()
   }
 
   #linkPeers(): PeerLinks {
     const { sends } = this.core.takeOutputs()
     return new PeerLinks({
       core: this.core,
-      topics: this.#topics,
+      topics: this.#memory.topics,
       turnMs: this.#nowOfTurn,
       isOverdue: this.#isOverdue,
       isFull: () => sends.length >= maxSendsBetweenDrains,
@@ -252,7 +252,7 @@ export class Shard implements OutletOwner {
     const { permissions } = this.access
     const wasOpen = permissions.allowsEverything
     this.access.changeSettings(access)
-    this.#decoderOptions = decoderOptions(settings, maxPropertyBytes, this.#topics)
+    this.#decoderOptions = decoderOptions(settings, maxPropertyBytes, this.#memory.topics)
     if (!wasOpen || !permissions.allowsEverything) this.input({ kind: 'permissions-changed' })
     this.input({ kind: 'settings', settings })
   }
@@ -432,6 +432,7 @@ export class Shard implements OutletOwner {
     this.#dirty.flush(this.buffers.takenBytes > this.#world.start.maxUnsentBytesTotal)
     this.#peers?.flush()
     publishCounters(this.#world.counters, this.core.view, this.buffers.takenBytes)
+    this.#memory.publish(this.core.view, { buffers: this.buffers.takenBytes, packets: this.#begun.heldBytes })
     this.#firstMessage.look(this.core.view)
     this.#patience.lookAgain()
     this.#turnMs = 0

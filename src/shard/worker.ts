@@ -42,6 +42,8 @@ let isStopping = false
 /** As they were changed last. */
 let settings: ShardSettings = start
 let plans = start.bridges ?? []
+/** Undefined until clients are let in. */
+let collectGarbage: (() => void) | undefined
 const counters = new Counters(start.counters, start.shardNumber)
 const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =>
   post({ kind: 'log', level, event, fields }),
@@ -119,13 +121,14 @@ async function run(): Promise<void> {
   for (const message of early) hear(message)
   await letClientsIn(running, listeners)
   bridgesOf(running, store, clock)
-  keepHeapTidy({
+  const tidy = keepHeapTidy({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])),
     forget() {
       running.forgetTopics()
       running.buffers.forget()
     },
   })
+  collectGarbage = () => tidy.collectNow()
 }
 
 function markOf({ loadMark }: ShardStart): LoadMark | undefined {
@@ -193,6 +196,9 @@ function obey(message: NodeToShard, { shard, store, listeners, doors, clock }: R
     plans = message.plans
     shard.bridges?.take(plans)
     post({ kind: 'changed', change: message.change })
+  } else if (message.kind === 'memory') {
+    shard.input({ kind: 'memory-level', level: message.level, step: message.step })
+    if (message.collects) collectGarbage?.()
   } else if (message.kind === 'client-filters') shard.bridges?.filters.hear(message.from, message.notice)
   else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') listeners.reload().catch(fail)

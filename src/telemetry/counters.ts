@@ -51,6 +51,8 @@ export const counterCells = {
   retainedOfClientsStored: 33,
   /** Those of `refusedOther` whose client ID belongs to another identity. */
   refusedClientIdConflict: 34,
+  /** Of `messagesDropped`. */
+  droppedMemoryFull: 35,
 } as const
 
 export type CounterName = keyof typeof counterCells

@@ -48,9 +48,9 @@ describe('a configuration of nothing', () => {
 test('each setting arrives under its name, in the unit of the name', () => {
   const config = load({
     text: `
-      node { name = "a@b", data_dir = /d, shards = 3, security_profile = legacy, default_listener_address = "::", denied_addresses = [loopback, "10.0.0.0/8"] }
+      node { name = "a@b", data_dir = /d, shards = 3, memory_limit = 1GB, security_profile = legacy, default_listener_address = "::", denied_addresses = [loopback, "10.0.0.0/8"] }
       mqtt {
-        max_packet_size = 2MB, property_size = 4, max_mqueue_len = 5, mqueue_full_policy = drop-oldest
+        max_packet_size = 2MB, property_size = 4, max_mqueue_len = 5, max_mqueue_bytes = 24MB, max_inflight_bytes = 25MB, max_topic_alias_bytes = 26KB, mqueue_full_policy = drop-oldest
         max_stored_messages = 6, max_inflight_window = 7, receive_maximum = 8, max_awaiting_rel = 9
         await_rel_timeout = 10s, retry_interval = 11s, keepalive_multiplier = 1.25, server_keepalive = 12
         idle_timeout = 130ms, max_qos_allowed = 1, retain_available = false, wildcard_subscription = off
@@ -72,13 +72,16 @@ test('each setting arrives under its name, in the unit of the name', () => {
     securityProfile: 'legacy',
     defaultListenerAddress: '::',
     deniedAddresses: ['loopback', '10.0.0.0/8'],
+    memoryLimitBytes: 1_073_741_824,
   })
   assert.deepEqual(config.core, {
     maxPacketBytes: 2_097_152,
     maxQueuedMessages: 5,
+    maxQueuedBytes: 24 * 1_024 * 1_024,
     queueFullPolicy: 'drop-oldest',
     maxStoredMessages: 6,
     maxInflightMessages: 7,
+    maxInflightBytes: 25 * 1_024 * 1_024,
     receiveMaximum: 8,
     maxAwaitingRelease: 9,
     awaitReleaseTimeoutMs: 10_000,
@@ -96,6 +99,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     limitsClientIdsOf31: false,
     bindsClientIds: true,
     maxTopicAlias: 15,
+    maxTopicAliasBytes: 26 * 1_024,
     sessionExpirySeconds: 960,
     maxSessionExpirySeconds: 3_601,
     upgradeQoS: true,

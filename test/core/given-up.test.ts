@@ -22,7 +22,7 @@ function withdraw(world: World, rulebook: Rulebook): void {
   rulebook.change(world, { action: 'receive', clientId: 'slow', topic: 'a' })
 }
 
-const one = (): { packetId: number; sendOrder: number } => ({ packetId: 0, sendOrder: 0 })
+const one = () => ({ packetId: 0, sendOrder: 0, heldBytes: 0 })
 
 const outgoing = (world: World): number => world.records().filter(({ kind }) => kind === 'outgoing').length
 

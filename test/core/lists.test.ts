@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { SliceWanted, WalkPosition } from '../../src/core/index.ts'
-import { plainIdentity } from '../../src/core/index.ts'
+import { MemoryAccount, plainIdentity } from '../../src/core/index.ts'
 import { Session } from '../../src/core/sessions/session.ts'
 import { SessionTable } from '../../src/core/sessions/session-table.ts'
 import { walkChosen, walkSessions } from '../../src/core/views/walk.ts'
@@ -24,7 +24,7 @@ test('a walk in slices finds each session once that is there all the time, whoev
   const steps = fc.array(fc.array(change, { maxLength: 20 }), { maxLength: 12 })
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 200 }), steps, (stayers, changes) => {
-      const table = new SessionTable()
+      const table = new SessionTable(new MemoryAccount())
       const waiting = [...changes]
       // Those that stay and those that go lie among each other.
       for (let index = 0; index < stayers; index++) {
@@ -49,7 +49,7 @@ test('a walk in slices finds each session once that is there all the time, whoev
 })
 
 test('a place that has become free is taken by the next session, and an empty table has none', () => {
-  const table = new SessionTable()
+  const table = new SessionTable(new MemoryAccount())
   const [first, second, third] = ['a', 'b', 'c'].map(session)
   table.add(first)
   table.add(second)
@@ -69,7 +69,7 @@ test('a place that has become free is taken by the next session, and an empty ta
 test('a walk along sessions that were chosen before finds what a walk along all finds, slice by slice', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(5), { maxLength: 120 }), fc.integer({ min: 1, max: 4 }), (rows, most) => {
-      const table = new SessionTable()
+      const table = new SessionTable(new MemoryAccount())
       for (const [index, count] of rows.entries()) table.add(session(`${index}:${count}`))
       const chosen = [...table.values()].filter(({ clientId }) => !clientId.endsWith(':0'))
       /** Every session has as many rows as its name says, and so many fit into a slice. */

@@ -11,16 +11,19 @@ class ModelHeap {
   used = 10
   live = 10
   traffic = 0
+  now = 0
   readonly done: string[] = []
   readonly tidy = new IdleTidy({
     heapBytes: () => this.heap * mebibyte,
     usedBytes: () => this.used * mebibyte,
     traffic: () => this.traffic,
+    nowMs: () => this.now,
     forget: () => {
       this.done.push('forget')
     },
     collect: () => {
       this.done.push('collect')
+      this.now += 100
       this.used = this.live
     },
     release: () => {
@@ -130,4 +133,16 @@ test('of the heap of a thread the pages go back to the system', () => {
   assert.ok(heapBytes() < full.heap - 64 * mebibyte)
   const resident = process.memoryUsage.rss()
   assert.ok(resident < full.resident - 64 * mebibyte, `${full.resident} before, ${resident} after`)
+})
+
+test('where memory is short it collects amid the traffic, for a tenth of the time at most', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  const collected = (): number => model.done.filter((what) => what === 'collect').length
+  for (let tenth = 0; tenth < 100; tenth++) {
+    model.now += 100
+    model.tidy.collectNow()
+  }
+  assert.ok(collected() >= 8 && collected() <= 12, `${collected()}`)
+  assert.equal(model.done.filter((what) => what === 'release').length, collected())
 })

@@ -277,6 +277,7 @@ export class BrokerHost implements ShardSurroundings {
 
   private arrived(stream: BrokerStream, chunk: Buffer): void {
     if (stream.isClosed || stream.isBroken) return
+    stream.connection.receivedBytes += chunk.length
     stream.begun?.push(chunk)
     if (stream.shard === undefined) return
     stream.decoder.push(chunk)

@@ -1,6 +1,13 @@
 // What a broker of several shards shows of itself: each question goes to the shard that knows, sums are of all.
 
-import { ownerOf, shardOf, type BrokerCore, type DropReason, type Message } from '../../src/core/index.ts'
+import {
+  ownerOf,
+  shardOf,
+  type BrokerCore,
+  type DropReason,
+  type MemoryUse,
+  type Message,
+} from '../../src/core/index.ts'
 import type { Topic } from '../../src/protocol/index.ts'
 
 type CoreView = BrokerCore['view']
@@ -16,7 +23,7 @@ export type WorldView = Pick<
   | 'clients'
   | 'subscriptions'
   | 'retained'
->
+> & { readonly memory: Pick<CoreView['memory'], 'get'> }
 
 export function combinedView(views: readonly CoreView[]): WorldView {
   const [first] = views
@@ -45,6 +52,7 @@ export function combinedView(views: readonly CoreView[]): WorldView {
         dropped: Object.fromEntries(dropped) as Record<DropReason, number>,
       }
     },
+    memory: { get: (use: MemoryUse) => sum((view) => view.memory.get(use)) },
     client: (clientId: string) => views[shardOf(clientId, views.length)].client(clientId),
     *clients() {
       for (const view of views) yield* view.clients()

@@ -29,6 +29,9 @@ export interface StoryOptions {
 }
 
 /** So long after all trouble everything must be settled. */
+/** So long a level of memory lasts. */
+const memoryLevelMs = 900
+
 const patienceSeconds = 120
 
 export class RandomStory {
@@ -105,6 +108,7 @@ export class RandomStory {
       maxInflightMessages: random.pick(profile.tight ? [1, 2, 3] : [2, 10, 1_024]),
       receiveMaximum: random.pick(profile.tight ? [1, 2, 3] : [3, 20, 100]),
       maxQueuedMessages: random.pick(profile.tight ? [2, 5] : [5, 1_024]),
+      ...(world.stage.seed % 3 === 0 && { maxQueuedBytes: 2_000, maxInflightBytes: 1_000 }),
       maxStoredMessages: random.pick(profile.tight ? [4, 20] : [1_000_000]),
       maxUnsentBytes: random.pick(profile.tight ? [500, 5_000] : [1_048_576]),
       retryIntervalMs: random.pick([0, 2_000, 30_000]),
@@ -120,6 +124,15 @@ export class RandomStory {
     // Who floods it with what nobody can take must not hide from the oracles what was dropped for others.
     host.traits.mostDropEvents = Infinity
     host.traits.verdict = (question) => this.verdictOn(question.clientId)
+    if (world.stage.seed % 2 === 1) this.findMemory('normal')
+  }
+
+  /** Nothing is lost for it: what waits in memory waits on disk, and comes back from there. */
+  private findMemory(level: 'soft' | 'normal'): void {
+    const { world } = this
+    world.host.handle({ kind: 'memory-level', level: this.hasCalmedDown ? 'normal' : level, step: 0 })
+    if (!this.hasCalmedDown)
+      world.stage.after(memoryLevelMs, () => this.findMemory(level === 'soft' ? 'normal' : 'soft'))
   }
 
   private verdictOn(clientId: string): ReturnType<HostTraits['verdict']> {

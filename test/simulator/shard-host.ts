@@ -27,6 +27,7 @@ import { writeSends, type BrokerStream } from './broker-stream.ts'
 import type { Death, Disk } from './disk.ts'
 import type { EdgeWatch } from './edge-watch.ts'
 import type { Eventually, StartRecords } from './keeper.ts'
+import { MemoryWatch } from './memory-watch.ts'
 import type { PipeEnd } from './peer-pipe.ts'
 import type { PlannedEvent, Stage } from './stage.ts'
 
@@ -80,6 +81,7 @@ export class ShardHost {
   private readonly links: Map<number, PeerLink>
   private readonly following: Map<number, PipeEnd>
   private readonly dirtyLinks: Set<PeerLink>
+  private readonly memory: MemoryWatch
   /** Told of since the disk last had all that this shard knows: what was dropped is taken or sent again if it dies now. */
   private readonly freshDrops: Set<BrokerEvent>
 
@@ -100,6 +102,7 @@ export class ShardHost {
     this.links = new Map()
     this.following = new Map()
     this.dirtyLinks = new Set()
+    this.memory = new MemoryWatch(around.stage)
     this.freshDrops = new Set()
   }
 
@@ -343,6 +346,7 @@ export class ShardHost {
     for (const link of this.dirtyLinks) link.flush()
     this.dirtyLinks.clear()
     this.planDeadline()
+    this.memory.turnEnded(this.name, this.core)
     this.around.turnEnded()
   }
 

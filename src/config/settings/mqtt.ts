@@ -47,6 +47,11 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     description: 'Messages that wait in memory for one session. More of a durable session wait on disk.',
     takes: 'on-next-connect',
   }),
+  max_mqueue_bytes: setting(size({ minBytes: 1_024, maxBytes: 1_024 * gigabyte }), 64 * megabyte, {
+    description:
+      'Bytes of memory that these messages may take for one session. One message alone may take more. The node lowers this limit while its memory is short: see node.memory_limit.',
+    takes: 'on-next-connect',
+  }),
   mqueue_full_policy: setting(choice(['drop-newest', 'drop-oldest']), 'drop-newest', {
     description: 'Which message goes when one too many waits for a session that nothing is stored for.',
     takes: 'on-next-connect',
@@ -58,6 +63,11 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
   }),
   max_inflight_window: setting(integer({ min: 1, max: max16Bits }), 1_024, {
     description: 'QoS 1 and 2 messages that may be unacknowledged towards one client. A client may ask for fewer.',
+    takes: 'on-next-connect',
+  }),
+  max_inflight_bytes: setting(size({ minBytes: 1_024, maxBytes: 1_024 * gigabyte }), 16 * megabyte, {
+    description:
+      'Bytes of memory that unacknowledged messages towards one client may take. Further messages wait. One message alone may take more.',
     takes: 'on-next-connect',
   }),
   receive_maximum: setting(integer({ min: 1, max: max16Bits }), 100, {
@@ -140,6 +150,11 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     description: 'Topic aliases in each direction of one connection. 0 turns them off.',
     takes: 'on-next-connect',
   }),
+  max_topic_alias_bytes: setting(size({ minBytes: 0, maxBytes: gigabyte }), 262_144, {
+    description:
+      'Bytes of the names of topics that have an alias, in each direction of one connection: 1,024 aliases with topics of 256 bytes. A client that sets more is disconnected with reason code 0x97; towards clients further topics are written out.',
+    takes: 'on-next-connect',
+  }),
   session_expiry_interval: setting(duration({ minMs: 0, maxMs: longestExpiryMs, stepMs: 1_000 }), 7_200_000, {
     description: 'How long the session of an absent MQTT 3.1 or 3.1.1 client is kept that asked for one to be kept.',
     takes: 'on-next-connect',
@@ -199,7 +214,7 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     undefined,
     {
       description: 'The same, for all clients together.',
-      defaultWords: 'one eighth of the memory of the machine',
+      defaultWords: 'one eighth of node.memory_limit',
     },
   ),
   max_unfinished_bytes_total: setting(
@@ -208,7 +223,7 @@ export const mqtt = section('The protocol: limits that clients are held to, and 
     {
       description:
         'Bytes that packets may take of which not all has come, of all clients together; each thread has its part. Beyond them the client that has not got on with its packet for longest is sent away with reason code 0x97, then the next.',
-      defaultWords: 'one eighth of the memory of the machine',
+      defaultWords: 'one eighth of node.memory_limit',
     },
   ),
 })

@@ -4,7 +4,7 @@ import { deniedAddresses } from '../schema/access-rule.ts'
 import { address } from '../schema/bind.ts'
 import { listOf } from '../schema/collections.ts'
 import { choice, boolean, integer, optional, text } from '../schema/setting-type.ts'
-import { duration } from '../schema/quantities.ts'
+import { duration, size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 
 export const maxCount = 4_294_967_295
@@ -28,6 +28,17 @@ export const node = section('This machine: who it is, where it keeps what it kno
     description: 'Worker threads, each with its share of the sessions.',
     defaultWords: 'the number of cores',
   }),
+  memory_limit: setting(
+    optional(size({ minBytes: 192 * 1_048_576, maxBytes: 1_024 * 1_073_741_824 }), 'auto'),
+    undefined,
+    {
+      description:
+        'Memory that the process may use. From 75 % on (level soft) garbage is collected, an alarm names the largest users, and the byte limits of each client are a quarter. ' +
+        'From 90 % on (level hard) new sessions and subscriptions are refused with reason code 0x97, what waits for clean sessions is dropped, oldest first, and the largest users are disconnected. ' +
+        'Persistent sessions lose nothing.',
+      defaultWords: 'three quarters of the memory of the machine or of its control group, whichever is less',
+    },
+  ),
   security_profile: setting(choice(['hardened', 'legacy']), 'hardened', {
     description:
       'hardened: a listener given as a port only is reachable from this machine only, and anonymous clients are let in there only. ' +

@@ -5,6 +5,7 @@ import { Type } from '../schema.ts'
 
 export const dropReasonNames = [
   'queue-full',
+  'memory-full',
   'expired',
   'too-large',
   'not-reading',

@@ -12,6 +12,7 @@ import type { Connection } from '../connection.ts'
 import { detach } from '../delivery/session-end.ts'
 import { closeStream, dropHeldAnswers, heldUntil } from '../delivery/held-answers.ts'
 import { sendPacket } from '../delivery/send-to-client.ts'
+import { forgetAliases } from '../delivery/topic-aliases.ts'
 import { endWaitForOlder, wakeFirst } from './comes-again.ts'
 import { forgetWait } from './permission-wait.ts'
 import { endExclusiveWait } from './exclusive-wait.ts'
@@ -115,10 +116,12 @@ export function leave(state: BrokerState, connection: Connection, ending: Ending
   const now = stateOf(connection)
   if (now.state !== 'open') return
   state.waitingForStorage.delete(connection)
+  state.waitingForMemory.delete(connection)
   state.neighbours?.waitingForPeers.delete(connection)
   if (state.neighbours !== undefined) endExclusiveWait(state, connection)
   const { session } = now
   state.deadlines.cancel('keep-alive', connection)
+  forgetAliases(state, connection)
   state.deadlines.cancel('identity-expiry', connection)
   state.deadlines.cancel('reauthentication', connection)
   forgetWait(state, now)

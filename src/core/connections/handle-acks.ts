@@ -3,6 +3,7 @@
 import { reasonCodes, type AckPacket, type PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../broker-state.ts'
 import type { Connection } from '../connection.ts'
+import { lightenDelivery, releaseDelivery } from '../delivery/held-bytes.ts'
 import { pump } from '../delivery/pump.ts'
 import { releaseElsewhere } from '../delivery/exactly-once.ts'
 import { answerWhenKept } from '../delivery/held-answers.ts'
@@ -33,7 +34,8 @@ export function handleAck(state: BrokerState, connection: Connection, session: S
 
 function handlePuback(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const delivery = session.outgoing?.get(packet.packetId)
-  if (delivery === undefined) return // Acknowledged before, or in an earlier life of the session.
+  // Acknowledged before, or in an earlier life of the session; or it is on its way from disk, and is sent once more.
+  if (delivery === undefined || delivery.stage === 'waiting') return
   if (delivery.qos !== 1) return misfit(state, connection, 'PUBACK for a QoS 2 message')
   if (session.pace !== undefined) session.pace.note(state.nowMs - delivery.sentAtMs, state.nowMs)
   finish(state, session, delivery)
@@ -60,6 +62,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
 /** [MQTT-4.3.3-1] From here on the message is the client's: only its packet id is kept, but for a bridge. */
 function markReceived(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const staysWhole = session.spool !== undefined
+  if (!staysWhole) lightenDelivery(state, session, delivery)
   if (delivery.sequence !== 0) {
     if (!staysWhole) forgetDelivery(state, session, delivery)
     const { clientId } = session
@@ -92,6 +95,7 @@ function freeGivenUp(state: BrokerState, session: Session, packetId: PacketId): 
 /** The exchange is over: room for the next. */
 function finish(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   session.outgoing?.remove(delivery)
+  releaseDelivery(state, session, delivery)
   if (delivery.sequence !== 0) {
     if (delivery.stage !== 'received') forgetDelivery(state, session, delivery)
     else if (session.spool !== undefined) forgetReceived(state, session, delivery)

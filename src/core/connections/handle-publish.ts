@@ -17,6 +17,7 @@ import { meetsFullSession, meetsFullSessionElsewhere, needsStorage } from '../de
 import { holdReader, holdReasons, type HoldReason } from '../delivery/reader-holds.ts'
 import { sendAck } from '../delivery/send-to-client.ts'
 import { spread } from '../delivery/spread.ts'
+import { maxAliasNameBytes, setIncomingAlias } from '../delivery/topic-aliases.ts'
 import { isOfOthers } from '../delivery/topics-of-others.ts'
 import { messageFromPublish, noteRight, withoutFrame, type Message } from '../message.ts'
 import { mountedTopic } from '../mountpoint.ts'
@@ -139,9 +140,13 @@ function resolveTopic(
     return undefined
   }
   open.incomingAliases ??= []
-  if (packet.topic !== undefined) {
-    open.incomingAliases[alias] = packet.topic
-    return packet.topic
+  const { topic } = packet
+  if (topic !== undefined) {
+    if (setIncomingAlias(state, connection, open.incomingAliases, { alias, topic })) return topic
+    // No acknowledgement could say that the alias was not taken, and with its next packet the client would rely on it.
+    const text = `the topics of its aliases have more than ${maxAliasNameBytes(state)} bytes`
+    endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
+    return undefined
   }
   const known = open.incomingAliases[alias]
   if (known === undefined) {

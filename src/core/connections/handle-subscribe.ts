@@ -20,7 +20,7 @@ import { deniedFilters } from './subscribe-permission.ts'
 import { mountedFilter } from '../mountpoint.ts'
 import { endExclusiveWait, heldElsewhere } from './exclusive-wait.ts'
 import { endConnection } from './close-connection.ts'
-import { exceedsSubscriptionLimits } from './subscription-limits.ts'
+import { exceedsSubscriptionLimits, isRefusedForMemory } from './subscription-limits.ts'
 import { counterpart, giveBack, mayHold, noteHeld } from '../delivery/exclusive.ts'
 import { dropScans, startRetained } from '../delivery/retained-scans.ts'
 import { answerSubscribe, noteSubscription, standingOf } from '../delivery/note-interest.ts'
@@ -99,7 +99,8 @@ export function refusalOf(state: BrokerState, session: Session, filter: TopicFil
   if (isShared && !settings.sharedSubscriptionAvailable) return reasonCodes.sharedSubscriptionsNotSupported
   if (!settings.wildcardSubscriptionAvailable && hasWildcard(filter))
     return reasonCodes.wildcardSubscriptionsNotSupported
-  if (exceedsSubscriptionLimits(settings, session, filter)) return reasonCodes.quotaExceeded
+  if (exceedsSubscriptionLimits(settings, session, filter) || isRefusedForMemory(state, session, filter))
+    return reasonCodes.quotaExceeded
   if (session.stored !== undefined && !state.storageIsHealthy) return reasonCodes.unspecifiedError
   return undefined
 }

@@ -45,7 +45,10 @@ export function openConnection(
   const { connect, clientId } = awaiting
   const connack = connackFor(state, connection, awaiting, granted)
   if (!mayBeSent(connack, connect)) return refuseTooSmall(state, connection, clientId)
-  if (!takePlace(state, connection, clientId)) return refuseFull(state, connection, clientId)
+  if (hasNoMemory(state, connection, clientId))
+    return refuseQuota(state, connection, clientId, 'the memory of the broker is short')
+  if (!takePlace(state, connection, clientId))
+    return refuseQuota(state, connection, clientId, 'its namespace has as many clients as it may')
   const changesBefore = state.gathering.changes.length
   takeOver(state, { clientId, connect, identity: granted.identity })
   const resumed = resumable(state, clientId, connect)
@@ -88,10 +91,14 @@ function takePlace({ quotas, sessions }: BrokerState, { namespace }: Connection,
   return quotas.takeClient(namespace, sessions.get(clientId)?.connection !== undefined)
 }
 
-function refuseFull(state: BrokerState, connection: Connection, clientId: string): void {
+/** A further session takes memory. One that is there already goes on, and what waits for it gets away. */
+function hasNoMemory({ memory, sessions }: BrokerState, { listener }: Connection, clientId: string): boolean {
+  return memory.level === 'hard' && listener.isBridge !== true && !sessions.has(clientId)
+}
+
+function refuseQuota(state: BrokerState, connection: Connection, clientId: string, text: string): void {
   const reason = reasonCodes.quotaExceeded
   const code = connection.version === 5 ? reason : returnCodeFor(reasonCodes.serverUnavailable)
-  const text = 'its namespace has as many clients as it may'
   refuseConnect(state, connection, { code, reason, clientId, text })
 }
 

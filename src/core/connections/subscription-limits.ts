@@ -2,6 +2,7 @@
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../bridge-client.ts'
+import type { BrokerState } from '../broker-state.ts'
 import type { Session } from '../sessions/session.ts'
 import { SubscriptionUsage } from '../sessions/subscription-usage.ts'
 import type { CoreSettings } from '../settings.ts'
@@ -34,4 +35,9 @@ function usageOfAll(filters: Iterable<TopicFilter>): SubscriptionUsage {
   const usage = new SubscriptionUsage()
   for (const filter of filters) usage.add(filter)
   return usage
+}
+
+/** While the memory of the node is exhausted, new subscriptions are refused. */
+export function isRefusedForMemory({ memory }: BrokerState, session: Session, filter: TopicFilter): boolean {
+  return memory.level === 'hard' && !isBridgeClient(session.clientId) && session.subscriptions?.has(filter) !== true
 }

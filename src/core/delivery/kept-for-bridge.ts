@@ -12,6 +12,7 @@ import { Delivery } from '../sessions/delivery.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import type { Message } from '../message.ts'
+import { holdDelivery } from './held-bytes.ts'
 import { forgetDelivery, put, releaseBody } from './stored-queue.ts'
 
 /** PUBCOMP has come. Its record may be on its way into memory for the first time since a restart. */
@@ -67,11 +68,12 @@ export function takeReceived(
   const packetId = stored.receivedIds?.get(record.sequence)
   if (packetId === undefined) return false
   stored.receivedIds?.delete(record.sequence)
-  replace(session, packetId, { record, message })
+  replace(state, session, packetId, { record, message })
   return true
 }
 
 function replace(
+  state: BrokerState,
   session: Session,
   packetId: PacketId,
   { record, message }: { readonly record: QueuedRecord; readonly message: Message },
@@ -82,6 +84,7 @@ function replace(
   delivery.sequence = record.sequence
   delivery.stage = 'received'
   delivery.wasSent = true
+  holdDelivery(state, session, delivery, message)
   session.window().remove(reserved)
   session.window().addWithId(delivery, packetId)
 }

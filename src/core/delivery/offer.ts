@@ -9,10 +9,11 @@ import type { DropReason } from '../outputs.ts'
 import { givenUpSequence } from '../records.ts'
 import { publishHead } from '../send-list.ts'
 import { Delivery } from '../sessions/delivery.ts'
-import type { Session, SessionDelivery } from '../sessions/session.ts'
+import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import { makeRoom } from './drop-oldest.ts'
 import { fits, fitsAtMostOnce, holdAll, sendPublish, sendPublishWithExtra, sendsOf } from './send-to-client.ts'
+import { holdDelivery, releaseDelivery, waitingBytes } from './held-bytes.ts'
 import { forgetDelivery, hopeForNoAnswer, keepDelivery, maxStoredOf, put } from './stored-queue.ts'
 
 /** For a bridge that is connected many more messages of at most this size may wait in memory: 16 MiB in all. */
@@ -96,9 +97,10 @@ export function offer(state: BrokerState, session: Session, delivery: SessionDel
 export function hasRoom(state: BrokerState, session: Session, connection: Connection): boolean {
   // What still has to be sent, anew or again, has its packet id and takes no room yet.
   const notSent = (session.stored?.packetIds?.size ?? 0) + (session.resends === undefined ? 0 : session.resends.length)
-  return (
-    session.inflightCount - notSent < session.windowLimit && connection.unsentBytes <= state.settings.maxUnsentBytes
-  )
+  const inFlight = session.inflightCount - notSent
+  if (inFlight >= session.windowLimit || connection.unsentBytes > state.settings.maxUnsentBytes) return false
+  // One may always be in flight, however large: of those that are held back the window counts the bytes as well.
+  return inFlight <= 0 || (session.outgoing?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
 }
 
 function leaveWaiting(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
@@ -109,11 +111,13 @@ function leaveWaiting(state: BrokerState, session: Session, delivery: SessionDel
   // A sleeping client's messages, and those beyond the window in memory, wait on disk alone.
   const { behind } = stored
   const waiting = session.pendingCount + (behind === undefined ? 0 : behind.length)
-  if ((!isNextInMemory && behind === undefined) || waiting >= mostInMemory(state, session, message)) {
-    stored.behind = undefined
+  const isFull = waiting >= mostInMemory(state, session, message) || !fitsInMemory(state, session, message)
+  if ((!isNextInMemory && behind === undefined) || isFull) {
+    forgetBehind(state, session, stored)
     return hopeForNoAnswer(state, session, delivery)
   }
   own(message, state.slabs)
+  holdDelivery(state, session, delivery, message)
   if (behind !== undefined) return void behind.push(delivery)
   stored.diskFrom = delivery.sequence + 1
   session.queue().push(delivery)
@@ -126,18 +130,40 @@ function mostInMemory({ settings }: BrokerState, { pace }: Session, message: Mes
   return Math.max(maxQueuedMessages, Math.min(mostSmallInMemory, maxQueuedMessages * timesAsManySmall))
 }
 
+/** mqtt.max_mqueue_bytes. One may always wait, however large. */
+function fitsInMemory({ settings, memory }: BrokerState, session: Session, message: Message): boolean {
+  const bytes = waitingBytes(session)
+  return bytes <= 0 || bytes + (message.frameEnd - message.frameStart) <= settings.maxQueuedBytes * memory.queuesShare
+}
+
+/** What came while all before it was read is on disk alone. */
+export function forgetBehind(state: BrokerState, session: Session, stored: StoredQueue): void {
+  if (stored.behind === undefined) return
+  for (const delivery of stored.behind) releaseDelivery(state, session, delivery)
+  stored.behind = undefined
+}
+
 function waitInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
   // Without its client only what is stored lasts: it has ended, and the last of its subscriptions are on their way out.
   if (session.connection === undefined) return
   const queue = session.queue()
-  if (queue.length >= state.settings.maxQueuedMessages) {
+  while (queue.length >= state.settings.maxQueuedMessages || !fitsInMemory(state, session, message)) {
     if (state.settings.queueFullPolicy === 'drop-newest') return state.countDrop(session, message, 'queue-full')
-    const oldest = queue.shift()
-    if (oldest?.message !== undefined) state.countDrop(session, oldest.message, 'queue-full')
+    if (!dropOldestWaiting(state, session, 'queue-full')) break
   }
   state.counts.publishesLeftWaiting++
   own(message, state.slabs)
+  holdDelivery(state, session, delivery, message)
   queue.push(delivery)
+}
+
+/** Of a session that nothing is stored for. False: none waits. */
+export function dropOldestWaiting(state: BrokerState, session: Session, reason: DropReason): boolean {
+  const oldest = session.pending?.shift()
+  if (oldest === undefined) return false
+  if (oldest.message !== undefined) state.countDrop(session, oldest.message, reason)
+  releaseDelivery(state, session, oldest)
+  return true
 }
 
 /**
@@ -155,6 +181,7 @@ export function sendFirst(
   const refusal = reasonNotToSend(state, connection, delivery, message)
   if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
   own(message, state.slabs)
+  holdDelivery(state, session, delivery, message)
   if (delivery.packetId === 0) session.window().add(delivery)
   else session.window().noteSent(delivery)
   delivery.stage = 'sent'

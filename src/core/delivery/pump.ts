@@ -12,6 +12,7 @@ import { mayReceive } from '../sessions/may-receive.ts'
 import type { Session, SessionDelivery, StoredQueue } from '../sessions/session.ts'
 import { matchesFilter, splitExclusiveFilter, splitSharedFilter, type PacketId } from '../../protocol/index.ts'
 import { abandon, endQuietly, hasRoom, scheduleRetry, sendFirst, transmit } from './offer.ts'
+import { holdDelivery, waitingBytes } from './held-bytes.ts'
 import { takeReceived } from './kept-for-bridge.ts'
 import { groupOf, moveElsewhere, moveToAnother } from './move-shared.ts'
 import { fits, sendAck } from './send-to-client.ts'
@@ -40,8 +41,10 @@ export function pump(state: BrokerState, session: Session): void {
       sendWaiting(state, session, connection, next)
     }
   }
-  if (session.onDiskCount > 0) askForMore(state, session)
-  else if (session.scans !== undefined && session.pendingCount === 0) state.scanning.add(session)
+  if (session.onDiskCount > 0) {
+    // While memory is short nothing is read ahead of what can be sent.
+    if (state.memory.level === 'normal' || hasRoom(state, session, connection)) askForMore(state, session)
+  } else if (session.scans !== undefined && session.pendingCount === 0) state.scanning.add(session)
 }
 
 function sendHeldBack(
@@ -141,6 +144,8 @@ function askForMore(state: BrokerState, session: Session): void {
   if (stored === undefined || stored.loading !== undefined) return
   const room = state.settings.maxQueuedMessages - session.pendingCount
   if (room * 2 < state.settings.maxQueuedMessages) return
+  const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
+  if (session.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
   const limit = Math.min(room, mostInPart, moreInEachPart * (stored.partsRead + 1))
   const { upTo, afterBatch } = readableUpTo(state, stored, limit)
   const question = state.ask({ for: 'queue', session, upTo })
@@ -217,6 +222,7 @@ function restoreDelivery(state: BrokerState, session: Session, stored: StoredQue
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })
   delivery.sequence = record.sequence
   const packetId = stored.packetIds?.get(record.sequence)
+  holdDelivery(state, session, delivery, message)
   if (packetId !== undefined) takeReserved(session, delivery, packetId)
   else if (record.qos === 1) delivery.wasSent = record.sequence < stored.sentBelow
   if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) {

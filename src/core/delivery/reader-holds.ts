@@ -17,6 +17,8 @@ export const holdReasons = {
   rate: 16,
   /** It has said as much behind its CONNECT as may wait until that is decided. */
   verdict: 32,
+  /** The memory of the node is short, and its client sends much. */
+  memory: 64,
 } as const
 export type HoldReason = (typeof holdReasons)[keyof typeof holdReasons]
 

@@ -8,6 +8,7 @@ import type { Ack, HeldAnswer } from '../held-answer.ts'
 import { remainingSeconds, withTopic, type Message } from '../message.ts'
 import { topicBelow } from '../mountpoint.ts'
 import { headBits, sendKinds, type PublishExtra, type SendList } from '../send-list.ts'
+import { aliasFor } from './topic-aliases.ts'
 
 /** Where what is free to leave goes: at once, or behind what this connection is still waiting for. */
 export function sendsOf(state: BrokerState, connection: Connection): SendList {
@@ -36,7 +37,7 @@ export function sendPublishWithExtra(
   const told = asToldTo(state, connection, message)
   // An alias counts from the packet that introduces it: what waits for the disk may be passed, so it has none.
   const mayHaveAlias = how.list === state.sends && hasRoomForAlias(state, connection, told, how)
-  const alias = mayHaveAlias ? aliasFor(connection, told) : undefined
+  const alias = mayHaveAlias ? aliasFor(state, connection, told) : undefined
   const extra: PublishExtra = {
     subscriptionIdentifiers: how.subscriptionIdentifiers,
     topicAlias: alias === undefined ? 0 : alias.topicAlias,
@@ -49,17 +50,6 @@ export function sendPublishWithExtra(
 function asToldTo(state: BrokerState, connection: Connection, message: Message): Message {
   const topic = topicBelow(state.topics, connection.mountpoint, message.topic)
   return topic === message.topic ? message : withTopic(message, topic)
-}
-
-/** First come, first served: the first topics of a connection get the client's aliases [MQTT5-3.1.2-26]. */
-function aliasFor(connection: Connection, message: Message): { topicAlias: number; isKnown: boolean } | undefined {
-  if (connection.outgoingAliasMaximum === 0) return undefined
-  const aliases = (connection.outgoingAliases ??= new Map())
-  const known = aliases.get(message.topic)
-  if (known !== undefined) return { topicAlias: known, isKnown: true }
-  if (aliases.size >= connection.outgoingAliasMaximum) return undefined
-  aliases.set(message.topic, aliases.size + 1)
-  return { topicAlias: aliases.size, isKnown: false }
 }
 
 /** What makes a PUBLISH of one client larger than that of another. */

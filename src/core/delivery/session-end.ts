@@ -8,7 +8,9 @@ import { mayReceive } from '../sessions/may-receive.ts'
 import { newStoredQueue, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 import { keepForOthers } from './ended-queues.ts'
 import { releaseAllElsewhere } from './exactly-once.ts'
+import { lightenDelivery } from './held-bytes.ts'
 import { leaveRoutes } from './leave-routes.ts'
+import { forgetBehind } from './offer.ts'
 import { notePresence } from './note-interest.ts'
 import { moveElsewhere, moveToAnother } from './move-shared.ts'
 import { isOfBroker } from './retained-messages.ts'
@@ -30,7 +32,7 @@ export function detach(state: BrokerState, session: Session, how: { publishWill:
   if (session.expirySeconds === 0) return endSession(state, session)
   // While the broker stops every client goes: what moved on would only come back, as if it had never been sent.
   if (!state.isShuttingDown) passOnShared(state, session)
-  putToSleep(session)
+  putToSleep(state, session)
   const expiry = expiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, state.nowMs + expiry)
   if (session.stored !== undefined) recordSession(state, session, session.stored)
@@ -50,16 +52,17 @@ export function startStoring(state: BrokerState, session: Session): StoredQueue 
 }
 
 /** What waits in memory waits on disk alone from now on: a sleeping client costs little. */
-function putToSleep(session: Session): void {
+export function putToSleep(state: BrokerState, session: Session): void {
   const { stored, pending } = session
   if (stored === undefined) return
   stored.loading = undefined
   stored.partsRead = 0
-  stored.behind = undefined
+  forgetBehind(state, session, stored)
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return
   stored.diskFrom = first.sequence
   for (const delivery of pending.takeAll()) {
+    lightenDelivery(state, session, delivery)
     if (delivery.packetId !== 0) delivery.message = undefined // Reserved: read again with its queued record.
     if (delivery.packetId !== 0) stored.packetIds?.set(delivery.sequence, delivery.packetId)
   }
@@ -103,6 +106,7 @@ function letGo(session: Session): void {
 function releaseBodies(state: BrokerState, session: Session): void {
   const held = [...(session.outgoing?.inSendOrder() ?? []), ...(session.pending?.takeAll() ?? [])]
   for (const delivery of held) forgetDelivery(state, session, delivery)
+  if (session.stored !== undefined) forgetBehind(state, session, session.stored)
 }
 
 /** [MQTT5-4.8.2-5] What a shared group gave to this session and its client has not acknowledged, in order. */

@@ -6,6 +6,7 @@ import type { BrokerState } from '../broker-state.ts'
 import { fromStored, toStored, type Message } from '../message.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../records.ts'
 import { patienceMs, type AnswerPace } from '../sessions/answer-pace.ts'
+import { releaseDelivery } from './held-bytes.ts'
 import { tellFull, tellRoom } from './tell-full.ts'
 import { neverExpires, type Session, type StoredQueue, type SessionDelivery } from '../sessions/session.ts'
 
@@ -76,9 +77,13 @@ export function keepBody(state: BrokerState, message: Message): void {
   put(state, { kind: 'body', id: message.bodyId, message: toStored(message) })
 }
 
-/** The queued record has served: struck if it was never written, else deleted. */
+/**
+ * It stays in memory no longer, and its queued record has served: struck if it was never written, else deleted. One that is
+ * in flight is out of the window, or `lightenDelivery` comes before.
+ */
 export function forgetDelivery(state: BrokerState, session: Session, delivery: SessionDelivery): void {
   const stored = session.stored
+  releaseDelivery(state, session, delivery)
   if (stored === undefined || delivery.sequence === 0) return
   const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.bodyId === 0)
   const isPutOff = session.pace !== undefined && isPlain
@@ -94,7 +99,8 @@ export function forgetDelivery(state: BrokerState, session: Session, delivery: S
   stored.count--
   state.fullSessions.delete(session)
   if (stored.isToldFull) tellRoom(state, session, stored, maxStoredOf(state, session))
-  if (delivery.message !== undefined && delivery.message.bodyId !== 0) releaseBody(state, delivery.message.bodyId)
+  const bodyId = delivery.message === undefined ? delivery.bodyIdOnDisk : delivery.message.bodyId
+  if (bodyId !== 0) releaseBody(state, bodyId)
   if (stored.deletedSinceRecord < headRecordInterval) return
   if (isPutOff) state.batches.putOff({ change: 'put', record: recordOf(session, stored) })
   else recordSession(state, session, stored)

@@ -31,6 +31,10 @@ export class Delivery<Group extends object> {
   /** The batch that stores it and its place there, so that it can be struck while it is still gathering. */
   putBatch: number
   putIndex: number
+  /** Of its message, while that is on disk alone and the delivery keeps its packet id; else 0. */
+  bodyIdOnDisk: number
+  /** What it counts for in memory, 0 where it does not: see `../delivery/held-bytes.ts`. */
+  heldBytes: number
   /** The shared group that chose this session, where one did. */
   readonly group: Group | undefined
 
@@ -48,6 +52,8 @@ export class Delivery<Group extends object> {
     this.sequence = 0
     this.putBatch = 0
     this.putIndex = 0
+    this.bodyIdOnDisk = 0
+    this.heldBytes = 0
     this.group = from.group
   }
 }

@@ -15,11 +15,14 @@ const allPacketIds = 65_536
 export interface InFlight {
   packetId: PacketId
   sendOrder: number
+  /** What it takes in memory. It changes in the window by `lighten` alone. */
+  heldBytes: number
 }
 
 export class OutgoingWindow<D extends InFlight> {
   #slots: (D | undefined)[]
   #count = 0
+  #bytes = 0
   #lastId = 0
   #sendOrder = 0
   #givenUp: Set<PacketId> | undefined
@@ -33,6 +36,11 @@ export class OutgoingWindow<D extends InFlight> {
 
   get count(): number {
     return this.#count
+  }
+
+  /** What its deliveries take in memory. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   /** Gives the delivery a packet id that nothing in flight has. */
@@ -96,6 +104,12 @@ export class OutgoingWindow<D extends InFlight> {
     if (this.#slots[slot] !== delivery) throw failedAssertion(`packet id ${delivery.packetId} was never in flight`)
     this.#slots[slot] = undefined
     this.#count--
+    this.#bytes -= delivery.heldBytes
+  }
+
+  /** Its message is let go of, and its place here is not. Before its `heldBytes` change. */
+  lighten(delivery: D): void {
+    if (this.get(delivery.packetId) === delivery) this.#bytes -= delivery.heldBytes
   }
 
   /** In no order. */
@@ -129,6 +143,7 @@ export class OutgoingWindow<D extends InFlight> {
     delivery.sendOrder = ++this.#sendOrder
     this.#slots[packetId & (this.#slots.length - 1)] = delivery
     this.#count++
+    this.#bytes += delivery.heldBytes
   }
 
   #grow(): void {

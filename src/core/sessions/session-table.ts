@@ -7,14 +7,22 @@
 // places finds each session once that is there from its beginning to its end; of those that come or go meanwhile it may
 // find some. A place is a number: it costs nothing to remember one, and it may be forgotten.
 
+import type { MemoryAccount } from '../memory-account.ts'
 import type { Session } from './session.ts'
 
 const nowhere = -1
+/** A session with nothing in it, and its entries here. */
+const emptySessionBytes = 1_024
 
 export class SessionTable {
   readonly #byClientId = new Map<string, Session>()
   #places: (Session | undefined)[] = []
   #free: number[] = []
+  readonly #memory: MemoryAccount
+
+  constructor(memory: MemoryAccount) {
+    this.#memory = memory
+  }
 
   get size(): number {
     return this.#byClientId.size
@@ -48,12 +56,14 @@ export class SessionTable {
     session.place = this.#free.pop() ?? this.#places.length
     this.#places[session.place] = session
     this.#byClientId.set(session.clientId, session)
+    this.#memory.add('sessions', sessionBytes(session))
   }
 
   /** Does nothing where it is not there. */
   remove(session: Session): void {
     if (session.place === nowhere) return
     this.#byClientId.delete(session.clientId)
+    this.#memory.add('sessions', -sessionBytes(session))
     this.#places[session.place] = undefined
     this.#free.push(session.place)
     session.place = nowhere
@@ -61,4 +71,9 @@ export class SessionTable {
     this.#places = []
     this.#free = []
   }
+}
+
+/** What it counts for in memory by itself, without its messages. */
+export function sessionBytes({ clientId }: Session): number {
+  return emptySessionBytes + clientId.length
 }

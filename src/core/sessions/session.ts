@@ -134,6 +134,8 @@ export class Session {
   spool: SpoolLimits | undefined
   /** Of a bridge: how quickly what it brings away is acknowledged; undefined: its messages go to the disk at once. */
   pace: AnswerPace | undefined
+  /** Of deliveries in memory, in flight or waiting: see `../delivery/held-bytes.ts`. */
+  heldBytes: number
   isRetryScheduled: boolean
   isReleaseScheduled: boolean
   cleanStart: boolean
@@ -177,6 +179,7 @@ export class Session {
     this.isRestored = false
     this.spool = undefined
     this.pace = undefined
+    this.heldBytes = 0
     this.isRetryScheduled = false
     this.isReleaseScheduled = false
     this.cleanStart = true

@@ -19,6 +19,7 @@ import { scheduleRetry } from '../delivery/offer.ts'
 import { resend } from '../delivery/pump.ts'
 import { expireRetained } from '../delivery/retained-messages.ts'
 import { continueLeaving } from '../delivery/leave-routes.ts'
+import { continueRelief } from '../delivery/relieve-memory.ts'
 import { continueScans } from '../delivery/retained-scans.ts'
 import { answerQuestions } from '../peers/handle-retained.ts'
 import { endSession, isOver, publishOrphanWill, publishWill } from '../delivery/session-end.ts'
@@ -42,9 +43,16 @@ export function handleTick(state: BrokerState): void {
   }
   continueScans(state)
   continueLeaving(state)
+  continueRelief(state, endGreedy)
   if (state.neighbours !== undefined) answerQuestions(state, state.neighbours)
   continueStayChecks(state)
   if (state.clientFilters?.isComplete === false) state.clientFilters.walk(state.sessions)
+}
+
+/** It holds more than is left to it while the memory of the node is short. */
+function endGreedy(state: BrokerState, connection: Connection): void {
+  const text = 'the memory of the broker is short, and this client holds much of it'
+  endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
 }
 
 function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {

@@ -5,6 +5,7 @@ import type { BrokerCounts, BrokerState, HeldSubscriptions } from '../broker-sta
 import type { Neighbours } from '../neighbours/neighbours.ts'
 import { canAnswer } from '../peers/handle-retained.ts'
 import { hasMoreToTell } from '../delivery/tell-peers.ts'
+import type { MemoryAccount } from '../memory-account.ts'
 import type { Message } from '../message.ts'
 import { bridgeSessionOf, type BridgeSessionView } from './bridge-session.ts'
 import type { RememberedVerdict } from '../verdict-cache.ts'
@@ -16,6 +17,8 @@ import {
   type Standing,
   standingOf,
 } from './explanation.ts'
+import { type RecountedUse, recountMemory } from './memory-recount.ts'
+import { type MemoryUser, walkMemoryUsers } from './memory-users.ts'
 import { foresee, type Outlook } from './outlook.ts'
 import { type RetainedWalk, walkRetained } from './retained-list.ts'
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
@@ -34,8 +37,8 @@ export class BrokerView {
 
   /** Work is left that no deadline stands for: `tick` at the next turn. */
   get hasMoreWork(): boolean {
-    const { neighbours, scanning, stayChecks, clientFilters, leaving } = this.#state
-    if (scanning.size > 0 || stayChecks !== undefined || leaving.length > 0) return true
+    const { neighbours, scanning, stayChecks, clientFilters, leaving, reliefFrom } = this.#state
+    if (scanning.size > 0 || stayChecks !== undefined || leaving.length > 0 || reliefFrom !== undefined) return true
     return (neighbours !== undefined && this.#hasMoreForPeers(neighbours)) || clientFilters?.isComplete === false
   }
 
@@ -57,6 +60,11 @@ export class BrokerView {
   get isOwedConfirmations(): boolean {
     const { neighbours } = this.#state
     return neighbours?.peers.some(({ link, outbox }) => link !== undefined && outbox.length > 0) === true
+  }
+
+  /** Payloads that are kept for other shards until these have them. */
+  get unconfirmedBytes(): number {
+    return this.#state.neighbours?.peers.reduce((sum, { outbox }) => sum + outbox.bytes, 0) ?? 0
   }
 
   get connections(): number {
@@ -156,6 +164,21 @@ export class BrokerView {
   /** One for each session; undefined for those that are not behind. */
   slowSessions(nowMs: number): IterableIterator<SlowSession | undefined> {
     return walkSlowSessions(this.#state, nowMs)
+  }
+
+  /** What the account of memory should say: see `memory-recount.ts`. */
+  recountMemory(): Record<RecountedUse, number> {
+    return recountMemory(this.#state)
+  }
+
+  /** For each session what it holds much of. */
+  memoryUsers(): IterableIterator<readonly MemoryUser[]> {
+    return walkMemoryUsers(this.#state)
+  }
+
+  /** What is held in memory for clients. */
+  get memory(): Pick<MemoryAccount, 'get' | 'level' | 'totalBytes'> {
+    return this.#state.memory
   }
 
   retained(topic: Topic): Message | undefined {

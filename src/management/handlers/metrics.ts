@@ -67,6 +67,7 @@ function countsOf({ counters }: NodeReading): Record<string, number> {
     'messages.dropped': counters.messagesDropped,
     'delivery.dropped': counters.messagesDropped,
     'delivery.dropped.queue_full': counters.droppedQueueFull,
+    'delivery.dropped.memory_full': counters.droppedMemoryFull,
     'delivery.dropped.expired': counters.droppedExpired,
     'delivery.dropped.too_large': counters.droppedTooLarge,
     'client.connected': counters.clientsConnected,
@@ -78,6 +79,7 @@ function countsOf({ counters }: NodeReading): Record<string, number> {
 function metricsOf(reading: NodeReading): Record<MetricName, MetricValue> {
   return {
     ...requiredOf(reading),
+    ...memoryOf(reading),
     ...trafficOf(reading),
     ...placeOf(reading),
     ...bridgesOf(reading),
@@ -125,6 +127,16 @@ function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
     svc_messages_dropped_rate: rates.dropped,
     svc_messages_dropped_by_reason_total: reasonsOf(counters, dropped),
     svc_log_lines_dropped_total: counters.logLinesDropped,
+  }
+}
+
+const memoryLevels: Readonly<Record<NodeReading['memoryLevel'], number>> = { normal: 0, soft: 1, hard: 2 }
+
+function memoryOf({ memoryLimitBytes, memoryLevel, memoryHeld }: NodeReading) {
+  return {
+    svc_memory_limit_bytes: memoryLimitBytes,
+    svc_memory_level: memoryLevels[memoryLevel],
+    svc_memory_held_bytes: Object.entries(memoryHeld).map(([use, value]) => ({ labels: { use }, value })),
   }
 }
 

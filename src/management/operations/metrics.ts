@@ -1,3 +1,4 @@
+import type { MemoryLevel, MemoryUse } from '../../core/index.ts'
 import type { BridgeStanding } from './bridges.ts'
 import type { CounterName, LoopDelay, Meters, ThreadMemory } from '../../telemetry/index.ts'
 
@@ -26,6 +27,12 @@ export interface NodeReading {
   readonly counters: Readonly<Record<CounterName, number>>
   /** Of the whole process. */
   readonly memoryBytes: number
+  /** node.memory_limit */
+  readonly memoryLimitBytes: number
+  /** How short the memory is. */
+  readonly memoryLevel: MemoryLevel
+  /** What is held for clients, in bytes by use: an estimate. */
+  readonly memoryHeld: Readonly<Record<MemoryUse, number>>
   /** Of all processors of the machine. */
   readonly cpuPercent: number
   /** The highest values that were seen. */

@@ -4,6 +4,7 @@ import type { Alarms } from '../alarms.ts'
 import type { LiveBridges } from '../live-bridges.ts'
 import type { LiveListeners } from '../live-listeners.ts'
 import type { Gauges } from '../gauges.ts'
+import type { MemoryObservation } from '../memory-observation.ts'
 import type { ResourceWatch } from '../resource-watch.ts'
 import type { DescriptorWatch } from '../descriptor-watch.ts'
 
@@ -17,11 +18,12 @@ export interface MetricSources {
   readonly bridges: Pick<LiveBridges, 'latest'>
   readonly resources: Pick<ResourceWatch, 'diskFreeBytes' | 'certificates'>
   readonly descriptors: Pick<DescriptorWatch, 'open' | 'lackingSeconds'>
+  readonly memory: Pick<MemoryObservation, 'watch' | 'held'>
   readonly crew: { readonly running: number; readonly restarts: number }
 }
 
 export function metricOperations(sources: MetricSources): MetricOperations {
-  const { nodeName, gauges, alarms, crew, live, bridges, resources, descriptors } = sources
+  const { nodeName, gauges, alarms, crew, live, bridges, resources, descriptors, memory } = sources
   const startedAtMs = performance.now()
   const rows = meterRows(sources.meters).map((meters, shard) => ({
     meters,
@@ -31,6 +33,9 @@ export function metricOperations(sources: MetricSources): MetricOperations {
     nodeName,
     read: () => ({
       ...gauges.read(),
+      memoryLimitBytes: memory.watch.limitBytes,
+      memoryLevel: memory.watch.level,
+      memoryHeld: memory.held(),
       uptimeMs: performance.now() - startedAtMs,
       shards: rows.map(({ meters, counters }) => ({ meters, connections: counters.get(counterCells.connectionsOpen) })),
       listeners: live.states().map(({ listener, connections, accepted, refused }) => ({

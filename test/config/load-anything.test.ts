@@ -1,4 +1,4 @@
-// Whatever a configuration says, loading it ends in a configuration or in faults.
+// Whatever stands in a file, it is a configuration or it has faults that can be told.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,0 +1,258 @@
+// What clients that want the memory of the broker get of it, in a control group of 1 GiB. Each attack meets a broker of its
+// own; a healthy client sends itself messages meanwhile.
+//
+//   node bench/attacks/memory.ts [--only aliases,queues] [--limit 1024] [--settle 60]      as root, for the control group
+
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { freePort } from '../load/brokers.ts'
+import { HealthyProbe } from '../load/healthy-probe.ts'
+import { residentKib } from '../load/process-facts.ts'
+import { printTable } from '../load/table.ts'
+import { Attacker, type AttackerOptions } from '../../test/e2e/attacker.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    /** MiB of the control group. */
+    limit: { type: 'string', default: '1024' },
+    /** Seconds after the attack until the last figure. */
+    settle: { type: 'string', default: '60' },
+    /** Further settings, separated by blanks. */
+    set: { type: 'string', default: '' },
+  },
+})
+
+const bytesPerMib = 1_048_576
+const megabyte = Buffer.alloc(1_000_000, 'x')
+const longTopic = (number: number): string => `${number}/${'t'.repeat(60_000)}`
+const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
+
+type Attack = (port: number) => Promise<Attacker[]>
+
+function many(
+  count: number,
+  port: number,
+  more: (number: number) => Partial<AttackerOptions> = () => ({}),
+): Attacker[] {
+  return Array.from(
+    { length: count },
+    (_, number) => new Attacker({ port, clientId: `attacker-${number}`, ...more(number) }),
+  )
+}
+
+/** Subscribers that acknowledge nothing, and 900 messages of a megabyte for each of them. */
+async function unacknowledged(port: number, subscribers: number, expirySeconds: number): Promise<Attacker[]> {
+  const readers = many(subscribers, port, () => ({ expirySeconds }))
+  for (const reader of readers) {
+    await reader.answer()
+    await reader.subscribe(['attack'])
+    await reader.answer()
+  }
+  const publisher = new Attacker({ port, clientId: 'publisher' })
+  await publisher.answer()
+  for (let count = 0; count < 900 && publisher.isOpen; count++) {
+    await publisher.publish('attack', megabyte, { qos: 1 })
+    await publisher.answer()
+  }
+  publisher.drop()
+  return readers
+}
+
+const attacks: Readonly<Record<string, Attack>> = {
+  /** What the healthy client alone makes of it. */
+  none: () => Promise.resolve([]),
+  aliases: async (port) => {
+    const all = many(9, port)
+    for (const one of all)
+      for (let alias = 1; alias <= 1_024 && one.isOpen; alias++)
+        await one.publish(longTopic(alias), Buffer.from('x'), { alias })
+    return all
+  },
+  queues: (port) => unacknowledged(port, 1, 0),
+  'many-queues': (port) => unacknowledged(port, 40, 0),
+  'persistent-queues': (port) => unacknowledged(port, 40, 3_600),
+  /** 600 MB for a reader that goes away with its session. */
+  left: async (port) => {
+    const readers = await unacknowledged(port, 1, 0)
+    for (const reader of readers) reader.drop()
+    return []
+  },
+  filters: async (port) => {
+    const one = new Attacker({ port, clientId: 'attacker' })
+    await one.answer()
+    for (let number = 0; number < 6_000 && one.isOpen; number++) {
+      await one.subscribe([longTopic(number)])
+      await one.answer()
+    }
+    return [one]
+  },
+  wildcards: async (port) => {
+    const one = new Attacker({ port, clientId: 'attacker' })
+    await one.answer()
+    for (let number = 0; number < 400 && one.isOpen; number++) {
+      await one.subscribe(Array.from({ length: 1_000 }, (_, at) => `+/${number}/${at}/+/#`))
+      await one.answer()
+    }
+    return [one]
+  },
+  wills: async (port) => {
+    const payload = Buffer.alloc(65_000, 'w')
+    const all: Attacker[] = []
+    for (let number = 0; number < 8_000; number++) {
+      const will = { topic: `wills/${number}`, payload }
+      const one = new Attacker({ port, clientId: `attacker-${number}`, expirySeconds: 3_600, will })
+      await one.answer()
+      all.push(one)
+    }
+    return all
+  },
+  retained: async (port) => {
+    const one = new Attacker({ port, clientId: 'attacker' })
+    await one.answer()
+    for (let number = 0; number < 600 && one.isOpen; number++) {
+      await one.publish(`retained/${number}`, megabyte, { qos: 1, retain: true })
+      await one.answer()
+    }
+    return [one]
+  },
+  sessions: async (port) => {
+    const all: Attacker[] = []
+    for (let number = 0; number < 100_000; number++) {
+      const one = new Attacker({ port, clientId: `${number}-${'c'.repeat(60_000)}`, expirySeconds: 3_600 })
+      await one.answer()
+      one.drop()
+    }
+    return all
+  },
+}
+
+/** Of version 1 or 2 of control groups, whichever has memory; ends with `remove`. */
+class ControlGroup {
+  readonly #folder: string
+  readonly #isFirst: boolean
+
+  constructor(limitBytes: number) {
+    this.#isFirst = hasFile('/sys/fs/cgroup/memory/memory.limit_in_bytes')
+    const root = this.#isFirst ? '/sys/fs/cgroup/memory' : '/sys/fs/cgroup'
+    this.#folder = join(root, `godwit-attack-${process.pid}`)
+    mkdirSync(this.#folder, { recursive: true })
+    this.#write(this.#isFirst ? 'memory.limit_in_bytes' : 'memory.max', String(limitBytes))
+  }
+
+  add(pid: number): void {
+    this.#write('cgroup.procs', String(pid))
+  }
+
+  /** What it had at most, as the system counts: with pages of files. */
+  get mostBytes(): number {
+    return Number(readFileSync(join(this.#folder, this.#isFirst ? 'memory.max_usage_in_bytes' : 'memory.peak'), 'utf8'))
+  }
+
+  remove(): void {
+    rmdirSync(this.#folder)
+  }
+
+  #write(name: string, value: string): void {
+    writeFileSync(join(this.#folder, name), value)
+  }
+}
+
+function hasFile(path: string): boolean {
+  try {
+    return readFileSync(path).length > 0
+  } catch {
+    // Another version of control groups, or none: making one says so.
+    return false
+  }
+}
+
+interface Started {
+  readonly child: ChildProcess
+  readonly port: number
+}
+
+async function start(group: ControlGroup, folder: string): Promise<Started> {
+  const port = await freePort()
+  const sets = [`listeners.tcp.bind=127.0.0.1:${port}`, 'http_server.enable=false', 'log.to=console', 'log.level=warn']
+  const all = [...sets, ...options.set.split(' ').filter((one) => one !== '')].flatMap((one) => ['--set', one])
+  // The shell waits until it is in the group: the process measures its memory when it begins.
+  const child = spawn(
+    'sh',
+    ['-c', 'read go; exec "$0" "$@"', process.execPath, program, 'start', '--data', folder, ...all],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  )
+  group.add(child.pid ?? 0)
+  child.stdin?.end('go\n')
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.on('data', (chunk) => String(chunk).includes('listening') && resolve())
+    child.on('exit', (code, signal) => reject(new Error(`the broker did not start: ${code ?? signal}`)))
+  })
+  await pause(1_000)
+  return { child, port }
+}
+
+async function stop({ child }: Started): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+}
+
+const mibOf = ({ child }: Started): string => {
+  if (child.exitCode !== null || child.signalCode !== null) return `killed (${child.signalCode ?? child.exitCode})`
+  return String(Math.round((residentKib(child.pid) ?? 0) / 1_024))
+}
+
+async function measure(name: string, attack: Attack): Promise<string[]> {
+  const group = new ControlGroup(Number(options.limit) * bytesPerMib)
+  const folder = await mkdtemp(join(tmpdir(), 'attack-'))
+  let peak = 0
+  try {
+    const broker = await start(group, folder)
+    const before = mibOf(broker)
+    const sampler = setInterval(() => {
+      peak = Math.max(peak, Math.round((residentKib(broker.child.pid) ?? 0) / 1_024))
+    }, 100)
+    const probe = await HealthyProbe.open(broker.port)
+    const attackers = await attack(broker.port)
+    const answers = new Set(attackers.flatMap(({ answers: found }) => found).filter((text) => !text.endsWith('0x0')))
+    await pause(Number(options.settle) * 1_000)
+    clearInterval(sampler)
+    const [, , longest, missing] = probe.take()
+    probe.close()
+    const after = mibOf(broker)
+    for (const one of attackers) one.drop()
+    await pause(Number(options.settle) * 1_000)
+    const gone = mibOf(broker)
+    await stop(broker)
+    const again = await start(group, folder)
+    const restarted = mibOf(again)
+    await stop(again)
+    console.log(`${name}: ${[...answers].slice(0, 5).join('; ')}`)
+    return [name, before, String(peak), after, gone, restarted, longest, missing]
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+    await pause(500)
+    group.remove()
+  }
+}
+
+const only = options.only?.split(',')
+const rows: string[][] = []
+for (const [name, attack] of Object.entries(attacks)) {
+  if (only !== undefined && !only.includes(name)) continue
+  rows.push(await measure(name, attack))
+}
+printTable(
+  ['attack', 'RSS before', 'peak', 'after', 'attackers gone', 'after a restart', 'healthy: longest ms', 'lost'],
+  rows,
+)

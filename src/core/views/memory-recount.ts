@@ -1,0 +1,33 @@
+// The account of memory, counted anew from what is there: what handlers have added and given back comes to the same, or one of
+// them has forgotten something. It walks everything, so it is for checks and not for a broker at work.
+
+import type { BrokerState } from '../broker-state.ts'
+import { bytesInMemory, deliveryBytes } from '../delivery/held-bytes.ts'
+import type { MemoryUse } from '../memory-account.ts'
+import type { Message } from '../message.ts'
+import type { Session, SessionDelivery } from '../sessions/session.ts'
+import { sessionBytes } from '../sessions/session-table.ts'
+
+export type RecountedUse = Extract<MemoryUse, 'sessions' | 'queues' | 'aliases'>
+
+export function recountMemory(state: BrokerState): Record<RecountedUse, number> {
+  const counted = { sessions: 0, queues: 0, aliases: 0 }
+  const messages = new Set<Message>()
+  for (const session of state.sessions.values()) {
+    counted.sessions += sessionBytes(session)
+    counted.aliases += session.connection?.aliasBytes ?? 0
+    for (const { message } of heldBy(session)) {
+      counted.queues += deliveryBytes
+      if (message !== undefined) messages.add(message)
+    }
+  }
+  for (const message of messages) counted.queues += bytesInMemory(message)
+  return counted
+}
+
+/** The deliveries of the session that have their message in memory, each once. */
+function heldBy(session: Session): Set<SessionDelivery> {
+  const { outgoing, pending, stored } = session
+  const all = [...(outgoing?.inSendOrder() ?? []), ...(pending?.all() ?? []), ...(stored?.behind ?? [])]
+  return new Set(all.filter(({ message }) => message !== undefined))
+}

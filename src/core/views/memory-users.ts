@@ -1,0 +1,32 @@
+// Which clients hold most of the memory: looked at when it is short, so that messages on their way cost nothing for it.
+
+import type { BrokerState } from '../broker-state.ts'
+import type { MemoryUse } from '../memory-account.ts'
+import type { Session } from '../sessions/session.ts'
+
+export interface MemoryUser {
+  readonly use: MemoryUse
+  readonly clientId: string
+  /** An estimate. */
+  readonly bytes: number
+}
+
+/** A subscription with its options and its places in the routes. */
+const subscriptionBytes = 512
+
+/** For each session, in no order: what it holds, by use; nothing for uses of which it holds little. */
+export function* walkMemoryUsers(state: BrokerState): IterableIterator<readonly MemoryUser[]> {
+  for (const session of state.sessions.values()) yield usesOf(session)
+}
+
+const worthNamingBytes = 65_536
+
+function usesOf({ clientId, heldBytes, connection, subscriptions }: Session): MemoryUser[] {
+  const all = [
+    { use: 'queues', clientId, bytes: heldBytes },
+    { use: 'aliases', clientId, bytes: connection?.aliasBytes ?? 0 },
+    { use: 'filters', clientId, bytes: (subscriptions?.size ?? 0) * subscriptionBytes },
+    { use: 'buffers', clientId, bytes: connection?.unsentBytes ?? 0 },
+  ] as const
+  return all.filter(({ bytes }) => bytes >= worthNamingBytes)
+}

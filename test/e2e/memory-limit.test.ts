@@ -1,0 +1,70 @@
+// Clients that want more memory than the broker may use, over real sockets: the process lives, a client that keeps to the rules
+// is served, and when the attack is over everything is as before.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Attacker } from './attacker.ts'
+import { type Broker, startBroker } from './godwit-process.ts'
+
+const limitMib = 384
+/** Of resident memory, pages of the program: not what is limited. */
+const ofFilesMib = 70
+const greedy = 12
+const payload = Buffer.alloc(1_000_000, 'x')
+
+function residentMib({ process: { child } }: Broker): number {
+  const [, resident] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+  return Number(resident) / 1_024
+}
+
+/** A message to itself, and back. */
+async function isServed(client: Attacker): Promise<void> {
+  const before = client.received
+  await client.publish('healthy', Buffer.from('x'), { qos: 1 })
+  while (client.received === before && client.isOpen) await pause(5)
+  assert.equal(client.isOpen, true, 'the healthy client is there')
+}
+
+test(
+  'subscribers that acknowledge nothing, and publishers that send them a gigabyte',
+  { skip: process.platform !== 'linux' },
+  async (t) => {
+    const broker = await startBroker(t, {
+      set: ['node.shards=1', `node.memory_limit=${limitMib}MB`, 'sys_topics.client_events=false'],
+    })
+    const { port } = broker
+    const enter = async (clientId: string): Promise<Attacker> => {
+      const client = new Attacker({ port, clientId })
+      t.after(() => client.drop())
+      assert.equal(await client.answer(), 'connack 0x0')
+      return client
+    }
+    const healthy = await enter('healthy')
+    await healthy.subscribe(['healthy'])
+    const publisher = await enter('publisher')
+    const readers: Attacker[] = []
+    for (let number = 0; number < greedy; number++) {
+      const reader = await enter(`greedy-${number}`)
+      await reader.subscribe([`greedy/${number}`])
+      readers.push(reader)
+    }
+    let most = 0
+    for (let round = 0; round < 80; round++) {
+      for (let number = 0; number < greedy && publisher.isOpen; number++)
+        await publisher.publish(`greedy/${number}`, payload, { qos: 1 })
+      await isServed(healthy)
+      most = Math.max(most, residentMib(broker))
+    }
+    const [alarm] = await broker.process.until(/"name":"memory","message":"[^"]*"/)
+    assert.match(alarm, /queues \d+ MiB \(most: greedy-\d+ \d+ MiB/)
+    assert.ok(most - ofFilesMib < limitMib * 1.25, `${most} MiB at most`)
+    for (const client of [...readers, publisher]) client.drop()
+    await broker.process.until(/"event":"alarm is over","name":"memory"/)
+    await isServed(healthy)
+    const late = await enter('late')
+    await late.subscribe(['late'])
+    assert.equal(await late.answer(), 'suback 0x1')
+  },
+)
