@@ -41,6 +41,8 @@ export interface LevelStoreOptions {
   /** For `sync: 'interval'`: so long at most after its commit a batch is on disk. */
   readonly syncIntervalMs: number
   readonly onAlarm: (alarm: StorageAlarm) => void
+  /** Without `seat`: how long a session is kept whose record was lost and made anew; none is if left out. */
+  readonly recoveredExpirySeconds?: number
   /**
    * Hears of each reference to a shared body that went with a session ended through this store, some time after the
    * commit that ended it.
@@ -87,6 +89,7 @@ class LevelStore implements Store {
   readonly #operations = new OperationList()
   #opening: Opening | undefined
   #isClosed = false
+  #wasOpen = false
   /** Commits, and whatever must not happen during one, one after the other. */
   #lastTurn: Promise<void> = Promise.resolve()
   #mustReopen = false
@@ -137,7 +140,9 @@ class LevelStore implements Store {
         // As long as the disk takes nothing the old opening still serves readers.
         if (this.#opening !== undefined) await probeDisk(directory)
         await this.#end()
-        const opened = await openSoundly({ directory, suspicion: this.#suspicion, onAlarm: this.#options.onAlarm })
+        const { onAlarm } = this.#options
+        const recoveredExpirySeconds = this.#wasOpen ? undefined : this.#options.recoveredExpirySeconds
+        const opened = await openSoundly({ directory, suspicion: this.#suspicion, recoveredExpirySeconds, onAlarm })
         await this.#begin({ ...opened, sharedBodiesUpTo: 0 })
       } catch (error) {
         throw storageFailureOf(`The database in ${directory} cannot be opened`, error)
@@ -235,6 +240,7 @@ class LevelStore implements Store {
     const journal = journals.get(shard) ?? new BatchJournal(shard, 0)
     this.#opening = { database, journal, lives, badRecords, sweep, sharedBodiesUpTo, bodies: new BodyCache() }
     this.#mustReopen = false
+    this.#wasOpen = true
     sweep.start(this.#sweptShards())
     this.#tellWaiting()
   }

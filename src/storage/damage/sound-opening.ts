@@ -15,6 +15,7 @@ import {
   linkFiles,
   numberOfFile,
 } from './database-files.ts'
+import { mendSessions } from './lost-sessions.ts'
 import { finishInterruptedSalvage, salvage } from './salvage.ts'
 import { type NeededFiles, neededFiles } from './manifest.ts'
 import { breakSeal, brokenPromise, readSeal, type Seal } from './seal.ts'
@@ -24,6 +25,11 @@ export interface SoundOpeningOptions {
   readonly directory: string
   /** What has been found wrong already: then there is nothing to try. */
   readonly suspicion: string | undefined
+  /**
+   * How long a session is kept whose record was lost and made anew. Undefined: the database was open before, so shards may
+   * have in memory what is missing, and nothing is made anew.
+   */
+  readonly recoveredExpirySeconds: number | undefined
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
@@ -118,7 +124,7 @@ async function tryOpening(options: SoundOpeningOptions): Promise<Opened | Damage
   const files = await databaseFiles(directory)
   await linkFiles([...files.keys()].filter(isLog), directory, safety)
   try {
-    const opened = await openAndRead(directory)
+    const opened = await openAndRead(options)
     await keepDroppedLogs(options, safety)
     return opened
   } catch (error) {
@@ -139,9 +145,9 @@ async function keepDroppedLogs({ directory, onAlarm }: SoundOpeningOptions, safe
 async function openDamaged(options: SoundOpeningOptions, damage: Damage): Promise<Opened> {
   const { directory, onAlarm } = options
   try {
-    await salvage({ directory, ...damage, onAlarm })
+    await salvage({ ...options, ...damage })
     await rm(`${directory}.opening`, { recursive: true, force: true })
-    return await openAndRead(directory)
+    return await openAndRead(options)
   } catch (error) {
     if (!isDamage(error)) throw error
     const setAside = await freeDamagedPath(directory)
@@ -149,11 +155,12 @@ async function openDamaged(options: SoundOpeningOptions, damage: Damage): Promis
     const text = `The database in ${directory} is beyond repair: ${damage.reason}; ${error.message}. It begins empty. The old files are in ${setAside}.`
     onAlarm({ alarm: 'database-damaged', text })
     await mkdir(directory, { recursive: true, mode: 0o700 })
-    return await openAndRead(directory)
+    return await openAndRead(options)
   }
 }
 
-async function openAndRead(directory: string): Promise<Opened> {
+async function openAndRead(options: SoundOpeningOptions): Promise<Opened> {
+  const { directory, recoveredExpirySeconds } = options
   const database = await LevelDatabase.open(directory)
   try {
     const journals = new Map<number, BatchJournal>()
@@ -163,11 +170,18 @@ async function openAndRead(directory: string): Promise<Opened> {
       journals.set(shard, journal)
       if (gaps.length > 0) missing.push({ journal, gaps })
     }
+    if (recoveredExpirySeconds !== undefined) {
+      await mendSessions(database, { ...options, onUnreadable: fail }, { isThorough: false })
+    }
     return { database, journals, missing }
   } catch (error) {
     await database.close()
     throw error
   }
+}
+
+function fail(error: Error): never {
+  throw error
 }
 
 /** Tells which batches are missing, once. */

@@ -31,7 +31,7 @@ interface BlockHandle {
 
 /** Reads a table file whole and checks every block. Rejects with the file system's error if it cannot be read. */
 export async function checkTable(path: string): Promise<TableVerdict> {
-  return judge(await readFile(path))
+  return judgeTable(await readFile(path))
 }
 
 /** Makes LevelDB skip the bad blocks of a table: writes into `table`, its content. */
@@ -41,7 +41,8 @@ export function blotOut(table: Buffer, badBlocks: readonly BlockHandle[]): void 
   }
 }
 
-function judge(table: Buffer): TableVerdict {
+/** The same of a table that is in memory. */
+export function judgeTable(table: Buffer): TableVerdict {
   const unusable: TableVerdict = { state: 'unusable' }
   const footerAt = table.length - footerBytes
   if (footerAt < 0 || !table.subarray(table.length - magic.length).equals(magic)) return unusable
