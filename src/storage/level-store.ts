@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import type { ShardPlace, StoredChange, StoredRecord } from '../core/index.ts'
 import { BodyCache } from './body-cache.ts'
 import { BatchJournal } from './batch-journal.ts'
+import { BatchMark } from './batch-marks.ts'
 import { encodeBegun, encodeChange } from './change-encoder.ts'
 import { BadRecords } from './damage/bad-records.ts'
 import { probeDisk } from './damage/database-files.ts'
@@ -87,6 +88,7 @@ class LevelStore implements Store {
   readonly #options: LevelStoreOptions
   readonly #shard: number
   readonly #operations = new OperationList()
+  readonly #mark: BatchMark
   #opening: Opening | undefined
   #isClosed = false
   #wasOpen = false
@@ -107,6 +109,7 @@ class LevelStore implements Store {
   constructor(options: LevelStoreOptions) {
     this.#options = options
     this.#shard = options.shard ?? options.place?.own ?? 0
+    this.#mark = new BatchMark(options.directory, this.#shard)
     const { seat } = options
     if (seat !== undefined) seat.onRecall = () => this.#comeBack(seat)
   }
@@ -152,18 +155,21 @@ class LevelStore implements Store {
 
   async close(): Promise<void> {
     await this.#opening?.badRecords.finish()
-    await this.#inTurn(async () => {
-      this.#isClosed = true
-      this.#tellWaiting()
-      const opening = this.#opening
-      if (opening === undefined) return
-      const { directory, seat, sync } = this.#options
-      if (sync !== 'never' && !this.#mustReopen) await this.#syncNow(opening)
-      await this.#end()
-      if (seat !== undefined) seat.left(this.#isSound)
-      // Only files that are known to be as they should be are vouched for.
-      else if (this.#isSound) await closeSeal(directory)
-    })
+    await this.#inTurn(() => this.#close())
+    await this.#mark.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosed = true
+    this.#tellWaiting()
+    const opening = this.#opening
+    if (opening === undefined) return
+    const { directory, seat, sync } = this.#options
+    if (sync !== 'never' && !this.#mustReopen) await this.#syncNow(opening)
+    await this.#end()
+    if (seat !== undefined) seat.left(this.#isSound)
+    // Only files that are known to be as they should be are vouched for.
+    else if (this.#isSound) await closeSeal(directory)
   }
 
   /** What was written last is there, and nothing was unreadable. */
@@ -282,6 +288,7 @@ class LevelStore implements Store {
       const ended = this.#encode(opening, changes)
       await database.write(this.#operations, this.#options.sync === 'commit')
       journal.settle()
+      if (this.#options.sync === 'commit') this.#mark.note(journal.last)
       for (const life of ended) {
         this.#countedLives.add(life)
         sweep.add(life)
@@ -356,8 +363,10 @@ class LevelStore implements Store {
   /** A synced write brings all writes before it to the disk. */
   async #syncNow({ database, journal }: Opening): Promise<void> {
     const operations = new OperationList()
+    const { last } = journal
     journal.encodeLast(operations)
     await database.write(operations, true)
+    if (last > 0) this.#mark.note(last)
   }
 
   #suspect(error: Error): void {

@@ -3,6 +3,7 @@
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BatchJournal, type Gap } from '../batch-journal.ts'
+import { readMarks } from '../batch-marks.ts'
 import { isDamage, LevelDatabase } from '../level-database.ts'
 import { OperationList } from '../operation-list.ts'
 import type { StorageAlarm } from '../store.ts'
@@ -165,8 +166,9 @@ async function openAndRead(options: SoundOpeningOptions): Promise<Opened> {
   try {
     const journals = new Map<number, BatchJournal>()
     const missing: MissingBatches[] = []
-    for (const shard of await BatchJournal.shardsIn(database)) {
-      const { journal, gaps } = await BatchJournal.read(database, shard)
+    const marks = await readMarks(directory)
+    for (const shard of new Set([...(await BatchJournal.shardsIn(database)), ...marks.keys()])) {
+      const { journal, gaps } = await BatchJournal.read(database, shard, marks.get(shard))
       journals.set(shard, journal)
       if (gaps.length > 0) missing.push({ journal, gaps })
     }
@@ -186,13 +188,15 @@ function fail(error: Error): never {
 
 /** Tells which batches are missing, once. */
 async function tellGaps({ database, missing }: Opened, options: SoundOpeningOptions): Promise<void> {
-  for (const { journal, gaps } of missing) {
-    const text = `Of the batches written to ${options.directory} some are missing (${gapsText(gaps)} of ${journal.last}): what they changed is lost.`
-    options.onAlarm({ alarm: 'batches-missing', text })
-    const operations = new OperationList()
-    journal.encodeTold(operations, gaps)
-    await database.write(operations, true)
-  }
+  if (missing.length === 0) return
+  const texts = missing.map(({ journal, gaps }) => {
+    return `of the batches of shard ${journal.shard} some are missing (${gapsText(gaps)} of ${journal.last})`
+  })
+  const text = `Acknowledged writes to ${options.directory} are lost: ${texts.join('; ')}. Messages and changes in these batches may be gone.`
+  options.onAlarm({ alarm: 'batches-missing', text })
+  const operations = new OperationList()
+  for (const { journal, gaps } of missing) journal.encodeTold(operations, gaps)
+  await database.write(operations, true)
 }
 
 function gapsText(gaps: readonly Gap[]): string {
