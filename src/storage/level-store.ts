@@ -8,7 +8,7 @@ import { BatchMark } from './batch-marks.ts'
 import { encodeBegun, encodeChange } from './change-encoder.ts'
 import { BadRecords } from './damage/bad-records.ts'
 import { probeDisk } from './damage/database-files.ts'
-import { closeSeal } from './damage/seal.ts'
+import { closeSeal, distrust } from './damage/seal.ts'
 import { type OpenedDatabase, openSoundly } from './damage/sound-opening.ts'
 import { isDamage, LevelDatabase } from './level-database.ts'
 import { LevelReading } from './level-reading.ts'
@@ -239,7 +239,7 @@ class LevelStore implements Store {
       file: `${directory}.damaged-records`,
       onAlarm,
       inTurn: (act) => this.#inTurn(act),
-      onUnreadable: (error) => this.#suspect(error),
+      onUnreadable: (error) => this.#tellUnreadable(error),
     })
     const sweep = new OrphanSweep(database, this.#releases(), (error) => this.#sweepFailed(error))
     const lives = new SessionLives(await firstFreeLife(database, shard))
@@ -371,6 +371,16 @@ class LevelStore implements Store {
 
   #suspect(error: Error): void {
     this.#suspicion ??= error.message
+  }
+
+  /** A reading leaves out what it cannot read. */
+  #tellUnreadable(error: Error): void {
+    if (this.#suspicion !== undefined) return
+    this.#suspect(error)
+    const { directory, onAlarm } = this.#options
+    const text = `A part of the database in ${directory} cannot be read: ${error.message}. What is in it is not served. Restart the broker: the database is repaired at the start.`
+    onAlarm({ alarm: 'database-damaged', text })
+    void distrust(directory)
   }
 
   #sweepFailed(error: unknown): void {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, truncateSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { checkTable } from '../../src/storage/damage/table-check.ts'
+import { checkTable, hasIndex } from '../../src/storage/damage/table-check.ts'
 import { recoverTable } from '../../src/storage/damage/table-recovery.ts'
 import { LevelStage } from './level-stage.ts'
 import { put, readAll, readEverything } from './read-all.ts'
@@ -31,7 +31,10 @@ for (const payload of ['compressible', 'random'] as const) {
         ...Array.from({ length: count }, (_, index) => queued('sleeper', index + 1, payloadOf(payload, index))),
       ]
       await fillTable(stage, ...records)
-      harm(tables(stage)[0] ?? '')
+      const [table = ''] = tables(stage)
+      assert.ok(await hasIndex(table))
+      harm(table)
+      assert.ok(!(await hasIndex(table)), 'which is noticed without reading the table')
       const served = await readEverything(await stage.open())
       const text = alarmText(stage, 'database-damaged')
       if (isWhole) {

@@ -19,8 +19,8 @@ import {
 import { mendSessions } from './lost-sessions.ts'
 import { finishInterruptedSalvage, salvage } from './salvage.ts'
 import { type NeededFiles, neededFiles } from './manifest.ts'
-import { breakSeal, brokenPromise, readSeal, type Seal } from './seal.ts'
-import { checkTable } from './table-check.ts'
+import { breakSeal, brokenPromise, disorderlyOpenings, readSeal, type Seal } from './seal.ts'
+import { checkTable, hasIndex } from './table-check.ts'
 
 export interface SoundOpeningOptions {
   readonly directory: string
@@ -49,8 +49,6 @@ interface MissingBatches {
 
 /** Tables are checked block by block at every opening up to so many bytes of them in all: a quarter of a second. */
 const alwaysCheckedBytes = 64 * 1_024 * 1_024
-/** Whatever their size they are checked when the database was left in disorder so many times in a row. */
-const disorderlyOpenings = 3
 
 /** What is wrong with a database. */
 interface Damage {
@@ -85,10 +83,12 @@ async function suspicionOf(directory: string, seal: Seal): Promise<string | unde
   // A table that the list does not name is one that was being written when the process was killed: LevelDB deletes it.
   const tables = [...files].filter(([name]) => isTable(name) && needed?.tables.has(numberOfFile(name)) !== false)
   const tableBytes = tables.reduce((sum, [, bytes]) => sum + bytes, 0)
-  if (tableBytes > alwaysCheckedBytes && openingsOf(seal) < disorderlyOpenings) return undefined
+  const isQuick = tableBytes > alwaysCheckedBytes && openingsOf(seal) < disorderlyOpenings
   for (const [name] of tables) {
-    const verdict = await checkTable(join(directory, name))
-    if (verdict.state !== 'sound') return `${name} fails its checksums`
+    const path = join(directory, name)
+    // Of a table without its index LevelDB would read nothing, and say so to nobody before.
+    if (isQuick && !(await hasIndex(path))) return `the index of ${name} fails its checksum`
+    if (!isQuick && (await checkTable(path)).state !== 'sound') return `${name} fails its checksums`
   }
   return undefined
 }
