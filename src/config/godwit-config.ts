@@ -76,6 +76,7 @@ export interface CoreConfig {
 export interface StorageConfig {
   readonly sync: 'commit' | 'interval' | 'never'
   readonly syncIntervalMs: number
+  readonly recoveredExpirySeconds: number
 }
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
@@ -255,7 +256,11 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
       memoryLimitBytes: node.memory_limit,
     },
     core: toCoreConfig(values),
-    storage: { sync: storage.sync, syncIntervalMs: storage.sync_interval },
+    storage: {
+      sync: storage.sync,
+      syncIntervalMs: storage.sync_interval,
+      recoveredExpirySeconds: storage.recovered_session_expiry / 1_000,
+    },
     listeners: toListeners(values),
     log: toLogConfig(values.log),
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },

@@ -53,7 +53,10 @@ export interface SessionRecord {
   expirySeconds: number
   /** Undefined while connected: after a crash such a session counts as disconnected at the restart. */
   disconnectedAtMs: number | undefined
-  /** No queued record has a lower sequence: reading starts here and not among what was deleted. */
+  /**
+   * No queued record has a lower sequence: reading starts here and not among what was deleted. 0, which no queue has: the
+   * record was lost in damage and made anew for the sake of the queue. CONNACK tells the client that there is no session.
+   */
   queueHead: number
   /**
    * Queued records with a lower sequence have been sent before (DUP). Known once the client is gone; of those of a

@@ -21,15 +21,17 @@ export interface NodeStoreOptions {
   readonly shards: number
   readonly sync: 'commit' | 'interval' | 'never'
   readonly syncIntervalMs: number
+  /** How long a session is kept whose record was lost and made anew. */
+  readonly recoveredExpirySeconds: number
   readonly alarms: Alarms
 }
 
 /** Rejects with StorageFailure. */
 export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStore> {
-  const { dataDirectory, shards, sync, syncIntervalMs, alarms } = options
+  const { dataDirectory, shards, sync, syncIntervalMs, recoveredExpirySeconds, alarms } = options
   const directory = join(dataDirectory, 'store')
   const onAlarm = ({ alarm, text }: { alarm: string; text: string }): void => alarms.raise(alarm, text)
-  const keeper = await openStoreKeeper({ directory, shards, onAlarm })
+  const keeper = await openStoreKeeper({ directory, shards, recoveredExpirySeconds, onAlarm })
   const seat = new StoreSeat((request) => kept.note(request))
   const kept = keeper.seat((notice) => seat.note(notice))
   const own = await openLevelStore({ directory, sync, syncIntervalMs, onAlarm, shard: ownNumber, seat })

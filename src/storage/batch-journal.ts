@@ -3,7 +3,8 @@
 //   slot    0     1     2    ...  16383
 //   number 16384 16385  [2]       16383      slot 2 still has the number of the round before: batch 16386 is lost
 //
-// LevelDB drops what it cannot read of its log and says nothing. If batches behind a lost one survive, this tells.
+// LevelDB drops what it cannot read of its log and says nothing. If batches behind a lost one survive, this tells; if the
+// end of the log is lost, the mark does (batch-marks.ts).
 
 import { DamagedRecord } from './byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
@@ -42,8 +43,11 @@ export class BatchJournal {
     return shards
   }
 
-  /** Reads the slots of a shard: the journal, and the batches that are missing among the last ones. */
-  static async read(database: LevelDatabase, shard: number): Promise<{ journal: BatchJournal; gaps: Gap[] }> {
+  /**
+   * Reads the slots of a shard: the journal, and the batches that are missing among the last ones. `mark`: batches up to it
+   * were on disk.
+   */
+  static async read(database: LevelDatabase, shard: number, mark = 0): Promise<{ journal: BatchJournal; gaps: Gap[] }> {
     const numbers = new Set<number>()
     let last = 0
     for await (const slice of database.slices(rangeOfJournal(shard))) {
@@ -54,7 +58,13 @@ export class BatchJournal {
         last = Math.max(last, number)
       }
     }
-    return { journal: new BatchJournal(shard, last), gaps: gapsIn(numbers, last) }
+    const gaps = gapsIn(numbers, last)
+    if (mark > last) gaps.push({ first: last + 1, last: mark })
+    return { journal: new BatchJournal(shard, Math.max(last, mark)), gaps }
+  }
+
+  get shard(): number {
+    return this.#shard
   }
 
   get last(): number {
@@ -78,7 +88,8 @@ export class BatchJournal {
   /** Appends numbers for missing batches: they were told, once. */
   encodeTold(operations: OperationList, gaps: readonly Gap[]): void {
     for (const { first, last } of gaps) {
-      for (let number = first; number <= last; number++) this.#encode(operations, number)
+      for (let number = Math.max(first, last - slotCount + 1); number <= last; number++)
+        this.#encode(operations, number)
     }
   }
 

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict'
 import type { ShardPlace, StoredChange, StoredRecord } from '../core/index.ts'
 import { BodyCache } from './body-cache.ts'
 import { BatchJournal } from './batch-journal.ts'
+import { BatchMark } from './batch-marks.ts'
 import { encodeBegun, encodeChange } from './change-encoder.ts'
 import { BadRecords } from './damage/bad-records.ts'
 import { probeDisk } from './damage/database-files.ts'
-import { closeSeal } from './damage/seal.ts'
+import { closeSeal, distrust } from './damage/seal.ts'
 import { type OpenedDatabase, openSoundly } from './damage/sound-opening.ts'
 import { isDamage, LevelDatabase } from './level-database.ts'
 import { LevelReading } from './level-reading.ts'
@@ -41,6 +42,8 @@ export interface LevelStoreOptions {
   /** For `sync: 'interval'`: so long at most after its commit a batch is on disk. */
   readonly syncIntervalMs: number
   readonly onAlarm: (alarm: StorageAlarm) => void
+  /** Without `seat`: how long a session is kept whose record was lost and made anew; none is if left out. */
+  readonly recoveredExpirySeconds?: number
   /**
    * Hears of each reference to a shared body that went with a session ended through this store, some time after the
    * commit that ended it.
@@ -85,8 +88,10 @@ class LevelStore implements Store {
   readonly #options: LevelStoreOptions
   readonly #shard: number
   readonly #operations = new OperationList()
+  readonly #mark: BatchMark
   #opening: Opening | undefined
   #isClosed = false
+  #wasOpen = false
   /** Commits, and whatever must not happen during one, one after the other. */
   #lastTurn: Promise<void> = Promise.resolve()
   #mustReopen = false
@@ -104,6 +109,7 @@ class LevelStore implements Store {
   constructor(options: LevelStoreOptions) {
     this.#options = options
     this.#shard = options.shard ?? options.place?.own ?? 0
+    this.#mark = new BatchMark(options.directory, this.#shard)
     const { seat } = options
     if (seat !== undefined) seat.onRecall = () => this.#comeBack(seat)
   }
@@ -137,7 +143,9 @@ class LevelStore implements Store {
         // As long as the disk takes nothing the old opening still serves readers.
         if (this.#opening !== undefined) await probeDisk(directory)
         await this.#end()
-        const opened = await openSoundly({ directory, suspicion: this.#suspicion, onAlarm: this.#options.onAlarm })
+        const { onAlarm } = this.#options
+        const recoveredExpirySeconds = this.#wasOpen ? undefined : this.#options.recoveredExpirySeconds
+        const opened = await openSoundly({ directory, suspicion: this.#suspicion, recoveredExpirySeconds, onAlarm })
         await this.#begin({ ...opened, sharedBodiesUpTo: 0 })
       } catch (error) {
         throw storageFailureOf(`The database in ${directory} cannot be opened`, error)
@@ -147,18 +155,21 @@ class LevelStore implements Store {
 
   async close(): Promise<void> {
     await this.#opening?.badRecords.finish()
-    await this.#inTurn(async () => {
-      this.#isClosed = true
-      this.#tellWaiting()
-      const opening = this.#opening
-      if (opening === undefined) return
-      const { directory, seat, sync } = this.#options
-      if (sync !== 'never' && !this.#mustReopen) await this.#syncNow(opening)
-      await this.#end()
-      if (seat !== undefined) seat.left(this.#isSound)
-      // Only files that are known to be as they should be are vouched for.
-      else if (this.#isSound) await closeSeal(directory)
-    })
+    await this.#inTurn(() => this.#close())
+    await this.#mark.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosed = true
+    this.#tellWaiting()
+    const opening = this.#opening
+    if (opening === undefined) return
+    const { directory, seat, sync } = this.#options
+    if (sync !== 'never' && !this.#mustReopen) await this.#syncNow(opening)
+    await this.#end()
+    if (seat !== undefined) seat.left(this.#isSound)
+    // Only files that are known to be as they should be are vouched for.
+    else if (this.#isSound) await closeSeal(directory)
   }
 
   /** What was written last is there, and nothing was unreadable. */
@@ -228,13 +239,14 @@ class LevelStore implements Store {
       file: `${directory}.damaged-records`,
       onAlarm,
       inTurn: (act) => this.#inTurn(act),
-      onUnreadable: (error) => this.#suspect(error),
+      onUnreadable: (error) => this.#tellUnreadable(error),
     })
     const sweep = new OrphanSweep(database, this.#releases(), (error) => this.#sweepFailed(error))
     const lives = new SessionLives(await firstFreeLife(database, shard))
     const journal = journals.get(shard) ?? new BatchJournal(shard, 0)
     this.#opening = { database, journal, lives, badRecords, sweep, sharedBodiesUpTo, bodies: new BodyCache() }
     this.#mustReopen = false
+    this.#wasOpen = true
     sweep.start(this.#sweptShards())
     this.#tellWaiting()
   }
@@ -276,6 +288,7 @@ class LevelStore implements Store {
       const ended = this.#encode(opening, changes)
       await database.write(this.#operations, this.#options.sync === 'commit')
       journal.settle()
+      if (this.#options.sync === 'commit') this.#mark.note(journal.last)
       for (const life of ended) {
         this.#countedLives.add(life)
         sweep.add(life)
@@ -350,12 +363,24 @@ class LevelStore implements Store {
   /** A synced write brings all writes before it to the disk. */
   async #syncNow({ database, journal }: Opening): Promise<void> {
     const operations = new OperationList()
+    const { last } = journal
     journal.encodeLast(operations)
     await database.write(operations, true)
+    if (last > 0) this.#mark.note(last)
   }
 
   #suspect(error: Error): void {
     this.#suspicion ??= error.message
+  }
+
+  /** A reading leaves out what it cannot read. */
+  #tellUnreadable(error: Error): void {
+    if (this.#suspicion !== undefined) return
+    this.#suspect(error)
+    const { directory, onAlarm } = this.#options
+    const text = `A part of the database in ${directory} cannot be read: ${error.message}. What is in it is not served. Restart the broker: the database is repaired at the start.`
+    onAlarm({ alarm: 'database-damaged', text })
+    void distrust(directory)
   }
 
   #sweepFailed(error: unknown): void {

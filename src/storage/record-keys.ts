@@ -193,7 +193,9 @@ export function rangeOfKind(kind: keyof typeof kindBytes): KeyRange {
 
 /** The keys of a shard's journal. */
 export function rangeOfJournal(shard: number): KeyRange {
-  return { gte: Buffer.of(kindBytes.journal, shard), lt: Buffer.of(kindBytes.journal, shard + 1) }
+  const { lt } = rangeOfKind('journal')
+  const isLast = shard + 1 === shardNumbers
+  return { gte: Buffer.of(kindBytes.journal, shard), lt: isLast ? lt : Buffer.of(kindBytes.journal, shard + 1) }
 }
 
 /** The lives that a shard gives out: from `first` (inclusive) to `end` (exclusive). */
@@ -204,7 +206,8 @@ export function livesOfShard(shard: number): { readonly first: number; readonly 
 /** The keys of a kind with lives that a shard has given out. */
 export function rangeOfShard(kind: SessionRecordKind | 'grave', shard: number): KeyRange {
   const { first, end } = livesOfShard(shard)
-  return { gte: sessionPrefix(kind, first), lt: sessionPrefix(kind, end) }
+  const isLast = shard + 1 === shardNumbers
+  return { gte: sessionPrefix(kind, first), lt: isLast ? rangeOfKind(kind).lt : sessionPrefix(kind, end) }
 }
 
 /** The keys of the bodies with ids up to this one, inclusive. */

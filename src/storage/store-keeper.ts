@@ -23,6 +23,8 @@ export interface StoreKeeperOptions {
   readonly directory: string
   /** Among how many shards sessions and topics are dealt out. */
   readonly shards: number
+  /** How long a session is kept whose record was lost and made anew. Undefined: none is made anew. */
+  readonly recoveredExpirySeconds: number | undefined
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
@@ -101,10 +103,12 @@ export class StoreKeeper {
   /** Rejects with StorageFailure. */
   async open(): Promise<void> {
     const { directory, shards, onAlarm } = this.#options
+    const isFirst = this.#sharedBodiesUpTo === undefined
+    const recoveredExpirySeconds = isFirst ? this.#options.recoveredExpirySeconds : undefined
     this.#state = 'opening'
     try {
       await this.#closeDatabase()
-      const opened = await openSoundly({ directory, suspicion: this.#suspicion, onAlarm })
+      const opened = await openSoundly({ directory, suspicion: this.#suspicion, recoveredExpirySeconds, onAlarm })
       this.#database = opened.database
       this.#suspicion = undefined
       this.#isSound = true

@@ -106,6 +106,8 @@ export interface StorageAlarm {
     | 'records-too-new'
     | 'batches-missing'
     | 'body-missing'
+    | 'sessions-recovered'
+    | 'messages-exported'
     | 'maintenance-failed'
   readonly text: string
 }

@@ -35,7 +35,7 @@ describe('a configuration of nothing', () => {
   test('is hardened, syncs before it acknowledges, and speaks to the console', () => {
     const { node, storage, log, auth, limits, maxPropertyBytes } = load()
     assert.equal(node.securityProfile, 'hardened')
-    assert.deepEqual(storage, { sync: 'commit', syncIntervalMs: 1_000 })
+    assert.deepEqual(storage, { sync: 'commit', syncIntervalMs: 1_000, recoveredExpirySeconds: 604_800 })
     assert.deepEqual(log.to, ['console'])
     assert.equal(log.level, 'warn')
     assert.deepEqual([log.file, log.rotationSizeBytes, log.rotationCount], ['godwit.log', 10_485_760, 5])
@@ -60,7 +60,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
         max_subscriptions = 17, max_subscription_bytes = 128KB, max_overlapping_subscriptions = 18, max_unsent_bytes = 18KB, max_parked_packets = 19, max_unconfirmed_messages = 20, max_unconfirmed_bytes = 21MB, max_unsent_bytes_total = 1GB, max_unfinished_bytes_total = 2GB
       }
       retainer { max_retained_messages = 20, max_payload_size = 21KB, msg_expiry_interval = 22 }
-      storage { sync = interval, sync_interval = 500ms }
+      storage { sync = interval, sync_interval = 500ms, recovered_session_expiry = 1h }
       log { to = [file, console], level = debug, dir = /l, file = x.log, rotation { size = 1MB, count = 2 } }
       auth { allow_anonymous = false, client_id_binding = identity }
       limits.max_connections = 23`,
@@ -116,7 +116,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     maxRetainedPayloadBytes: 21_504,
     retainedExpiryMs: 22_000,
   })
-  assert.deepEqual(config.storage, { sync: 'interval', syncIntervalMs: 500 })
+  assert.deepEqual(config.storage, { sync: 'interval', syncIntervalMs: 500, recoveredExpirySeconds: 3_600 })
   assert.deepEqual(config.log, {
     to: ['file', 'console'],
     level: 'debug',
@@ -334,7 +334,7 @@ describe('a fault', () => {
     ['log.rotation.sise = 1MB', 'did you mean log.rotation.size?'],
     ['allow_anonymous = true', 'did you mean auth.allow_anonymous?'],
     ['bridges.mqtt.a.servr = x', 'did you mean bridges.mqtt.a.server?'],
-    ['storage.zzz = 1', 'known here: sync, sync_interval'],
+    ['storage.zzz = 1', 'known here: sync, sync_interval, recovered_session_expiry'],
   ]
   for (const [text, hint] of meant) {
     test(`of an unknown setting says what was meant: ${text}`, () => {

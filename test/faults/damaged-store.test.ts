@@ -5,6 +5,9 @@ import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writ
 import { join } from 'node:path'
 import { before, test, type TestContext } from 'node:test'
 import { startBroker, temporaryFolder, type Broker } from '../e2e/godwit-process.ts'
+import { LevelDatabase } from '../../src/storage/level-database.ts'
+import { OperationList } from '../../src/storage/operation-list.ts'
+import { rangeOfKind } from '../../src/storage/record-keys.ts'
 import { Random } from '../simulator/random.ts'
 import { MqttPeer } from './mqtt-peer.ts'
 
@@ -12,11 +15,13 @@ const messages = 400
 const seed = 1
 
 /** What is damaged, how, and how many of the messages are beyond its reach. */
-const damages: readonly [string, (store: string) => void, number?][] = [
+const damages: readonly [string, (store: string) => void | Promise<void>, number?][] = [
   ['bytes of its newest log are flipped', (store) => flipBytes(newest(store, '.log')), messages / 2],
   ['bytes of its newest table are flipped', (store) => flipBytes(newest(store, '.ldb'))],
   ['its newest table is cut short', (store) => cutInHalf(newest(store, '.ldb'))],
   ['its newest table is missing', (store) => rmSync(newest(store, '.ldb'))],
+  ['its newest table has lost its footer', (store) => loseFooter(newest(store, '.ldb')), messages],
+  ['the record of the session is lost', loseSession, messages],
   ['the file that names the others is missing', (store) => rmSync(join(store, 'CURRENT'))],
   ['bytes of every file are flipped', (store) => filesIn(store).forEach(flipBytes)],
 ]
@@ -32,7 +37,7 @@ for (const [name, damage, safe = 0] of damages) {
   test(`a store of which ${name}: the broker starts, raises an alarm, serves, and delivers nothing that is wrong`, async (t) => {
     const dataDirectory = await temporaryFolder(t)
     cpSync(left, dataDirectory, { recursive: true })
-    damage(join(dataDirectory, 'store'))
+    await damage(join(dataDirectory, 'store'))
     const broker = await startBroker(t, { dataDirectory })
     await broker.process.until(/"event":"alarm"[^\n]*(damage|missing|lost)/)
     await serves(broker, safe)
@@ -119,6 +124,22 @@ function flipBytes(path: string): void {
   const bytes = readFileSync(path)
   for (let count = 0; count < 20; count++) bytes[random.between(0, bytes.length - 1)] ^= random.between(1, 255)
   writeFileSync(path, bytes)
+}
+
+/** 48 bytes say where the index is. */
+function loseFooter(path: string): void {
+  truncateSync(path, statSync(path).size - 48)
+}
+
+async function loseSession(store: string): Promise<void> {
+  const database = await LevelDatabase.open(store)
+  const operations = new OperationList()
+  for await (const slice of database.slices(rangeOfKind('session'))) {
+    for (const [key, value] of slice) if (value.includes('sleeper')) operations.delete(key)
+  }
+  assert.equal(operations.count, 1)
+  await database.write(operations, true)
+  await database.close()
 }
 
 function cutInHalf(path: string): void {

@@ -74,10 +74,12 @@ describe('the package', () => {
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'THIRD-PARTY-LICENSES',
       'bin',
       'dist',
       'etc',
       'package.json',
+      'sbom.cdx.json',
     ])
     assert.deepEqual(
       files.filter((path) => path.endsWith('.ts')),
@@ -85,6 +87,70 @@ describe('the package', () => {
     )
   })
 })
+
+describe('what the package says of the packages that it needs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'godwit-release-'))
+  const inTarball = (name: string): string => readFileSync(join(folder, 'package', name), 'utf8')
+
+  before(async () => {
+    await run('npm', ['pack', '--pack-destination', folder], { cwd: checkout })
+    await run('tar', ['-xzf', join(folder, await tarballIn(folder)), '-C', folder])
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('the SBOM has every runtime dependency of package-lock.json and nothing else, each with a licence that is allowed', () => {
+    const sbom = JSON.parse(inTarball('sbom.cdx.json')) as {
+      bomFormat: string
+      components: { name: string; version: string; licenses: { license: { id: string } }[]; hashes: unknown[] }[]
+    }
+    assert.equal(sbom.bomFormat, 'CycloneDX')
+    const allowed = new Set(['Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT'])
+    for (const { name, licenses, hashes } of sbom.components) {
+      assert.deepEqual(
+        licenses.map(({ license }) => allowed.has(license.id)),
+        [true],
+        `the licence of ${name}`,
+      )
+      assert.ok(hashes.length > 0, `the hash of ${name}`)
+    }
+    assert.deepEqual(sbom.components.map(({ name, version }) => `${name}@${version}`).toSorted(), runtimePackages())
+  })
+
+  test('the licence texts are those of the same packages, each once', () => {
+    const text = inTarball('THIRD-PARTY-LICENSES')
+    const titles = [...text.matchAll(/^(\S+@\d\S*) \(([\w.-]+)\)\n=+\n\n([^\n]+)/gm)]
+    assert.deepEqual(titles.map(([, name]) => name).toSorted(), runtimePackages())
+    for (const source of ['leveldb-1.20/LICENSE', 'snappy/COPYING']) assert.ok(text.includes(source), source)
+    const sections = text.split(/^\S+@\d\S* \([\w.-]+\)\n=+$/m).slice(1)
+    for (const [index, section] of sections.entries()) {
+      assert.match(section, /permission|redistribut|Apache License/i, `the text of ${titles[index]?.[1]}`)
+    }
+  })
+
+  test('making them again gives the same bytes', async () => {
+    await run('npm', ['run', 'release:sbom'], { cwd: checkout })
+    for (const name of ['sbom.cdx.json', 'THIRD-PARTY-LICENSES']) {
+      assert.equal(readFileSync(join(checkout, name), 'utf8'), inTarball(name))
+      assert.ok(!inTarball(name).includes(checkout), 'nothing of this machine')
+    }
+    assert.doesNotMatch(inTarball('sbom.cdx.json'), /timestamp/)
+  })
+})
+
+/** What package-lock.json marks neither as needed for development alone nor as a peer. */
+function runtimePackages(): string[] {
+  const { packages } = JSON.parse(readFileSync(join(checkout, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version: string; dev?: boolean; devOptional?: boolean; peer?: boolean }>
+  }
+  const names = Object.entries(packages)
+    .filter(
+      ([path, { dev, devOptional, peer }]) => path !== '' && dev !== true && devOptional !== true && peer !== true,
+    )
+    .map(
+      ([path, { version }]) => `${path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)}@${version}`,
+    )
+  return [...new Set(names)].toSorted()
+}
 
 async function tarballIn(folder: string): Promise<string> {
   const { stdout } = await run('ls', [folder])

@@ -32,6 +32,8 @@ export class Company {
     this.#keeper = await openStoreKeeper({
       directory: this.directory,
       shards,
+      // Queues are written without the sessions that they belong to.
+      recoveredExpirySeconds: undefined,
       onAlarm: (alarm) => this.alarms.push(alarm),
     })
     for (let own = 0; own < shards; own++) this.stores[own] = await this.#join(own, shards)

@@ -32,7 +32,7 @@ class Member {
 async function keeperOf(t: TestContext): Promise<{ keeper: StoreKeeper; breakDisk: () => void }> {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-storage-'))
   const directory = join(folder, 'store')
-  const keeper = await openStoreKeeper({ directory, shards: 3, onAlarm: () => {} })
+  const keeper = await openStoreKeeper({ directory, shards: 3, recoveredExpirySeconds: 3_600, onAlarm: () => {} })
   t.after(async () => {
     await keeper.close()
     rmSync(folder, { recursive: true, force: true })

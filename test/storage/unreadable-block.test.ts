@@ -36,6 +36,22 @@ for (const direction of ['forward', 'backward'] as const) {
   })
 }
 
+test('a reading that meets it raises an alarm at once, and the next opening checks every table', async (context) => {
+  const stage = new LevelStage(context)
+  await fillOneTable(stage)
+  const store = await stage.open()
+  await makeOneBlockUnreadable(stage.directory)
+  for (let again = 0; again < 2; again++) {
+    const found = await readAll(store, { kind: 'queued' })
+    assert.ok(found.length < count && found.length > count - 100, `${found.length} of ${count} are left`)
+  }
+  assert.equal(stage.alarms.length, 1)
+  assert.match(stage.alarms[0]?.text ?? '', /A part of the database in .* cannot be read: .* Restart the broker/)
+  await store.close()
+  const seal: unknown = JSON.parse(readFileSync(join(stage.directory, 'SEAL'), 'utf8'))
+  assert.deepEqual(seal, { state: 'open', openings: 3 })
+})
+
 test('a commit that fails over it succeeds after reopening, which mends the database', async (context) => {
   const stage = new LevelStage(context)
   await fillOneTable(stage)

@@ -64,6 +64,11 @@ export const storage = section('How what must not be lost reaches the disk.', {
   sync_interval: setting(duration({ minMs: 10, maxMs: 3_600_000 }), 1_000, {
     description: 'Time between two syncs when storage.sync is interval.',
   }),
+  recovered_session_expiry: setting(duration({ minMs: 60_000, maxMs: 31_536_000_000, stepMs: 1_000 }), 604_800_000, {
+    description:
+      'How long queued messages wait for their client after damage to the store in which the record of its session was lost. See the ' +
+      'alarm sessions-recovered.',
+  }),
 })
 
 const perSecond = optional(integer({ min: 1, max: maxCount }), 'unlimited')

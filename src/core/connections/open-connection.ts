@@ -53,6 +53,8 @@ export function openConnection(
   takeOver(state, { clientId, connect, identity: granted.identity })
   const resumed = resumable(state, clientId, connect)
   const session = resumed ?? new Session(clientId, state.nowMs, granted.identity)
+  const isKnown = resumed !== undefined && !resumed.isRecovered
+  session.isRecovered = false
   const wasStored = session.stored !== undefined
   attach(state, connection, session, connect)
   takeIdentity(state, connection, session, granted.identity)
@@ -73,10 +75,10 @@ export function openConnection(
   // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
   const waits = wasStored || state.gathering.changes.length > changesBefore
   // MQTT 3.1 has no session-present flag: there the byte is reserved.
-  const sessionPresent = resumed !== undefined && connect.version !== 3
+  const sessionPresent = isKnown && connect.version !== 3
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)
   tellName(state, connection)
-  state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: resumed !== undefined })
+  state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: isKnown })
   resumeDelivery(state, session, connection)
 }
 

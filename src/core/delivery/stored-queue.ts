@@ -143,7 +143,7 @@ export function recordOf(session: Session, stored: StoredQueue): SessionRecord {
     createdAtMs: session.createdAtMs,
     expirySeconds: session.expirySeconds,
     disconnectedAtMs: session.connection === undefined ? session.disconnectedAtMs : undefined,
-    queueHead: stored.head,
+    queueHead: session.isRecovered ? 0 : stored.head,
     sentBelow: sentBelow(session, stored),
     receiveMaximum: session.windowLimit,
   }

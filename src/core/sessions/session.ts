@@ -127,6 +127,8 @@ export class Session {
   rest: object | undefined
   /** It has come back from the disk in this life of the broker. */
   isRestored: boolean
+  /** Its record was lost in damage and made anew for the sake of its queue; its client has not come since. */
+  isRecovered: boolean
   /**
    * Of a bridge, from its first connection on: its own limit in place of `maxStoredMessages`, and what becomes of one
    * message more. Its QoS 2 messages are kept whole until PUBCOMP: the broker behind it may forget what it has taken.
@@ -177,6 +179,7 @@ export class Session {
     this.nameElsewhere = undefined
     this.rest = undefined
     this.isRestored = false
+    this.isRecovered = false
     this.spool = undefined
     this.pace = undefined
     this.heldBytes = 0

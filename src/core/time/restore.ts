@@ -103,11 +103,13 @@ function restoreSession(state: BrokerState, record: SessionRecord): void {
   session.cleanStart = false
   // Connected when the broker ended: from then on, which is now at the latest, it is without its client.
   session.disconnectedAtMs = record.disconnectedAtMs ?? state.nowMs
+  session.isRecovered = record.queueHead === 0
+  const head = Math.max(record.queueHead, 1)
   session.stored = {
     ...newStoredQueue(),
-    head: record.queueHead,
-    nextSequence: record.queueHead,
-    diskFrom: record.queueHead,
+    head,
+    nextSequence: head,
+    diskFrom: head,
     sentBelow: record.sentBelow,
     lostItsClientInCrash: record.disconnectedAtMs === undefined,
   }

@@ -20,7 +20,23 @@ export function crc32c(bytes: Uint8Array, start: number, end: number): number {
 
 /** As LevelDB stores it: turned and moved, so that a checksum over checksums is no special case. */
 export function maskedCrc32c(bytes: Uint8Array, start: number, end: number): number {
-  const crc = crc32c(bytes, start, end)
+  return masked(crc32c(bytes, start, end))
+}
+
+/**
+ * The first position in a buffer, from `start` on, behind which stands the masked checksum of all bytes from `start` to it.
+ * Undefined: there is none.
+ */
+export function endOfChecked(bytes: Buffer, start: number): number | undefined {
+  let crc = 0xffff_ffff
+  for (let at = start; at + 4 < bytes.length; at++) {
+    crc = word(tables.one, (crc ^ byte(bytes, at)) & 0xff) ^ (crc >>> 8)
+    if (masked(~crc >>> 0) === bytes.readUInt32LE(at + 1)) return at + 1
+  }
+  return undefined
+}
+
+function masked(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282_ead8) >>> 0
 }
 

@@ -1,7 +1,7 @@
 // Makes a sound database out of a damaged one, beside it, and puts it in its place when it is complete. The damaged
 // files are kept whole under a name that ends in `.damaged`.
 //
-//   messages/ ----tables: sound ones linked, bad blocks blotted out----.
+//   messages/ ----tables: sound ones linked, bad blocks blotted out, lost indexes made anew----.
 //             ----logs: replayed by LevelDB alone, checksums on--------+--> messages.salvaging/ --repair, compact-->
 //   messages.salvaged/, then  messages/ -> messages.1.damaged/,  messages.salvaged/ -> messages/
 
@@ -20,12 +20,16 @@ import {
   numberOfFile,
 } from './database-files.ts'
 import { examine } from './examination.ts'
-import { blotOut, checkTable, type TableVerdict } from './table-check.ts'
+import { neededFiles } from './manifest.ts'
+import { blotOut, judgeTable, type TableVerdict } from './table-check.ts'
+import { recoverTable } from './table-recovery.ts'
 
 export interface SalvageOptions {
   readonly directory: string
   /** What is wrong, as a part of a sentence. */
   readonly reason: string
+  /** See `MendingOptions`. */
+  readonly recoveredExpirySeconds: number | undefined
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
@@ -40,7 +44,7 @@ export async function salvage(options: SalvageOptions): Promise<void> {
   const losses: string[] = []
   const tables = await takeTables(directory, scratch, losses)
   const logs = await takeLogs(directory, scratch, losses)
-  const contents = tables + logs === 0 ? undefined : await rebuild(scratch, losses)
+  const contents = tables + logs === 0 ? undefined : await rebuild(scratch, options, losses)
   await rename(scratch, salvagedPath(directory))
   const setAside = await putInPlace(directory)
   const kept = contents === undefined || contents === '' ? 'nothing' : contents
@@ -75,10 +79,10 @@ async function putInPlace(directory: string): Promise<string> {
 /** Links the sound tables and copies the others without their bad blocks. Returns how many there are. */
 async function takeTables(source: string, target: string, losses: string[]): Promise<number> {
   let count = 0
-  for (const name of [...(await databaseFiles(source)).keys()].filter(isTable)) {
+  for (const name of await tablesOf(source)) {
     const verdict = await verdictOn(join(source, name))
     if (verdict.state === 'unusable') {
-      losses.push(name)
+      if (await recoverInto(target, source, name, losses)) count += 1
       continue
     }
     count += 1
@@ -94,14 +98,49 @@ async function takeTables(source: string, target: string, losses: string[]): Pro
   return count
 }
 
-/** What the check says of a table; one that cannot even be read is unusable. */
-async function verdictOn(path: string): Promise<TableVerdict> {
+/**
+ * All tables; or only those that LevelDB's list names, where everything that it names is there. Others are being deleted
+ * then, and one of them may hold a record whose deletion stood in another.
+ */
+async function tablesOf(directory: string): Promise<string[]> {
+  const files = await databaseFiles(directory)
+  const tables = [...files.keys()].filter(isTable)
+  const needed = await neededFiles(directory)
+  if (needed === undefined) return tables
+  const present = new Set([...files.keys()].map(numberOfFile))
+  const isComplete = [needed.log, ...needed.tables.keys()].every((number) => present.has(number))
+  return isComplete ? tables.filter((name) => needed.tables.has(numberOfFile(name))) : tables
+}
+
+/** Writes what can be read of a table without its index. False: nothing of it can. */
+async function recoverInto(target: string, source: string, name: string, losses: string[]): Promise<boolean> {
+  const table = await contentOf(join(source, name))
+  const recovered = table && recoverTable(table)
+  if (recovered === undefined) {
+    losses.push(name)
+    return false
+  }
+  const { content, blockCount, isWhole } = recovered
+  const rest = isWhole ? 'no block is missing' : 'what was behind them is lost'
+  losses.push(`the index of ${name} (${blockCount} blocks were read without it; ${rest})`)
+  await writeFile(join(target, name), content, { mode: 0o600 })
+  return true
+}
+
+/** Undefined: the file cannot be read. */
+async function contentOf(path: string): Promise<Buffer | undefined> {
   try {
-    return await checkTable(path)
+    return await readFile(path)
   } catch (error) {
-    if (error instanceof Error && 'code' in error) return { state: 'unusable' }
+    if (error instanceof Error && 'code' in error) return undefined
     throw error
   }
+}
+
+/** What the check says of a table; one that cannot even be read is unusable. */
+async function verdictOn(path: string): Promise<TableVerdict> {
+  const table = await contentOf(path)
+  return table === undefined ? { state: 'unusable' } : judgeTable(table)
 }
 
 /**
@@ -134,15 +173,16 @@ async function takeLogs(source: string, target: string, losses: string[]): Promi
 const replayedLog = '900000.log'
 
 /** Makes a database of the tables in a directory. Returns its contents in words. */
-async function rebuild(directory: string, losses: string[]): Promise<string> {
-  await LevelDatabase.repair(directory)
+async function rebuild(scratch: string, options: SalvageOptions, losses: string[]): Promise<string> {
+  await LevelDatabase.repair(scratch)
   // What the repair has put aside is in the damaged files, whole.
-  await rm(join(directory, 'lost'), { recursive: true, force: true })
-  const database = await LevelDatabase.open(directory)
+  await rm(join(scratch, 'lost'), { recursive: true, force: true })
+  const database = await LevelDatabase.open(scratch)
   try {
     // The repair has put every table on the level of the newest: only a compaction brings old and new in order.
     await database.compact()
-    const examination = await examine(database)
+    // What is unreadable even now is left out; it is in the damaged files, whole.
+    const examination = await examine(database, { ...options, onUnreadable: () => {} })
     losses.push(...examination.losses)
     return examination.contents
   } finally {

@@ -30,12 +30,26 @@ export async function breakSeal(directory: string, openings: number): Promise<vo
   await writeSeal(directory, { state: 'open', openings })
 }
 
+/** Opened so many times in a row without an orderly close: every table is checked, however much that takes. */
+export const disorderlyOpenings = 3
+
+/** Notes that the next opening is to check every table, if the disk takes the note. */
+export async function distrust(directory: string): Promise<void> {
+  await ifDiskTakes(() => breakSeal(directory, disorderlyOpenings))
+}
+
 /** Notes the files of a database that has just been closed, if the disk takes the note. */
 export async function closeSeal(directory: string): Promise<void> {
+  await ifDiskTakes(async () =>
+    writeSeal(directory, { state: 'closed', files: Object.fromEntries(await databaseFiles(directory)) }),
+  )
+}
+
+/** A full disk must not keep the broker from going on or from stopping. */
+async function ifDiskTakes(write: () => Promise<void>): Promise<void> {
   try {
-    await writeSeal(directory, { state: 'closed', files: Object.fromEntries(await databaseFiles(directory)) })
+    await write()
   } catch (error) {
-    // A full disk must not keep the broker from stopping. Without the note the next opening only trusts less.
     if (!(error instanceof Error && 'code' in error)) throw error
   }
 }

@@ -1,15 +1,25 @@
-// Undoes Snappy, which LevelDB may have used on the index of a table. Only what reading an index needs.
+// Undoes Snappy, which LevelDB may have used on the blocks of a table. Only what reading a block needs.
 //
 //   length varint | elements: tag's low bits 00 literal, 01 10 11 copy of earlier output
 
 /** The bytes, or undefined if they are not Snappy's. Never more than `limitBytes`. */
 export function unsnap(bytes: Uint8Array, limitBytes: number): Buffer | undefined {
-  const header = varintAt(bytes, 0)
+  const found = unsnapFrom(bytes, 0, limitBytes)
+  return found?.end === bytes.length ? found.output : undefined
+}
+
+/** The same of compressed bytes that begin at `start` and say themselves how long they are; `end` is where they end. */
+export function unsnapFrom(
+  bytes: Uint8Array,
+  start: number,
+  limitBytes: number,
+): { readonly output: Buffer; readonly end: number } | undefined {
+  const header = varintAt(bytes, start)
   if (header === undefined || header.value > limitBytes) return undefined
   const output = Buffer.alloc(header.value)
   let at = header.next
   let length = 0
-  while (at < bytes.length) {
+  while (length < output.length && at < bytes.length) {
     const element = elementAt(bytes, at)
     if (element === undefined || length + element.length > output.length) return undefined
     if (element.offset === 0) {
@@ -26,7 +36,7 @@ export function unsnap(bytes: Uint8Array, limitBytes: number): Buffer | undefine
     }
     length += element.length
   }
-  return length === output.length ? output : undefined
+  return length === output.length ? { output, end: at } : undefined
 }
 
 /** A number of LevelDB and Snappy, and where it ends; undefined if it does not end or is beyond 32 bits. */

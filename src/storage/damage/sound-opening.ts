@@ -3,6 +3,7 @@
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BatchJournal, type Gap } from '../batch-journal.ts'
+import { readMarks } from '../batch-marks.ts'
 import { isDamage, LevelDatabase } from '../level-database.ts'
 import { OperationList } from '../operation-list.ts'
 import type { StorageAlarm } from '../store.ts'
@@ -15,15 +16,21 @@ import {
   linkFiles,
   numberOfFile,
 } from './database-files.ts'
+import { mendSessions } from './lost-sessions.ts'
 import { finishInterruptedSalvage, salvage } from './salvage.ts'
 import { type NeededFiles, neededFiles } from './manifest.ts'
-import { breakSeal, brokenPromise, readSeal, type Seal } from './seal.ts'
-import { checkTable } from './table-check.ts'
+import { breakSeal, brokenPromise, disorderlyOpenings, readSeal, type Seal } from './seal.ts'
+import { checkTable, hasIndex } from './table-check.ts'
 
 export interface SoundOpeningOptions {
   readonly directory: string
   /** What has been found wrong already: then there is nothing to try. */
   readonly suspicion: string | undefined
+  /**
+   * How long a session is kept whose record was lost and made anew. Undefined: the database was open before, so shards may
+   * have in memory what is missing, and nothing is made anew.
+   */
+  readonly recoveredExpirySeconds: number | undefined
   readonly onAlarm: (alarm: StorageAlarm) => void
 }
 
@@ -42,8 +49,6 @@ interface MissingBatches {
 
 /** Tables are checked block by block at every opening up to so many bytes of them in all: a quarter of a second. */
 const alwaysCheckedBytes = 64 * 1_024 * 1_024
-/** Whatever their size they are checked when the database was left in disorder so many times in a row. */
-const disorderlyOpenings = 3
 
 /** What is wrong with a database. */
 interface Damage {
@@ -78,10 +83,12 @@ async function suspicionOf(directory: string, seal: Seal): Promise<string | unde
   // A table that the list does not name is one that was being written when the process was killed: LevelDB deletes it.
   const tables = [...files].filter(([name]) => isTable(name) && needed?.tables.has(numberOfFile(name)) !== false)
   const tableBytes = tables.reduce((sum, [, bytes]) => sum + bytes, 0)
-  if (tableBytes > alwaysCheckedBytes && openingsOf(seal) < disorderlyOpenings) return undefined
+  const isQuick = tableBytes > alwaysCheckedBytes && openingsOf(seal) < disorderlyOpenings
   for (const [name] of tables) {
-    const verdict = await checkTable(join(directory, name))
-    if (verdict.state !== 'sound') return `${name} fails its checksums`
+    const path = join(directory, name)
+    // Of a table without its index LevelDB would read nothing, and say so to nobody before.
+    if (isQuick && !(await hasIndex(path))) return `the index of ${name} fails its checksum`
+    if (!isQuick && (await checkTable(path)).state !== 'sound') return `${name} fails its checksums`
   }
   return undefined
 }
@@ -118,7 +125,7 @@ async function tryOpening(options: SoundOpeningOptions): Promise<Opened | Damage
   const files = await databaseFiles(directory)
   await linkFiles([...files.keys()].filter(isLog), directory, safety)
   try {
-    const opened = await openAndRead(directory)
+    const opened = await openAndRead(options)
     await keepDroppedLogs(options, safety)
     return opened
   } catch (error) {
@@ -139,9 +146,9 @@ async function keepDroppedLogs({ directory, onAlarm }: SoundOpeningOptions, safe
 async function openDamaged(options: SoundOpeningOptions, damage: Damage): Promise<Opened> {
   const { directory, onAlarm } = options
   try {
-    await salvage({ directory, ...damage, onAlarm })
+    await salvage({ ...options, ...damage })
     await rm(`${directory}.opening`, { recursive: true, force: true })
-    return await openAndRead(directory)
+    return await openAndRead(options)
   } catch (error) {
     if (!isDamage(error)) throw error
     const setAside = await freeDamagedPath(directory)
@@ -149,19 +156,24 @@ async function openDamaged(options: SoundOpeningOptions, damage: Damage): Promis
     const text = `The database in ${directory} is beyond repair: ${damage.reason}; ${error.message}. It begins empty. The old files are in ${setAside}.`
     onAlarm({ alarm: 'database-damaged', text })
     await mkdir(directory, { recursive: true, mode: 0o700 })
-    return await openAndRead(directory)
+    return await openAndRead(options)
   }
 }
 
-async function openAndRead(directory: string): Promise<Opened> {
+async function openAndRead(options: SoundOpeningOptions): Promise<Opened> {
+  const { directory, recoveredExpirySeconds } = options
   const database = await LevelDatabase.open(directory)
   try {
     const journals = new Map<number, BatchJournal>()
     const missing: MissingBatches[] = []
-    for (const shard of await BatchJournal.shardsIn(database)) {
-      const { journal, gaps } = await BatchJournal.read(database, shard)
+    const marks = await readMarks(directory)
+    for (const shard of new Set([...(await BatchJournal.shardsIn(database)), ...marks.keys()])) {
+      const { journal, gaps } = await BatchJournal.read(database, shard, marks.get(shard))
       journals.set(shard, journal)
       if (gaps.length > 0) missing.push({ journal, gaps })
+    }
+    if (recoveredExpirySeconds !== undefined) {
+      await mendSessions(database, { ...options, onUnreadable: fail }, { isThorough: false })
     }
     return { database, journals, missing }
   } catch (error) {
@@ -170,15 +182,21 @@ async function openAndRead(directory: string): Promise<Opened> {
   }
 }
 
+function fail(error: Error): never {
+  throw error
+}
+
 /** Tells which batches are missing, once. */
 async function tellGaps({ database, missing }: Opened, options: SoundOpeningOptions): Promise<void> {
-  for (const { journal, gaps } of missing) {
-    const text = `Of the batches written to ${options.directory} some are missing (${gapsText(gaps)} of ${journal.last}): what they changed is lost.`
-    options.onAlarm({ alarm: 'batches-missing', text })
-    const operations = new OperationList()
-    journal.encodeTold(operations, gaps)
-    await database.write(operations, true)
-  }
+  if (missing.length === 0) return
+  const texts = missing.map(({ journal, gaps }) => {
+    return `of the batches of shard ${journal.shard} some are missing (${gapsText(gaps)} of ${journal.last})`
+  })
+  const text = `Acknowledged writes to ${options.directory} are lost: ${texts.join('; ')}. Messages and changes in these batches may be gone.`
+  options.onAlarm({ alarm: 'batches-missing', text })
+  const operations = new OperationList()
+  for (const { journal, gaps } of missing) journal.encodeTold(operations, gaps)
+  await database.write(operations, true)
 }
 
 function gapsText(gaps: readonly Gap[]): string {

@@ -6,7 +6,7 @@
 //   footer = handle of the meta index | handle of the index | padding | magic, 8 bytes
 //   handle = offset varint | size varint
 
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { maskedCrc32c } from './crc32c.ts'
 import { unsnap, varintAt } from './snappy.ts'
 
@@ -31,7 +31,31 @@ interface BlockHandle {
 
 /** Reads a table file whole and checks every block. Rejects with the file system's error if it cannot be read. */
 export async function checkTable(path: string): Promise<TableVerdict> {
-  return judge(await readFile(path))
+  return judgeTable(await readFile(path))
+}
+
+/** Are footer and index of a table file sound? Reads only these. */
+export async function hasIndex(path: string): Promise<boolean> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    if (size < footerBytes) return false
+    const footer = Buffer.alloc(footerBytes)
+    await file.read(footer, 0, footerBytes, size - footerBytes)
+    const index = indexHandleIn(footer)
+    if (index === undefined || index.offset + index.bytes + trailerBytes > size) return false
+    const block = Buffer.alloc(index.bytes + trailerBytes)
+    await file.read(block, 0, block.length, index.offset)
+    return blocksIn(block, { offset: 0, bytes: index.bytes }) !== undefined
+  } finally {
+    await file.close()
+  }
+}
+
+function indexHandleIn(footer: Buffer): BlockHandle | undefined {
+  if (!footer.subarray(footerBytes - magic.length).equals(magic)) return undefined
+  const metaIndex = handleAt(footer, 0)
+  return metaIndex && handleAt(footer, metaIndex.next)
 }
 
 /** Makes LevelDB skip the bad blocks of a table: writes into `table`, its content. */
@@ -41,12 +65,13 @@ export function blotOut(table: Buffer, badBlocks: readonly BlockHandle[]): void 
   }
 }
 
-function judge(table: Buffer): TableVerdict {
+/** The same of a table that is in memory. */
+export function judgeTable(table: Buffer): TableVerdict {
   const unusable: TableVerdict = { state: 'unusable' }
   const footerAt = table.length - footerBytes
-  if (footerAt < 0 || !table.subarray(table.length - magic.length).equals(magic)) return unusable
+  if (footerAt < 0) return unusable
   const metaIndex = handleAt(table, footerAt)
-  const index = metaIndex === undefined ? undefined : handleAt(table, metaIndex.next)
+  const index = indexHandleIn(table.subarray(footerAt))
   if (metaIndex === undefined || index === undefined) return unusable
   const blocks = blocksIn(table, index)
   if (blocks === undefined) return unusable

@@ -1,0 +1,198 @@
+// Makes a table out of the data blocks of one that has lost its footer or its index. Blocks follow each other without gaps,
+// so each sound block tells where the next one begins:
+//
+//   damaged   data block | data block | data block | filter | what is left of meta index, index and footer
+//   made      data block | data block | data block | empty meta index | new index | new footer
+//
+// Data blocks are copied as they are, with the sequence numbers of their entries and with deletions: LevelDB goes on to
+// prefer what is newer, wherever it is. The walk ends at the first block that is not sound, and never looks for a later
+// beginning: the bytes there may be the payload of a client, which could look like a block with any records in it.
+
+import { DamagedRecord } from '../byte-reader.ts'
+import { verifyChecksum } from '../record-values.ts'
+import { endOfChecked, maskedCrc32c } from './crc32c.ts'
+import { unsnapFrom, varintAt } from './snappy.ts'
+
+const footerBytes = 48
+const magic = Buffer.from('57fb808b247547db', 'hex')
+const trailerBytes = 5
+/** Sequence and type of an entry, behind its key. */
+const tagBytes = 8
+const compression = { none: 0, snappy: 1 } as const
+/** Snappy makes no more than 64 bytes of three. */
+const largestExpansion = 22
+
+export interface RecoveredTable {
+  /** The content of a table file that LevelDB can read. */
+  readonly content: Buffer
+  readonly blockCount: number
+  /** Every data block is there: what follows the last one is a sound block of another kind. */
+  readonly isWhole: boolean
+}
+
+interface Block {
+  readonly offset: number
+  /** Of its content, without the trailer. */
+  readonly bytes: number
+  readonly lastKey: Buffer
+}
+
+/** Undefined if not even the first block can be read. */
+export function recoverTable(table: Buffer): RecoveredTable | undefined {
+  const blocks: Block[] = []
+  let end = 0
+  for (;;) {
+    const block = dataBlockAt(table, end, blocks.at(-1)?.lastKey)
+    if (block === undefined) break
+    blocks.push(block)
+    end = block.offset + block.bytes + trailerBytes
+  }
+  if (blocks.length === 0) return undefined
+  const content = Buffer.concat([table.subarray(0, end), ...indexOf(blocks, end)])
+  return { content, blockCount: blocks.length, isWhole: endOfChecked(table, end) !== undefined }
+}
+
+/** The data block that begins here; undefined if there is no sound one, or its keys do not go on behind `previous`. */
+function dataBlockAt(table: Buffer, offset: number, previous: Buffer | undefined): Block | undefined {
+  const plainEnd = endOfPlainBlock(table, offset)
+  if (plainEnd !== undefined && isSound(table, offset, plainEnd, compression.none)) {
+    const lastKey = lastKeyIn(table.subarray(offset, plainEnd), previous)
+    return lastKey && { offset, bytes: plainEnd - offset, lastKey }
+  }
+  const unsnapped = unsnapFrom(table, offset, (table.length - offset) * largestExpansion)
+  if (unsnapped === undefined || !isSound(table, offset, unsnapped.end, compression.snappy)) return undefined
+  const lastKey = lastKeyIn(unsnapped.output, previous)
+  return lastKey && { offset, bytes: unsnapped.end - offset, lastKey }
+}
+
+function isSound(table: Buffer, offset: number, end: number, compressedBy: number): boolean {
+  if (end + trailerBytes > table.length || table[end] !== compressedBy) return false
+  return maskedCrc32c(table, offset, end + 1) === table.readUInt32LE(end + 1)
+}
+
+/**
+ * Where a block ends that is not compressed: entries, then the offsets of some of them, of which the first is 0, then
+ * the number of these offsets. No entry begins with four zeros.
+ */
+function endOfPlainBlock(table: Buffer, start: number): number | undefined {
+  let at = start
+  while (at + 8 <= table.length && table.readUInt32LE(at) !== 0) {
+    const entry = entryAt(table, at)
+    if (entry === undefined) return undefined
+    at = entry.next
+  }
+  for (let offsets = 1; at + 4 * offsets + 4 <= table.length; offsets++) {
+    const next = table.readUInt32LE(at + 4 * offsets)
+    if (next === offsets) return at + 4 * offsets + 4
+    if (next >= at - start) return undefined
+  }
+  return undefined
+}
+
+interface Entry {
+  readonly shared: number
+  readonly keyAt: number
+  readonly valueAt: number
+  readonly next: number
+}
+
+/** Shared varint, unshared varint, value's length varint, key's rest, value. */
+function entryAt(block: Buffer, at: number): Entry | undefined {
+  const shared = varintAt(block, at)
+  const unshared = shared && varintAt(block, shared.next)
+  const valueBytes = unshared && varintAt(block, unshared.next)
+  if (shared === undefined || unshared === undefined || valueBytes === undefined) return undefined
+  const valueAt = valueBytes.next + unshared.value
+  const next = valueAt + valueBytes.value
+  return next > block.length ? undefined : { shared: shared.value, keyAt: valueBytes.next, valueAt, next }
+}
+
+/** Undefined if this is no block of records in order: that of an index has no checksums of ours. */
+function lastKeyIn(block: Buffer, previous: Buffer | undefined): Buffer | undefined {
+  if (block.length < 4) return undefined
+  const end = block.length - 4 * (1 + block.readUInt32LE(block.length - 4))
+  let key = Buffer.alloc(0)
+  let last = previous
+  let puts = 0
+  let goodPuts = 0
+  for (let at = 0; at < end;) {
+    const entry = entryAt(block, at)
+    if (entry === undefined || entry.shared > key.length) return undefined
+    key = Buffer.concat([key.subarray(0, entry.shared), block.subarray(entry.keyAt, entry.valueAt)])
+    if (key.length <= tagBytes || (last !== undefined && compareKeys(last, key) >= 0)) return undefined
+    last = key
+    if (isPut(key)) {
+      puts += 1
+      if (hasChecksum(key, block.subarray(entry.valueAt, entry.next))) goodPuts += 1
+    }
+    at = entry.next
+  }
+  return goodPuts > 0 || puts === 0 ? last : undefined
+}
+
+/** The order of LevelDB: by key, and of one key what is newest first. */
+function compareKeys(one: Buffer, other: Buffer): number {
+  const byKey = Buffer.compare(one.subarray(0, -tagBytes), other.subarray(0, -tagBytes))
+  if (byKey !== 0) return byKey
+  const difference = other.readBigUInt64LE(other.length - tagBytes) - one.readBigUInt64LE(one.length - tagBytes)
+  return difference === 0n ? 0 : difference > 0n ? 1 : -1
+}
+
+/** A deletion has 0 there. */
+function isPut(key: Buffer): boolean {
+  return key[key.length - tagBytes] === 1
+}
+
+function hasChecksum(key: Buffer, value: Buffer): boolean {
+  try {
+    verifyChecksum(key.subarray(0, -tagBytes), value)
+    return true
+  } catch (error) {
+    if (error instanceof DamagedRecord) return false
+    throw error
+  }
+}
+
+/** What belongs behind the data blocks, the first of it at `at`. */
+function indexOf(blocks: readonly Block[], at: number): Buffer[] {
+  const metaIndex = blockOf([])
+  const index = blockOf(blocks.map(({ lastKey, offset, bytes }) => [lastKey, handleOf(offset, bytes)]))
+  const metaIndexHandle = handleOf(at, metaIndex.length - trailerBytes)
+  const indexHandle = handleOf(at + metaIndex.length, index.length - trailerBytes)
+  const footer = Buffer.alloc(footerBytes)
+  metaIndexHandle.copy(footer)
+  indexHandle.copy(footer, metaIndexHandle.length)
+  magic.copy(footer, footerBytes - magic.length)
+  return [metaIndex, index, footer]
+}
+
+/** A block that is not compressed, with its trailer. */
+function blockOf(entries: readonly (readonly [key: Buffer, value: Buffer])[]): Buffer {
+  const parts: Buffer[] = []
+  const offsets = entries.length === 0 ? [0] : []
+  let length = 0
+  for (const [key, value] of entries) {
+    offsets.push(length)
+    const header = Buffer.concat([varint(0), varint(key.length), varint(value.length)])
+    parts.push(header, key, value)
+    length += header.length + key.length + value.length
+  }
+  const tail = Buffer.alloc(4 * offsets.length + 4 + trailerBytes)
+  for (const [index, offset] of offsets.entries()) tail.writeUInt32LE(offset, 4 * index)
+  tail.writeUInt32LE(offsets.length, 4 * offsets.length)
+  const block = Buffer.concat([...parts, tail])
+  block.writeUInt32LE(maskedCrc32c(block, 0, block.length - 4), block.length - 4)
+  return block
+}
+
+function handleOf(offset: number, bytes: number): Buffer {
+  return Buffer.concat([varint(offset), varint(bytes)])
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = []
+  let rest = value
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) + 0x80)
+  bytes.push(rest)
+  return Buffer.from(bytes)
+}

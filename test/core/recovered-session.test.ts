@@ -1,0 +1,63 @@
+// A session whose record was lost in damage and made anew: its client gets the queue and is told that it has no session.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { SessionRecord } from '../../src/core/index.ts'
+import { World } from '../simulator/world.ts'
+
+const payloads = Array.from({ length: 300 }, (_, index) => String(index))
+
+/** As the storage leaves it after the damage. */
+function recovered(version: 4 | 5): World {
+  const world = new World()
+  const sleeper = world.connect('sleeper', { version, cleanStart: false, sessionExpirySeconds: 3_600 })
+  sleeper.subscribe('a', { qos: 2 })
+  sleeper.disconnect()
+  const author = world.connect('author')
+  for (const payload of payloads) author.publish('a', payload, { qos: 2 })
+  world.crash()
+  const record = world
+    .records()
+    .find((one): one is SessionRecord => one.kind === 'session' && one.clientId === 'sleeper')
+  assert.ok(record !== undefined)
+  void world.keeper.apply([
+    {
+      change: 'put',
+      record: { ...record, username: undefined, queueHead: 0, expirySeconds: 100, disconnectedAtMs: undefined },
+    },
+    { change: 'delete', key: { kind: 'subscription', clientId: 'sleeper', filter: 'a' } },
+  ])
+  world.start()
+  return world
+}
+
+for (const version of [4, 5] as const) {
+  describe(`a recovered session of a client of version ${version}`, () => {
+    test('gives its client every message, and CONNACK says that there is no session: once', () => {
+      const world = recovered(version)
+      const sleeper = world.connect('sleeper', { version, cleanStart: false, sessionExpirySeconds: 3_600 })
+      assert.equal(sleeper.connack?.sessionPresent, false)
+      assert.deepEqual(sleeper.payloads, payloads)
+      world.publish('a', 'later', { qos: 1 })
+      assert.equal(sleeper.payloads.length, payloads.length)
+      sleeper.drop()
+      world.restart()
+      sleeper.connect()
+      assert.equal(sleeper.connack?.sessionPresent, true)
+    })
+
+    test('stays one over restarts, until its client comes or its time is over', () => {
+      const world = recovered(version)
+      for (const how of ['kill', 'graceful', 'power-loss'] as const) world.restart(how)
+      const sleeper = world.client('sleeper', { version, cleanStart: false, sessionExpirySeconds: 3_600 })
+      assert.equal(sleeper.connect()?.sessionPresent, false)
+      assert.deepEqual(sleeper.payloads, payloads)
+      const other = recovered(version)
+      other.passSeconds(101)
+      assert.deepEqual(
+        other.records().filter(({ kind }) => kind === 'session' || kind === 'queued'),
+        [],
+      )
+    })
+  })
+}

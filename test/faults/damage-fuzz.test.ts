@@ -1,0 +1,33 @@
+// Files of a store are damaged in every way: what is good is served, and nothing that was acknowledged vanishes without an
+// alarm. `npm run fuzz:damage` goes through more stores, and through all files with all damages.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { test } from 'node:test'
+import { Random } from '../simulator/random.ts'
+import { filesOf, leaveOne, tellOfDamage } from './damage-fuzz/damage-round.ts'
+import { damages } from './damage-fuzz/damages.ts'
+
+const roundsPerStore = 20
+
+for (const seed of [1, 2]) {
+  test(`store ${seed}, damaged ${roundsPerStore} times: it opens, serves what was put, and an alarm tells of every loss`, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'godwit-damage-fuzz-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const left = await leaveOne(folder, seed)
+    const random = new Random(seed)
+    const files = filesOf(left)
+    const kinds = Object.keys(damages)
+    let losses = 0
+    for (let round = 0; round < roundsPerStore; round++) {
+      const file = files[random.between(0, files.length - 1)] ?? ''
+      const kind = kinds[random.between(0, kinds.length - 1)] ?? ''
+      const { faults, lost, restored } = await tellOfDamage(left, file, kind, round)
+      assert.deepEqual(faults, [], `${basename(file)}, ${kind}`)
+      if (lost + restored > 0) losses += 1
+    }
+    assert.ok(losses > 0, 'no damage has cost anything: it was never really damaged')
+  })
+}
