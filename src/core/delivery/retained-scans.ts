@@ -10,6 +10,7 @@ import { mayReceive } from '../sessions/may-receive.ts'
 import { type RetainedScan, ScanQueue } from '../sessions/scan-queue.ts'
 import type { Session } from '../sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
+import { waitingBytes } from './held-bytes.ts'
 import { hand, raised } from './offer.ts'
 import { effectiveQoS } from './offer.ts'
 import { askForMore, cancelAsked, comesByItself, endWatch, hasMarks, sourcesOf } from './retained-elsewhere.ts'
@@ -151,5 +152,7 @@ function mayBeGiven(state: BrokerState, session: Session, message: Message): boo
 function hasRoomForRetained(state: BrokerState, session: Session): boolean {
   const connection = session.connection
   if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
-  return session.onDiskCount === 0 && session.pendingCount * 2 < state.settings.maxQueuedMessages
+  const { maxQueuedBytes, maxQueuedMessages } = state.settings
+  if (session.onDiskCount > 0 || session.pendingCount * 2 >= maxQueuedMessages) return false
+  return session.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
 }
