@@ -7,6 +7,7 @@ import {
   closeGraceMs,
   createDoorkeeper,
   createManagementServer,
+  maxSocketHeaderBytes,
   type Logins,
   type ManagementServer,
   type ManagementSettings,
@@ -57,7 +58,10 @@ export async function startManagement(ground: ManagementGround): Promise<Running
   const problem = (await problemOfDanger(config, log)) ?? (await http.change(placeOf(config, config), inForce))
   if (problem !== undefined) return problem
   accounts.take(config)
-  const socket = createManagementServer({ operations, log, ...atSocket(inForce) })
+  const socket = createManagementServer({
+    ...{ operations, log, headerBytes: maxSocketHeaderBytes },
+    ...atSocket(inForce),
+  })
   const closeSocket = await serveSocket(socket, ground)
   const needsPassword = http.address !== undefined && config.http.authType === 'basic'
   const newPassword = needsPassword ? await makeFirstPassword(accounts.own, records, accounts.work) : undefined

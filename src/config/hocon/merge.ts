@@ -20,9 +20,9 @@ export function putValue(object: ConfigObject, path: readonly string[], value: C
 
 /** What is in `over` counts; of `below` the rest stays. */
 export function mergeObjects(below: ConfigObject, over: ConfigObject): ConfigObject {
-  let merged: ConfigObject = { ...below, at: over.at }
-  for (const [key, part] of over.entries) merged = putValue(merged, [key], part)
-  return merged
+  const entries = new Map(below.entries)
+  for (const [key, part] of over.entries) entries.set(key, mergeValues(entries.get(key), part))
+  return { ...below, entries, at: over.at }
 }
 
 /** What stands at `path`; undefined: nothing. */
