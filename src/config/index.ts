@@ -48,7 +48,7 @@ export type { AccessRule } from './schema/access-rule.ts'
 export { hoconLimits } from './hocon/limits.ts'
 export type { IncludeReader } from './hocon/parse-document.ts'
 export { fromPlain } from './hocon/from-plain.ts'
-export { emptyObject, mergeObjects, putValue, valueAt, withoutValue } from './hocon/merge.ts'
+export { emptyObject, mergeObjects, putValue, putValues, valueAt, withoutValue, withoutValues } from './hocon/merge.ts'
 export { parseHocon, type HoconOptions } from './hocon/parse-hocon.ts'
 export type { Environment } from './hocon/resolve.ts'
 export {

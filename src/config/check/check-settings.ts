@@ -121,6 +121,10 @@ class SettingsChecker {
     const named = new Map<string, unknown>()
     for (const [name, part] of value?.entries ?? []) {
       if (Object.hasOwn(node.entries, name)) continue
+      if (node.named?.kind === 'section' && named.size >= hoconLimits.namedGroups) {
+        this.#refuse(part.at, key, `more than ${hoconLimits.namedGroups} names`, 'keep fewer in one configuration')
+        break
+      }
       const found = this.#checkNamed(node, name, part, prefix, isWarned)
       if (found !== undefined) named.set(name, found)
     }

@@ -20,12 +20,12 @@ import {
   mergeObjects,
   parseHocon,
   type PlainValue,
-  putValue,
+  putValues,
   toldOf,
   toPlain,
   valueAt,
   type Warning,
-  withoutValue,
+  withoutValues,
 } from '../../config/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import { keptAccount, refusalOfAccountChange } from './account-settings.ts'
@@ -176,8 +176,7 @@ export class LiveConfig {
         ...this.#layers,
         untilRestart: mergeObjects(this.#layers.untilRestart, part),
       })
-      let sent = settings
-      for (const path of maskedPaths(settings, this.#wanted)) sent = withoutValue(sent, path)
+      const sent = withoutValues(settings, maskedPaths(settings, this.#wanted))
       const tried = this.#load(over(sent), act)
       if ('faults' in tried) return refuseFaults('invalid', tried.faults)
       // Whoever changes a setting counts on it. Only the change that there is to wait for may begin the waiting.
@@ -190,8 +189,8 @@ export class LiveConfig {
       const news = this.#newIn(sent, over(sent), act)
       if (!persists) return this.#carryOut(over(news), act)
       const { document, changes } = this.#layers
-      let { untilRestart } = this.#layers
-      for (const { path } of settingsIn(news, this.#wanted)) untilRestart = withoutValue(untilRestart, path)
+      const newPaths = settingsIn(news, this.#wanted).map(({ path }) => path)
+      const untilRestart = withoutValues(this.#layers.untilRestart, newPaths)
       return this.#carryOut({ document, changes: mergeObjects(changes, news), untilRestart }, act)
     })
   }
@@ -228,7 +227,7 @@ export class LiveConfig {
     const found = differences(this.#wanted, loaded.config)
     const waits = this.#reasonToWait(loaded.config) !== undefined
     const live = waits ? [] : found.filter((difference) => this.#isLive(difference))
-    const needsRestart = found.filter((difference) => !live.includes(difference))
+    const needsRestart = waits ? found : found.filter((difference) => !this.#isLive(difference))
     return { isDone: true, config: loaded.config, live, needsRestart }
   }
 
@@ -339,14 +338,13 @@ export class LiveConfig {
   #newIn(sent: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): ConfigObject {
     const tried = this.#load(layers, act)
     const after = 'config' in tried ? tried.config : this.#wanted
-    let news = nothingChanged
-    for (const { path, value } of settingsIn(sent, after)) {
+    const news = settingsIn(sent, after).filter(({ path }) => {
       const key = path.join('.')
       const [old, now] = [this.#wanted.held.get(key), after.held.get(key)]
       const isSame = old !== undefined && old.text === now?.text
-      if (!isSame || valueAt(this.#layers.untilRestart, path) !== undefined) news = putValue(news, path, value)
-    }
-    return news
+      return !isSame || valueAt(this.#layers.untilRestart, path) !== undefined
+    })
+    return putValues(nothingChanged, news)
   }
 
   async #carryOut(layers: ConfigLayers, act: Act): Promise<ConfigOutcome> {
