@@ -23,6 +23,7 @@ import { hostsOfPort, isLoopbackAddress } from './listener-addresses.ts'
 import { accountOperations } from './operations/accounts.ts'
 import { apiTokens } from './operators/api-tokens.ts'
 import { PasswordWork } from './operators/kept-passwords.ts'
+import { RecentSignIns } from './operators/recent-sign-ins.ts'
 import { operatorLogins } from './operators/logins.ts'
 import { operatorSignIn, type OwnAccount } from './operators/operator-sign-in.ts'
 import { dangerOfPassword, makeFirstPassword, type NewPassword, ownAccountOf } from './operators/own-account.ts'
@@ -124,6 +125,7 @@ class OperatorAccounts {
   readonly waitingRoom: WaitingRoom
   readonly operations: Operations['accounts']
   readonly #logins: Logins
+  readonly #recent = new RecentSignIns()
   readonly #ground: ManagementGround
   #own: OwnAccount
   /** `auth_type = jwt`: the account of `http_server` does not come in. */
@@ -162,6 +164,7 @@ class OperatorAccounts {
     const accounts = operatorSignIn({
       records,
       work: this.work,
+      recent: this.#recent,
       own: ownAccountOf(config, records),
       isHardened: node.securityProfile === 'hardened',
       refusesOwn: refusesOwn(config),
