@@ -22,6 +22,8 @@ export interface NodeConfig {
   readonly defaultListenerAddress: string | undefined
   /** Where nothing is asked: `loopback`, `private`, or networks. */
   readonly deniedAddresses: readonly string[]
+  /** Directories in which a configuration that comes over the API may name files. */
+  readonly allowedDirectories: readonly string[]
 }
 
 /** What the core is set up with. The core describes the same shape itself and knows nothing of this room. */
@@ -243,6 +245,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
       securityProfile: node.security_profile,
       defaultListenerAddress: node.default_listener_address,
       deniedAddresses: node.denied_addresses,
+      allowedDirectories: node.allowed_directories,
     },
     core: toCoreConfig(values),
     storage: { sync: storage.sync, syncIntervalMs: storage.sync_interval },

@@ -13,6 +13,7 @@ export {
   type Difference,
 } from './differences.ts'
 export type { HeldSetting } from './check/check-settings.ts'
+export type { NamedPath } from './schema/named-path.ts'
 export type {
   AuthConfig,
   HttpAuthConfig,
@@ -67,4 +68,5 @@ export { parseOverride } from './hocon/parse-override.ts'
 export { addressAtAws, bridgesOfAws, isAwsSetting, nameAtAws } from './aws-bridges.ts'
 export { spoolMessagesIn, spoolPolicyOf, tlsOfBridge } from './godwit-config.ts'
 export { parseServerUrl, type ServerUrl } from './server-url.ts'
+export { localSettings } from './check/local-settings.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'

@@ -34,10 +34,7 @@ export function answerBrokenRequest(
     return
   }
   const method = code === 'HPE_INVALID_METHOD' ? methodIn(rawPacket) : undefined
-  const refusal =
-    method === undefined
-      ? refuse('invalidParameter', wordsOf(code, headerBytes))
-      : refuseMethod(method)
+  const refusal = method === undefined ? refuse('invalidParameter', wordsOf(code, headerBytes)) : refuseMethod(method)
   const body = bodyOfRefusal(refusal, code === 'HPE_HEADER_OVERFLOW' ? addressIn(rawPacket) : '')
   const head = [
     method === undefined ? 'HTTP/1.1 400 Bad Request' : `HTTP/1.1 405 Method Not Allowed\r\nAllow: ${allowedMethods}`,

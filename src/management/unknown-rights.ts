@@ -17,11 +17,10 @@ const maxQuotedKey = 64
  * mean rights. `null` says nothing, as in the records that the API returns.
  */
 export function refusalOfUnknownRights(endpoint: Endpoint, query: unknown, body: unknown): Refusal | undefined {
-  if (endpoint.method === 'GET' || (endpoint.access !== 'accounts' && endpoint.access !== 'own-account')) return undefined
+  if (endpoint.method === 'GET' || (endpoint.access !== 'accounts' && endpoint.access !== 'own-account'))
+    return undefined
   const known = endpoint.body as { readonly properties?: object } | undefined
-  return (
-    refusalIn('query', query, endpoint.query?.properties ?? {}) ?? refusalIn('body', body, known?.properties ?? {})
-  )
+  return refusalIn('query', query, endpoint.query?.properties ?? {}) ?? refusalIn('body', body, known?.properties ?? {})
 }
 
 function refusalIn(where: 'query' | 'body', sent: unknown, known: object): Refusal | undefined {

@@ -74,6 +74,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     securityProfile: 'legacy',
     defaultListenerAddress: '::',
     deniedAddresses: ['loopback', '10.0.0.0/8'],
+    allowedDirectories: [],
   })
   assert.deepEqual(config.core, {
     maxPacketBytes: 2_097_152,

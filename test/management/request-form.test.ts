@@ -116,12 +116,22 @@ const expensiveRequests: Readonly<Record<string, string>> = {
   'a path like an older one': written(`GET /api/v3/${'nodes/'.repeat(2_500)}`, ['Host: a']),
   'a long query': written(`GET /status?topic=${'+/'.repeat(7_500)}`, ['Host: a']),
   'a wrong password': written('GET /api/v4/brokers', ['Host: a', `Authorization: Basic ${'YTpi'.repeat(3_900)}`]),
-  'a long scheme': written('GET /api/v4/brokers', ['Host: a', `Authorization: ${'B'.repeat(7_500)}${' '.repeat(7_500)}`]),
+  'a long scheme': written('GET /api/v4/brokers', [
+    'Host: a',
+    `Authorization: ${'B'.repeat(7_500)}${' '.repeat(7_500)}`,
+  ]),
   'a token that nobody has': written('GET /api/v4/brokers', ['Host: a', `Authorization: Bearer ${'a'.repeat(15_000)}`]),
   'a token with many dots': written('GET /api/v4/brokers', ['Host: a', `Authorization: Bearer ${'a.'.repeat(7_500)}`]),
-  'a content type without end': written('POST /api/v5/login', ['Host: a', `Content-Type: ${'a'.repeat(7_000)}${' '.repeat(7_000)}`]),
+  'a content type without end': written('POST /api/v5/login', [
+    'Host: a',
+    `Content-Type: ${'a'.repeat(7_000)}${' '.repeat(7_000)}`,
+  ]),
   'a login without sense': written('POST /api/v5/login', ['Host: a', 'Content-Length: 4000']) + '['.repeat(4_000),
-  'an upgrade': written('GET /status', ['Host: a', 'Upgrade: websocket', `Sec-WebSocket-Protocol: ${'a,'.repeat(7_500)}`]),
+  'an upgrade': written('GET /status', [
+    'Host: a',
+    'Upgrade: websocket',
+    `Sec-WebSocket-Protocol: ${'a,'.repeat(7_500)}`,
+  ]),
   'the largest page': written('GET /api/docs', ['Host: a']),
   'the description of the API': written('GET /api/docs/openapi.json', ['Host: a']),
 }

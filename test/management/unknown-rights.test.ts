@@ -20,7 +20,8 @@ const paths = [
 
 test('attack: a key that could mean rights and is unknown here is refused with its name and the remedy', async () => {
   const broker = await sharedBroker()
-  const words = 'roles Role ROLE scope permission permissions is_admin isAdmin admin superuser is_superuser tag Tags group'
+  const words =
+    'roles Role ROLE scope permission permissions is_admin isAdmin admin superuser is_superuser tag Tags group'
   for (const [method, path, good] of paths) {
     for (const key of [...words.split(' '), 'access', 'read_only', 'rights', 'name-space', '__proto__role']) {
       const { status, json } = await broker.ask(path, { method, body: { ...good, [key]: 'viewer' } })
@@ -38,10 +39,17 @@ test('attack: a key that could mean rights and is unknown here is refused with i
 
 test('role and tags mean the same in both versions', async () => {
   const broker = await sharedBroker()
-  for (const [number, spelled] of [{ role: 'viewer' }, { tags: 'viewer' }, { role: 'viewer', tags: 'viewer' }].entries()) {
+  for (const [number, spelled] of [
+    { role: 'viewer' },
+    { tags: 'viewer' },
+    { role: 'viewer', tags: 'viewer' },
+  ].entries()) {
     for (const version of ['v4', 'v5']) {
       const username = `ann-${version}-${number}`
-      const made = await broker.ask(`/api/${version}/users`, { method: 'POST', body: { username, password, ...spelled } })
+      const made = await broker.ask(`/api/${version}/users`, {
+        method: 'POST',
+        body: { username, password, ...spelled },
+      })
       assert.equal(made.status, 200, made.text)
       const { json } = await broker.ask('/api/v4/users')
       assert.equal(json.data.find((user: { username: string }) => user.username === username).tags, 'viewer')

@@ -206,10 +206,16 @@ describe('attack: 200 guessers share the address of an account with the right pa
 
   test('a name that was right here lately waits for two guesses, whatever names the guessers invent', async () => {
     const { records, signIn, work } = await stage()
-    await records.change({ put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }], delete: [] })
+    await records.change({
+      put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }],
+      delete: [],
+    })
     assert.equal(await signIn('ann', 'right'), 'account')
     // The record is another object, so that the password has to be worked out again.
-    await records.change({ put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }], delete: [] })
+    await records.change({
+      put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }],
+      delete: [],
+    })
     let guessesDone = 0
     const guesses = Array.from({ length: 40 }, async (_, number) => {
       assert.equal(await signIn(`guess-${number}`, 'wrong'), undefined)

@@ -110,21 +110,13 @@ function checkMountpoint(listener: ListenerConfig, places: WrittenPlaces): reado
   return []
 }
 
-function keyOf(
-  { kind, name }: Pick<ListenerConfig, 'kind' | 'name'>,
-  setting: string,
-  places: WrittenPlaces,
-): string {
+function keyOf({ kind, name }: Pick<ListenerConfig, 'kind' | 'name'>, setting: string, places: WrittenPlaces): string {
   const named = `listeners.${kind}.${name}.${setting}`
   return places.exact.has(named) || name !== 'default' ? named : `listeners.${kind}.${setting}`
 }
 
 /** Of the setting; where it is not written, of what is written first of its listener. */
-function placeOf(
-  listener: Pick<ListenerConfig, 'kind' | 'name'>,
-  setting: string,
-  places: WrittenPlaces,
-): Position {
+function placeOf(listener: Pick<ListenerConfig, 'kind' | 'name'>, setting: string, places: WrittenPlaces): Position {
   const written = places.exact.get(keyOf(listener, setting, places))
   if (written !== undefined) return written
   const { kind, name } = listener

@@ -94,7 +94,14 @@ export function withoutValues(object: ConfigObject, paths: readonly (readonly st
     if (inside === undefined) continue
     const isWhole = parts.some(({ path }) => path.length === 0)
     if (isWhole) entries.delete(key)
-    else if (inside.kind === 'object') entries.set(key, withoutValues(inside, parts.map(({ path }) => path)))
+    else if (inside.kind === 'object')
+      entries.set(
+        key,
+        withoutValues(
+          inside,
+          parts.map(({ path }) => path),
+        ),
+      )
   }
   return { ...object, entries }
 }

@@ -28,6 +28,7 @@ import {
   withoutValues,
 } from '../../config/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
+import type { AllowedPaths } from './allowed-paths.ts'
 import { keptAccount, refusalOfAccountChange } from './account-settings.ts'
 import { readConfigFile } from './config-files.ts'
 import type { ConfigAuthor, ConfigHistory, ConfigState } from './config-history.ts'
@@ -52,6 +53,7 @@ import {
 } from './config-layers.ts'
 import { applyEverywhere, type ConfigOwner, type Problem } from './config-owners.ts'
 import { withoutGone } from './gone-owners.ts'
+import { keptLocal, localFaults, withoutLocal } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
 import { type StagedFile, stageFile } from './staged-file.ts'
 
@@ -88,8 +90,8 @@ export interface LiveConfigOptions {
   readonly layers: ConfigLayers
   /** What `layers` come to: it is in force. */
   readonly config: GodwitConfig
-  /** Files that the operator has named: see `loadLayers`. */
-  readonly trustedFiles: Set<string>
+  /** Which files a change over the API may name. */
+  readonly paths: AllowedPaths
   readonly history: ConfigHistory
   readonly owners: readonly ConfigOwner[]
   /** What keeps a configuration from being taken, beyond what the configuration's room knows. */
@@ -158,7 +160,8 @@ export class LiveConfig {
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
       const stored = this.#written()
       const masked = storedAt(stored, maskedPaths(read.values, this.#wanted))
-      const changes = mergeObjects(keptAccount(read, stored), masked)
+      const kept = mergeObjects(keptAccount(read, stored), keptLocal(read, stored))
+      const changes = mergeObjects(kept, masked)
       return this.#carryOut({ document: read, changes, untilRestart: nothingChanged }, act)
     })
   }
@@ -217,10 +220,12 @@ export class LiveConfig {
     { texts, passesOverFiles = false }: { texts: ReadonlyMap<string, string>; passesOverFiles?: boolean },
   ): ForeseenChange | ConfigRefusal {
     const layers = { ...this.#layers, untilRestart: mergeObjects(this.#layers.untilRestart, settings) }
-    const { ground, trustedFiles } = this.#options
-    const files = { trustedFiles: new Set(trustedFiles), texts, passesOverFiles }
+    const { ground, paths } = this.#options
+    const files = { paths, texts, passesOverFiles }
     const loaded = loadLayers(ground, layers, { origin: 'api', ...files })
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
+    const local = localFaults(loaded.config, this.#wanted)
+    if (local.length > 0) return refuseFaults('invalid', local)
     // It looks into files as well.
     const problem = passesOverFiles ? undefined : this.#options.problemOf(loaded.config)
     if (problem !== undefined) return refuseProblem(problem, loaded.config)
@@ -231,26 +236,21 @@ export class LiveConfig {
     return { isDone: true, config: loaded.config, live, needsRestart }
   }
 
-  /** From now on settings that come over the API may name these files as well. Absolute. */
-  trustFiles(paths: Iterable<string>): void {
-    for (const path of paths) this.#options.trustedFiles.add(path)
-  }
-
   /** The file is read again. */
   reload(author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
-      const { ground } = this.#options
+      const { ground, paths } = this.#options
       const act: Act = { name: 'reload', author, origin: 'file', writesFile: false }
       const file = this.#layers.document?.file ?? ground.file
       if (this.#layers.document === undefined && !existsSync(file)) return this.#carryOut(this.#layers, act)
       const source = readConfigFile(file)
       if ('error' in source) return refuseProblem({ problem: `configuration ${file}: ${source.error}` })
-      const read = readDocument(ground, { text: source.text, file, origin: 'file' })
+      const read = readDocument(ground, { text: source.text, file, origin: 'file', paths })
       if ('faults' in read) return refuseFaults('not-hocon', read.faults)
       const { document } = read
       const { changes, untilRestart } = this.#layers
       const { overrides } = ground
-      const lasting = withoutGone(changes, { written: document.values, overrides })
+      const lasting = withoutGone(withoutLocal(changes, document.values), { written: document.values, overrides })
       const written = mergeObjects(document.values, lasting.changes)
       const passing = withoutGone(untilRestart, { written, overrides })
       const layers = { document, changes: lasting.changes, untilRestart: passing.changes }
@@ -267,10 +267,10 @@ export class LiveConfig {
       if (version === undefined) {
         return { isDone: false, why: 'unknown-version', message: `configuration ${number} is not in the history` }
       }
-      const { ground } = this.#options
-      const read = readDocument(ground, { text: version.text ?? '', file: ground.file, origin: 'file' })
+      const { ground, paths } = this.#options
+      const read = readDocument(ground, { text: version.text ?? '', file: ground.file, origin: 'history', paths })
       if ('faults' in read) return refuseFaults('invalid', read.faults)
-      const act: Act = { name: `rollback to ${number}`, author, origin: 'file', writesFile: true }
+      const act: Act = { name: `rollback to ${number}`, author, origin: 'history', writesFile: true }
       const changes = settingsOf(version.changes)
       return this.#carryOut({ document: read.document, changes, untilRestart: settingsOf(version.untilRestart) }, act)
     })
@@ -294,8 +294,8 @@ export class LiveConfig {
         message: `the text has more than ${hoconLimits.textCharacters} characters`,
       }
     }
-    const { ground } = this.#options
-    const read = readDocument(ground, { text, file: ground.file, origin: 'api' })
+    const { ground, paths } = this.#options
+    const read = readDocument(ground, { text, file: ground.file, origin: 'api', paths })
     if ('faults' in read) return refuseFaults('not-hocon', read.faults)
     const { values } = read.document
     if (values.entries.size === 0) {
@@ -310,8 +310,11 @@ export class LiveConfig {
   }
 
   #load(layers: ConfigLayers, { origin }: Pick<Act, 'origin'>, ignoresOverrides = false): LoadedConfig {
-    const { ground, trustedFiles } = this.#options
-    return loadLayers(ground, layers, { origin, trustedFiles, ignoresOverrides })
+    const { ground, paths } = this.#options
+    const loaded = loadLayers(ground, layers, { origin, paths, ignoresOverrides })
+    if (origin === 'file' || ignoresOverrides || 'faults' in loaded) return loaded
+    const faults = localFaults(loaded.config, this.#wanted)
+    return faults.length === 0 ? loaded : { faults }
   }
 
   /** All that is written, but for `--set`. */

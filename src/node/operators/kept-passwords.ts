@@ -66,7 +66,11 @@ export class PasswordWork {
   /** A password of somebody, as it is to be kept. */
   async keep(password: string): Promise<KeptPassword> {
     const salt = crypto.randomBytes(saltBytes)
-    return { ...mannerOfPeople, salt, hash: await this.#inTurn(ofInsiders, () => derive(password, mannerOfPeople, salt)) }
+    return {
+      ...mannerOfPeople,
+      salt,
+      hash: await this.#inTurn(ofInsiders, () => derive(password, mannerOfPeople, salt)),
+    }
   }
 
   /**
