@@ -51,9 +51,10 @@ export interface ToldDifferences {
  */
 export function toldOf(found: readonly Difference[], live: readonly Difference[]): ToldDifferences {
   const told = found.filter(({ isSaid, engine, key }) => isSaid || (engine === 'present' && whetherOn.test(key)))
-  const others = told.filter((difference) => !live.includes(difference))
+  const held = new Set(live)
+  const others = told.filter((difference) => !held.has(difference))
   return {
-    changed: told.filter((difference) => live.includes(difference)),
+    changed: told.filter((difference) => held.has(difference)),
     needsRestart: others.filter(({ engine }) => engine === 'present'),
     withoutEngine: others.filter(({ engine }) => engine === 'none yet'),
   }
@@ -77,8 +78,9 @@ interface Description {
  */
 export function describeAsObject(config: GodwitConfig): Readonly<Record<string, DescribedValue>> {
   const whole: Description = Object.create(null) as Description
+  const listeners = new Set(config.listeners.map(({ kind, name }) => `${kind} ${name}`))
   for (const setting of config.held.values()) {
-    if (isOfNoListener(setting, config)) continue
+    if (isOfNoListener(setting, listeners)) continue
     const names = setting.path.slice(0, -1)
     let place = whole
     for (const name of names) place = (place[name] ??= Object.create(null) as Description) as Description
@@ -89,9 +91,12 @@ export function describeAsObject(config: GodwitConfig): Readonly<Record<string, 
 }
 
 /** Where a listener is described there is one: settings of those that nobody has asked for are not shown. */
-function isOfNoListener({ path: [section, kind, name], isDefault }: HeldSetting, { listeners }: GodwitConfig): boolean {
+function isOfNoListener(
+  { path: [section, kind, name], isDefault }: HeldSetting,
+  listeners: ReadonlySet<string>,
+): boolean {
   if (section !== 'listeners' || !isDefault) return false
-  return !listeners.some((listener) => listener.kind === kind && [name, 'default'].includes(listener.name))
+  return !listeners.has(`${kind ?? ''} ${name ?? ''}`) && !listeners.has(`${kind ?? ''} default`)
 }
 
 function valueOf(setting: HeldSetting): DescribedValue {

@@ -24,6 +24,8 @@ export interface NodeConfig {
   readonly deniedAddresses: readonly string[]
   /** Undefined: a part of what the machine or its control group has. */
   readonly memoryLimitBytes: number | undefined
+  /** Directories in which a configuration that comes over the API may name files. */
+  readonly allowedDirectories: readonly string[]
 }
 
 /** What the core is set up with. The core describes the same shape itself and knows nothing of this room. */
@@ -254,6 +256,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
       defaultListenerAddress: node.default_listener_address,
       deniedAddresses: node.denied_addresses,
       memoryLimitBytes: node.memory_limit,
+      allowedDirectories: node.allowed_directories,
     },
     core: toCoreConfig(values),
     storage: {

@@ -13,6 +13,7 @@ export {
   type Difference,
 } from './differences.ts'
 export type { HeldSetting } from './check/check-settings.ts'
+export type { NamedPath } from './schema/named-path.ts'
 export type {
   AuthConfig,
   HttpAuthConfig,
@@ -48,7 +49,7 @@ export type { AccessRule } from './schema/access-rule.ts'
 export { hoconLimits } from './hocon/limits.ts'
 export type { IncludeReader } from './hocon/parse-document.ts'
 export { fromPlain } from './hocon/from-plain.ts'
-export { emptyObject, mergeObjects, putValue, valueAt, withoutValue } from './hocon/merge.ts'
+export { emptyObject, mergeObjects, putValue, putValues, valueAt, withoutValue, withoutValues } from './hocon/merge.ts'
 export { parseHocon, type HoconOptions } from './hocon/parse-hocon.ts'
 export type { Environment } from './hocon/resolve.ts'
 export {
@@ -67,4 +68,5 @@ export { parseOverride } from './hocon/parse-override.ts'
 export { addressAtAws, bridgesOfAws, isAwsSetting, nameAtAws } from './aws-bridges.ts'
 export { spoolMessagesIn, spoolPolicyOf, tlsOfBridge } from './godwit-config.ts'
 export { parseServerUrl, type ServerUrl } from './server-url.ts'
+export { localSettings } from './check/local-settings.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'

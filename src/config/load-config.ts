@@ -35,8 +35,8 @@ export interface ConfigSources {
   readonly environment?: Environment | undefined
 }
 
-/** The text of a file, or a sentence that says why there is none. */
-export type FileReader = (path: string) => { readonly text: string } | { readonly error: string }
+/** The text of a file that the setting `key` names, or a sentence that says why there is none. */
+export type FileReader = (path: string, key: string) => { readonly text: string } | { readonly error: string }
 
 export type LoadedConfig =
   | {
@@ -146,7 +146,7 @@ function readNamedFile(
   places: ReadonlyMap<string, Position>,
   readFile: FileReader | undefined,
 ): { readonly text: string } | { readonly fault: Fault } {
-  const found = readFile === undefined ? { error: 'no files can be read here' } : readFile(path)
+  const found = readFile === undefined ? { error: 'no files can be read here' } : readFile(path, key)
   if ('text' in found) return found
   const at = places.get(key) ?? { file: 'defaults', line: 0, column: 0 }
   const hint = 'name a file that can be read, or take the setting out'

@@ -4,13 +4,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { allowedMethods, refuseMethod } from './absent-path.ts'
+import { maxHeaderBytes } from './limits.ts'
 import { bodyOfRefusal, refuse } from './refusal.ts'
 
-/** Of the request line and all headers: a client id and a topic in it may be as long as MQTT allows, each byte written as three. */
-export const maxHeaderBytes = 524_288
-
 const reasons: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: `address and headers have more than ${maxHeaderBytes} bytes`,
   ERR_HTTP_REQUEST_TIMEOUT: 'the request did not come to its end in time',
 }
 
@@ -23,8 +20,12 @@ export interface BrokenRequest {
   readonly rawPacket?: unknown
 }
 
-/** The parser gave up on what came from `socket`. */
-export function answerBrokenRequest({ code, rawPacket }: BrokenRequest, socket: Duplex): void {
+/** The parser gave up on what came from `socket`. `headerBytes`: the limit of the request line and all headers. */
+export function answerBrokenRequest(
+  { code, rawPacket }: BrokenRequest,
+  socket: Duplex,
+  headerBytes = maxHeaderBytes,
+): void {
   // It has been answered already, and this is more of the same.
   if (socket.writableEnded) return
   // Nobody is there to hear it.
@@ -33,12 +34,8 @@ export function answerBrokenRequest({ code, rawPacket }: BrokenRequest, socket: 
     return
   }
   const method = code === 'HPE_INVALID_METHOD' ? methodIn(rawPacket) : undefined
-  const refusal =
-    method === undefined
-      ? refuse('invalidParameter', reasons[code ?? ''] ?? 'this is not a request of HTTP/1.1')
-      : refuseMethod(method)
-  // What it was about is not known.
-  const body = bodyOfRefusal(refusal, '')
+  const refusal = method === undefined ? refuse('invalidParameter', wordsOf(code, headerBytes)) : refuseMethod(method)
+  const body = bodyOfRefusal(refusal, code === 'HPE_HEADER_OVERFLOW' ? addressIn(rawPacket) : '')
   const head = [
     method === undefined ? 'HTTP/1.1 400 Bad Request' : `HTTP/1.1 405 Method Not Allowed\r\nAllow: ${allowedMethods}`,
     'Content-Type: application/json; charset=utf-8',
@@ -48,6 +45,20 @@ export function answerBrokenRequest({ code, rawPacket }: BrokenRequest, socket: 
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
   // Who is cut off amid sending would lose the answer.
   setTimeout(() => socket.destroy(), lingerMs).unref()
+}
+
+/** So many bytes say which version of the API was meant. */
+const addressBytes = 64
+
+/** The beginning of the address in a packet that begins with a request; '' where it does not. */
+function addressIn(packet: unknown): string {
+  const line = Buffer.isBuffer(packet) ? packet.toString('latin1', 0, addressBytes) : ''
+  return /^[A-Z]+ (\/\S*)/.exec(line)?.[1] ?? ''
+}
+
+function wordsOf(code: string | undefined, headerBytes: number): string {
+  if (code === 'HPE_HEADER_OVERFLOW') return `address and headers are too long: maximum ${headerBytes} bytes`
+  return reasons[code ?? ''] ?? 'this is not a request of HTTP/1.1'
 }
 
 const longestMethod = 32

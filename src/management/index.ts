@@ -43,7 +43,7 @@ export {
   type ManagementServer,
   type ManagementSettings,
 } from './server.ts'
-export { closeGraceMs, requestTimeoutMs } from './limits.ts'
+export { closeGraceMs, maxSocketHeaderBytes, requestTimeoutMs } from './limits.ts'
 export {
   createDoorkeeper,
   type Accounts,

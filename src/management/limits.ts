@@ -8,6 +8,15 @@ const bytesOfEncodedByte = 3
 export const maxPathPart = bytesOfEncodedByte * longestClientId
 /** Longer ones are not looked at. */
 export const maxAuthorizationBytes = 16_384
+/**
+ * Maximum bytes of the request line and all headers over HTTP: they are read and parsed before sign-in. A client ID that
+ * does not fit, percent-encoded, is reached over the control socket.
+ */
+export const maxHeaderBytes = 16_384
+/** The same at the control socket, which only the owner of the data directory opens: a client ID and a topic of 65,535 bytes. */
+export const maxSocketHeaderBytes = 524_288
+/** Maximum headers of one request. */
+export const maxHeaders = 100
 
 /** Connections at one time; each may cost all that headers may have. */
 export const maxConnections = 256

@@ -5,12 +5,18 @@ const keysOfTopics = new Set(['topic', '_match_topic'])
 const loneWildcard = /(^|\/|%2f)\+(?=$|\/|%2f)/gi
 
 /**
- * Each key with its value, decoded once; of a key that comes several times all values. A pair without a key or without a
- * value is as if it were not there.
+ * Maximum number of parameters in one query. The longest list of filters has 30 of them. `request-form.ts` refuses a
+ * query with more, so that no endpoint sees a part of a query.
+ */
+export const maxQueryParameters = 128
+
+/**
+ * Returns each key with its value, decoded once; of a repeated key all values. A pair without a key or without a value is
+ * ignored. Stops after `maxQueryParameters` pairs. The time is linear in the length of the text.
  */
 export function readQueryString(text: string): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>
-  for (const pair of text.split('&')) {
+  for (const pair of text.split('&', maxQueryParameters)) {
     const equals = pair.indexOf('=')
     if (equals < 1 || equals === pair.length - 1) continue
     const key = decode(pair.slice(0, equals))
@@ -18,9 +24,21 @@ export function readQueryString(text: string): Record<string, string | string[]>
     const value = decode(keysOfTopics.has(key) ? raw.replaceAll(loneWildcard, '$1%2B') : raw)
     const before = query[key]
     if (before === undefined) query[key] = value
-    else query[key] = typeof before === 'string' ? [before, value] : [...before, value]
+    else if (typeof before === 'string') query[key] = [before, value]
+    else before.push(value)
   }
   return query
+}
+
+/** Whether the query of an address has more than `maxQueryParameters` parameters. */
+export function hasTooManyParameters(url: string): boolean {
+  let at = url.indexOf('?')
+  if (at === -1) return false
+  for (let count = 1; count <= maxQueryParameters; count++) {
+    at = url.indexOf('&', at + 1)
+    if (at === -1) return false
+  }
+  return true
 }
 
 /** Characters that mean the same with and without percent signs [RFC3986-2.3], and the one of `$all`. */

@@ -8,6 +8,9 @@ class BodyFault extends Error {
   readonly statusCode = 413
 }
 
+/** First size of the buffer that a body is gathered in. */
+const firstBytes = 1_024
+
 /** Rejects when it has more than `maxBytes`, said or sent, or when the client leaves before its end. */
 export function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
@@ -16,17 +19,26 @@ export function readBody(message: IncomingMessage, maxBytes: number): Promise<Bu
     tooLarge()
     return promise
   }
-  const pieces: Buffer[] = []
+  // One buffer that doubles: a body sent byte by byte takes no more memory than one sent whole.
+  let gathered = Buffer.allocUnsafe(Math.min(firstBytes, maxBytes))
   let bytes = 0
   const take = (piece: Buffer): void => {
-    bytes += piece.length
-    if (bytes <= maxBytes) return void pieces.push(piece)
-    // What still comes is thrown away.
-    message.off('data', take).resume()
-    tooLarge()
+    const end = bytes + piece.length
+    if (end > maxBytes) {
+      // What still comes is thrown away.
+      message.off('data', take).resume()
+      return tooLarge()
+    }
+    if (end > gathered.length) {
+      const larger = Buffer.allocUnsafe(Math.min(Math.max(end, gathered.length * 2), maxBytes))
+      gathered.copy(larger, 0, 0, bytes)
+      gathered = larger
+    }
+    piece.copy(gathered, bytes)
+    bytes = end
   }
   message.on('data', take)
-  message.once('end', () => resolve(Buffer.concat(pieces)))
+  message.once('end', () => resolve(gathered.subarray(0, bytes)))
   const breakOff = (): void => reject(new BodyFault('the body broke off'))
   message.once('error', breakOff).once('close', breakOff)
   return promise

@@ -11,6 +11,7 @@ import {
   shapeOf,
 } from '../contract/index.ts'
 import { type Refusal, refuse } from './refusal.ts'
+import { refusalOfUnknownRights } from './unknown-rights.ts'
 
 /** The checks of one endpoint, compiled once. */
 export class RequestShapes {
@@ -64,6 +65,8 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   }
   const kind = wrongKind(endpoint, body)
   if (kind !== undefined) return refuse('notJson', `the body is not ${kind}`)
+  const unknownRights = refusalOfUnknownRights(endpoint, raw.query, body)
+  if (unknownRights !== undefined) return unknownRights
   const bodyFault = shapes.body?.faultOf(body)
   return bodyFault === undefined ? { params, query, body: body as never, caller } : refuseShape('body', bodyFault)
 }

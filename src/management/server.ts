@@ -12,7 +12,7 @@ import type { Log } from '../telemetry/index.ts'
 import { whyNotListening } from '../transports/index.ts'
 import { allowedMethods, refuseAbsent } from './absent-path.ts'
 import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
-import { answerBrokenRequest, answerExpectation, maxHeaderBytes } from './broken-requests.ts'
+import { answerBrokenRequest, answerExpectation } from './broken-requests.ts'
 import { refusalOfForeign, refusalOfStrangeHost } from './foreign-origin.ts'
 import type { Handler } from './handler.ts'
 import {
@@ -20,6 +20,7 @@ import {
   keepAliveTimeoutMs,
   longRequestTimeoutMs,
   maxConnections,
+  maxHeaderBytes,
   maxOpenBodyBytes,
   maxPathPart,
   maxUnanswered,
@@ -36,6 +37,7 @@ import type { AuditOperations } from './operations/audit.ts'
 import { plainPath, readQueryString } from './query-string.ts'
 import { readBody } from './read-body.ts'
 import { readRequest, RequestShapes } from './read-request.ts'
+import { refusalOfForm } from './request-form.ts'
 import { refusalOfCaller } from './permission.ts'
 import { bodyOfRefusal, type Refusal, refuse, Refusal as RefusalValue } from './refusal.ts'
 import { RequestGate, type Ticket } from './request-gate.ts'
@@ -56,6 +58,8 @@ export interface ManagementSettings {
 export interface ManagementOptions extends ManagementSettings {
   readonly operations: Operations
   readonly log: Log
+  /** Maximum bytes of the request line and all headers; absent: `maxHeaderBytes`. */
+  readonly headerBytes?: number
 }
 
 export type ListenAt =
@@ -94,7 +98,7 @@ interface Premises {
 
 export function createManagementServer(options: ManagementOptions): ManagementServer {
   let settings: ManagementSettings = options
-  const server = openFramework(() => settings.doorkeeper)
+  const server = openFramework(() => settings.doorkeeper, options.headerBytes ?? maxHeaderBytes)
   const gate = new RequestGate(settings.maxRequests, maxWaitingRequests)
   const premises: Premises = { server, options, gate, inForce: () => settings }
   // Whatever the content type says: bodies are read by the endpoint they are for.
@@ -121,13 +125,15 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   }
 }
 
-function openFramework(doorkeeper: () => Doorkeeper): FastifyInstance {
+function openFramework(doorkeeper: () => Doorkeeper, headerBytes: number): FastifyInstance {
   const server = fastify({
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, headerBytes),
     rewriteUrl: ({ url = '/' }) => plainPath(url),
     exposeHeadRoutes: false,
     http: {
-      maxHeaderSize: maxHeaderBytes,
+      maxHeaderSize: headerBytes,
+      // `refusalOfForm` answers that, in the form of every other refusal.
+      requireHostHeader: false,
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: timeoutCheckMs,
     },
@@ -161,6 +167,9 @@ function addEntrance({ server, gate, inForce }: Premises): WeakMap<FastifyReques
     reply.raw.once('close', () => connections.noteRequest(socket, -1))
     if (connections.noteRequest(socket, 1) > maxUnanswered) return void socket.destroy()
     void reply.headers(safeHeaders)
+    const malformed = refusalOfForm(request.raw)
+    // Where the next request begins is not certain either.
+    if (malformed !== undefined) return answerRefusal(reply.header('connection', 'close'), malformed)
     // Nothing is read by its type; the framework would refuse what it cannot make out.
     if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
     boundRequestTime(request, reply)
@@ -236,6 +245,8 @@ function isUpload(request: FastifyRequest): boolean {
 /** A path that cannot be decoded comes past the entrance. */
 async function answerUnreadable(request: FastifyRequest, reply: FastifyReply, doorkeeper: Doorkeeper): Promise<void> {
   void reply.headers(safeHeaders)
+  const malformed = refusalOfForm(request.raw)
+  if (malformed !== undefined) return void answerRefusal(reply.header('connection', 'close'), malformed)
   const caller = await doorkeeper.callerOf(request.headers.authorization, request.ip ?? '')
   const unreadable = refuse('invalidParameter', 'the path is not percent-encoded text in UTF-8')
   answerRefusal(reply, caller instanceof RefusalValue ? caller : unreadable)

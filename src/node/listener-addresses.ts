@@ -93,8 +93,10 @@ export function problemOfListenerFiles(
   texts: ReadonlyMap<string, Buffer>,
 ): string | undefined {
   const read = (file: string): Buffer => texts.get(file) ?? readFileSync(file)
+  const before = new Map(known.listeners.map((listener) => [`${listener.kind} ${listener.name}`, listener]))
   for (const listener of listeners) {
-    if (!('tls' in listener) || known.listeners.some((one) => isDeepStrictEqual(one, listener))) continue
+    const isKnown = isDeepStrictEqual(before.get(`${listener.kind} ${listener.name}`), listener)
+    if (!('tls' in listener) || isKnown) continue
     const problem = problemOfTlsFiles(withAbsoluteFiles(listener.tls), read)
     if (problem !== undefined) return `${keyOfFile(listener, problem)}: ${problem.message}`
   }

@@ -54,7 +54,8 @@ export class LiveBridges implements ConfigOwner {
     if ('problem' in planned) return planned
     const { plans } = planned
     if (isDeepStrictEqual(plans, this.#plans)) return undefined
-    const changed = plans.filter((plan) => !this.#plans.some((known) => isDeepStrictEqual(known, plan)))
+    const known = new Map(this.#plans.map((plan) => [plan.name, plan]))
+    const changed = plans.filter((plan) => !isDeepStrictEqual(known.get(plan.name), plan))
     for (const plan of changed) {
       const problem = problemOfFiles(plan)
       if (problem !== undefined) return { problem }
@@ -178,10 +179,10 @@ export function problemOfBridges(
 ): string | undefined {
   const [planned, before] = [planBridges(config, nobodysSecret), planBridges(known, nobodysSecret)]
   if ('problem' in planned) return planned.problem
-  const plans = 'plans' in before ? before.plans : []
+  const plans = new Map('plans' in before ? before.plans.map((plan) => [plan.name, plan]) : [])
   const read = (file: string): Buffer => texts.get(file) ?? readFileSync(file)
   for (const plan of planned.plans) {
-    const problem = plans.some((one) => isDeepStrictEqual(one, plan)) ? undefined : problemOfFiles(plan, read)
+    const problem = isDeepStrictEqual(plans.get(plan.name), plan) ? undefined : problemOfFiles(plan, read)
     if (problem !== undefined) return problem
   }
   return undefined

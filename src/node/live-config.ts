@@ -5,6 +5,7 @@ import { faultAt, type GodwitConfig, type Warning } from '../config/index.ts'
 import type { ShardSettings } from '../shard/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { accessSettingsOf } from './access-settings.ts'
+import { AllowedPaths } from './configuration/allowed-paths.ts'
 import { ConfigHistory } from './configuration/config-history.ts'
 import { nothingChanged } from './configuration/config-layers.ts'
 import type { ConfigOwner } from './configuration/config-owners.ts'
@@ -32,23 +33,26 @@ export interface LiveConfigGround {
   readonly others: readonly ConfigOwner[]
 }
 
+/** `LiveConfig` itself asks for them with each change. */
+const allowedDirectoriesOwner: ConfigOwner = {
+  owns: (key) => key === 'node.allowed_directories',
+  apply: async () => undefined,
+}
+
 export async function createLiveConfig(ground: LiveConfigGround): Promise<LiveConfig> {
   const { config, dataDirectory, secret, sysTopics, log, others } = ground
-  const sources = ground.sources ?? {
-    ground: {
-      file: join(dataDirectory, 'godwit.conf'),
-      changesFile: join(dataDirectory, 'changed-settings.conf'),
-      overrides: [],
-      environment: {},
-    },
-    layers: { document: undefined, changes: nothingChanged, untilRestart: nothingChanged },
-    trustedFiles: new Set<string>(),
-  }
+  const sources = ground.sources ?? sourcesOf(config, dataDirectory)
   return new LiveConfig({
     ...sources,
     config,
     history: await ConfigHistory.open(dataDirectory, secret),
-    owners: [...others, logOwner(log, dataDirectory, config), shardsOwner(ground), sysTopicsOwner(sysTopics)],
+    owners: [
+      ...others,
+      allowedDirectoriesOwner,
+      logOwner(log, dataDirectory, config),
+      shardsOwner(ground),
+      sysTopicsOwner(sysTopics),
+    ],
     problemOf: (changed) => {
       const admission = accessSettingsOf(changed, secret)
       return 'problem' in admission ? admission : undefined
@@ -57,6 +61,22 @@ export async function createLiveConfig(ground: LiveConfigGround): Promise<LiveCo
     reasonToWait,
     log,
   })
+}
+
+/** Of a configuration that was made elsewhere: no file is known, but everything that it names is local. */
+function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSources {
+  const paths = new AllowedPaths(dataDirectory)
+  paths.takeLocal(config, dataDirectory)
+  return {
+    ground: {
+      file: join(dataDirectory, 'godwit.conf'),
+      changesFile: join(dataDirectory, 'changed-settings.conf'),
+      overrides: [],
+      environment: {},
+    },
+    layers: { document: undefined, changes: nothingChanged, untilRestart: nothingChanged },
+    paths,
+  }
 }
 
 /** Where it would be a danger it has been refused already. */

@@ -64,8 +64,9 @@ export class LiveListeners {
     this.#options = options
     this.#lastNumber = 0
     this.#work = Promise.resolve()
+    const byName = new Map(addresses.map((address) => [nameOf(address), address]))
     this.#held = config.listeners.flatMap((configured) => {
-      const address = addresses.find((one) => areOne(one, configured))
+      const address = byName.get(nameOf(configured))
       return address === undefined ? [] : [this.#hold(configured, config, address)]
     })
   }
@@ -118,8 +119,9 @@ export class LiveListeners {
 
   async #plan(config: GodwitConfig): Promise<Plan | Problem> {
     const staying = new Map<ListenerConfig, HeldListener>()
+    const byName = new Map(this.#held.map((one) => [nameOf(one.configured), one]))
     for (const configured of config.listeners) {
-      const old = this.#held.find((one) => areOne(one.configured, configured))
+      const old = byName.get(nameOf(configured))
       if (old !== undefined && mayStay(old, configured, config)) staying.set(configured, old)
     }
     const kept = new Set(staying.values())
@@ -215,8 +217,9 @@ export class LiveListeners {
 
 type Named = Pick<ListenerConfig, 'kind' | 'name'>
 
-function areOne(one: Named, other: Named): boolean {
-  return one.kind === other.kind && one.name === other.name
+/** Kind and name: no two listeners have both. */
+function nameOf({ kind, name }: Named): string {
+  return `${kind} ${name}`
 }
 
 function usesUdp({ kind }: Named): boolean {

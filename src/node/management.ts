@@ -7,6 +7,7 @@ import {
   closeGraceMs,
   createDoorkeeper,
   createManagementServer,
+  maxSocketHeaderBytes,
   type Logins,
   type ManagementServer,
   type ManagementSettings,
@@ -22,6 +23,7 @@ import { hostsOfPort, isLoopbackAddress } from './listener-addresses.ts'
 import { accountOperations } from './operations/accounts.ts'
 import { apiTokens } from './operators/api-tokens.ts'
 import { PasswordWork } from './operators/kept-passwords.ts'
+import { RecentSignIns } from './operators/recent-sign-ins.ts'
 import { operatorLogins } from './operators/logins.ts'
 import { operatorSignIn, type OwnAccount } from './operators/operator-sign-in.ts'
 import { dangerOfPassword, makeFirstPassword, type NewPassword, ownAccountOf } from './operators/own-account.ts'
@@ -57,7 +59,10 @@ export async function startManagement(ground: ManagementGround): Promise<Running
   const problem = (await problemOfDanger(config, log)) ?? (await http.change(placeOf(config, config), inForce))
   if (problem !== undefined) return problem
   accounts.take(config)
-  const socket = createManagementServer({ operations, log, ...atSocket(inForce) })
+  const socket = createManagementServer({
+    ...{ operations, log, headerBytes: maxSocketHeaderBytes },
+    ...atSocket(inForce),
+  })
   const closeSocket = await serveSocket(socket, ground)
   const needsPassword = http.address !== undefined && config.http.authType === 'basic'
   const newPassword = needsPassword ? await makeFirstPassword(accounts.own, records, accounts.work) : undefined
@@ -120,6 +125,7 @@ class OperatorAccounts {
   readonly waitingRoom: WaitingRoom
   readonly operations: Operations['accounts']
   readonly #logins: Logins
+  readonly #recent = new RecentSignIns()
   readonly #ground: ManagementGround
   #own: OwnAccount
   /** `auth_type = jwt`: the account of `http_server` does not come in. */
@@ -158,6 +164,7 @@ class OperatorAccounts {
     const accounts = operatorSignIn({
       records,
       work: this.work,
+      recent: this.#recent,
       own: ownAccountOf(config, records),
       isHardened: node.securityProfile === 'hardened',
       refusesOwn: refusesOwn(config),

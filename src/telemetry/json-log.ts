@@ -53,11 +53,22 @@ function cut(value: string): string {
 
 /**
  * JSON leaves some characters as they are that steer a terminal or turn the reading direction: DEL and the C1 controls,
- * the Unicode line ends, the bidirectional marks. They can stand only inside strings, where their escape means the same.
+ * the Unicode line ends, the bidirectional marks. A shell that runs a log file as a script substitutes commands inside
+ * double quotes after a backtick or `$(`, `${`, `$[`. All of them can stand only inside strings, where their escape means
+ * the same.
  */
-const unseenCharacters = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+const unseenCharacters = /[`\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|\$(?=[({[])/g
+
+function escapeOf(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+/** The characters that let a shell substitute a command, as in `escapeUnseen`. */
+export function escapeShell(text: string): string {
+  return text.replace(/`|\$(?=[({[])/g, escapeOf)
+}
 
 /** Of text that is JSON already. */
 export function escapeUnseen(line: string): string {
-  return line.replace(unseenCharacters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return line.replace(unseenCharacters, escapeOf)
 }

@@ -2,6 +2,9 @@
 //
 //   godwit.log  ->  godwit.log.1  ->  godwit.log.2  -> ... -> godwit.log.<count>  ->  gone
 
+import { constants } from 'node:fs'
+import { mkdir, open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createStream } from 'rotating-file-stream'
 
 export interface RotatingFileOptions {
@@ -23,12 +26,15 @@ export interface RotatingFile {
 
 /** Lines that may wait in memory for a slow disk. */
 const maxWaitingBytes = 4 * 1_024 * 1_024
-/** Lines name clients and addresses: for the owner and the group alone. */
-const fileMode = 0o640
+/** Lines name clients and addresses: for the owner alone. */
+const fileMode = 0o600
+const directoryMode = 0o700
 
 /** Opens the file, and makes its directory where it is missing. Rejects with the system's error where it cannot. */
-export function openRotatingFile(options: RotatingFileOptions): Promise<RotatingFile> {
+export async function openRotatingFile(options: RotatingFileOptions): Promise<RotatingFile> {
   const { directory, file, rotationSizeBytes, rotationCount } = options
+  await mkdir(directory, { recursive: true, mode: directoryMode })
+  await restrict(join(directory, file))
   const stream = createStream(file, {
     path: directory,
     size: `${rotationSizeBytes}B`,
@@ -57,4 +63,11 @@ export function openRotatingFile(options: RotatingFileOptions): Promise<Rotating
       })
     })
   })
+}
+
+/** Makes the file where it is missing, for the owner alone. Rejects where it is a link: it would lead out of its directory. */
+async function restrict(path: string): Promise<void> {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
+  await using handle = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, fileMode)
+  await handle.chmod(fileMode)
 }

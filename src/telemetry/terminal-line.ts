@@ -2,6 +2,8 @@
 //
 //   08:15:03.127 WARN  a client was refused  clientId="sensor 7" address=10.0.0.7
 
+import { escapeShell } from './json-log.ts'
+
 /** `jsonLine` as the log writes it. What does not look like one is given back as it is. */
 export function terminalLine(jsonLine: string): string {
   const entry = parseEntry(jsonLine)
@@ -9,7 +11,9 @@ export function terminalLine(jsonLine: string): string {
   const { time, level, event, ...fields } = entry
   const clock = String(time).slice(11, 23)
   const words = Object.entries(fields).map(([name, value]) => `${name}=${readable(value)}`)
-  return `${clock} ${String(level).toUpperCase().padEnd(5)} ${[readableText(String(event)), ...words].join('  ')}\n`
+  return escapeShell(
+    `${clock} ${String(level).toUpperCase().padEnd(5)} ${[readableText(String(event)), ...words].join('  ')}\n`,
+  )
 }
 
 function parseEntry(jsonLine: string): Record<string, unknown> | undefined {

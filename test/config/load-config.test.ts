@@ -73,6 +73,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
     defaultListenerAddress: '::',
     deniedAddresses: ['loopback', '10.0.0.0/8'],
     memoryLimitBytes: 1_073_741_824,
+    allowedDirectories: [],
   })
   assert.deepEqual(config.core, {
     maxPacketBytes: 2_097_152,

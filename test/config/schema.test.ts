@@ -62,4 +62,26 @@ describe('every setting', () => {
       assert.ok('problem' in node.type.read(parsed.value.entries.get('value')!), key)
     }
   })
+
+  /** A word, the name of a file without a directory, and the list of directories, which only the local configuration changes. */
+  const notPaths = new Set(['node.security_profile', 'log.file', 'node.allowed_directories'])
+
+  test('that names a file or a directory has the type of a path, so that the API is checked', () => {
+    const found = settings.filter(({ key }) => /(file|dir|path|directory|directories|libs|uds_addr)$/.test(key))
+    for (const { key, node } of found) {
+      if (notPaths.has(key)) continue
+      const written = parseHocon(key.endsWith('libs') ? 'v = [{ path = "/x/y" }]' : 'v = "/x/y"', { file: 'shown' })
+      assert.ok('value' in written)
+      const read = node.type.read(written.value.entries.get('v')!)
+      assert.ok('value' in read, key)
+      assert.deepEqual(
+        node.type.pathsIn?.(read.value).map(({ path }) => path),
+        ['/x/y'],
+        key,
+      )
+    }
+    assert.ok(found.length > 20)
+    const local = settings.filter(({ node }) => node.isLocal).map(({ key }) => key)
+    assert.deepEqual(local, ['node.allowed_directories'])
+  })
 })

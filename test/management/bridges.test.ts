@@ -125,7 +125,7 @@ test('what was shown can be sent back: nothing changes, the password least of al
 })
 
 test('a bridge that is put has what was sent, defaults for the rest, and whether it is on as before; a restart keeps it', async (t) => {
-  const broker = await brokerWithBridges(t)
+  const broker = await brokerWithBridges(t, '\nnode.allowed_directories = ["/etc/keys"]\n')
   const node = {
     server: 'tls+mqtt-tcp://new.example:8883',
     proto_ver: 5,
@@ -186,8 +186,10 @@ test('certificates are taken as PEM, shown as PEM, and a key is never shown', as
 
 test('a file that a bridge names shows nothing but certificates', async () => {
   const broker = await sharedBroker()
-  const node = { server: 'mqtt-tcp://a.example:1883', tls: { certfile: join(broker.dataDirectory, 'godwit.conf') } }
-  await put(broker, 'plain', { plain: node })
+  const certfile = join(broker.dataDirectory, 'notes.pem')
+  await writeFile(certfile, 'auth.password { ann = secret }\n')
+  const node = { server: 'mqtt-tcp://a.example:1883', tls: { certfile } }
+  assert.equal((await put(broker, 'plain', { plain: node })).status, 200)
   assert.equal((await nodeOf(broker, 'plain')).tls.cert, null)
 })
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { join } from 'node:path'
 import { type BrokerWithApi, shareBrokerWithApi } from './api.ts'
+import { askSocket } from './http.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
@@ -50,10 +52,16 @@ test('a path that is escaped wrongly is refused in the same form', async () => {
   assert.deepEqual([answered.status, answered.json.code], [400, 108])
 })
 
-test('a path with an id as long as MQTT allows, each byte escaped, is read', async () => {
+test('over HTTP the address and all headers have 16 KiB; at the control socket an id is as long as MQTT allows', async () => {
   const broker = await sharedBroker()
-  const answered = await broker.ask(`/api/v4/ctrl/${'%C3%A9'.repeat(32_767)}`, { method: 'POST' })
-  assert.deepEqual([answered.status, answered.json.code], [404, 101])
+  const path = (bytes: number): string => `/api/v4/ctrl/${'%C3%A9'.repeat(bytes)}`
+  const read = await broker.ask(path(2_500), { method: 'POST' })
+  assert.deepEqual([read.status, read.json.code], [404, 101])
+  const tooLong = await broker.ask(path(2_731), { method: 'POST' })
+  assert.deepEqual([tooLong.status, tooLong.json.code], [400, 108])
+  assert.match(tooLong.json.message, /^address and headers are too long: maximum 16384 bytes$/)
+  const local = await askSocket(join(broker.dataDirectory, 'ctl.sock'), path(32_767), { method: 'POST' })
+  assert.deepEqual([local.status, local.json.code], [404, 101])
 })
 
 async function answerTo({ url }: BrokerWithApi, bytes: string): Promise<{ head: string; body: string }> {

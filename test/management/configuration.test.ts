@@ -119,7 +119,11 @@ log.level = error
     const cases: readonly [string, readonly [number, number], RegExp][] = [
       ['mqtt {', [400, 117], /my\.conf:1/],
       ['[1, 2]', [400, 117], /./],
-      ['mqtt.max_mqueue_len = 6\ninclude "/etc/passwd"', [400, 117], /my\.conf:2.*below/],
+      [
+        'mqtt.max_mqueue_len = 6\ninclude "/etc/passwd"',
+        [400, 117],
+        /my\.conf:2.*\/etc\/passwd.*node\.allowed_directories/,
+      ],
       ['mqtt.max_mqueue_len = ${?HOME}', [400, 117], /environment.*HOME/],
       ['mqtt.max_mqueue_len = ${HOME}', [400, 117], /HOME/],
       ['mqtt.max_mqueue_len = 6\n__proto__ { a = 1 }', [400, 117], /__proto__/],
@@ -292,7 +296,7 @@ describe('files of other brokers', () => {
     )
     const config = join(folder, 'nanomq.conf')
     await writeFile(config, 'mqtt.max_mqueue_len = 5')
-    const broker = await startBrokerWithApi(t, { config })
+    const broker = await startBrokerWithApi(t, { config, set: [`node.allowed_directories=["${folder}", "/tmp"]`] })
     const port = await freePort()
     const outcome = dataOf('update_config', await post(broker, '/config_update', nanomqFile(port)))
     assert.ok(keysOf(outcome.changed).includes('auth.password.client'))

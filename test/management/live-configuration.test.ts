@@ -40,7 +40,7 @@ test('a change of limits and of the log holds at once, without a client being se
   await change('limits', { max_connections: null, max_connection_rate: null, messages_rate: 100 })
   assert.equal(await mostOf(), before)
   inside.push(await connectAsync(address, { ...plain, clientId: 'c' }))
-  const dir = join(folder, 'lines')
+  const dir = join(broker.dataDirectory, 'lines')
   assert.deepEqual(await change('log', { to: ['file'], dir, file: 'mine.log', rotation: { count: 2 } }), [
     'log.dir',
     'log.file',
@@ -49,7 +49,9 @@ test('a change of limits and of the log holds at once, without a client being se
   ])
   await change('log', { file: 'other.log' })
   assert.match(await readFile(join(dir, 'mine.log'), 'utf8'), /setting changed.*log\.dir/)
-  const blocked = { data: { log: { dir: config } } }
+  const file = join(broker.dataDirectory, 'a-file')
+  await writeFile(file, '')
+  const blocked = { data: { log: { dir: file } } }
   refused(await post(broker, '/configuration/log', blocked), [400, 108], /log\.dir: cannot write other\.log/)
   assert.equal((await get(broker, '/configuration/log')).json.data.log.dir, dir)
 })

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, scryptSync } from 'node:crypto'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { signToken } from '../../src/access/index.ts'
 import { loadConfig } from '../../src/config/index.ts'
 import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../src/core/index.ts'
@@ -10,6 +10,7 @@ import { openMemoryStore } from '../../src/storage/index.ts'
 import { type AccessRecords, openAccessRecords } from '../../src/node/access-records.ts'
 import { apiTokens } from '../../src/node/operators/api-tokens.ts'
 import { insiders, keepSecret, PasswordWork } from '../../src/node/operators/kept-passwords.ts'
+import { RecentSignIns } from '../../src/node/operators/recent-sign-ins.ts'
 import { operatorSignIn, type SignInGround } from '../../src/node/operators/operator-sign-in.ts'
 
 test('what a token lets its bearer do is what its claim role says, and nothing where that is no role', async () => {
@@ -45,9 +46,9 @@ const here = '192.0.2.1'
 class CountingWork extends PasswordWork {
   readonly asked: (KeptPassword | undefined)[] = []
 
-  override isPassword(password: string, kept: KeptPassword | undefined, from: string): Promise<boolean> {
-    this.asked.push(kept)
-    return super.isPassword(password, kept, from)
+  override isPassword(...asked: Parameters<PasswordWork['isPassword']>): Promise<boolean> {
+    this.asked.push(asked[1])
+    return super.isPassword(...asked)
   }
 }
 
@@ -60,7 +61,8 @@ interface Stage {
 async function stage(more: Partial<SignInGround> = {}): Promise<Stage> {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const work = new CountingWork()
-  const ground = { records, work, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
+  const recent = new RecentSignIns()
+  const ground = { records, work, recent, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
   const accounts = operatorSignIn(ground)
   return { records, work, signIn: async (name, password) => byOf(await accounts.signIn(name, password, here)) }
 }
@@ -179,4 +181,71 @@ test('whoever is in already waits for no guess but the one that is under way', a
   }
   await Promise.all([ask(here), ask('192.0.2.2'), ask('192.0.2.3'), ask(insiders), ask(insiders)])
   assert.deepEqual(order, [here, insiders, insiders, '192.0.2.2', '192.0.2.3'])
+})
+
+/** A password whose derivation costs nothing that a test would notice. */
+function cheapPassword(password: string): KeptPassword {
+  const salt = Buffer.from('NaCl')
+  const hash = scryptSync(password, salt, 32, { N: 16, r: 1, p: 1 })
+  return { algorithm: 'scrypt', memory: 16, passes: 1, lanes: 1, salt, hash }
+}
+
+describe('attack: 200 guessers share the address of an account with the right password', () => {
+  test('the guesses at another name take turns with the right password, which waits for two of them', async () => {
+    const work = new PasswordWork()
+    const kept = cheapPassword('right')
+    let guessesDone = 0
+    const guesses = Array.from({ length: 200 }, async (_, number) => {
+      await work.isPassword(`guess ${number}`, kept, here, { name: 'admin', wasRightHere: false })
+      guessesDone += 1
+    })
+    assert.equal(await work.isPassword('right', kept, here, { name: 'ann', wasRightHere: false }), true)
+    assert.ok(guessesDone <= 3, `${guessesDone} guesses went first`)
+    await Promise.all(guesses)
+  })
+
+  test('a name that was right here lately waits for two guesses, whatever names the guessers invent', async () => {
+    const { records, signIn, work } = await stage()
+    await records.change({
+      put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }],
+      delete: [],
+    })
+    assert.equal(await signIn('ann', 'right'), 'account')
+    // The record is another object, so that the password has to be worked out again.
+    await records.change({
+      put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }],
+      delete: [],
+    })
+    let guessesDone = 0
+    const guesses = Array.from({ length: 40 }, async (_, number) => {
+      assert.equal(await signIn(`guess-${number}`, 'wrong'), undefined)
+      guessesDone += 1
+    })
+    assert.equal(await signIn('ann', 'right'), 'account')
+    assert.ok(guessesDone <= 3, `${guessesDone} guesses went first`)
+    await Promise.all(guesses)
+  })
+
+  test('a wrong password of such a name is answered in the turn of its address, as that of an unknown name', async () => {
+    const work = new PasswordWork()
+    const kept = cheapPassword('right')
+    const order: string[] = []
+    const guess = async (name: string, wasRightHere: boolean): Promise<void> => {
+      assert.equal(await work.isPassword('wrong', kept, here, { name, wasRightHere }), false)
+      order.push(name)
+    }
+    const others = Array.from({ length: 20 }, (_, number) => guess(`nobody-${number}`, false))
+    await Promise.all([...others, guess('ann', true), guess('unknown', false)])
+    assert.ok(order.indexOf('ann') >= 19, order.join())
+  })
+})
+
+test('pairs of address and name are remembered for twelve hours, and 4,096 of them', () => {
+  const recent = new RecentSignIns()
+  recent.note(here, 'ann', 0)
+  assert.ok(recent.has(here, 'ann', 43_199_999))
+  assert.ok(!recent.has(here, 'ann', 43_200_000))
+  assert.ok(!recent.has('192.0.2.2', 'ann', 0) && !recent.has(here, 'bob', 0))
+  for (let number = 0; number < 4_096; number++) recent.note(here, `user-${number}`, 0)
+  assert.ok(!recent.has(here, 'ann', 0))
 })

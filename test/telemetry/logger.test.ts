@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -91,6 +92,42 @@ test('no client can steer the terminal, whatever it calls itself', async () => {
     }),
     { examples: [['\u001b[2J\nERROR'], ['\u009b31m'], ['\u2028x'], ['\u202edrow']] },
   )
+})
+
+test('attack: a log file or a copied terminal that a shell runs as a script runs no command of a client', async (t) => {
+  const folder = await temporaryFolder(t)
+  const mark = join(folder, 'mark')
+  const touch = `touch ${mark}`
+  const names = [
+    `$(${touch})`,
+    `\`${touch}\``,
+    `\\$(${touch})`,
+    `\\\`${touch}\``,
+    `\\\\$(${touch})`,
+    `$\{x:=$(${touch})}`.replace('\\', ''),
+    `$[a[$(${touch})]]`,
+    `";${touch};"`,
+    `'";${touch};'`,
+    `\n${touch}\n`,
+    `\r${touch}`,
+    `$'\\x22';${touch}`,
+    `x\n$(${touch})`,
+    `\u2028${touch}`,
+  ]
+  for (const isTTY of [false, true]) {
+    const console = new MemoryConsole(isTTY)
+    const log = await createLogger(
+      { ...onConsole, to: ['console', 'file'], dir: folder, rotationSizeBytes: 65_536 },
+      console,
+    )
+    for (const name of names) log.warn('a client was refused', { clientId: name })
+    await log.close()
+    await writeFile(join(folder, 'console.log'), console.lines.join(''))
+    for (const shell of ['sh', 'bash']) {
+      for (const file of ['godwit.log', 'console.log']) spawnSync(shell, [join(folder, file)], { stdio: 'ignore' })
+    }
+    await assert.rejects(stat(mark), `a shell ran a command${isTTY ? ' of terminal lines' : ''}`)
+  }
 })
 
 test('a terminal gets lines for people', async () => {

@@ -91,7 +91,8 @@ export class RuleBook {
     for (const { by, name } of anchors) {
       const known = this.#byName[by].get(name)
       if (known === undefined) this.#byName[by].set(name, [group])
-      else if (!known.includes(group)) known.push(group)
+      // Groups are filed one after the other: a name that the group has twice has it last.
+      else if (known.at(-1) !== group) known.push(group)
     }
   }
 }

@@ -32,8 +32,8 @@ class Node {
   lowest = Infinity
   readonly texts = new Map<string, Node>()
   one: Node | undefined = undefined
-  templates: { readonly parts: readonly TemplatePart[]; readonly key: string; readonly node: Node }[] | undefined =
-    undefined
+  /** By their parts. */
+  templates: Map<string, { readonly parts: readonly TemplatePart[]; readonly node: Node }> | undefined = undefined
   here: End | undefined = undefined
   rest: End | undefined = undefined
 }
@@ -124,11 +124,11 @@ function textChild(node: Node, text: string): Node {
 
 function templateChild(node: Node, parts: readonly TemplatePart[]): Node {
   const key = JSON.stringify(parts)
-  const templates = (node.templates ??= [])
-  const known = templates.find((template) => template.key === key)
+  const templates = (node.templates ??= new Map())
+  const known = templates.get(key)
   if (known !== undefined) return known.node
   const child = new Node()
-  templates.push({ parts, key, node: child })
+  templates.set(key, { parts, node: child })
   return child
 }
 
@@ -188,6 +188,10 @@ class Walk {
   #templatesFor(node: Node, level: string): Node[] {
     if (node.templates === undefined) return []
     const { speaker } = this.#search
-    return node.templates.filter(({ parts }) => fillTemplate(parts, speaker) === level).map((template) => template.node)
+    const found: Node[] = []
+    for (const { parts, node: below } of node.templates.values()) {
+      if (fillTemplate(parts, speaker) === level) found.push(below)
+    }
+    return found
   }
 }

@@ -4,6 +4,7 @@
 import { faultAt, quoteForMessage, type Fault, type Warning } from '../faults.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
+import type { NamedPath } from '../schema/named-path.ts'
 import type { Engine, SchemaNode, Section, Setting, Takes, ValueOf } from '../schema/setting.ts'
 import { nearestOf } from './nearest-key.ts'
 import { walkSchema } from './walk-schema.ts'
@@ -16,6 +17,10 @@ export interface HeldSetting {
   readonly text: string
   readonly isDefault: boolean
   readonly isSecret: boolean
+  /** The API may not change it. */
+  readonly isLocal: boolean
+  /** Files and directories that it names. */
+  readonly paths: readonly NamedPath[]
   readonly takes: Takes
   /** Whether something works on it yet. */
   readonly engine: Engine
@@ -96,8 +101,10 @@ class SettingsChecker {
     value: unknown,
     isDefault: boolean,
   ): void {
-    const { isSecret, takes } = setting
-    this.held.set(key, { path: [...this.#path], text: setting.type.show(value), isDefault, isSecret, takes, engine })
+    const { isSecret, isLocal, takes, type } = setting
+    const paths = type.pathsIn?.(value) ?? noPaths
+    const text = type.show(value)
+    this.held.set(key, { path: [...this.#path], text, isDefault, isSecret, isLocal, paths, takes, engine })
   }
 
   #checkSection(node: Section, value: ConfigValue | undefined, key: string, isWarned: boolean): object {
@@ -121,6 +128,10 @@ class SettingsChecker {
     const named = new Map<string, unknown>()
     for (const [name, part] of value?.entries ?? []) {
       if (Object.hasOwn(node.entries, name)) continue
+      if (node.named?.kind === 'section' && named.size >= hoconLimits.namedGroups) {
+        this.#refuse(part.at, key, `more than ${hoconLimits.namedGroups} names`, 'keep fewer in one configuration')
+        break
+      }
       const found = this.#checkNamed(node, name, part, prefix, isWarned)
       if (found !== undefined) named.set(name, found)
     }
@@ -172,10 +183,18 @@ class SettingsChecker {
   /** What stands in an open group is compared as it is, and shown to nobody: it may hold anything. */
   #holdOpen(key: string, value: ConfigValue): void {
     const text = JSON.stringify(toPlain(value))
-    const isHeld = { isDefault: false, isSecret: true, takes: 'at-restart', engine: 'none yet' } as const
-    this.held.set(key, { path: [...this.#path], text, ...isHeld })
+    const isHeld = {
+      isDefault: false,
+      isSecret: true,
+      isLocal: false,
+      takes: 'at-restart',
+      engine: 'none yet',
+    } as const
+    this.held.set(key, { path: [...this.#path], text, paths: noPaths, ...isHeld })
   }
 }
+
+const noPaths: readonly NamedPath[] = []
 
 const namesShown = 20
 

@@ -3,38 +3,62 @@
 import { faultAt, type Fault, type Warning } from '../faults.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
 import type { ListenerConfig, TlsConfig } from '../listener-config.ts'
+import { hoconLimits } from '../hocon/limits.ts'
 import type { Position } from '../hocon/values.ts'
 
 const nowhere: Position = { file: 'defaults', line: 0, column: 0 }
 
+/** Where settings are written. */
+interface WrittenPlaces {
+  readonly exact: ReadonlyMap<string, Position>
+  /** The first setting of each kind of listener and of each named listener. */
+  readonly first: ReadonlyMap<string, Position>
+}
+
+function indexPlaces(exact: ReadonlyMap<string, Position>): WrittenPlaces {
+  const first = new Map<string, Position>()
+  for (const [key, place] of exact) {
+    const [section, kind, name] = key.split('.', 3)
+    if (section !== 'listeners' || kind === undefined || name === undefined) continue
+    for (const part of [`listeners.${kind}`, `listeners.${kind}.${name}`]) if (!first.has(part)) first.set(part, place)
+  }
+  return { exact, first }
+}
+
 /** Faults between the listeners of one configuration. `places`: where each written setting stands. */
 export function checkListeners(
   { listeners, namespaces }: Pick<GodwitConfig, 'listeners' | 'namespaces'>,
-  places: ReadonlyMap<string, Position>,
+  written: ReadonlyMap<string, Position>,
 ): readonly Fault[] {
   const faults: Fault[] = []
   const names = new Set<string>()
-  for (const [index, listener] of listeners.entries()) {
+  const places = indexPlaces(written)
+  /** The first listener at each address and port. */
+  const byAddress = new Map<string, ListenerConfig>()
+  for (const listener of listeners) {
+    if (faults.length >= hoconLimits.faults) break
     const key = keyOf(listener, 'bind', places)
-    const at = places.get(key) ?? nowhere
+    const at = places.exact.get(key) ?? nowhere
     if ('tls' in listener) faults.push(...checkTls(listener, listener.tls, places))
     faults.push(...checkMountpoint(listener, places))
     if (listener.namespace !== undefined && namespaces === undefined) {
       const key = keyOf(listener, 'namespace', places)
       const message = 'nobody is asked for a namespace'
-      faults.push(faultAt(places.get(key) ?? nowhere, key, message, 'set namespaces.enable = true'))
+      faults.push(faultAt(places.exact.get(key) ?? nowhere, key, message, 'set namespaces.enable = true'))
     }
     if (listener.kind === 'quic' && listener.proxyProtocol !== undefined) {
       const key = keyOf(listener, 'proxy_protocol', places)
       const message = 'there is no PROXY header over QUIC'
-      faults.push(faultAt(places.get(key) ?? nowhere, key, message, 'take the setting away'))
+      faults.push(faultAt(places.exact.get(key) ?? nowhere, key, message, 'take the setting away'))
     }
     if (names.has(`${listener.kind} ${listener.name}`)) {
       const message = `the listener default is described twice: beside listeners.${listener.kind} and under its name`
       faults.push(faultAt(at, key, message, 'keep one of the two'))
     }
     names.add(`${listener.kind} ${listener.name}`)
-    const twin = listeners.slice(0, index).find((other) => areSamePlace(listener, other))
+    const address = addressOf(listener)
+    const twin = address === undefined ? undefined : byAddress.get(address)
+    if (address !== undefined && twin === undefined) byAddress.set(address, listener)
     if (twin !== undefined && (twin.name !== listener.name || twin.kind !== listener.kind)) {
       const hint = 'give one of them another port'
       faults.push(faultAt(at, key, `the listener ${twin.name} has the same address and port`, hint))
@@ -49,9 +73,10 @@ export function checkListeners(
  */
 export function warnOfProxies(
   { listeners, auth, node }: Pick<GodwitConfig, 'listeners' | 'auth' | 'node'>,
-  places: ReadonlyMap<string, Position>,
+  written: ReadonlyMap<string, Position>,
 ): readonly Warning[] {
   if (auth.allowAnonymous !== undefined || node.securityProfile !== 'hardened') return []
+  const places = indexPlaces(written)
   return listeners.flatMap((listener) => {
     const setting = proxySettingOf(listener)
     const host = listener.host ?? node.defaultListenerAddress ?? 'localhost'
@@ -69,7 +94,7 @@ function proxySettingOf(listener: ListenerConfig): 'proxy_protocol' | 'proxy_add
 }
 
 /** What no topic can begin with would keep every client of the listener out, one by one. */
-function checkMountpoint(listener: ListenerConfig, places: ReadonlyMap<string, Position>): readonly Fault[] {
+function checkMountpoint(listener: ListenerConfig, places: WrittenPlaces): readonly Fault[] {
   const rest = listener.mountpoint.replaceAll(/\$\{(?:clientid|username)\}/g, '')
   const key = keyOf(listener, 'mountpoint', places)
   const at = placeOf(listener, 'mountpoint', places)
@@ -85,36 +110,25 @@ function checkMountpoint(listener: ListenerConfig, places: ReadonlyMap<string, P
   return []
 }
 
-function keyOf(
-  { kind, name }: Pick<ListenerConfig, 'kind' | 'name'>,
-  setting: string,
-  places: ReadonlyMap<string, Position>,
-): string {
+function keyOf({ kind, name }: Pick<ListenerConfig, 'kind' | 'name'>, setting: string, places: WrittenPlaces): string {
   const named = `listeners.${kind}.${name}.${setting}`
-  return places.has(named) || name !== 'default' ? named : `listeners.${kind}.${setting}`
+  return places.exact.has(named) || name !== 'default' ? named : `listeners.${kind}.${setting}`
 }
 
 /** Of the setting; where it is not written, of what is written first of its listener. */
-function placeOf(
-  listener: Pick<ListenerConfig, 'kind' | 'name'>,
-  setting: string,
-  places: ReadonlyMap<string, Position>,
-): Position {
-  const written = places.get(keyOf(listener, setting, places))
+function placeOf(listener: Pick<ListenerConfig, 'kind' | 'name'>, setting: string, places: WrittenPlaces): Position {
+  const written = places.exact.get(keyOf(listener, setting, places))
   if (written !== undefined) return written
   const { kind, name } = listener
-  const prefixes = [`listeners.${kind}.${name}.`, ...(name === 'default' ? [`listeners.${kind}.`] : [])]
-  for (const prefix of prefixes) {
-    for (const [key, place] of places) if (key.startsWith(prefix)) return place
-  }
-  return nowhere
+  const ofKind = name === 'default' ? places.first.get(`listeners.${kind}`) : undefined
+  return places.first.get(`listeners.${kind}.${name}`) ?? ofKind ?? nowhere
 }
 
 /** What would leave clients without encryption, or unverified where somebody meant them to be verified. */
 function checkTls(
   listener: Pick<ListenerConfig, 'kind' | 'name'>,
   tls: TlsConfig,
-  places: ReadonlyMap<string, Position>,
+  places: WrittenPlaces,
 ): readonly Fault[] {
   const fault = (setting: string, message: string, hint: string): Fault => {
     const key = keyOf(listener, setting, places)
@@ -147,8 +161,10 @@ function checkTls(
   return faults
 }
 
-/** Port 0 is a free port each time it is asked for, so it is never the same place. UDP has ports of its own. */
-function areSamePlace(a: ListenerConfig, b: ListenerConfig): boolean {
-  const haveOneProtocol = (a.kind === 'quic') === (b.kind === 'quic')
-  return haveOneProtocol && a.port !== 0 && a.port === b.port && a.host === b.host
+/**
+ * The address and port of a listener, one text for one place. undefined for port 0, which is a free port each time. UDP has
+ * ports of its own.
+ */
+function addressOf({ kind, host, port }: ListenerConfig): string | undefined {
+  return port === 0 ? undefined : `${kind === 'quic' ? 'udp' : 'tcp'} ${port} ${host ?? ''}`
 }

@@ -18,6 +18,8 @@ export const hoconLimits = {
   chain: 256,
   /** Characters that joining may make, so that a text of doublings ends before memory does. */
   joinedCharacters: 4_194_304,
+  /** Groups under names of one kind: listeners of one kind, bridges, users with settings of their own. */
+  namedGroups: 4_096,
   /** Faults told of one text; what is wrong beyond them is mostly their echo. */
   faults: 50,
 } as const

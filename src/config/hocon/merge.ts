@@ -18,11 +18,54 @@ export function putValue(object: ConfigObject, path: readonly string[], value: C
   return { ...object, entries }
 }
 
+/** A value with the keys that lead to it. */
+export interface PlacedValue {
+  readonly path: readonly string[]
+  readonly value: ConfigValue
+}
+
+/** The same as `putValue` for each of `placed` in order; each object is copied once, however many values go into it. */
+export function putValues(object: ConfigObject, placed: readonly PlacedValue[]): ConfigObject {
+  const entries = new Map(object.entries)
+  for (const [key, parts] of byFirstKey(placed)) {
+    let start = 0
+    for (const [index, { path, value }] of parts.entries()) {
+      if (path.length > 0) continue
+      putBelow(entries, key, parts.slice(start, index))
+      entries.set(key, mergeValues(entries.get(key), value))
+      start = index + 1
+    }
+    putBelow(entries, key, parts.slice(start))
+  }
+  return { ...object, entries }
+}
+
+/** Puts values into the object at `key`. */
+function putBelow(entries: Map<string, ConfigValue>, key: string, below: readonly PlacedValue[]): void {
+  const [first] = below
+  if (first === undefined) return
+  const found = entries.get(key)
+  entries.set(key, putValues(found?.kind === 'object' ? found : emptyObject(first.value.at), below))
+}
+
+/** In order of the first key, each without it. */
+function byFirstKey(placed: readonly PlacedValue[]): ReadonlyMap<string, readonly PlacedValue[]> {
+  const grouped = new Map<string, PlacedValue[]>()
+  for (const { path, value } of placed) {
+    const [key, ...rest] = path
+    if (key === undefined) continue
+    const group = grouped.get(key)
+    if (group === undefined) grouped.set(key, [{ path: rest, value }])
+    else group.push({ path: rest, value })
+  }
+  return grouped
+}
+
 /** What is in `over` counts; of `below` the rest stays. */
 export function mergeObjects(below: ConfigObject, over: ConfigObject): ConfigObject {
-  let merged: ConfigObject = { ...below, at: over.at }
-  for (const [key, part] of over.entries) merged = putValue(merged, [key], part)
-  return merged
+  const entries = new Map(below.entries)
+  for (const [key, part] of over.entries) entries.set(key, mergeValues(entries.get(key), part))
+  return { ...below, entries, at: over.at }
 }
 
 /** What stands at `path`; undefined: nothing. */
@@ -40,6 +83,26 @@ export function withoutValue(object: ConfigObject, path: readonly string[]): Con
   const entries = new Map(object.entries)
   if (rest.length === 0) entries.delete(key)
   else if (inside.kind === 'object') entries.set(key, withoutValue(inside, rest))
+  return { ...object, entries }
+}
+
+/** The same as `withoutValue` for each of `paths`; each object is copied once. */
+export function withoutValues(object: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
+  const entries = new Map(object.entries)
+  for (const [key, parts] of byFirstKey(paths.map((path) => ({ path, value: object })))) {
+    const inside = entries.get(key)
+    if (inside === undefined) continue
+    const isWhole = parts.some(({ path }) => path.length === 0)
+    if (isWhole) entries.delete(key)
+    else if (inside.kind === 'object')
+      entries.set(
+        key,
+        withoutValues(
+          inside,
+          parts.map(({ path }) => path),
+        ),
+      )
+  }
   return { ...object, entries }
 }
 

@@ -22,6 +22,7 @@ export function listOf<T>(type: SettingType<T>, limit = 10_000): SettingType<rea
       return { value: values }
     },
     show: (value) => `[${value.map((item) => type.show(item)).join(', ')}]`,
+    pathsIn: (value) => value.flatMap((item) => type.pathsIn?.(item) ?? []),
   }
 }
 
@@ -56,6 +57,7 @@ export function record(
       const shown = [...value].map(([field, part]) => `${field} = ${fields[field]?.show(part) ?? ''}`)
       return `{${shown.join(', ')}}`
     },
+    pathsIn: (value) => [...value].flatMap(([field, part]) => fields[field]?.pathsIn?.(part) ?? []),
   }
 }
 

@@ -1,6 +1,7 @@
 // What kinds of values settings have: how each is read from a configuration, written into one, and described.
 
 import { quoteForMessage } from '../faults.ts'
+import type { NamedPath } from './named-path.ts'
 import { readScalar, textOf, type ConfigValue, type PlainValue, type Position } from '../hocon/values.ts'
 
 /**
@@ -19,6 +20,8 @@ export interface SettingType<T> {
   read(value: ConfigValue): ReadValue<T>
   /** The value as it is written in a configuration; reading that gives the same value. */
   show(value: T): string
+  /** The paths of files and directories in a value; absent: it holds none. */
+  pathsIn?(value: T): readonly NamedPath[]
 }
 
 /** What is wrong when `value` is not a `name`. */
@@ -162,5 +165,6 @@ export function optional<T>(
         : read
     },
     show: (value) => (value === undefined ? word : type.show(value)),
+    pathsIn: (value) => (value === undefined ? [] : (type.pathsIn?.(value) ?? [])),
   }
 }

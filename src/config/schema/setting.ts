@@ -25,6 +25,8 @@ export interface Setting<T> {
   readonly takes: Takes
   /** Never shown: not in differences, not in messages. */
   readonly isSecret: boolean
+  /** Only the configuration file and `--set` may change it, the API may not. */
+  readonly isLocal: boolean
   readonly engine: Engine
 }
 
@@ -68,6 +70,7 @@ interface SettingWords {
   readonly takes?: Takes
   readonly defaultWords?: string
   readonly isSecret?: boolean
+  readonly isLocal?: boolean
   readonly engine?: Engine
 }
 
@@ -82,6 +85,7 @@ export function setting<T>(type: SettingType<T>, defaultValue: T, words: Setting
     unit: words.unit,
     takes: words.takes ?? 'at-restart',
     isSecret: words.isSecret ?? false,
+    isLocal: words.isLocal ?? false,
     engine: words.engine ?? 'present',
   }
 }

@@ -3,9 +3,10 @@
 import { aclRule } from '../acl/acl-rule-setting.ts'
 import { maxAclRules } from '../acl/read-acl-file.ts'
 import { listOf } from '../schema/collections.ts'
+import { path } from '../schema/path.ts'
 import { duration } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
-import { choice, integer, optional, text } from '../schema/setting-type.ts'
+import { choice, integer, optional } from '../schema/setting-type.ts'
 
 const dayMs = 86_400_000
 
@@ -29,7 +30,7 @@ export const acl = section('Rules about topics.', {
       '${clientid} and ${username} in a topic stand for what the client is called; a topic that begins with @ is taken literally.',
     takes: 'at-once',
   }),
-  file: setting(optional(text({ maxBytes: 4_096 }), 'none'), undefined, {
+  file: setting(optional(path('configuration-folder'), 'none'), undefined, {
     description:
       'File of further rules, asked after auth.acl.rules: an acl.conf of EMQX, or a list named rules in the language of this file. ' +
       'A file that is missing or has a fault keeps the broker from starting. Its name counts from the folder of this file.',

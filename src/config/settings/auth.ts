@@ -1,5 +1,6 @@
 // auth and http_server: who may do what, as a client and as an administrator.
 
+import { path } from '../schema/path.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
@@ -65,7 +66,10 @@ export const httpServer = section('The management API over HTTP.', {
   }),
   jwt: section('Signed tokens.', {
     public: section('The key that tokens are checked with.', {
-      keyfile: setting(optional(text(), 'none'), undefined, { ...atOnce, description: 'File of the public key, PEM.' }),
+      keyfile: setting(optional(path('configuration-folder'), 'none'), undefined, {
+        ...atOnce,
+        description: 'File of the public key, PEM.',
+      }),
     }),
     issuer: setting(optional(text(), 'none'), undefined, {
       ...atOnce,

@@ -1,6 +1,7 @@
 // auth, the part of it that says who a client is: the chain and what stands in it.
 
 import { listOf, textMap } from '../schema/collections.ts'
+import { path } from '../schema/path.ts'
 import { duration } from '../schema/quantities.ts'
 import { namedSection, section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
@@ -14,6 +15,7 @@ export const scramAlgorithmWords = ['SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 
 const onNextConnect = { takes: 'on-next-connect' } as const
 const nothing = optional(text(), 'none')
+const noFile = optional(path('configuration-folder'), 'none')
 
 const chain = setting(optional(listOf(choice(authenticatorWords), authenticatorWords.length), 'auto'), undefined, {
   description:
@@ -93,12 +95,12 @@ const jwt = section(
       description: 'How the secret is written.',
       ...onNextConnect,
     }),
-    public_key_file: setting(nothing, undefined, {
+    public_key_file: setting(noFile, undefined, {
       description:
         'PEM file of a public key. The kind of key says how tokens are signed: RSA RS256, P-256 ES256, Ed25519 EdDSA.',
       ...onNextConnect,
     }),
-    jwks_file: setting(nothing, undefined, {
+    jwks_file: setting(noFile, undefined, {
       description: 'File with several public keys as a JSON Web Key Set. A token is never followed to a key elsewhere.',
       ...onNextConnect,
     }),

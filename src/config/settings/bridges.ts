@@ -1,6 +1,7 @@
 // bridges: connections to other brokers. What nothing works on is kept, shown, and warned of by its name.
 
 import { listOf, record, textMap } from '../schema/collections.ts'
+import { path } from '../schema/path.ts'
 import { duration } from '../schema/quantities.ts'
 import { namedSection, section, setting, takingAtOnce } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
@@ -11,6 +12,8 @@ const dayMs = 86_400_000
 const anyText = text({ isEmptyAllowed: true })
 // Sample files write "" for what is not wanted.
 const maybeText = optional(anyText, 'none')
+const maybeFile = optional(path('working-directory', { isEmptyAllowed: true }), 'none')
+const maybeDirectory = optional(path('working-directory', { isWritten: true, isEmptyAllowed: true }), 'none')
 const qos = choice(['0', '1', '2'])
 const flag = boolean
 const flagOrDigit = choice(['1', '0', 'true', 'false'])
@@ -53,10 +56,10 @@ const rules = {
 /** TLS of a connection that we open. */
 export const clientCertificates = section('TLS towards the other side.', {
   enable: setting(flag, false, { description: 'Whether TLS is used.' }),
-  keyfile: setting(maybeText, undefined, { description: 'File of our private key, PEM.' }),
+  keyfile: setting(maybeFile, undefined, { description: 'File of our private key, PEM.' }),
   key_password: setting(maybeText, undefined, { description: 'Password of the private key.', isSecret: true }),
-  certfile: setting(maybeText, undefined, { description: 'File of our certificate, PEM.' }),
-  cacertfile: setting(maybeText, undefined, {
+  certfile: setting(maybeFile, undefined, { description: 'File of our certificate, PEM.' }),
+  cacertfile: setting(maybeFile, undefined, {
     description: 'File of the authorities that the other side is checked by, PEM.',
   }),
   verify_peer: setting(flag, true, { description: 'Whether the certificate of the other side is checked.' }),
@@ -267,7 +270,7 @@ export const mqttBridge = section('A bridge to one broker.', {
 export const diskCache = {
   enable: setting(flag, false, { description: 'Whether messages are kept on disk.' }),
   disk_cache_size: setting(integer({ min: 0, max: maxCount }), 102_400, { description: 'Messages that are kept.' }),
-  mounted_file_path: setting(maybeText, undefined, {
+  mounted_file_path: setting(maybeDirectory, undefined, {
     description: 'Directory.',
     defaultWords: 'the current directory',
   }),
@@ -289,7 +292,7 @@ const bridgeCache = {
     defaultWords: 'unset',
     takes: 'at-once',
   }),
-  mounted_file_path: setting(maybeText, undefined, {
+  mounted_file_path: setting(maybeDirectory, undefined, {
     description: 'Read and kept: it is in the data directory.',
     engine: 'none yet',
   }),

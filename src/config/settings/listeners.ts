@@ -5,6 +5,7 @@ import { accessRule, addressRange } from '../schema/access-rule.ts'
 import { bind, bindWithPath, type Bind, type BindWithPath } from '../schema/bind.ts'
 import { listOf } from '../schema/collections.ts'
 import { namespaceName } from '../schema/namespace.ts'
+import { path } from '../schema/path.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { boolean, choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
 import { namedSection, section, setting as anySetting, type Engine, type Setting } from '../schema/setting.ts'
@@ -69,7 +70,7 @@ function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B
   }
 }
 
-const file = optional(text(), 'none')
+const file = optional(path('working-directory'), 'none')
 const certificateField = optional(choice(['cn', 'dn', 'crt', 'pem', 'md5']), 'none')
 
 const serverName = text({
@@ -87,7 +88,10 @@ const headerName = text({
 
 const certificateFiles = {
   keyfile: setting(file, undefined, { description: 'File of the private key, PEM.' }),
-  key_password: setting(file, undefined, { description: 'Password of the private key.', isSecret: true }),
+  key_password: setting(optional(text(), 'none'), undefined, {
+    description: 'Password of the private key.',
+    isSecret: true,
+  }),
   certfile: setting(file, undefined, { description: 'File of the certificate and what it is signed by, PEM.' }),
 }
 

@@ -1,4 +1,5 @@
 import { listOf } from '../schema/collections.ts'
+import { path } from '../schema/path.ts'
 import { size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 import { choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
@@ -35,7 +36,7 @@ export const log = section('What the broker says about its work.', {
     description: 'The least severe lines that are written.',
     takes: 'at-once',
   }),
-  dir: setting(optional(text({ maxBytes: 4_096 }), 'auto'), undefined, {
+  dir: setting(optional(path('data-directory', { isWritten: true }), 'auto'), undefined, {
     description: 'Directory of the log files.',
     defaultWords: 'log in the data directory',
     takes: 'at-once',
@@ -51,7 +52,7 @@ export const log = section('What the broker says about its work.', {
       takes: 'at-once',
     }),
   }),
-  uds_addr: setting(optional(text(), 'none'), undefined, {
+  uds_addr: setting(optional(path('working-directory', { isWritten: true }), 'none'), undefined, {
     description: 'Unix socket for lines to uds.',
     engine: 'none yet',
   }),

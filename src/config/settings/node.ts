@@ -4,6 +4,7 @@ import { deniedAddresses } from '../schema/access-rule.ts'
 import { address } from '../schema/bind.ts'
 import { listOf } from '../schema/collections.ts'
 import { choice, boolean, integer, optional, text } from '../schema/setting-type.ts'
+import { localDirectory, path } from '../schema/path.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 
@@ -19,10 +20,17 @@ export const node = section('This machine: who it is, where it keeps what it kno
     description: 'Identity of the node. It is kept in the data directory, so that it survives a change of address.',
     defaultWords: 'godwit@ and the host name, at the first start',
   }),
-  data_dir: setting(optional(text({ maxBytes: 4_096 }), 'auto'), undefined, {
+  data_dir: setting(optional(path('working-directory', { isWritten: true }), 'auto'), undefined, {
     description: 'Directory of everything that the node keeps. `--data` does the same.',
     defaultWords:
       './data beside a checkout, ~/.local/share/godwit for an installation of a user, /var/lib/godwit for a service of root',
+  }),
+  allowed_directories: setting(listOf(localDirectory, 64), [], {
+    description:
+      'Directories beside the data directory that a configuration may name files in when it comes over the API or by `godwit ctl`. Absolute. ' +
+      'Only the configuration file and --set can change it. What they name themselves is not restricted.',
+    isLocal: true,
+    takes: 'at-once',
   }),
   shards: setting(optional(integer({ min: 1, max: 250 }), 'auto'), undefined, {
     description: 'Worker threads, each with its share of the sessions.',

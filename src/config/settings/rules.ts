@@ -1,6 +1,7 @@
 // rules, preset, plugin, and what gateways are described with: read and checked, nothing runs them yet.
 
 import { listOf, record } from '../schema/collections.ts'
+import { path } from '../schema/path.ts'
 import { namedSection, openSection, section, setting } from '../schema/setting.ts'
 import { choice, integer, optional, text } from '../schema/setting-type.ts'
 
@@ -49,7 +50,9 @@ export const rules = section(
   'Rules: SQL over messages, and what happens with the results.',
   {
     sqlite: section('Rules whose results go to an SQLite file.', {
-      path: setting(maybeText, undefined, { description: 'The file.' }),
+      path: setting(optional(path('working-directory', { isWritten: true }), 'none'), undefined, {
+        description: 'The file.',
+      }),
       rules: tableRules,
     }),
     mysql: databaseSection('MySQL'),
@@ -85,7 +88,7 @@ export const preset = section('What is there before any client comes.', {
 export const plugin = section(
   'Native plugins of NanoMQ. They cannot be loaded here.',
   {
-    libs: setting(listOf(record('a plugin', { path: text() }, ['path'])), [], {
+    libs: setting(listOf(record('a plugin', { path: path('working-directory') }, ['path'])), [], {
       description: 'Each plugin says path.',
     }),
   },

@@ -9,6 +9,12 @@ const role = Type.Union([Type.Literal('administrator'), Type.Literal('viewer')],
 const roleOfProgram = Type.Union([...role.anyOf, Type.Literal('publisher')], {
   description: '`administrator` may change things, `viewer` may look, `publisher` may publish.',
 })
+
+/** The spelling of the fifth version. */
+function sameAsTags<Schema extends typeof role | typeof roleOfProgram>(schema: Schema): Schema {
+  return { ...schema, description: 'The same as `tags`.' }
+}
+
 const namespace = Type.Optional(Type.String({ description: 'The namespace that it is kept to.' }))
 const name = Type.String({ minLength: 1, maxLength: 256, description: 'What somebody signs in by.' })
 const user = Type.Object({ username: Type.String(), tags: role, namespace })
@@ -33,6 +39,7 @@ const appChange = {
   status: Type.Optional(Type.Boolean()),
   expired: Type.Optional(seconds),
   tags: Type.Optional(roleOfProgram),
+  role: Type.Optional(sameAsTags(roleOfProgram)),
 }
 const secret = Type.String({ minLength: 16, maxLength: 1_024, description: 'Random, if it is left out.' })
 
@@ -61,6 +68,7 @@ export const accountEndpoints = {
       username: Type.String({ maxLength: 256, description: 'What somebody signs in by.' }),
       password: Type.String({ description: '8 to 64 characters of ASCII.' }),
       tags: Type.Optional(role),
+      role: Type.Optional(sameAsTags(role)),
     }),
     reply: done,
     failures: ['emptyCredentials', 'userExists'],
@@ -72,7 +80,7 @@ export const accountEndpoints = {
     path: '/users/:username',
     summary: 'Changes what somebody may do.',
     params: ofUser,
-    body: Type.Object({ tags: role }),
+    body: Type.Object({ tags: Type.Optional(role), role: Type.Optional(sameAsTags(role)) }),
     reply: done,
     failures: ['userNotFound'],
     access: 'accounts',

@@ -3,6 +3,7 @@ import { refuseAccount } from '../account-refusals.ts'
 import type { Handlers } from '../handler.ts'
 import type { AccountOperations, AccountRefusal, App, AppChange } from '../operations/accounts.ts'
 import { type Refusal, refuse, Refusal as RefusalValue } from '../refusal.ts'
+import { saidRole } from '../said-role.ts'
 import type { Doorkeeper } from '../sign-in.ts'
 
 type Known = typeof accountEndpoints
@@ -30,15 +31,22 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfUsers
       }))
       return { code: 0, data }
     },
-    create_user: async ({ body: { username, password, tags: role = 'administrator' }, caller }) => {
+    create_user: async ({ body, caller }) => {
+      const { username, password } = body
       if (username === '' || password === '') return refuse('emptyCredentials', 'username or password is empty', 400)
+      const role = saidRole(body) ?? 'administrator'
+      if (role instanceof RefusalValue) return role
       const refused = refusalOfPassword(accounts, username, password)
       if (refused !== undefined) return refused
       const user = { name: username, role, namespace: undefined, description: '' }
       return answerOf(await accounts.createUser({ ...user, password }, caller), username)
     },
-    update_user: async ({ params: { username }, body: { tags: role }, caller }) =>
-      answerOf(await accounts.updateUser(username, { role }, caller), username),
+    update_user: async ({ params: { username }, body, caller }) => {
+      const role = saidRole(body)
+      if (role instanceof RefusalValue) return role
+      if (role === undefined) return refuse('missingParameter', 'tags in the body is missing')
+      return answerOf(await accounts.updateUser(username, { role }, caller), username)
+    },
     delete_user: async ({ params: { username }, caller }) =>
       answerOf(await accounts.deleteUser(username, caller), username),
     change_password: async ({ params: { username }, body: { old_pwd: old, new_pwd: password }, caller }) => {
@@ -56,6 +64,8 @@ function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfApps>>
     list_apps: () => ({ code: 0, data: accounts.apps().map(written) }),
     create_app: async ({ body, caller }) => {
       const { app_id: id, secret } = body
+      const said = changeIn(body)
+      if (said instanceof RefusalValue) return said
       const unsaid = {
         name: id,
         description: '',
@@ -64,15 +74,17 @@ function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, OfApps>>
         isEnabled: true,
         expiresAtMs: undefined,
       } as const
-      const made = await accounts.createApp({ ...unsaid, ...changeIn(body), id, secret }, caller)
+      const made = await accounts.createApp({ ...unsaid, ...said, id, secret }, caller)
       return typeof made === 'string' ? refuseAccount(made, id) : { code: 0, data: { secret: made.secret } }
     },
     lookup_app: ({ params: { app_id: id } }) => {
       const found = accounts.app(id)
       return found === undefined ? refuseAccount('not-found', id) : { code: 0, data: written(found) }
     },
-    update_app: async ({ params: { app_id: id }, body, caller }) =>
-      answerOf(await accounts.updateApp(id, changeIn(body), caller), id),
+    update_app: async ({ params: { app_id: id }, body, caller }) => {
+      const change = changeIn(body)
+      return change instanceof RefusalValue ? change : answerOf(await accounts.updateApp(id, change, caller), id)
+    },
     delete_app: async ({ params: { app_id: id }, caller }) => answerOf(await accounts.deleteApp(id, caller), id),
   }
 }
@@ -87,13 +99,16 @@ function written({ id, name, description, role, namespace, isEnabled, expiresAtM
   return { app_id: id, name, desc: description, status: isEnabled, expired, tags: role, ...ofNamespace }
 }
 
-function changeIn({ name, desc, status, expired, tags }: RequestOf<Known['update_app']>['body']): AppChange {
+function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | Refusal {
+  const { name, desc, status, expired } = body
+  const role = saidRole(body)
+  if (role instanceof RefusalValue) return role
   return {
     ...(name === undefined ? {} : { name }),
     ...(desc === undefined ? {} : { description: desc }),
     ...(status === undefined ? {} : { isEnabled: status }),
     ...(expired === undefined ? {} : { expiresAtMs: expired === null ? undefined : expired * msPerSecond }),
-    ...(tags === undefined ? {} : { role: tags }),
+    ...(role === undefined ? {} : { role }),
   }
 }
 

@@ -124,11 +124,11 @@ async function subscribe(bridges: BridgeOperations, { params, body, caller }: As
     }
     added.push({ qos: 0, retain_as_published: 1, retain_handling: 0, ...item })
   }
-  const isReplaced = (topic: unknown): boolean => added.some((item) => item['remote_topic'] === topic)
+  const replaced = new Set(added.map((item) => item['remote_topic']))
   const properties = dataOf(body)['sub_properties']
   const said = properties === undefined ? {} : { sub_properties: withUserProperty(properties, {}) }
   const settings = ({ subscription }: MqttBridgeConfig): Sent => {
-    const kept = subscription.filter((rule) => !isReplaced(rule.get('remote_topic')))
+    const kept = subscription.filter((rule) => !replaced.has(rule.get('remote_topic')))
     return { subscription: [...kept.map(plainOf), ...lastOfEach(added)], ...said }
   }
   return change(bridges, { name, settings, caller })

@@ -319,10 +319,9 @@ async function carryOut(
 async function changeConfiguration(
   { configuration }: ImportGround,
   { scope }: Plan,
-  { settings, placed }: Prepared,
+  { settings }: Prepared,
 ): Promise<string | undefined> {
   if (settings === undefined) return undefined
-  configuration.trustFiles(placed.keys())
   const outcome = await configuration.change(settings, { author: scope.by, persists: true, name: 'data/import' })
   return outcome.isDone ? undefined : outcome.message
 }

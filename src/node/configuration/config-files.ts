@@ -21,11 +21,17 @@ export function readConfigFile(path: string): FileText {
   }
 }
 
+/** The file that an `include` means. Absolute. `from` is the file that holds the `include`. */
+export function includeTarget(file: string, path: string, from: string): string {
+  if (isAbsolute(path)) return resolve(path)
+  return resolve(from === '' ? dirname(resolve(file)) : dirname(resolve(from)), path)
+}
+
 /** A reader of includes for the configuration in `file`. `from` is the file that holds the `include`. */
 export function includeReader(file: string): (path: string, from: string) => FileText {
   const folder = dirname(resolve(file))
   return (path, from) => {
-    const target = isAbsolute(path) ? resolve(path) : resolve(from === '' ? folder : dirname(resolve(from)), path)
+    const target = includeTarget(file, path, from)
     const outside = { error: `only files below ${folder} can be included` }
     try {
       const realFolder = realpathSync(folder)

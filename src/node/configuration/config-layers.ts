@@ -3,19 +3,21 @@
 //   defaults < the file < what the API has changed < what holds until the restart < --set
 //              text       <data>/changed-settings.conf    memory alone                command line
 
-import { dirname, isAbsolute, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import {
   type ConfigObject,
   emptyObject,
   type Environment,
   type Fault,
   faultAt,
+  type IncludeReader,
   type LoadedConfig,
   loadConfig,
   parseHocon,
   toPlain,
 } from '../../config/index.ts'
-import { type FileText, includeReader, namedFileReader } from './config-files.ts'
+import type { AllowedPaths } from './allowed-paths.ts'
+import { includeReader, includeTarget, namedFileReader } from './config-files.ts'
 
 /** Where the configuration is from: the same from start to stop. */
 export interface ConfigGround {
@@ -43,8 +45,12 @@ export interface ConfigLayers {
   readonly untilRestart: ConfigObject
 }
 
-/** Whose text it is. What comes over the API may not look at the environment or at files all over the machine. */
-export type TextOrigin = 'file' | 'api'
+/**
+ * Where a configuration comes from. `file`: the local configuration, which is not restricted. `api`: a request, which may use
+ * neither the environment nor any file of the machine. `history`: an earlier configuration that a request goes back to; its
+ * paths are checked as those of a request.
+ */
+export type TextOrigin = 'file' | 'api' | 'history'
 
 /** Of what came in a request: nobody can look it up by line. */
 export const requestName = 'request'
@@ -54,16 +60,33 @@ export const nothingChanged: ConfigObject = emptyObject({ file: requestName, lin
 /** What the text says, or every fault that keeps it from being read. */
 export function readDocument(
   { environment }: Pick<ConfigGround, 'environment'>,
-  { text, file, origin }: { readonly text: string; readonly file: string; readonly origin: TextOrigin },
+  {
+    text,
+    file,
+    origin,
+    paths,
+  }: { readonly text: string; readonly file: string; readonly origin: TextOrigin; readonly paths: AllowedPaths },
 ): { readonly document: ConfigDocument } | { readonly faults: readonly Fault[] } {
   const asked = new Set<string>()
   const seen = origin === 'api' ? watchedEnvironment(asked) : environment
-  const parsed = parseHocon(text, { file, readInclude: includeReader(file), environment: seen })
+  const readInclude = checkedIncludes(file, origin, paths)
+  const parsed = parseHocon(text, { file, readInclude, environment: seen })
   if ('faults' in parsed) return parsed
   const [name] = asked
   if (name === undefined) return { document: { file, text, values: parsed.value } }
   const message = `a text that comes over the API may not use the environment: \${${name}}`
   return { faults: [faultAt({ file, line: 0, column: 0 }, '', message, 'write the value itself')] }
+}
+
+/** Includes of the local configuration are noted, those of a request are checked. Both lie below the folder of `file`. */
+function checkedIncludes(file: string, origin: TextOrigin, paths: AllowedPaths): IncludeReader {
+  const read = includeReader(file)
+  return (path, from) => {
+    const target = includeTarget(file, path, from)
+    if (origin === 'file') paths.allowLocal('include', target)
+    const problem = origin === 'file' ? undefined : paths.problemOf({ use: 'include', path: target, isWritten: false })
+    return problem === undefined ? read(path, from) : { error: problem }
+  }
 }
 
 /** An environment with nothing in it, that remembers what it was asked for. */
@@ -79,44 +102,46 @@ function watchedEnvironment(asked: Set<string>): Environment {
   )
 }
 
-/** What the layers come to. `trustedFiles`: named by the operator before; others must lie beside the configuration. */
+/**
+ * What the layers come to. Of the local configuration every path is noted in `paths`; a path of a configuration that comes
+ * over the API is a fault where `paths` does not allow it.
+ */
 export function loadLayers(
   ground: ConfigGround,
   layers: ConfigLayers,
   options: {
     readonly origin: TextOrigin
-    readonly trustedFiles: Set<string>
+    readonly paths: AllowedPaths
     readonly ignoresOverrides?: boolean
     /** Files that are not there yet, by path. */
     readonly texts?: ReadonlyMap<string, string>
-    /** Files that cannot be read are taken for ones with nothing in them: they may come to be there. */
+    /** Files that cannot be read are taken for ones with nothing in them, and paths are not checked: they may come to be there. */
     readonly passesOverFiles?: boolean
   },
 ): LoadedConfig {
   const file = layers.document?.file ?? ground.file
+  const folder = dirname(resolve(file))
   const read = namedFileReader(file)
-  const { origin, trustedFiles } = options
-  return loadConfig({
+  const { origin, paths, passesOverFiles = false } = options
+  const loaded = loadConfig({
     file,
     values: layers.document?.values,
     changes: [layers.changes, layers.untilRestart],
     overrides: options.ignoresOverrides === true ? [] : ground.overrides,
-    readFile: (path) => {
+    readFile: (path, key) => {
       const text = options.texts?.get(path)
       if (text !== undefined) return { text }
-      if (options.passesOverFiles === true) return { text: '' }
-      if (origin === 'api' && !trustedFiles.has(path)) return readBeside(file, path)
-      trustedFiles.add(path)
-      return read(path)
+      if (passesOverFiles) return { text: '' }
+      if (origin === 'file') return read(path)
+      const used = { use: key.split('.').at(-1) ?? '', path: resolve(folder, path), isWritten: false }
+      const problem = paths.problemOf(used)
+      return problem === undefined ? read(path) : { error: problem }
     },
   })
-}
-
-/** Who may write to the API shall not see by our complaints what is in files of the machine. */
-function readBeside(file: string, path: string): FileText {
-  const folder = dirname(file)
-  const target = isAbsolute(path) ? path : resolve(folder, path)
-  return includeReader(file)(target, file)
+  if ('faults' in loaded) return loaded
+  if (origin === 'file') paths.takeLocal(loaded.config, folder)
+  const faults = origin === 'file' || passesOverFiles ? [] : paths.faultsOf(loaded.config, folder)
+  return faults.length === 0 ? loaded : { faults }
 }
 
 /** Written down so that it can be read again. */

@@ -20,14 +20,15 @@ import {
   mergeObjects,
   parseHocon,
   type PlainValue,
-  putValue,
+  putValues,
   toldOf,
   toPlain,
   valueAt,
   type Warning,
-  withoutValue,
+  withoutValues,
 } from '../../config/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
+import type { AllowedPaths } from './allowed-paths.ts'
 import { keptAccount, refusalOfAccountChange } from './account-settings.ts'
 import { readConfigFile } from './config-files.ts'
 import type { ConfigAuthor, ConfigHistory, ConfigState } from './config-history.ts'
@@ -52,6 +53,7 @@ import {
 } from './config-layers.ts'
 import { applyEverywhere, type ConfigOwner, type Problem } from './config-owners.ts'
 import { withoutGone } from './gone-owners.ts'
+import { keptLocal, localFaults, withoutLocal } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
 import { type StagedFile, stageFile } from './staged-file.ts'
 
@@ -88,8 +90,8 @@ export interface LiveConfigOptions {
   readonly layers: ConfigLayers
   /** What `layers` come to: it is in force. */
   readonly config: GodwitConfig
-  /** Files that the operator has named: see `loadLayers`. */
-  readonly trustedFiles: Set<string>
+  /** Which files a change over the API may name. */
+  readonly paths: AllowedPaths
   readonly history: ConfigHistory
   readonly owners: readonly ConfigOwner[]
   /** What keeps a configuration from being taken, beyond what the configuration's room knows. */
@@ -158,7 +160,8 @@ export class LiveConfig {
       const act: Act = { name: 'config_update', author, origin: 'api', writesFile: true }
       const stored = this.#written()
       const masked = storedAt(stored, maskedPaths(read.values, this.#wanted))
-      const changes = mergeObjects(keptAccount(read, stored), masked)
+      const kept = mergeObjects(keptAccount(read, stored), keptLocal(read, stored))
+      const changes = mergeObjects(kept, masked)
       return this.#carryOut({ document: read, changes, untilRestart: nothingChanged }, act)
     })
   }
@@ -176,8 +179,7 @@ export class LiveConfig {
         ...this.#layers,
         untilRestart: mergeObjects(this.#layers.untilRestart, part),
       })
-      let sent = settings
-      for (const path of maskedPaths(settings, this.#wanted)) sent = withoutValue(sent, path)
+      const sent = withoutValues(settings, maskedPaths(settings, this.#wanted))
       const tried = this.#load(over(sent), act)
       if ('faults' in tried) return refuseFaults('invalid', tried.faults)
       // Whoever changes a setting counts on it. Only the change that there is to wait for may begin the waiting.
@@ -190,8 +192,8 @@ export class LiveConfig {
       const news = this.#newIn(sent, over(sent), act)
       if (!persists) return this.#carryOut(over(news), act)
       const { document, changes } = this.#layers
-      let { untilRestart } = this.#layers
-      for (const { path } of settingsIn(news, this.#wanted)) untilRestart = withoutValue(untilRestart, path)
+      const newPaths = settingsIn(news, this.#wanted).map(({ path }) => path)
+      const untilRestart = withoutValues(this.#layers.untilRestart, newPaths)
       return this.#carryOut({ document, changes: mergeObjects(changes, news), untilRestart }, act)
     })
   }
@@ -218,40 +220,37 @@ export class LiveConfig {
     { texts, passesOverFiles = false }: { texts: ReadonlyMap<string, string>; passesOverFiles?: boolean },
   ): ForeseenChange | ConfigRefusal {
     const layers = { ...this.#layers, untilRestart: mergeObjects(this.#layers.untilRestart, settings) }
-    const { ground, trustedFiles } = this.#options
-    const files = { trustedFiles: new Set(trustedFiles), texts, passesOverFiles }
+    const { ground, paths } = this.#options
+    const files = { paths, texts, passesOverFiles }
     const loaded = loadLayers(ground, layers, { origin: 'api', ...files })
     if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
+    const local = localFaults(loaded.config, this.#wanted)
+    if (local.length > 0) return refuseFaults('invalid', local)
     // It looks into files as well.
     const problem = passesOverFiles ? undefined : this.#options.problemOf(loaded.config)
     if (problem !== undefined) return refuseProblem(problem, loaded.config)
     const found = differences(this.#wanted, loaded.config)
     const waits = this.#reasonToWait(loaded.config) !== undefined
     const live = waits ? [] : found.filter((difference) => this.#isLive(difference))
-    const needsRestart = found.filter((difference) => !live.includes(difference))
+    const needsRestart = waits ? found : found.filter((difference) => !this.#isLive(difference))
     return { isDone: true, config: loaded.config, live, needsRestart }
-  }
-
-  /** From now on settings that come over the API may name these files as well. Absolute. */
-  trustFiles(paths: Iterable<string>): void {
-    for (const path of paths) this.#options.trustedFiles.add(path)
   }
 
   /** The file is read again. */
   reload(author: ConfigAuthor): Promise<ConfigOutcome> {
     return this.#inTurn(async () => {
-      const { ground } = this.#options
+      const { ground, paths } = this.#options
       const act: Act = { name: 'reload', author, origin: 'file', writesFile: false }
       const file = this.#layers.document?.file ?? ground.file
       if (this.#layers.document === undefined && !existsSync(file)) return this.#carryOut(this.#layers, act)
       const source = readConfigFile(file)
       if ('error' in source) return refuseProblem({ problem: `configuration ${file}: ${source.error}` })
-      const read = readDocument(ground, { text: source.text, file, origin: 'file' })
+      const read = readDocument(ground, { text: source.text, file, origin: 'file', paths })
       if ('faults' in read) return refuseFaults('not-hocon', read.faults)
       const { document } = read
       const { changes, untilRestart } = this.#layers
       const { overrides } = ground
-      const lasting = withoutGone(changes, { written: document.values, overrides })
+      const lasting = withoutGone(withoutLocal(changes, document.values), { written: document.values, overrides })
       const written = mergeObjects(document.values, lasting.changes)
       const passing = withoutGone(untilRestart, { written, overrides })
       const layers = { document, changes: lasting.changes, untilRestart: passing.changes }
@@ -268,10 +267,10 @@ export class LiveConfig {
       if (version === undefined) {
         return { isDone: false, why: 'unknown-version', message: `configuration ${number} is not in the history` }
       }
-      const { ground } = this.#options
-      const read = readDocument(ground, { text: version.text ?? '', file: ground.file, origin: 'file' })
+      const { ground, paths } = this.#options
+      const read = readDocument(ground, { text: version.text ?? '', file: ground.file, origin: 'history', paths })
       if ('faults' in read) return refuseFaults('invalid', read.faults)
-      const act: Act = { name: `rollback to ${number}`, author, origin: 'file', writesFile: true }
+      const act: Act = { name: `rollback to ${number}`, author, origin: 'history', writesFile: true }
       const changes = settingsOf(version.changes)
       return this.#carryOut({ document: read.document, changes, untilRestart: settingsOf(version.untilRestart) }, act)
     })
@@ -295,8 +294,8 @@ export class LiveConfig {
         message: `the text has more than ${hoconLimits.textCharacters} characters`,
       }
     }
-    const { ground } = this.#options
-    const read = readDocument(ground, { text, file: ground.file, origin: 'api' })
+    const { ground, paths } = this.#options
+    const read = readDocument(ground, { text, file: ground.file, origin: 'api', paths })
     if ('faults' in read) return refuseFaults('not-hocon', read.faults)
     const { values } = read.document
     if (values.entries.size === 0) {
@@ -311,8 +310,11 @@ export class LiveConfig {
   }
 
   #load(layers: ConfigLayers, { origin }: Pick<Act, 'origin'>, ignoresOverrides = false): LoadedConfig {
-    const { ground, trustedFiles } = this.#options
-    return loadLayers(ground, layers, { origin, trustedFiles, ignoresOverrides })
+    const { ground, paths } = this.#options
+    const loaded = loadLayers(ground, layers, { origin, paths, ignoresOverrides })
+    if (origin === 'file' || ignoresOverrides || 'faults' in loaded) return loaded
+    const faults = localFaults(loaded.config, this.#wanted)
+    return faults.length === 0 ? loaded : { faults }
   }
 
   /** All that is written, but for `--set`. */
@@ -339,14 +341,13 @@ export class LiveConfig {
   #newIn(sent: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): ConfigObject {
     const tried = this.#load(layers, act)
     const after = 'config' in tried ? tried.config : this.#wanted
-    let news = nothingChanged
-    for (const { path, value } of settingsIn(sent, after)) {
+    const news = settingsIn(sent, after).filter(({ path }) => {
       const key = path.join('.')
       const [old, now] = [this.#wanted.held.get(key), after.held.get(key)]
       const isSame = old !== undefined && old.text === now?.text
-      if (!isSame || valueAt(this.#layers.untilRestart, path) !== undefined) news = putValue(news, path, value)
-    }
-    return news
+      return !isSame || valueAt(this.#layers.untilRestart, path) !== undefined
+    })
+    return putValues(nothingChanged, news)
   }
 
   async #carryOut(layers: ConfigLayers, act: Act): Promise<ConfigOutcome> {

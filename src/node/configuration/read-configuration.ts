@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Environment, type Fault, faultAt, type GodwitConfig, type Warning } from '../../config/index.ts'
 import { defaultDataDirectory, type Installation } from '../data-directory.ts'
+import { AllowedPaths } from './allowed-paths.ts'
 import { readConfigFile } from './config-files.ts'
 import {
   type ConfigDocument,
@@ -15,6 +16,7 @@ import {
   readDocument,
 } from './config-layers.ts'
 import { withoutGone } from './gone-owners.ts'
+import { withoutLocal } from './local-settings.ts'
 
 export interface ConfigurationRequest {
   /** Of `--config`. */
@@ -31,7 +33,7 @@ export interface ConfigurationRequest {
 export interface ConfigurationSources {
   readonly ground: ConfigGround
   readonly layers: ConfigLayers
-  readonly trustedFiles: Set<string>
+  readonly paths: AllowedPaths
 }
 
 export interface ReadConfiguration extends ConfigurationSources {
@@ -52,14 +54,15 @@ const ownFileName = 'godwit.conf'
 /** Reads everything that there is. Where something is wrong nothing is told but that. */
 export function readConfiguration(request: ConfigurationRequest): ConfigurationReading {
   const shipped = request.file ?? shippedFile(request.installation)
-  const first = readFileIf(shipped, request)
+  const first = readFileIf(shipped, request, noPaths())
   if (!('document' in first)) return first
   const found = dataDirectoryOf(request, first.document)
   if ('faults' in found) return found
   const { directory } = found
   const own = join(directory, ownFileName)
   const file = request.file !== undefined || !existsSync(own) ? shipped : own
-  const second = file === shipped ? first : readFileIf(file, request)
+  const paths = new AllowedPaths(directory)
+  const second = readFileIf(file, request, paths)
   if (!('document' in second)) return second
   const changesFile = join(directory, changesFileName)
   const ground: ConfigGround = {
@@ -68,10 +71,10 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
     overrides: request.overrides,
     environment: request.environment,
   }
-  const changes = existsSync(changesFile) ? readFileIf(changesFile, request) : { document: undefined }
+  const changes = existsSync(changesFile) ? readFileIf(changesFile, request, paths) : { document: undefined }
   if (!('document' in changes)) return changes
-  const trustedFiles = new Set<string>()
-  const kept = withoutGone(changes.document?.values ?? nothingChanged, {
+  const changed = withoutLocal(changes.document?.values ?? nothingChanged, second.document?.values)
+  const kept = withoutGone(changed, {
     written: second.document?.values ?? nothingChanged,
     overrides: request.overrides,
   })
@@ -80,12 +83,17 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
     changes: kept.changes,
     untilRestart: nothingChanged,
   }
-  const loaded = loadLayers(ground, layers, { origin: 'file', trustedFiles })
+  const loaded = loadLayers(ground, layers, { origin: 'file', paths })
   if ('faults' in loaded) return loaded
   const { config } = loaded
   const warnings = [...loaded.warnings, ...kept.warnings, ...warnOfNewer(shipped, file)]
   const dataDir = request.dataDirectory ?? config.node.dataDir
-  return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file, ground, layers, trustedFiles }
+  return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file, ground, layers, paths }
+}
+
+/** Before the data directory is known. */
+function noPaths(): AllowedPaths {
+  return new AllowedPaths('/')
 }
 
 type FileReading =
@@ -93,13 +101,13 @@ type FileReading =
   | { readonly problem: string }
   | { readonly faults: readonly Fault[] }
 
-function readFileIf(file: string | undefined, { environment }: ConfigurationRequest): FileReading {
+function readFileIf(file: string | undefined, { environment }: ConfigurationRequest, paths: AllowedPaths): FileReading {
   if (file === undefined) return { document: undefined }
   const source = readConfigFile(file)
   if ('error' in source) {
     return { problem: `configuration ${file}: ${source.error}; name another with --config FILE` }
   }
-  return readDocument({ environment }, { text: source.text, file, origin: 'file' })
+  return readDocument({ environment }, { text: source.text, file, origin: 'file', paths })
 }
 
 /** Where the node will keep what it keeps: what lies there is a part of its configuration. */
@@ -112,7 +120,7 @@ function dataDirectoryOf(
   const loaded = loadLayers(
     { file: ownFileName, changesFile: '', overrides, environment: {} },
     { document, changes: nothingChanged, untilRestart: nothingChanged },
-    { origin: 'file', trustedFiles: new Set() },
+    { origin: 'file', paths: noPaths() },
   )
   if ('faults' in loaded) return loaded
   const account = { userId: process.getuid?.(), homeDirectory: homedir() }

@@ -6,7 +6,7 @@ import {
   type GodwitConfig,
   mask,
   parseOverride,
-  putValue,
+  putValues,
   valueAt,
 } from '../../config/index.ts'
 
@@ -54,7 +54,8 @@ export function maskedPaths(written: ConfigObject, config: GodwitConfig): readon
 export function storedAt(stored: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
   const none: ConfigValue = { kind: 'null', at: stored.at }
   const empty: ConfigObject = { ...stored, entries: new Map() }
-  return paths.reduce((kept, path) => putValue(kept, path, valueAt(stored, path) ?? none), empty)
+  const kept = paths.map((path) => ({ path, value: valueAt(stored, path) ?? none }))
+  return putValues(empty, kept)
 }
 
 /** Secrets that would be the mask itself: everybody would know them. */

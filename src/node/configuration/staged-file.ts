@@ -4,8 +4,12 @@
 //   commit()  FILE.new becomes FILE                                      may fail: nothing has changed
 //   discard() FILE.new is gone
 
-import { copyFile, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+
+/** For the owner alone. */
+const fileMode = 0o600
+const groupReads = 0o040
 
 export interface StagedFile {
   commit(): Promise<void>
@@ -23,8 +27,10 @@ export async function stageFile(
   const fresh = `${target}.new`
   const discard = (): Promise<void> => rm(fresh, { force: true })
   try {
-    await writeSynced(fresh, text, old === undefined ? 0o600 : old.mode & 0o777)
-    if (old !== undefined && options.keepsOld) await copyFile(target, `${target}.bak`)
+    // It may hold passwords. A group that could read the old one was chosen by its owner; others never read it.
+    const mode = fileMode | ((old?.mode ?? 0) & groupReads)
+    await writeSynced(fresh, text, mode)
+    if (old !== undefined && options.keepsOld) await writeSynced(`${target}.bak`, await readFile(target), mode)
   } catch (error) {
     await discard()
     throw error
@@ -36,12 +42,12 @@ export async function stageFile(
   return { commit, discard }
 }
 
-async function writeSynced(path: string, text: string, mode: number): Promise<void> {
+async function writeSynced(path: string, content: string | Buffer, mode: number): Promise<void> {
   // Somebody else's leftover, or a trap: it is not written through.
   await rm(path, { force: true })
   const file = await open(path, 'wx', mode)
   try {
-    await file.writeFile(text)
+    await file.writeFile(content)
     await file.chmod(mode)
     await file.sync()
   } finally {

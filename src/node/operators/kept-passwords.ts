@@ -1,11 +1,14 @@
 // Passwords of people, and how they are kept: so that one guess takes a good part of a second's hundredth and much
 // memory. Guesses are worked on one at a time and address by address, so that many of them neither fill the machine nor
 // keep anybody else waiting for long. However many wait, each is looked at: one of them may be right. Their number has a
-// limit where requests come in: so many connections, and so many requests of each that are not answered.
+// limit where requests come in: so many connections, and so many requests of each that are not answered. Within an
+// address the names take turns, and a name that was right there lately has a turn beside the address.
 //
-//   who is in already   another password       ──── first ──┐
-//   10.0.0.9            guess guess guess ...  ─┐           ├──► one at a time
-//   10.0.0.1            admin                  ─┴─ in turns ┘
+//   who is in already   another password            ──── first ──┐
+//   10.0.0.9            admin: guess guess guess    ─┐           │
+//                       root: guess guess guess      ├─ in turns ┼──► one at a time
+//   10.0.0.9 and ann    ann, right there lately      │           │
+//   10.0.0.1            admin                       ─┘           ┘
 
 import crypto, { type BinaryLike } from 'node:crypto'
 import type { KeptPassword } from '../../core/index.ts'
@@ -23,6 +26,21 @@ const scryptManner = { algorithm: 'scrypt', memory: 32_768, passes: 8, lanes: 1 
 /** In the place of an address: of those who have signed in, whom no stranger keeps waiting. */
 export const insiders = ''
 
+/** Whose password it is said to be. */
+export interface ClaimedName {
+  readonly name: string
+  /** The name signed in from this address with the right password lately. */
+  readonly wasRightHere: boolean
+}
+
+const unnamed: ClaimedName = { name: '', wasRightHere: false }
+
+/** Where a derivation waits: turns rotate, and names rotate within a turn. */
+interface Place {
+  readonly turn: string
+  readonly name: string
+}
+
 type Manner = Omit<KeptPassword, 'salt' | 'hash'>
 
 const mannerOfPeople: Manner = typeof crypto.argon2 === 'function' ? argonManner : scryptManner
@@ -34,7 +52,8 @@ export function keepSecret(secret: string): KeptPassword {
 }
 
 export class PasswordWork {
-  readonly #waiting: Map<string, (() => void)[]>
+  /** By turn, then by name. */
+  readonly #waiting: Map<string, Map<string, Set<() => void>>>
   readonly #stranger: KeptPassword
   #isBusy: boolean
 
@@ -47,26 +66,42 @@ export class PasswordWork {
   /** A password of somebody, as it is to be kept. */
   async keep(password: string): Promise<KeptPassword> {
     const salt = crypto.randomBytes(saltBytes)
-    return { ...mannerOfPeople, salt, hash: await this.#inTurn(insiders, () => derive(password, mannerOfPeople, salt)) }
+    return {
+      ...mannerOfPeople,
+      salt,
+      hash: await this.#inTurn(ofInsiders, () => derive(password, mannerOfPeople, salt)),
+    }
   }
 
   /**
    * Whether it is the password that was kept; undefined: of nobody. It takes the time of one person's password for
-   * everybody who is wrong, also where a secret was kept or nobody is known.
+   * everybody who is wrong, also where a secret was kept or nobody is known. A wrong password of a name that was right
+   * here lately is worked on a second time in the turn of its address: its answer comes no sooner than that of any other
+   * name, and does not tell that the name is known.
    */
-  async isPassword(password: string, kept: KeptPassword | undefined, from: string): Promise<boolean> {
+  async isPassword(
+    password: string,
+    kept: KeptPassword | undefined,
+    from: string,
+    { name, wasRightHere }: ClaimedName = unnamed,
+  ): Promise<boolean> {
     if (kept?.algorithm === 'sha256' && areEqual(digestOf(password, kept.salt), kept.hash)) return true
     const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#stranger : kept
-    const hash = await this.#inTurn(from, () => derive(password, compared, compared.salt))
-    return areEqual(hash, compared.hash) && compared === kept
+    const isRight = async (turn: string): Promise<boolean> => {
+      const hash = await this.#inTurn({ turn, name }, () => derive(password, compared, compared.salt))
+      return areEqual(hash, compared.hash) && compared === kept
+    }
+    if (wasRightHere && (await isRight(`${from} ${name}`))) return true
+    return isRight(from)
   }
 
-  async #inTurn<Result>(from: string, work: () => Promise<Result>): Promise<Result> {
+  async #inTurn<Result>({ turn, name }: Place, work: () => Promise<Result>): Promise<Result> {
     if (this.#isBusy) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      const others = this.#waiting.get(from)
-      if (others === undefined) this.#waiting.set(from, [resolve])
-      else others.push(resolve)
+      const names = this.#waiting.get(turn) ?? new Map<string, Set<() => void>>()
+      this.#waiting.set(turn, names)
+      const ofName = names.get(name) ?? new Set()
+      names.set(name, ofName.add(resolve))
       await promise
     }
     this.#isBusy = true
@@ -78,19 +113,27 @@ export class PasswordWork {
     }
   }
 
-  /** The first of the address that was not asked for the longest time. */
+  /** The first of the turn, and in it of the name, that was not asked for the longest time. Constant time. */
   #callNext(): void {
     const inside = this.#waiting.get(insiders)
-    const [turn] = inside === undefined ? this.#waiting : [[insiders, inside] as const]
-    if (turn === undefined) return
-    const [from, [next, ...others]] = turn
-    this.#waiting.delete(from)
-    if (others.length > 0) this.#waiting.set(from, others)
+    const [waiting] = inside === undefined ? this.#waiting : [[insiders, inside] as const]
+    const [ofName] = waiting?.[1] ?? []
+    if (waiting === undefined || ofName === undefined) return
+    const [turn, names] = waiting
+    const [name, requests] = ofName
+    const [next] = requests
+    if (next !== undefined) requests.delete(next)
+    names.delete(name)
+    if (requests.size > 0) names.set(name, requests)
+    this.#waiting.delete(turn)
+    if (names.size > 0) this.#waiting.set(turn, names)
     // Who comes in between now and then waits too.
     this.#isBusy = true
     next?.()
   }
 }
+
+const ofInsiders: Place = { turn: insiders, name: '' }
 
 /** A record that somebody has written by hand may have a hash of any length. */
 function areEqual(one: Uint8Array, other: Uint8Array): boolean {

@@ -5,6 +5,7 @@ import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../core/index
 import type { Accounts, SignedIn } from '../../management/index.ts'
 import type { AccessRecords } from '../access-records.ts'
 import type { PasswordWork } from './kept-passwords.ts'
+import type { RecentSignIns } from './recent-sign-ins.ts'
 import { isWellKnownPassword } from './well-known-passwords.ts'
 
 /** The account of `http_server`. */
@@ -17,6 +18,7 @@ export interface OwnAccount {
 export interface SignInGround {
   readonly records: Pick<AccessRecords, 'find'>
   readonly work: PasswordWork
+  readonly recent: RecentSignIns
   readonly own: OwnAccount
   /** Passwords that everybody tries open nothing, unless the configuration has them. */
   readonly isHardened: boolean
@@ -30,7 +32,7 @@ export interface SignInGround {
 const maxRemembered = 1_024
 
 export function operatorSignIn(ground: SignInGround): Accounts {
-  const { records, work, own, refusesOwn } = ground
+  const { records, work, recent, own, refusesOwn } = ground
   // What is remembered is of no use to whoever reads the memory of another day.
   const key = randomBytes(32)
   const fingerprintOf = (name: string, password: string): string =>
@@ -55,10 +57,12 @@ export function operatorSignIn(ground: SignInGround): Accounts {
       }
       const record = find(name)
       const isKnown = record !== undefined && remembered.get(fingerprint) === record
-      if (!isKnown && !(await work.isPassword(password, passwordOf(record), from))) return undefined
+      const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, ground.nowMs()) }
+      if (!isKnown && !(await work.isPassword(password, passwordOf(record), from, claimed))) return undefined
       // It may have been taken away meanwhile.
       if (record === undefined || find(name) !== record || !mayComeIn(record, ground)) return undefined
       if (record.kind === 'account' && ground.isHardened && isWellKnownPassword(name, password)) return 'well-known'
+      recent.note(from, name, ground.nowMs())
       remembered.delete(fingerprint)
       remembered.set(fingerprint, record)
       if (remembered.size > maxRemembered) forgetOldest(remembered)

@@ -20,7 +20,6 @@ test('what one broker exports while messages come in another one has after the i
   }
   const read = fromPlain(settings, 'test')
   assert.ok('value' in read)
-  first.node.configuration.trustFiles([settings.auth.acl.file])
   const changed = await first.node.configuration.change(read.value, {
     author: operator.by,
     persists: true,

@@ -2,7 +2,7 @@
 
 import { done, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
-import { namespaceOrNull, roleOfProgram, scopes } from './roles.ts'
+import { namespaceOrNull, roleOfProgram, sameAsRole, scopes } from './roles.ts'
 
 const name = Type.String({ pattern: '^[A-Za-z]+[A-Za-z0-9-_]*$', maxLength: 256 })
 const desc = Type.String({ maxLength: 1_024 })
@@ -26,6 +26,7 @@ const params = Type.Object({ name: Type.String() })
 const change = {
   expired_at: Type.Optional(expiredAt),
   role: Type.Optional(roleOfProgram),
+  tags: Type.Optional(sameAsRole(roleOfProgram)),
   namespace: Type.Optional(namespaceOrNull),
 }
 

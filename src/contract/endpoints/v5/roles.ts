@@ -15,6 +15,11 @@ export const roleOfProgram = Type.String({
   description: 'As of a person; also `publisher`, which may publish and nothing else.',
 })
 
+/** The spelling of the fourth version. */
+export function sameAsRole<Schema extends typeof roleOfPerson>(schema: Schema): Schema {
+  return { ...schema, description: 'The same as `role`.' }
+}
+
 export const namespaceOrNull = Type.Union([Type.String({ pattern: `^${namespaceName}$` }), Type.Null()], {
   description: 'The namespace that it is kept to; null: none.',
 })

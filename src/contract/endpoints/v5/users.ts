@@ -2,7 +2,7 @@
 
 import { done, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
-import { namespaceOrNull, roleOfPerson, scopes } from './roles.ts'
+import { namespaceOrNull, roleOfPerson, sameAsRole, scopes } from './roles.ts'
 
 const record = {
   username: Type.String(),
@@ -35,6 +35,7 @@ export const userEndpoints = {
       username: Type.String({ minLength: 1, maxLength: 256 }),
       password,
       role: Type.Optional(roleOfPerson),
+      tags: Type.Optional(sameAsRole(roleOfPerson)),
       namespace: Type.Optional(namespaceOrNull),
       description: Type.Optional(description),
     }),
@@ -49,6 +50,7 @@ export const userEndpoints = {
     params,
     body: Type.Object({
       role: Type.Optional(roleOfPerson),
+      tags: Type.Optional(sameAsRole(roleOfPerson)),
       namespace: Type.Optional(namespaceOrNull),
       description: Type.Optional(description),
     }),

@@ -1,7 +1,8 @@
 // Roles as the fifth version of the API writes them: `viewer`, or `ns:plant::viewer` of a namespace.
 
 import type { Role } from '../../../contract/index.ts'
-import { type Refusal, refuseFor } from '../../refusal.ts'
+import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../refusal.ts'
+import { saidRole } from '../../said-role.ts'
 
 export interface Standing<Known extends Role = Role> {
   readonly role: Known
@@ -13,15 +14,21 @@ export function writtenRole({ role, namespace }: Standing): string {
   return namespace === undefined ? role : `ns:${namespace}::${role}`
 }
 
-/** What is told as `role` and `namespace`, of somebody who is `before`. The text has been checked for its form. */
+/** What is told as `role` (or `tags`) and `namespace`, of somebody who is `before`. The text has been checked for its form. */
 export function readStanding<Known extends Role>(
-  told: { readonly role?: string | undefined; readonly namespace?: string | null | undefined },
+  told: {
+    readonly role?: string | undefined
+    readonly tags?: string | undefined
+    readonly namespace?: string | null | undefined
+  },
   before: Standing<Known>,
 ): Standing<Known> | Refusal {
-  if (told.role === undefined) {
+  const said = saidRole(told)
+  if (said instanceof RefusalValue) return said
+  if (said === undefined) {
     return told.namespace === undefined ? before : { ...before, namespace: told.namespace ?? undefined }
   }
-  const [, inRole, plain = told.role] = /^ns:(.*)::(\w+)$/.exec(told.role) ?? []
+  const [, inRole, plain = said] = /^ns:(.*)::(\w+)$/.exec(said) ?? []
   const role = plain as Known
   if (inRole !== undefined && told.namespace !== undefined && told.namespace !== inRole) {
     return refuseFor('BAD_REQUEST', `role in the body names the namespace ${inRole}, and namespace another one`)

@@ -1,0 +1,10 @@
+/** Where a relative path starts. */
+export type PathBase = 'configuration-folder' | 'working-directory' | 'data-directory'
+
+/** A path in the value of a setting. */
+export interface NamedPath {
+  readonly path: string
+  readonly base: PathBase
+  /** The broker creates files there. Otherwise it only reads. */
+  readonly isWritten: boolean
+}

@@ -1,0 +1,18 @@
+// The role of an account or a program has two names in a body: `tags` in the fourth version of the API, `role` in the fifth.
+// Both versions take both.
+
+import { type Refusal, refuse } from './refusal.ts'
+
+/** Returns the role that the body says, undefined if it says none, or a refusal if the two names say different roles. */
+export function saidRole<Said extends string>({
+  role,
+  tags,
+}: {
+  readonly role?: Said | undefined
+  readonly tags?: Said | undefined
+}): Said | undefined | Refusal {
+  if (role !== undefined && tags !== undefined && role !== tags) {
+    return refuse('invalidParameter', 'role and tags in the body say different things; send one of them')
+  }
+  return role ?? tags
+}

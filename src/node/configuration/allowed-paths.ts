@@ -1,0 +1,161 @@
+// Which files and directories a configuration may name when it comes over the API. A path of the local configuration (file and
+// --set) is not restricted, and stays allowed when it is sent back unchanged. Any other path lies below the data directory
+// or below a directory of `node.allowed_directories`, after links are followed.
+
+import { lstatSync, realpathSync } from 'node:fs'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { type Fault, faultAt, type GodwitConfig, type NamedPath, type Position } from '../../config/index.ts'
+
+/** What the broker keeps in the data directory. A setting of the API names nothing in it. */
+const ownEntries: readonly string[] = [
+  'access-secret',
+  'audit',
+  'backup',
+  'changed-settings.conf',
+  'config-history',
+  'ctl.sock',
+  'godwit.conf',
+  'lock',
+  'node-name',
+  'store',
+  'trace',
+]
+/** Beside those, directories from which files are read and in which a setting lets nothing be written. */
+const readOnlyEntries: ReadonlySet<string> = new Set(['certs', 'restored'])
+/** The directory of log files. Nothing is read from it. */
+const logEntry = 'log'
+
+export interface PathPlaces {
+  /** Absolute. */
+  readonly dataDirectory: string
+  /** Folder of the configuration file. Absolute. */
+  readonly configurationFolder: string
+}
+
+/** A path with what it is used for: the last part of the key of its setting, or `include`. */
+export interface UsedPath extends Omit<NamedPath, 'base'> {
+  readonly use: string
+}
+
+export class AllowedPaths {
+  readonly #dataDirectory: string
+  /** Uses with paths that the local configuration names. */
+  readonly #local = new Set<string>()
+  #directories: readonly string[] = []
+
+  /** `dataDirectory` is absolute. */
+  constructor(dataDirectory: string) {
+    this.#dataDirectory = dataDirectory
+  }
+
+  /** The local configuration names this path. `path` is absolute. */
+  allowLocal(use: string, path: string): void {
+    this.#local.add(keyOf(use, path))
+  }
+
+  /** Notes everything that a configuration from the file and --set names, and the directories that it allows. */
+  takeLocal(config: GodwitConfig, configurationFolder: string): void {
+    this.#directories = config.node.allowedDirectories
+    const places = { configurationFolder, dataDirectory: this.#dataDirectory }
+    for (const { use, path } of pathsOf(config, places)) this.allowLocal(use, path)
+  }
+
+  /** Returns every path of `config` that the API may not name. */
+  faultsOf(config: GodwitConfig, configurationFolder: string): readonly Fault[] {
+    const places = { configurationFolder, dataDirectory: this.#dataDirectory }
+    return pathsOf(config, places).flatMap((used) => {
+      const problem = this.problemOf(used)
+      return problem === undefined ? [] : [faultAt(used.at, used.key, problem)]
+    })
+  }
+
+  /** Returns why the API may not name a path, with the remedy, or undefined. `path` is absolute. */
+  problemOf({ use, path, isWritten }: UsedPath): string | undefined {
+    if (this.#local.has(keyOf(use, path))) return undefined
+    const outside = `${path} is neither in the data directory nor in a directory of node.allowed_directories; ${remedy}`
+    if (path.includes('\0')) return outside
+    const real = realOf(path)
+    if (real === undefined) return outside
+    const inData = wayBelow(realOf(this.#dataDirectory) ?? this.#dataDirectory, real)
+    if (inData !== undefined) return problemInside(path, inData.split(sep)[0] ?? '', isWritten)
+    const isAllowed = this.#directories.some((directory) => {
+      const realDirectory = realOf(directory)
+      return realDirectory !== undefined && (real === realDirectory || wayBelow(realDirectory, real) !== undefined)
+    })
+    return isAllowed ? undefined : outside
+  }
+}
+
+const remedy =
+  'name another file, or add its directory to node.allowed_directories in the configuration file or with --set'
+
+interface PlacedPath extends UsedPath {
+  readonly key: string
+  readonly at: Position
+}
+
+/** Every path in the settings of `config`, found by the type of its setting. Absolute. */
+function pathsOf(config: GodwitConfig, { dataDirectory, configurationFolder }: PathPlaces): readonly PlacedPath[] {
+  const found: PlacedPath[] = []
+  const bases = {
+    'configuration-folder': configurationFolder,
+    'working-directory': '',
+    'data-directory': dataDirectory,
+  } as const
+  for (const [key, { path: names, paths }] of config.held) {
+    const at = config.places.get(key) ?? nowhere
+    const use = names.at(-1) ?? ''
+    for (const { path, base, isWritten } of paths) {
+      found.push({ use, key, at, isWritten, path: resolve(bases[base], path) })
+    }
+  }
+  return found
+}
+
+const nowhere: Position = { file: 'configuration', line: 0, column: 0 }
+
+function problemInside(path: string, entry: string, isWritten: boolean): string | undefined {
+  // With what is made of them: `godwit.conf.bak`, `store.damaged`.
+  const isKept = ownEntries.some((own) => entry === own || entry.startsWith(`${own}.`) || entry.startsWith(`${own}-`))
+  const isOwn = isKept || entry.startsWith('.') || entry.endsWith('.damaged') || (!isWritten && entry === logEntry)
+  if (isOwn || (isWritten && readOnlyEntries.has(entry))) {
+    return `${path} is kept by the broker itself; name another place in the data directory`
+  }
+  return undefined
+}
+
+/** The way from `directory` down to `path`; undefined if `path` is not below it. */
+function wayBelow(directory: string, path: string): string | undefined {
+  const way = relative(directory, path)
+  return way === '' || way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way) ? undefined : way
+}
+
+/**
+ * The path with all links followed, of its deepest part that exists. undefined where that cannot be known: a link that
+ * leads to nothing, a directory that cannot be read.
+ */
+function realOf(path: string): string | undefined {
+  const missing: string[] = []
+  for (let existing = path; ; existing = dirname(existing)) {
+    try {
+      return join(realpathSync(existing), ...missing)
+    } catch (error) {
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT' && !isEntry(existing)
+      if (!isMissing || dirname(existing) === existing) return undefined
+      missing.unshift(basename(existing))
+    }
+  }
+}
+
+function isEntry(path: string): boolean {
+  try {
+    lstatSync(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function keyOf(use: string, path: string): string {
+  return JSON.stringify([use, path])
+}

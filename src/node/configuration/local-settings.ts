@@ -1,0 +1,41 @@
+// Settings that only the local configuration decides: the configuration file and --set. A request that changes one of them
+// is refused, and a text without them leaves them as they are.
+
+import {
+  type ConfigObject,
+  type Fault,
+  faultAt,
+  type GodwitConfig,
+  localSettings,
+  putValues,
+  valueAt,
+  withoutValues,
+} from '../../config/index.ts'
+import { type ConfigDocument, nothingChanged } from './config-layers.ts'
+
+const nowhere = { file: 'configuration', line: 0, column: 0 }
+
+/** Returns a fault for each local setting that `config` has otherwise than `before`. */
+export function localFaults(config: GodwitConfig, before: GodwitConfig): readonly Fault[] {
+  return localSettings.flatMap((path) => {
+    const key = path.join('.')
+    if (config.held.get(key)?.text === before.held.get(key)?.text) return []
+    const message = 'the API may not change it'
+    return [faultAt(config.places.get(key) ?? nowhere, key, message, 'set it in the configuration file or with --set')]
+  })
+}
+
+/** The local settings of `written` that the text of a request does not have: they stay as they are. */
+export function keptLocal(document: ConfigDocument, written: ConfigObject): ConfigObject {
+  const kept = localSettings.flatMap((path) => {
+    const value = valueAt(document.values, path) === undefined ? valueAt(written, path) : undefined
+    return value === undefined ? [] : [{ path, value }]
+  })
+  return putValues(nothingChanged, kept)
+}
+
+/** What a request left as it was counts only until the configuration file says it itself. */
+export function withoutLocal(changes: ConfigObject, file: ConfigObject | undefined): ConfigObject {
+  const said = localSettings.filter((path) => file !== undefined && valueAt(file, path) !== undefined)
+  return said.length === 0 ? changes : withoutValues(changes, said)
+}

@@ -1,0 +1,144 @@
+// What an administrator of the API may touch on disk: nothing outside the data directory and the directories that the local
+// configuration allows.
+
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
+import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { askSocket } from './http.ts'
+
+interface Stage {
+  readonly broker: BrokerWithApi
+  /** Neither the data directory nor allowed. */
+  readonly outside: string
+  readonly allowed: string
+  readonly config: string
+}
+
+async function stage(t: Scope): Promise<Stage> {
+  const folder = await temporaryFolder(t)
+  const [outside, allowed] = [join(folder, 'outside'), join(folder, 'allowed')]
+  await mkdir(outside)
+  await mkdir(allowed)
+  for (const directory of [outside, allowed]) {
+    await writeFile(join(directory, 'psk.txt'), 'ann:00112233445566778899aabbccddeeff\n')
+    await writeFile(join(directory, 'acl.conf'), '{allow, all}.\n')
+    await writeFile(join(directory, 'users.conf'), 'ann = "a password"\n')
+  }
+  const config = join(folder, 'local.conf')
+  await writeFile(
+    config,
+    `node.allowed_directories = ["${allowed}"]\nauth.acl.file = "outside/acl.conf"\n` +
+      'auth.password { include "outside/users.conf" }\n',
+  )
+  return { broker: await startBrokerWithApi(t, { config }), outside, allowed, config }
+}
+
+const post = (broker: BrokerWithApi, path: string, body: unknown) =>
+  broker.ask(`/api/v4${path}`, { method: 'POST', body })
+
+test('attack: config_update with log.dir writes no file outside, and psk_file reads none', async (t) => {
+  const { broker, outside, allowed, config } = await stage(t)
+  await symlink(outside, join(broker.dataDirectory, 'link'))
+  const own = await readFile(config, 'utf8')
+  const inData = join(broker.dataDirectory, 'lines')
+  for (const path of [
+    join(outside, 'cron.d'),
+    outside,
+    '/etc/cron.d',
+    `${inData}/../../outside`,
+    '../outside',
+    join(broker.dataDirectory, 'link'),
+    join(broker.dataDirectory, 'link', 'deeper'),
+    broker.dataDirectory,
+    join(broker.dataDirectory, 'config-history'),
+  ]) {
+    const text = `${own}log { to = [file], dir = "${path}", file = "job" }\n`
+    const inText = await post(broker, '/config_update', text)
+    const inSection = await post(broker, '/configuration/log', { data: { log: { to: ['file'], dir: path } } })
+    for (const { status, json } of [inText, inSection]) {
+      assert.deepEqual([status, json.code], [400, 108], path)
+      assert.match(json.message, /log\.dir: .* (node\.allowed_directories|name another place)/)
+    }
+  }
+  assert.deepEqual(await readdir(outside), ['acl.conf', 'psk.txt', 'users.conf'])
+  for (const file of [join(outside, 'psk.txt'), '/etc/shadow', join(broker.dataDirectory, 'access-secret')]) {
+    const tls = { enable: true, bind: '127.0.0.1:0', psk_file: file }
+    const { status, json } = await post(broker, '/configuration/listeners', { data: { listeners: { ssl: tls } } })
+    assert.deepEqual([status, json.code], [400, 108], file)
+    assert.match(json.message, /listeners\.ssl\.psk_file: /)
+  }
+  const tls = { enable: true, bind: '127.0.0.1:0', psk_file: join(allowed, 'psk.txt') }
+  const made = await post(broker, '/configuration/listeners', { data: { listeners: { ssl: tls } } })
+  assert.equal(made.status, 200, made.text)
+})
+
+test('what the broker writes is for its owner alone', async (t) => {
+  const { broker } = await stage(t)
+  const dir = join(broker.dataDirectory, 'lines')
+  const changed = await post(broker, '/configuration/log', { data: { log: { to: ['file'], dir, file: 'mine.log' } } })
+  assert.equal(changed.status, 200, changed.text)
+  const exported = await broker.ask('/api/v5/data/export', { method: 'POST', body: {} })
+  assert.equal(exported.status, 200, exported.text)
+  const trace = { name: 'one', type: 'clientid', clientid: 'a' }
+  await post(broker, '/traces', trace)
+  const check = async (path: string): Promise<void> => {
+    const { mode } = await stat(path)
+    assert.equal(mode & 0o077, 0, `${path} ${(mode & 0o777).toString(8)}`)
+  }
+  for (const entry of await readdir(broker.dataDirectory, { recursive: true }))
+    await check(join(broker.dataDirectory, entry))
+  assert.ok(existsSync(join(dir, 'mine.log')))
+})
+
+test('paths of the local configuration stay allowed when they are sent back, and includes as well', async (t) => {
+  const { broker, outside, allowed, config } = await stage(t)
+  const own = await readFile(config, 'utf8')
+  const again = await post(broker, '/config_update', `${own}mqtt.max_mqueue_len = 7\n`)
+  assert.equal(again.status, 200, again.text)
+  const more = await post(broker, '/config_update', `${own}include "${join(outside, 'psk.txt')}"\n`)
+  assert.deepEqual([more.status, more.json.code], [400, 117])
+  assert.match(more.json.message, /psk\.txt is neither in the data directory nor in a directory of node\.allowed/)
+  const moved = await post(broker, '/config_update', own.replaceAll('outside/', `${allowed}/`))
+  assert.equal(moved.status, 200, moved.text)
+  const other = await post(broker, '/config_update', own.replace('outside/acl.conf', 'outside/users.conf'))
+  assert.deepEqual([other.status, other.json.code], [400, 108])
+  assert.match(other.json.message, /auth\.acl\.file: .*outside\/users\.conf/)
+})
+
+test('node.allowed_directories is changed by the file and --set, never by the API or its socket', async (t) => {
+  const { broker, outside, allowed, config } = await stage(t)
+  const own = await readFile(config, 'utf8')
+  const wider = `["${allowed}", "${outside}"]`
+  for (const text of [
+    own.replace(/\[".*"\]/, wider),
+    own.replace(/\[".*"\]/, '["/"]'),
+    own.replace(/\[".*"\]/, '[]'),
+  ]) {
+    const { status, json } = await post(broker, '/config_update', text)
+    assert.deepEqual([status, json.code], [400, 108])
+    assert.match(json.message, /node\.allowed_directories: the API may not change it/)
+  }
+  const body = { data: { node: { allowed_directories: ['/'] } } }
+  const inSection = await post(broker, '/configuration/node', body)
+  assert.deepEqual([inSection.status, inSection.json.code], [400, 108], inSection.text)
+  const socket = join(broker.dataDirectory, 'ctl.sock')
+  const local = await askSocket(socket, '/api/v4/configuration/node', { method: 'POST', body })
+  assert.deepEqual([local.status, local.json.code], [400, 108])
+  const logOutside = { data: { log: { to: ['file'], dir: outside } } }
+  const ctl = await askSocket(socket, '/api/v4/configuration/log', { method: 'POST', body: logOutside })
+  assert.deepEqual([ctl.status, ctl.json.code], [400, 108], 'the socket has the same rule')
+  // A text that does not say it leaves it as it is, also through a restart.
+  const without = own.replace(/^node\..*\n/, '')
+  assert.equal((await post(broker, '/config_update', without)).status, 200)
+  const { json } = await broker.ask('/api/v4/configuration/node')
+  assert.deepEqual(json.data.node.allowed_directories, [allowed])
+  // The file wins over what the API has kept.
+  await writeFile(config, own.replace(/\[".*"\]/, wider))
+  assert.equal((await broker.ask('/api/v4/configuration_reload', { method: 'POST' })).status, 200)
+  const logNow = await post(broker, '/configuration/log', logOutside)
+  assert.equal(logNow.status, 200, logNow.text)
+})

@@ -1,0 +1,170 @@
+// What the main thread does for a request before sign-in is small and linear in its bytes, and there is one way to read it.
+
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { describe, test } from 'node:test'
+import { hasTooManyParameters, maxQueryParameters, readQueryString } from '../../src/management/query-string.ts'
+import { administrator, type BrokerWithApi, shareBrokerWithApi } from './api.ts'
+import { sendBytes, statusIn } from './http.ts'
+
+const sharedBroker = shareBrokerWithApi()
+const authorization = `Authorization: Basic ${Buffer.from(administrator).toString('base64')}`
+
+function written(line: string, headers: readonly string[]): string {
+  return `${[`${line} HTTP/1.1`, 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`
+}
+
+async function refusalTo(broker: BrokerWithApi, bytes: string): Promise<{ status: number; message: string }> {
+  const text = await sendBytes(broker.url, bytes)
+  const body = text.split('\r\n\r\n')[1] ?? '{}'
+  const { code, message } = JSON.parse(body) as { code: number; message: string }
+  assert.equal(code, 108, text)
+  assert.match(text, /^connection: close/im)
+  return { status: statusIn(text), message }
+}
+
+describe('attack: 60,000 query parameters without sign-in', () => {
+  test('the request is refused at once, and others are answered meanwhile', async () => {
+    const broker = await sharedBroker()
+    const attack = `GET /status?${'a=1&'.repeat(60_000)} HTTP/1.1\r\nHost: a\r\n\r\n`
+    const startedAt = performance.now()
+    const attacks = Array.from({ length: 8 }, () => refusalTo(broker, attack))
+    const answer = await fetch(`${broker.url}/status`)
+    assert.equal(answer.status, 200)
+    for (const { status, message } of await Promise.all(attacks)) {
+      assert.equal(status, 400)
+      assert.match(message, /maximum 16384 bytes/)
+    }
+    // It took 22 s for one of them.
+    assert.ok(performance.now() - startedAt < 5_000)
+  })
+
+  test('what fits into the header limit has a limit on the number of parameters', async () => {
+    const broker = await sharedBroker()
+    const url = (count: number): string => `/status?${'a=1&'.repeat(count - 1)}a=1`
+    const most = written(`GET ${url(maxQueryParameters)}`, ['Host: a'])
+    assert.equal(statusIn(await sendBytes(broker.url, most)), 200)
+    for (const path of [url(maxQueryParameters + 1), `/status?${'&'.repeat(4_000)}`, `/%zz?${'&'.repeat(4_000)}`]) {
+      const { status, message } = await refusalTo(broker, written(`GET ${path}`, ['Host: a']))
+      assert.equal(status, 400)
+      assert.match(message, /too many parameters in the query; maximum 128/)
+    }
+  })
+
+  test('parsing stops at the maximum and gathers the values of a repeated key once', () => {
+    const text = 'a=1&'.repeat(1_000_000)
+    const { a } = readQueryString(text)
+    assert.equal(a?.length, maxQueryParameters)
+    assert.ok(hasTooManyParameters(`/?${text}`))
+    assert.ok(!hasTooManyParameters(`/?${'a&'.repeat(maxQueryParameters - 1)}a`))
+    assert.deepEqual({ ...readQueryString('a=1&b=2&a=3&a=4&=5&c=') }, { a: ['1', '3', '4'], b: '2' })
+  })
+})
+
+describe('attack: many or repeated headers', () => {
+  test('more than 100 headers are refused, and more than 16 KiB of them', async () => {
+    const broker = await sharedBroker()
+    const headers = (count: number): string[] => Array.from({ length: count }, (_, number) => `x${number}: 1`)
+    assert.equal(statusIn(await sendBytes(broker.url, written('GET /status', ['Host: a', ...headers(98)]))), 200)
+    const many = await refusalTo(broker, written('GET /status', ['Host: a', ...headers(99)]))
+    assert.match(many.message, /^too many headers: 101; maximum 100$/)
+    const long = await refusalTo(broker, written('GET /status', ['Host: a', `x: ${'1'.repeat(16_384)}`]))
+    assert.match(long.message, /maximum 16384 bytes/)
+  })
+
+  test('two Host headers, none in HTTP/1.1, or one that is no host are 400 before sign-in', async () => {
+    const broker = await sharedBroker()
+    for (const [headers, words] of [
+      [['Host: a', 'Host: b'], /^the header host occurs more than once/],
+      [['Host: a', 'hOST: a'], /^the header host occurs more than once/],
+      [[], /^missing Host header/],
+      [['Host: a, b'], /^the Host header is not one host name/],
+      [['Host: a b'], /^the Host header is not one host name/],
+      [['Host: user@a'], /^the Host header is not one host name/],
+    ] as const) {
+      const { status, message } = await refusalTo(broker, written('GET /api/v4/brokers', headers))
+      assert.equal(status, 400)
+      assert.match(message, words, headers.join())
+    }
+    const old = `GET /status HTTP/1.0\r\n\r\n`
+    assert.equal(statusIn(await sendBytes(broker.url, old)), 200, 'HTTP/1.0 has no Host header')
+  })
+
+  test('a second Authorization, Content-Length, Content-Type or Origin is 400', async () => {
+    const broker = await sharedBroker()
+    for (const pair of [
+      [authorization, 'Authorization: Basic YTpi'],
+      ['Authorization: Basic YTpi', authorization],
+      ['Origin: http://a', 'Origin: http://b'],
+      ['Content-Type: text/plain', 'Content-Type: application/json'],
+    ]) {
+      const { status, message } = await refusalTo(broker, written('GET /api/v4/brokers', ['Host: a', ...pair]))
+      assert.equal(status, 400)
+      assert.match(message, /occurs more than once; send it once$/)
+    }
+    const lengths = ['Content-Length: 2', 'Content-Length: 2']
+    const twice = await refusalTo(broker, `${written('POST /api/v4/apps', ['Host: a', ...lengths])}{}`)
+    assert.equal(twice.status, 400)
+  })
+})
+
+/** Requests that cost the most before sign-in, at the limits of their size. */
+const expensiveRequests: Readonly<Record<string, string>> = {
+  'a long path': written(`GET /${'a/'.repeat(7_500)}`, ['Host: a']),
+  'a path that is escaped throughout': written(`GET /${'%61'.repeat(5_000)}`, ['Host: a']),
+  'a path with wrong escapes': written(`GET /${'%zz'.repeat(5_000)}`, ['Host: a']),
+  'a path like an older one': written(`GET /api/v3/${'nodes/'.repeat(2_500)}`, ['Host: a']),
+  'a long query': written(`GET /status?topic=${'+/'.repeat(7_500)}`, ['Host: a']),
+  'a wrong password': written('GET /api/v4/brokers', ['Host: a', `Authorization: Basic ${'YTpi'.repeat(3_900)}`]),
+  'a long scheme': written('GET /api/v4/brokers', [
+    'Host: a',
+    `Authorization: ${'B'.repeat(7_500)}${' '.repeat(7_500)}`,
+  ]),
+  'a token that nobody has': written('GET /api/v4/brokers', ['Host: a', `Authorization: Bearer ${'a'.repeat(15_000)}`]),
+  'a token with many dots': written('GET /api/v4/brokers', ['Host: a', `Authorization: Bearer ${'a.'.repeat(7_500)}`]),
+  'a content type without end': written('POST /api/v5/login', [
+    'Host: a',
+    `Content-Type: ${'a'.repeat(7_000)}${' '.repeat(7_000)}`,
+  ]),
+  'a login without sense': written('POST /api/v5/login', ['Host: a', 'Content-Length: 4000']) + '['.repeat(4_000),
+  'an upgrade': written('GET /status', [
+    'Host: a',
+    'Upgrade: websocket',
+    `Sec-WebSocket-Protocol: ${'a,'.repeat(7_500)}`,
+  ]),
+  'the largest page': written('GET /api/docs', ['Host: a']),
+  'the description of the API': written('GET /api/docs/openapi.json', ['Host: a']),
+}
+
+/** Sends `bytes` on a connection of its own `times` times, one after the other. */
+async function send(url: string, bytes: string, times: number): Promise<void> {
+  const { hostname, port } = new URL(url)
+  for (let time = 0; time < times; time++) {
+    await new Promise<void>((resolve) => {
+      const socket = connect(Number(port), hostname, () => socket.write(bytes, 'latin1'))
+      socket.on('data', () => {}).on('error', () => {})
+      socket.on('close', () => resolve())
+      // The answer to a wrong password comes late; what it costs has been paid by then.
+      socket.setTimeout(200, () => socket.destroy())
+    })
+  }
+}
+
+test('whatever an unauthenticated client sends keeps another request waiting for less than half a second', async (t) => {
+  const broker = await sharedBroker()
+  for (const [name, bytes] of Object.entries(expensiveRequests)) {
+    let isSending = true
+    const sending = Promise.all(Array.from({ length: 8 }, () => send(broker.url, bytes, 4))).then(() => {
+      isSending = false
+    })
+    let worstMs = 0
+    while (isSending) {
+      const startedAt = performance.now()
+      assert.equal((await fetch(`${broker.url}/status`)).status, 200)
+      worstMs = Math.max(worstMs, performance.now() - startedAt)
+    }
+    await sending
+    t.diagnostic(`${name}: ${worstMs.toFixed(1)} ms`)
+    assert.ok(worstMs < 500, `${name}: another request waited ${worstMs.toFixed(0)} ms`)
+  }
+})
