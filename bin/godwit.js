@@ -28,7 +28,7 @@ const mostHelperThreads = 4
 const major = Number(process.versions.node.split('.')[0])
 
 /**
- * V8's own tidying is put off for good: see `keepHeapTidy` in src/shard/idle-tidy.ts. Told here as well, because it is planned with the
+ * V8's own tidying is put off for good: see `keepHeapTidy` in src/shard/runtime/idle-gc.ts. Told here as well, because it is planned with the
  * first collection of a heap, for eight seconds later, and that of the main thread comes while its modules are read. Where
  * all threads share a processor every message waits for it: 1.3 ms at the 99th percentile instead of 0.3.
  */

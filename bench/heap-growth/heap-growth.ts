@@ -24,7 +24,7 @@ const objectsInAll = 1_000_000
 /** V8 waits for eight seconds. */
 const restMs = 9_500
 const majorKind = 4
-/** What a shard has (`src/node/watched-shard.ts`). */
+/** What a shard has (`src/node/shards/supervised-shard.ts`). */
 const maxYoungGenerationSizeMb = 64
 
 async function churn(): Promise<void> {

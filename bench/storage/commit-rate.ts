@@ -5,7 +5,7 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { StoredChange } from '../../src/core/index.ts'
+import type { StoredChange } from '../../src/records/index.ts'
 import { openLevelStore, type SyncMode } from '../../src/storage/index.ts'
 
 const { values } = parseArgs({

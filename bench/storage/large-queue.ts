@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import type { StoredChange } from '../../src/core/index.ts'
+import type { StoredChange } from '../../src/records/index.ts'
 import { openLevelStore, readAllQueueBounds, readQueue } from '../../src/storage/index.ts'
 
 const { values } = parseArgs({

@@ -3,9 +3,6 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import {
-  type AccessRecord,
-  type AccessRecordKey,
-  type BanRecord,
   type ConnectVerdict,
   type Connection,
   type Identity,
@@ -14,20 +11,21 @@ import {
   splitNamespacedName,
 } from '../core/index.ts'
 import { assert, reasonCodes, type ReasonCode } from '../protocol/index.ts'
+import type { AccessRecord, AccessRecordKey, BanRecord } from '../records/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { AccessSettings, AuthenticatorName } from './access-settings.ts'
 import type { Attempt, Authenticator, Ignored, Success } from './authenticators/authenticator.ts'
 import { AuthenticationChain, type ChainLink, type Decision } from './authenticators/chain.ts'
 import { PasswordAuthenticator } from './authenticators/password.ts'
 import { CertificateAuthenticator, PskAuthenticator } from './authenticators/transport.ts'
-import type { BanSubject } from './bans/ban-book.ts'
+import type { BanSubject } from './bans/ban-list.ts'
 import { Bans } from './bans/bans.ts'
-import { CredentialBook } from './credentials/credential-book.ts'
-import { HttpAuthority, type HttpVerdict } from './http/http-authority.ts'
+import { CredentialBook } from './credentials/credential-table.ts'
+import { HttpAuthority, type HttpVerdict } from './http/http-authorizer.ts'
 import { AccessRules } from './rules/access-rules.ts'
 import type { Action, Decision as RuleDecision } from './rules/compiled-rule.ts'
 import { tokenGrants } from './rules/token-grants.ts'
-import { ScramAuthority } from './scram/scram-authority.ts'
+import { ScramAuthority } from './scram/scram-authenticator.ts'
 import type { ScramStep } from './scram/scram-exchange.ts'
 import { TokenAuthenticator, type TokenSettings } from './tokens/token-authenticator.ts'
 import { readTokenKeys } from './tokens/token-keys.ts'

@@ -1,13 +1,13 @@
 // Everything that decides who may come in, as plain data: the main thread makes it of the configuration, reads the files
 // that it names, and gives it to every shard. It survives a structured clone.
 
-import type { CredentialRecord } from '../core/index.ts'
+import type { CredentialRecord } from '../records/index.ts'
 import type { CertificateName } from './authenticators/transport.ts'
 import { defaultFlappingSettings, type FlappingSettings } from './bans/flapping-detector.ts'
 import { defaultHashManner, type HashManner } from './credentials/password-hash.ts'
-import type { HttpAuthoritySettings } from './http/http-authority.ts'
+import type { HttpAuthoritySettings } from './http/http-authorizer.ts'
 import { defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
-import type { ScramSettings } from './scram/scram-authority.ts'
+import type { ScramSettings } from './scram/scram-authenticator.ts'
 import type { TokenSettings } from './tokens/token-authenticator.ts'
 
 /** Ways of showing who one is. The order is the one in which they are asked where the configuration has none. */

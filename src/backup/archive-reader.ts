@@ -3,7 +3,7 @@
 
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { BadArchive, quoted } from './bad-archive.ts'
+import { BadArchive, quoted } from './invalid-archive.ts'
 import { ByteSource } from './byte-source.ts'
 import { archiveLimits } from './limits.ts'
 import { nameInExtendedHeader } from './extended-header.ts'

@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { createGzip, constants } from 'node:zlib'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { BadArchive } from './bad-archive.ts'
+import { BadArchive } from './invalid-archive.ts'
 import { blockBytes, paddingOf, writeHeader } from './tar-header.ts'
 
 export interface MemberToWrite {

@@ -3,7 +3,7 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import { type ArchiveMember, archiveMembers } from './archive-reader.ts'
-import { BadArchive, quoted } from './bad-archive.ts'
+import { BadArchive, quoted } from './invalid-archive.ts'
 import { linesOf } from './json-lines.ts'
 import { archiveLimits } from './limits.ts'
 import { type ArchiveMeta, type MemberMark, metaMember, noMeta, ownProduct, readMeta } from './meta.ts'

@@ -3,7 +3,7 @@
 //
 //   "30 mtime=1767000000.123456789\n" "25 path=a/long/name.json\n" ...     each with its length in front
 
-import { BadArchive, quoted } from './bad-archive.ts'
+import { BadArchive, quoted } from './invalid-archive.ts'
 
 /** Of one such header: names of the system end at a few thousand bytes. */
 export const mostExtendedBytes = 16_384

@@ -1,6 +1,6 @@
 // Text in pieces, cut into its lines.
 
-import { BadArchive } from './bad-archive.ts'
+import { BadArchive } from './invalid-archive.ts'
 
 const newline = 0x0a
 

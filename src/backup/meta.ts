@@ -1,7 +1,7 @@
 // META.hocon: what an archive says of itself.
 
 import { parseHocon, toPlain } from '../config/index.ts'
-import { BadArchive, quoted } from './bad-archive.ts'
+import { BadArchive, quoted } from './invalid-archive.ts'
 
 export type Profile = 'hardened' | 'legacy'
 

@@ -1,6 +1,6 @@
 // How one value of a record is written in a line of a table, and what is taken for it when it is read.
 
-import { BadArchive } from './bad-archive.ts'
+import { BadArchive } from './invalid-archive.ts'
 
 export type Json = string | number | boolean | readonly Json[] | { readonly [key: string]: Json | undefined }
 

@@ -2,23 +2,23 @@
 // is a promise to archives that exist: a name is never changed, a field never given another meaning.
 
 import { parseAddressRange, readAclTopic } from '../config/index.ts'
-import {
-  type AccountRecord,
-  type ApiKeyRecord,
-  type BanRecord,
-  type CredentialRecord,
-  type NamespaceRecord,
-  type NamespaceRecordLimits,
-  type PskRecord,
-  type RetainedRecord,
-  type RuleRecord,
-  type ScramRecord,
-  type StoredMessage,
-  isNamespaceName,
-  type KeptPassword,
-} from '../core/index.ts'
+import { isNamespaceName } from '../core/index.ts'
 import { type MessageProperties, parseTopicName } from '../protocol/index.ts'
-import { BadArchive } from './bad-archive.ts'
+import type {
+  AccountRecord,
+  ApiKeyRecord,
+  BanRecord,
+  CredentialRecord,
+  KeptPassword,
+  NamespaceRecord,
+  NamespaceRecordLimits,
+  PskRecord,
+  RetainedRecord,
+  RuleRecord,
+  ScramRecord,
+  StoredMessage,
+} from '../records/index.ts'
+import { BadArchive } from './invalid-archive.ts'
 import {
   boolean,
   bytes,

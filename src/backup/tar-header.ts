@@ -5,7 +5,7 @@
 //   0 name 100 | mode 8 | uid 8 | gid 8 | 124 size 12 | mtime 12 | 148 sum 8 | 156 kind | 157 link 100 |
 //   257 magic 8 | user 32 | group 32 | device 16 | 345 prefix 155 | 500
 
-import { BadArchive, quoted } from './bad-archive.ts'
+import { BadArchive, quoted } from './invalid-archive.ts'
 import { mostExtendedBytes } from './extended-header.ts'
 
 export const blockBytes = 512

@@ -9,7 +9,7 @@
 //    |               | <-- PUBCOMP each -------- |
 //    | <-- PUBCOMP p |                           |
 //
-// The packet id of a part follows from the core's and from the place of its rule (`forward-places.ts`), so that after a crash of either side
+// The packet id of a part follows from the core's and from the place of its rule (`forward-slots.ts`), so that after a crash of either side
 // everything is under its old id again, and what the remote broker has had it knows.
 
 import {
@@ -22,10 +22,10 @@ import {
   type QoS,
 } from '../protocol/index.ts'
 import { publishedQoSOf } from '../core/index.ts'
-import type { ForwardPlaces } from './forward-places.ts'
-import type { HopMark } from './hop-mark.ts'
+import type { ForwardPlaces } from './forward-slots.ts'
+import type { HopMark } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
-import type { Refusals } from './refusals.ts'
+import type { Refusals } from './rejected-messages.ts'
 import type { Part, RuleBook } from './rule-book.ts'
 import type { BridgeCounters } from './status.ts'
 

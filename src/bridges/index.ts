@@ -1,8 +1,8 @@
 // The door of the room: messages to and from other MQTT brokers.
 
 export { Bridge } from './bridge.ts'
-export type { ClientWishes } from './passed-on.ts'
-export { joinedStreams } from './joined-streams.ts'
+export type { ClientWishes } from './transparent-subscriptions.ts'
+export { joinedStreams } from './stream-pair.ts'
 export { bridgeSettings, connectTimeoutOf, type BridgeFacts, type BridgeSettings } from './settings.ts'
 export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './status.ts'
 export type {

@@ -1,7 +1,7 @@
 // The server that is liked best is looked for beside the present one, which goes on until the other answers.
 
 import type { ByteStream } from '../transports/index.ts'
-import type { Reconnection } from './reconnection.ts'
+import type { Reconnection } from './reconnect-backoff.ts'
 import type { BridgeWorld, Dialing } from './world.ts'
 
 export interface PreferredServerParts {

@@ -5,7 +5,7 @@
 // told first that the old one is over. Else it would take the new message for the old one.
 
 import { type AckPacket, type PacketId, type PublishFields, type PublishPacket, type Topic } from '../protocol/index.ts'
-import type { HopMark } from './hop-mark.ts'
+import type { HopMark } from './loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
 import type { RuleBook } from './rule-book.ts'
 import type { BridgeCounters } from './status.ts'

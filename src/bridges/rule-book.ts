@@ -13,7 +13,7 @@ export interface Part {
   readonly qos: QoS | undefined
   /** Undefined: as it came. */
   readonly retain: boolean | undefined
-  /** Of its rule, see `forward-places.ts`; 0 for what comes in. */
+  /** Of its rule, see `forward-slots.ts`; 0 for what comes in. */
   readonly place: number
 }
 

@@ -12,7 +12,7 @@ import {
   type UserProperties,
   type Will,
 } from '../protocol/index.ts'
-import type { AnswerPatience } from './stall-watch.ts'
+import type { AnswerPatience } from './ack-timeout.ts'
 import { problemOfForward, problemOfSubscription, type ForwardRule, type SubscriptionRule } from './rules.ts'
 
 export interface BridgeSettings {
@@ -317,7 +317,7 @@ export function hasTheSameRules(before: BridgeSettings, after: BridgeSettings): 
 
 /**
  * Before 5.0 only who says that it is a bridge is spared what it sent itself, and is told whether the remote broker is a Godwit.
- * A broker that does not know this has to be asked once more: see `dialects.ts`.
+ * A broker that does not know this has to be asked once more: see `version-negotiation.ts`.
  */
 export function saysBridge({ version, noLocalBefore5 }: BridgeSettings): boolean {
   return version !== 5 && noLocalBefore5

@@ -3,7 +3,7 @@
 // Here the session also keeps, as a subscription that nothing ever matches, with which remote broker it is joined. While
 // that mark is there the two hold the two ends of the same messages. Where it is not, the remote broker may know the bridge
 // from other times, with packet ids that mean something else: then it is told to forget them first. Another mark of this
-// kind says what the remote broker has granted: see `granted-there.ts`.
+// kind says what the remote broker has granted: see `remote-subscriptions.ts`.
 
 import { createHash } from 'node:crypto'
 import { bridgeMarksRoot } from '../core/index.ts'
@@ -15,8 +15,8 @@ import type {
   TopicFilter,
   UnsubscribePacket,
 } from '../protocol/index.ts'
-import { type ChangesThere, grantedPrefix } from './granted-there.ts'
-import { lowerQoS } from './connecting.ts'
+import { type ChangesThere, grantedPrefix } from './remote-subscriptions.ts'
+import { lowerQoS } from './connect-remote.ts'
 import type { PacketLink } from './packet-link.ts'
 import { wantedHere, type WantedHere } from './rule-book.ts'
 import type { SubscriptionRule } from './rules.ts'
@@ -156,7 +156,7 @@ export function sayHere(link: PacketLink, { wanted, unwanted }: Changes, ids: Su
     ids.next,
   )
   for (const [raisesTo, requests] of wanted) {
-    // What the identifier says to our own core: see `core/bridge-client.ts`.
+    // What the identifier says to our own core: see `model/bridge-client-id.ts`.
     const properties = raisesTo === 0 ? undefined : { subscriptionIdentifier: raisesTo }
     packets.push(...subscribePackets(requests, { most: mostFiltersHere, properties }, ids.next))
   }

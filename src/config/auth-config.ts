@@ -1,6 +1,6 @@
 // Who may come in, in the names and units of the house, and whether what was written of it fits together.
 
-import { faultAt, quoteForMessage, type Fault } from './faults.ts'
+import { faultAt, quoteForMessage, type Fault } from './config-errors.ts'
 import type { Position } from './hocon/values.ts'
 import type { authenticatorWords, scramAlgorithmWords } from './settings/authenticators.ts'
 import type { SettingValues } from './settings/root.ts'

@@ -22,7 +22,7 @@ export type {
   PresetCredential,
   PresetScramUser,
 } from './auth-config.ts'
-export { faultAt, formatFault, type Fault, type Warning } from './faults.ts'
+export { faultAt, formatFault, type Fault, type Warning } from './config-errors.ts'
 export type {
   BridgesConfig,
   CoreConfig,

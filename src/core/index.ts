@@ -1,21 +1,18 @@
 // The door of the core: a broker without a world. See broker-core.ts for the four calls that drive it.
 
-export * from './records.ts'
-export * from './settings.ts'
-export * from './access.ts'
-export * from './namespaced-names.ts'
-export { isReserved } from './reserved-names.ts'
-export type { NamespaceQuotas } from './namespace-quotas.ts'
-export { namespaceOf, type NamespaceSettings } from './namespaces.ts'
-export * from './access-records.ts'
-export * from './operator-records.ts'
-export * from './peer-messages.ts'
-export * from './peer-send-list.ts'
-export * from './memory-account.ts'
-export * from './message.ts'
-export * from './inputs.ts'
-export * from './outputs.ts'
-export * from './send-list.ts'
+export * from './model/settings.ts'
+export * from './model/identity.ts'
+export * from './namespaces/namespaced-names.ts'
+export { isReserved } from './namespaces/internal-session-names.ts'
+export type { NamespaceQuotas } from './namespaces/namespace-quotas.ts'
+export { namespaceOf, type NamespaceSettings } from './model/resolve-namespace.ts'
+export * from './model/peer-messages.ts'
+export * from './model/peer-send-list.ts'
+export * from './model/memory-account.ts'
+export * from './model/message.ts'
+export * from './model/inputs.ts'
+export * from './model/outputs.ts'
+export * from './model/send-list.ts'
 export {
   bridgeClientId,
   bridgeMarksRoot,
@@ -27,28 +24,28 @@ export {
   publishedQoSOf,
   type SpoolLimits,
   spoolProperties,
-} from './bridge-client.ts'
+} from './model/bridge-client-id.ts'
 export { BrokerCore } from './broker-core.ts'
-export { PendingQueue } from './sessions/pending-queue.ts'
-export type { ClientFilters, FilterChange } from './client-filters.ts'
-export type { BrokerCounts, BrokerOptions } from './broker-state.ts'
+export { PendingQueue } from './state/sessions/pending-queue.ts'
+export type { ClientFilters, FilterChange } from './state/client-filters.ts'
+export type { BrokerCounts, BrokerOptions } from './state/broker-state.ts'
 export type { BridgeSessionView } from './views/bridge-session.ts'
 export type { BrokerView } from './views/broker-view.ts'
 export type { Bounds, ClientFilter } from './views/client-list.ts'
 export type { ClientView } from './views/client-view.ts'
 export type { SubscriptionFilter, SubscriptionView } from './views/subscription-list.ts'
 export type { Slice, SliceWanted, WalkPosition } from './views/walk.ts'
-export type { RememberedVerdict } from './verdict-cache.ts'
+export type { RememberedVerdict } from './model/authorization-cache.ts'
 export type { RetainedView } from './views/retained-list.ts'
 export type { MemoryUser } from './views/memory-users.ts'
 export type { SlowSession } from './views/slow-sessions.ts'
 export type { MatchingFound, MatchingSubscription, Quota, Standing } from './views/explanation.ts'
-export type { Outlook } from './views/outlook.ts'
+export type { Outlook } from './views/delivery-estimate.ts'
 export {
   Connection,
   type ArrivalTraits,
   type CertificateTraits,
   type ConnectionStateName,
   type ListenerTraits,
-} from './connection.ts'
+} from './model/connection.ts'
 export { clientIdOf } from './views/client-id-of.ts'

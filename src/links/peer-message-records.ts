@@ -4,8 +4,8 @@
 import { deserialize, serialize } from 'node:v8'
 import type { Message, PeerCommitted, PeerMessage, PeerPublish } from '../core/index.ts'
 import { failedAssertion } from '../protocol/index.ts'
-import type { PostReader } from './post-reader.ts'
-import type { PostWriter } from './post-writer.ts'
+import type { PostReader } from './link-buffer-reader.ts'
+import type { PostWriter } from './link-buffer-writer.ts'
 import type { PublishWriter } from './publish-writer.ts'
 import { recordKinds } from './record-kinds.ts'
 

@@ -13,7 +13,7 @@ import {
   type Topic,
   type TopicTable,
 } from '../protocol/index.ts'
-import type { PostReader } from './post-reader.ts'
+import type { PostReader } from './link-buffer-reader.ts'
 import { aloneFlags, plainFlags, publishFlags, type MoreOfMessage } from './publish-writer.ts'
 
 /** What the publisher's shard has let pass is not measured a second time. */

@@ -10,7 +10,7 @@
 import { isAllFrame, never, type Message, type PeerPublish } from '../core/index.ts'
 import { measurePublish, writePublish, type PublishFields } from '../protocol/index.ts'
 import { recordKinds } from './record-kinds.ts'
-import { postBytes, writeUint32, type PostWriter } from './post-writer.ts'
+import { postBytes, writeUint32, type PostWriter } from './link-buffer-writer.ts'
 
 export const publishFlags = {
   isForSubscribers: 1,

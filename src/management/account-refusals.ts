@@ -3,7 +3,7 @@
 
 import type { ReasonName, ResultCodeName } from '../contract/index.ts'
 import type { AccountRefusal } from './operations/accounts.ts'
-import { type Refusal, refuse, refuseFor } from './refusal.ts'
+import { type Refusal, refuse, refuseFor } from './api-error.ts'
 
 interface Told {
   readonly code: ResultCodeName

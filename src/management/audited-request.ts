@@ -3,7 +3,7 @@
 
 import type { Caller, Endpoint } from '../contract/index.ts'
 import type { AuditEntry } from './operations/audit.ts'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './api-error.ts'
 
 export interface AuditedRequest {
   /** Of the operation. */

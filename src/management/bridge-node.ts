@@ -3,7 +3,7 @@
 import { mask, type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../config/index.ts'
 import type { bridgeEndpoints, ReplyOf } from '../contract/index.ts'
 import type { BridgeStanding } from './operations/bridges.ts'
-import { localTime } from './words.ts'
+import { localTime } from './format-time.ts'
 
 export type BridgeNode = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>['data']['bridge']['nodes'][number]
 

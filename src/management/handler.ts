@@ -1,8 +1,8 @@
 // What carries out the operations of a set of endpoints.
 
 import type { Endpoint, ReplyOf, RequestOf } from '../contract/index.ts'
-import type { Refusal } from './refusal.ts'
-import type { WrittenJson } from './written-json.ts'
+import type { Refusal } from './api-error.ts'
+import type { WrittenJson } from './json-text.ts'
 
 /** What comes of a request; the JSON that is written already has the shape of the reply as well. */
 export type Outcome<E extends Endpoint> = ReplyOf<E> | Refusal | WrittenJson

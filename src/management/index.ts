@@ -17,7 +17,7 @@ export type { BrokerDescription, BrokerOperations } from './operations/brokers.t
 export type { ConfigurationOperations, ConfigurationOutcome } from './operations/configuration.ts'
 export type { ControlOperations, Wisher } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
-export type * from './operations/insight.ts'
+export type * from './operations/diagnostics.ts'
 export type * from './operations/namespaces.ts'
 export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
@@ -54,4 +54,4 @@ export {
   socketDoorkeeper,
   type Tokens,
   WaitingRoom,
-} from './sign-in.ts'
+} from './request-authenticator.ts'

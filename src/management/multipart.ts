@@ -6,7 +6,7 @@
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import type { Readable } from 'node:stream'
 import type { Upload } from '../contract/index.ts'
-import { type Refusal, refuseFor } from './refusal.ts'
+import { type Refusal, refuseFor } from './api-error.ts'
 
 /** Why an upload came to no good end. */
 export class BrokenUpload extends Error {}

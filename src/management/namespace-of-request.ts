@@ -7,8 +7,8 @@ import { isNamespaceName } from '../core/index.ts'
 import type { Handler } from './handler.ts'
 import { allHandlers } from './handlers/all.ts'
 import type { Operations } from './operations/all.ts'
-import { type Refusal, refuse } from './refusal.ts'
-import type { Doorkeeper } from './sign-in.ts'
+import { type Refusal, refuse } from './api-error.ts'
+import type { Doorkeeper } from './request-authenticator.ts'
 
 export type HandlerByName = Readonly<Record<string, Handler<Endpoint> | undefined>>
 

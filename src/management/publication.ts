@@ -3,7 +3,7 @@
 import type { publishMessage, Static } from '../contract/index.ts'
 import { isUtf8, type MessageProperties, parseTopicName, type QoS } from '../protocol/index.ts'
 import type { Publication } from './operations/publishing.ts'
-import { Refusal, refuse } from './refusal.ts'
+import { Refusal, refuse } from './api-error.ts'
 
 type PublishMessage = Static<typeof publishMessage>
 type WrittenProperties = NonNullable<PublishMessage['properties']>

@@ -10,7 +10,7 @@ import {
   type ShapeFault,
   shapeOf,
 } from '../contract/index.ts'
-import { type Refusal, refuse } from './refusal.ts'
+import { type Refusal, refuse } from './api-error.ts'
 import { refusalOfUnknownRights } from './unknown-rights.ts'
 
 /** The checks of one endpoint, compiled once. */

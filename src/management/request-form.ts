@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { maxHeaders } from './limits.ts'
 import { hasTooManyParameters, maxQueryParameters } from './query-string.ts'
-import { type Refusal, refuse } from './refusal.ts'
+import { type Refusal, refuse } from './api-error.ts'
 
 /** Headers that may occur once. The HTTP parser refuses a second content-length itself. */
 const singleHeaders: readonly string[] = ['host', 'authorization', 'content-length', 'content-type', 'origin']

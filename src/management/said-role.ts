@@ -1,7 +1,7 @@
 // The role of an account or a program has two names in a body: `tags` in the fourth version of the API, `role` in the fifth.
 // Both versions take both.
 
-import { type Refusal, refuse } from './refusal.ts'
+import { type Refusal, refuse } from './api-error.ts'
 
 /** Returns the role that the body says, undefined if it says none, or a refusal if the two names say different roles. */
 export function saidRole<Said extends string>({

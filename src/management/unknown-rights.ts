@@ -2,7 +2,7 @@
 // would make an account with other rights than its administrator asked for, so the request is refused.
 
 import type { Endpoint } from '../contract/index.ts'
-import { type Refusal, refuse } from './refusal.ts'
+import { type Refusal, refuse } from './api-error.ts'
 
 /** Tested against the key in lower case, without `_`, `-`, `.` and spaces. */
 const rightsWord =

@@ -11,7 +11,7 @@
 // unknown topics cost.
 
 import { ProtocolError } from './protocol-error.ts'
-import { ownBytes } from './own-bytes.ts'
+import { ownBytes } from './copy-bytes.ts'
 import { decodeText } from './text.ts'
 import { countLevels, parseTopicName, type TopicName } from './topic-names.ts'
 

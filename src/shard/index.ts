@@ -1,22 +1,22 @@
 // The door of the shard: what the main thread needs to know to start one. Importing it starts nothing; the thread's
 // own beginning is worker.ts.
 
-export type * from './bridge-plan.ts'
-export type * from './messages.ts'
-export type * from './questions.ts'
-export type { BridgeLink } from './bridge-dialer.ts'
+export type * from './messages/bridge-assignment.ts'
+export type * from './messages/messages.ts'
+export type * from './messages/query-types.ts'
+export type { BridgeLink } from './bridges/bridge-dialer.ts'
 export { shardEntry } from './entry.ts'
-export { clockBaseMs } from './clock.ts'
-export { keepHeapTidy, ownHeap, trafficIn } from './idle-tidy.ts'
-export { largestUsers } from './answering-memory.ts'
-export { createMemoryTable, readMemoryTable } from './memory-table.ts'
-export { createLoadMark, LoadMark, type Suspect } from './load-mark.ts'
+export { clockBaseMs } from './runtime/clock.ts'
+export { keepHeapTidy, ownHeap, trafficIn } from './runtime/idle-gc.ts'
+export { largestUsers } from './queries/handle-query-memory.ts'
+export { createMemoryTable, readMemoryTable } from './runtime/memory-table.ts'
+export { createLoadMark, LoadMark, type Suspect } from './store/crash-marker.ts'
 export {
   createNamespaceTable,
   NamespaceTable,
   type NamespaceCounts,
   type NamespaceLimits,
   type OwnNamespaceLimits,
-} from './namespace-table.ts'
-export { dropCounters, dropReasons } from './shard-counters.ts'
-export { readClock } from './restore.ts'
+} from './runtime/namespace-table.ts'
+export { dropCounters, dropReasons } from './observe/shard-counters.ts'
+export { readClock } from './store/restore.ts'

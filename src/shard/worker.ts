@@ -8,20 +8,27 @@ import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, readOldest, type Store, StoreSeat } from '../storage/index.ts'
 import { counterCells, Counters, ForwardingLog, memoryOfThread, Meters, watchLoop } from '../telemetry/index.ts'
 import { ConnectionBudget, ConnectionRate, denyAddresses } from '../transports/index.ts'
-import { BridgeCrew } from './bridge-crew.ts'
-import { publicationOf } from './client-events.ts'
-import { Clock } from './clock.ts'
-import { inlineFarther } from './engine-flags.ts'
-import { ListenerSet } from './listener-set.ts'
-import type { NodeToShard, ShardListener, ShardSettings, ShardStart, ShardToNode, TraceTarget } from './messages.ts'
-import { type ListeningWorld, Porter } from './listening.ts'
-import { LoadMark } from './load-mark.ts'
-import { restoreAccess, restoreBroker } from './restore.ts'
-import { answerOf } from './answering.ts'
-import { sendAway } from './send-away.ts'
-import { keepHeapTidy, trafficIn } from './idle-tidy.ts'
+import { BridgeCrew } from './bridges/bridge-manager.ts'
+import { publicationOf } from './observe/client-events.ts'
+import { Clock } from './runtime/clock.ts'
+import { inlineFarther } from './runtime/v8-flags.ts'
+import { ListenerSet } from './listeners/listener-set.ts'
+import type {
+  NodeToShard,
+  ShardListener,
+  ShardSettings,
+  ShardStart,
+  ShardToNode,
+  TraceTarget,
+} from './messages/messages.ts'
+import { type ListeningWorld, Porter } from './listeners/open-listener.ts'
+import { LoadMark } from './store/crash-marker.ts'
+import { restoreAccess, restoreBroker } from './store/restore.ts'
+import { answerOf } from './queries/handle-query.ts'
+import { sendAway } from './listeners/disconnect-clients.ts'
+import { keepHeapTidy, trafficIn } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
-import { Tracer } from './tracer.ts'
+import { Tracer } from './observe/tracer.ts'
 
 /** Streams that do not end by themselves when the broker stops are cut off after this. */
 const stopPatienceMs = 3_000

@@ -8,10 +8,11 @@
 //
 // What belongs to a namespace has it in front of its id, username or who: see namespaced-names.ts of the core.
 
-import { type AccessRecord, type AccessRecordKey, namespacedName, splitNamespacedName } from '../core/index.ts'
+import { namespacedName, splitNamespacedName } from '../core/index.ts'
+import type { AccessRecord, AccessRecordKey } from '../records/index.ts'
 import { DamagedRecord, type ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { wordOf, writeWord } from './words.ts'
+import { wordOf, writeWord } from './enum-codes.ts'
 
 export type AccessRecordKind = AccessRecord['kind']
 

@@ -1,10 +1,10 @@
 // Turns the changes of one batch into operations on the database.
 
-import type { StoredChange, StoredRecord } from '../core/index.ts'
+import type { StoredChange, StoredRecord } from '../records/index.ts'
 import type { OperationList } from './operation-list.ts'
 import { begunKey, isSessionKind, writeKey, writeKeyOfRecord, writeSessionPrefix, writeTextKey } from './record-keys.ts'
 import { newestVersion, writeChecksum, writeValue } from './record-values.ts'
-import type { SessionLives } from './session-lives.ts'
+import type { SessionLives } from './session-generations.ts'
 import type { Life } from './record-keys.ts'
 
 /**

@@ -12,7 +12,7 @@ export {
   type Store,
 } from './store.ts'
 export { accessKinds } from './access-record-bytes.ts'
-export { operatorKinds } from './operator-record-bytes.ts'
+export { operatorKinds } from './admin-record-bytes.ts'
 export { openMemoryStore } from './memory-store.ts'
 export { type LevelStoreOptions, openLevelStore, type SyncMode } from './level-store.ts'
 export {
@@ -24,5 +24,5 @@ export {
   readQueueBounds,
 } from './queue-reading.ts'
 export { type PartWanted, QueueReaders } from './queue-readers.ts'
-export { type KeptSeat, openStoreKeeper, type StoreKeeper, type StoreKeeperOptions } from './store-keeper.ts'
-export { type SeatNotice, type SeatRequest, StoreSeat } from './store-seat.ts'
+export { type KeptSeat, openStoreKeeper, type StoreKeeper, type StoreKeeperOptions } from './store-owner.ts'
+export { type SeatNotice, type SeatRequest, StoreSeat } from './store-client.ts'

@@ -1,16 +1,10 @@
 // Reads records from one moment of a database. What is damaged is left out and handed to `BadRecords`.
 
-import {
-  ownerOf,
-  type RecordKind,
-  type ShardPlace,
-  shardOf,
-  type StoredMessage,
-  type StoredRecord,
-} from '../core/index.ts'
+import { ownerOf, type ShardPlace, shardOf } from '../core/index.ts'
+import type { RecordKind, StoredMessage, StoredRecord } from '../records/index.ts'
 import type { BadRecords } from './damage/bad-records.ts'
-import type { BodyCache } from './body-cache.ts'
-import { bodyIdsOf, resolveBodies } from './body-resolution.ts'
+import type { BodyCache } from './payload-cache.ts'
+import { bodyIdsOf, resolveBodies } from './payload-resolution.ts'
 import type { LevelDatabase, LevelEntry, Moment } from './level-database.ts'
 import {
   bodyIdOfKey,

@@ -2,7 +2,7 @@
 // nobody shares an object with it and a record that cannot be written fails here too.
 
 import assert from 'node:assert/strict'
-import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../core/index.ts'
+import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../records/index.ts'
 import { OperationList } from './operation-list.ts'
 import { ReferenceCounts } from './reference-counts.ts'
 import { bodyIdOfKey, bodyKey, isSessionKind, sequenceOfKey, writeKey, writeKeyOfRecord } from './record-keys.ts'
@@ -17,7 +17,7 @@ import type {
   StorageAlarm,
   Store,
 } from './store.ts'
-import { bodyIdsOf, resolveBodies } from './body-resolution.ts'
+import { bodyIdsOf, resolveBodies } from './payload-resolution.ts'
 
 interface Entry {
   readonly key: Buffer

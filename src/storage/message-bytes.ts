@@ -8,7 +8,7 @@
 //   payload: blob
 
 import type { MessageProperties, QoS } from '../protocol/index.ts'
-import type { StoredMessage } from '../core/index.ts'
+import type { StoredMessage } from '../records/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { DamagedRecord } from './byte-reader.ts'

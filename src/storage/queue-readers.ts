@@ -10,7 +10,7 @@
 // What was written since a moment was taken is not in it, and what was deleted is: the end of a moment is no end of the queue
 // unless it was taken for this part, and who asks has told by `part` that nothing has gone which was not read.
 
-import type { StoredRecord } from '../core/index.ts'
+import type { StoredRecord } from '../records/index.ts'
 import { maxPartBytes, payloadBytes, type QueuePart, readQueue } from './queue-reading.ts'
 import { ReadingInterrupted, StorageFailure, type Store } from './store.ts'
 

@@ -1,6 +1,6 @@
 // What a driver asks of a store about queues, over whichever store.
 
-import type { StoredRecord } from '../core/index.ts'
+import type { StoredRecord } from '../records/index.ts'
 import { type QueueEntry, ReadingInterrupted, StorageFailure, type Store } from './store.ts'
 
 /** The queue of a session as it lies on disk. */

@@ -18,16 +18,16 @@
 //   forwarded     23  shard u8, packet id u16, publisher ...
 //   moving        24  shard u8, name ...
 //   access        30 to 34: see access-record-bytes.ts
-//   operators     38 to 39: see operator-record-bytes.ts
+//   operators     38 to 39: see admin-record-bytes.ts
 //
 // Deleting a session is therefore one change, however much it owns: its life record goes and a grave comes. Nothing
 // reaches the old records any more, not even a new session of the same client id; they are swept away in the
 // background.
 
-import type { RecordKey, RecordKind, StoredRecord } from '../core/index.ts'
+import type { RecordKey, RecordKind, StoredRecord } from '../records/index.ts'
 import type { SessionRecordKind } from './store.ts'
 import { accessKindBytes, accessKinds, writeAccessKey } from './access-record-bytes.ts'
-import { operatorKindBytes, operatorKinds, writeOperatorKey } from './operator-record-bytes.ts'
+import { operatorKindBytes, operatorKinds, writeOperatorKey } from './admin-record-bytes.ts'
 import { ByteReader, DamagedRecord } from './byte-reader.ts'
 import { ByteWriter } from './byte-writer.ts'
 

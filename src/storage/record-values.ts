@@ -15,7 +15,7 @@ import type {
   StoredMessage,
   StoredRecord,
   SubscriptionRecord,
-} from '../core/index.ts'
+} from '../records/index.ts'
 import { readBan1, readCredential1, readPsk1, readRule1, readScram1, writeAccessValue } from './access-record-bytes.ts'
 import { ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
 import type { Life } from './record-keys.ts'
@@ -28,7 +28,7 @@ import {
   readNamespace1,
   readNamespace2,
   writeOperatorValue,
-} from './operator-record-bytes.ts'
+} from './admin-record-bytes.ts'
 import { asQoS, readMessage, readMessage2, writeMessage } from './message-bytes.ts'
 import {
   bodyIdOfKey,

@@ -1,6 +1,6 @@
 // What the rest of the broker may ask of a store, whichever it is.
 
-import type { RecordKind, StoredChange, StoredRecord } from '../core/index.ts'
+import type { RecordKind, StoredChange, StoredRecord } from '../records/index.ts'
 
 /** The kinds of which each record belongs to one session and goes with it. */
 export type SessionRecordKind = Extract<StoredRecord, { clientId: string }>['kind']

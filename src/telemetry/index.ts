@@ -22,5 +22,5 @@ export {
   type MeterReading,
   meterRows,
   Meters,
-} from './meters.ts'
-export { memoryOfThread, watchLoop } from './loop-watch.ts'
+} from './histograms.ts'
+export { memoryOfThread, watchLoop } from './loop-monitor.ts'

@@ -11,8 +11,8 @@
 import assert from 'node:assert/strict'
 import type { Duplex } from 'node:stream'
 import type { ClientAddress } from './byte-stream.ts'
-import { PacketGatherer, packetBytesAt } from './packet-gatherer.ts'
-import { QuicEnd } from './quic-end.ts'
+import { PacketGatherer, packetBytesAt } from './packet-reassembly.ts'
+import { QuicEnd } from './quic-shutdown.ts'
 
 /** All that is asked of the library. */
 export interface QuicSession {

@@ -16,7 +16,7 @@ export {
   setDescriptorRoom,
   type SharedPlaces,
   takenPlaces,
-} from './connection-budget.ts'
+} from './connection-limits.ts'
 export { ConnectionRate } from './connection-rate.ts'
 export { denyAddresses, guardedLookup, isForbiddenAddress } from './address-guard.ts'
 export { dial, type DialSettings } from './dial.ts'
@@ -28,7 +28,7 @@ export { problemOfQuicFiles, type QuicCredentials, QuicFiles } from './quic-cred
 export { listenTcp, type TcpListenOptions } from './tcp.ts'
 export { listenTls, type TlsListenOptions } from './tls.ts'
 export { problemOfTlsFiles, type TlsProblem } from './tls-files.ts'
-export { TlsGate, type TlsGateOptions } from './tls-gate.ts'
+export { TlsGate, type TlsGateOptions } from './tls-upgrade.ts'
 export type { CertificateFiles, TlsSettings } from './tls-settings.ts'
 export {
   type ArrivedSocket,
@@ -37,4 +37,4 @@ export {
   type WebSocketListenOptions,
   type WebSocketOptions,
 } from './websocket.ts'
-export { whyNotListening } from './why-not-listening.ts'
+export { whyNotListening } from './listen-error.ts'

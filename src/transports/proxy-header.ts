@@ -7,7 +7,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net'
 import type { ClientAddress } from './byte-stream.ts'
-import { namedAddress } from './named-address.ts'
+import { namedAddress } from './proxied-address.ts'
 
 export type ProxyHeader =
   | { readonly state: 'incomplete' }

@@ -8,11 +8,11 @@
 // Packets keep their order within a stream, and have none between streams: that is what streams are for.
 
 import type { Duplex } from 'node:stream'
-import { AckRoutes } from './ack-routes.ts'
+import { AckRoutes } from './ack-streams.ts'
 import type { StreamCredentials } from './byte-stream.ts'
-import { PacketGatherer } from './packet-gatherer.ts'
-import { type HeldTotal, QuicEnd } from './quic-end.ts'
-import { beginsWithConnack, maxStrangerBytes } from './strangers.ts'
+import { PacketGatherer } from './packet-reassembly.ts'
+import { type HeldTotal, QuicEnd } from './quic-shutdown.ts'
+import { beginsWithConnack, maxStrangerBytes } from './unauthenticated-limits.ts'
 
 /** A bidirectional stream of a connection. */
 export interface QuicStreamEnd extends Duplex {

@@ -8,15 +8,15 @@
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { type AddressRule, AddressRules } from './address-rules.ts'
-import { namedAddress } from './named-address.ts'
+import { namedAddress } from './proxied-address.ts'
 import type { ByteStream, DoorRefusal, Listener } from './byte-stream.ts'
-import type { ConnectionBudget } from './connection-budget.ts'
+import type { ConnectionBudget } from './connection-limits.ts'
 import type { ConnectionRate } from './connection-rate.ts'
 import type { QuicCredentials } from './quic-credentials.ts'
 import { loadQuicLibrary, mqttOverQuic, quicRuntime, type QuicServer, type QuicServerSession } from './quic-library.ts'
 import { toPeerCertificate } from './peer-certificate.ts'
 import { QuicConnection, type QuicStreamEnd } from './quic-connection.ts'
-import type { HeldTotal } from './quic-end.ts'
+import type { HeldTotal } from './quic-shutdown.ts'
 
 export interface QuicListenOptions {
   readonly host: string

@@ -5,7 +5,7 @@
 
 import type { Socket } from 'node:net'
 import type { ByteStream, ChangingListener } from './byte-stream.ts'
-import { openDoor, type DoorOptions, type DoorSocket, type Welcome } from './door.ts'
+import { openDoor, type DoorOptions, type DoorSocket, type Welcome } from './connection-acceptor.ts'
 import { SocketStream } from './socket-stream.ts'
 
 export interface TcpListenOptions extends DoorOptions {

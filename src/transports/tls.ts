@@ -1,9 +1,9 @@
 // MQTT over TLS: what comes through the door and the gate, as byte streams.
 
 import type { ByteStream, ChangingListener } from './byte-stream.ts'
-import { openDoor, type DoorOptions, type Welcome } from './door.ts'
+import { openDoor, type DoorOptions, type Welcome } from './connection-acceptor.ts'
 import { SocketStream } from './socket-stream.ts'
-import type { TlsGate } from './tls-gate.ts'
+import type { TlsGate } from './tls-upgrade.ts'
 
 export interface TlsListenOptions extends DoorOptions {
   readonly gate: TlsGate

@@ -2,7 +2,7 @@
 // the path, the page that it comes from, the subprotocol, and who the client is behind a proxy.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { namedAddress } from './named-address.ts'
+import { namedAddress } from './proxied-address.ts'
 
 export interface UpgradeRules {
   /** The only path under which connections are taken: `/mqtt`. */

@@ -3,8 +3,8 @@
 
 import type { Duplex } from 'node:stream'
 import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
-import { MessageMeter } from './message-meter.ts'
-import { beginsWithConnack, maxStrangerBytes } from './strangers.ts'
+import { MessageMeter } from './frame-meter.ts'
+import { beginsWithConnack, maxStrangerBytes } from './unauthenticated-limits.ts'
 import type { RawData, WebSocket } from './websocket-library.ts'
 
 const normalClosure = 1_000

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { BanRecord, Identity } from '../../src/core/index.ts'
+import type { Identity } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
+import type { BanRecord } from '../../src/records/index.ts'
 import { AccessStage, connectionFrom, credential, outcomeOf } from './stage.ts'
 
 function ban(as: BanRecord['as'], who: string, untilMs?: number): BanRecord {

@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Connection, type BanRecord } from '../../src/core/index.ts'
-import type { BanSubject } from '../../src/access/bans/ban-book.ts'
+import { Connection } from '../../src/core/index.ts'
+import type { BanSubject } from '../../src/access/bans/ban-list.ts'
 import { Bans } from '../../src/access/bans/bans.ts'
 import { defaultFlappingSettings } from '../../src/access/bans/flapping-detector.ts'
+import type { BanRecord } from '../../src/records/index.ts'
 
 function ban(as: BanRecord['as'], who: string, untilMs?: number): BanRecord {
   return { kind: 'ban', as, who, reason: 'a test', by: 'user', atMs: 0, untilMs }

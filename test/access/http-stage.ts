@@ -2,7 +2,7 @@
 
 import type { TestContext } from 'node:test'
 import type { AccessSettings } from '../../src/access/index.ts'
-import type { HttpAuthoritySettings } from '../../src/access/http/http-authority.ts'
+import type { HttpAuthoritySettings } from '../../src/access/http/http-authorizer.ts'
 import type { ConnectVerdict } from '../../src/core/index.ts'
 import { AccessStage, outcomeOf, type AskOptions } from './stage.ts'
 

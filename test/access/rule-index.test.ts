@@ -6,10 +6,10 @@ import fc from 'fast-check'
 import { matchesFilter } from '../../src/protocol/index.ts'
 import { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclWhom } from '../../src/config/index.ts'
 import { compileRule, Search, type Action } from '../../src/access/rules/compiled-rule.ts'
-import { RuleBook } from '../../src/access/rules/rule-book.ts'
+import { RuleBook } from '../../src/access/rules/rule-set.ts'
 import { RuleIndex } from '../../src/access/rules/rule-index.ts'
 import { scanRules } from '../../src/access/rules/rule-list.ts'
-import { addressOf, isAbout, speakerOf } from '../../src/access/rules/speaker.ts'
+import { addressOf, isAbout, speakerOf } from '../../src/access/rules/principal.ts'
 import { coversFilter, matchesTopic, patternOf, type FilterPattern } from '../../src/access/rules/topic-patterns.ts'
 
 const letters = ['a', 'b', '', '$x']

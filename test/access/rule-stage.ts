@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { readAclFile, type AclRule } from '../../src/config/index.ts'
-import type { AccessRecord, Identity, RuleRecord } from '../../src/core/index.ts'
+import type { Identity } from '../../src/core/index.ts'
 import { Topic, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
 import { AccessRules, defaultRuleSettings, type RuleSettings } from '../../src/access/rules/access-rules.ts'
+import type { AccessRecord, RuleRecord } from '../../src/records/index.ts'
 
 export function rulesOf(text: string): readonly AclRule[] {
   const read = readAclFile(text, 'acl.conf')

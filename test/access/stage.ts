@@ -1,13 +1,8 @@
 // An access room without a shard: questions as the core asks them, and a clock that stands still unless it is moved.
 
 import { AccessControl, defaultAccessSettings, hashPassword, type AccessSettings } from '../../src/access/index.ts'
-import {
-  Connection,
-  type ArrivalTraits,
-  type ConnectVerdict,
-  type CredentialRecord,
-  type Question,
-} from '../../src/core/index.ts'
+import { Connection, type ArrivalTraits, type ConnectVerdict, type Question } from '../../src/core/index.ts'
+import type { CredentialRecord } from '../../src/records/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
 
 export type Ask = Extract<Question, { kind: 'may-connect' }>

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { StallWatch } from '../../src/bridges/stall-watch.ts'
+import { StallWatch } from '../../src/bridges/ack-timeout.ts'
 import type { Packet } from '../../src/protocol/index.ts'
 import { Bridged, payloads, publishAll } from './bridged.ts'
 import { ack, crafted, pingresp, polite } from './crafted.ts'

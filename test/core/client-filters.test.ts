@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ClientFilters } from '../../src/core/client-filters.ts'
+import { ClientFilters } from '../../src/core/state/client-filters.ts'
 import type { QoS, TopicFilter } from '../../src/protocol/index.ts'
 import { World } from '../simulator/world.ts'
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { OutgoingWindow } from '../../src/core/sessions/outgoing-window.ts'
+import { OutgoingWindow } from '../../src/core/state/sessions/inflight-window.ts'
 import { acksOf } from '../conformance/raw.ts'
 import type { Client, ConnectOptions, World } from '../simulator/world.ts'
 import { worldWith, type Rulebook } from './rulebook.ts'

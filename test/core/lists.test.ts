@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { SliceWanted, WalkPosition } from '../../src/core/index.ts'
 import { MemoryAccount, plainIdentity } from '../../src/core/index.ts'
-import { Session } from '../../src/core/sessions/session.ts'
-import { SessionTable } from '../../src/core/sessions/session-table.ts'
+import { Session } from '../../src/core/state/sessions/session.ts'
+import { SessionTable } from '../../src/core/state/sessions/session-table.ts'
 import { walkChosen, walkSessions } from '../../src/core/views/walk.ts'
 
 const start: WalkPosition = { place: 0, offset: 0 }

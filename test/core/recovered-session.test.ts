@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { SessionRecord } from '../../src/core/index.ts'
+import type { SessionRecord } from '../../src/records/index.ts'
 import { World } from '../simulator/world.ts'
 
 const payloads = Array.from({ length: 300 }, (_, index) => String(index))

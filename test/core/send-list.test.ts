@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Connection } from '../../src/core/connection.ts'
-import { Message } from '../../src/core/message.ts'
-import { SendList, publishHead, sendKinds, type PublishExtra } from '../../src/core/send-list.ts'
+import { Connection } from '../../src/core/model/connection.ts'
+import { Message } from '../../src/core/model/message.ts'
+import { SendList, publishHead, sendKinds, type PublishExtra } from '../../src/core/model/send-list.ts'
 import { TopicTable } from '../../src/protocol/index.ts'
 
 const connection = new Connection({}, { name: 'tcp:default', isLoopback: true }, '127.0.0.1')

@@ -10,7 +10,7 @@ import {
   reasonCodes,
   splitSharedFilter,
 } from '../../src/protocol/index.ts'
-import { SubscriptionUsage } from '../../src/core/sessions/subscription-usage.ts'
+import { SubscriptionUsage } from '../../src/core/state/sessions/subscription-usage.ts'
 import { World, type Client } from '../simulator/world.ts'
 
 const { quotaExceeded } = reasonCodes

@@ -1,7 +1,8 @@
 // A real shard that breaks whenever it takes in the queue of the client `poison`, and at its start the will of the client
 // `poisoned will` and what the topic `poisoned/topic` remembers.
 
-import { BrokerCore, type Input, type StoredRecord } from '../../src/core/index.ts'
+import { BrokerCore, type Input } from '../../src/core/index.ts'
+import type { StoredRecord } from '../../src/records/index.ts'
 
 const { prototype } = BrokerCore
 const sound: unknown = Object.getOwnPropertyDescriptor(prototype, 'handle')?.value

@@ -49,7 +49,7 @@ const toleratedShare = 1.1
 const toleratedMib = 16
 /**
  * What the last clients left (sessions, retained messages) is over after a few seconds. An idle broker gives memory back in
- * two steps of fifteen seconds each, after fifteen in which it has seen that it is idle (`src/shard/idle-tidy.ts`).
+ * two steps of fifteen seconds each, after fifteen in which it has seen that it is idle (`src/shard/runtime/idle-gc.ts`).
  */
 const restSeconds = 50
 const warmShare = 1 / 3

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { AuditEntry } from '../../src/management/index.ts'
-import { openAuditLog } from '../../src/node/audit-log.ts'
+import { openAuditLog } from '../../src/node/observe/audit-log.ts'
 import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
 import { askSocket } from './http.ts'
 

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { type ClientView, defaultCoreSettings, plainIdentity } from '../../src/core/index.ts'
-import { Session } from '../../src/core/sessions/session.ts'
+import { Session } from '../../src/core/state/sessions/session.ts'
 import { viewOf } from '../../src/core/views/client-view.ts'
 import {
   type ClientOperations,
@@ -17,9 +17,9 @@ import {
 import { clientHandlers } from '../../src/management/handlers/clients.ts'
 import { subscriptionHandlers } from '../../src/management/handlers/subscriptions.ts'
 import { answerList, type ListSource } from '../../src/management/lists/answer-list.ts'
-import { Refusal } from '../../src/management/refusal.ts'
-import { WrittenJson } from '../../src/management/written-json.ts'
-import { clientOperations } from '../../src/node/operations/clients.ts'
+import { Refusal } from '../../src/management/api-error.ts'
+import { WrittenJson } from '../../src/management/json-text.ts'
+import { clientOperations } from '../../src/node/api/clients.ts'
 import { readQueryString } from '../../src/management/query-string.ts'
 
 /** Rows 0 to `count`, 250 in a slice; from row `silentFrom` on nobody answers. */

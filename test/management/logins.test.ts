@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openMemoryStore } from '../../src/storage/index.ts'
-import { openAccessRecords } from '../../src/node/access-records.ts'
-import { PasswordWork } from '../../src/node/operators/kept-passwords.ts'
-import { loginIdleMs, maxLoginsOfAccount, operatorLogins } from '../../src/node/operators/logins.ts'
+import { openAccessRecords } from '../../src/node/records/access-records.ts'
+import { PasswordWork } from '../../src/node/admins/password-hashing.ts'
+import { loginIdleMs, maxLoginsOfAccount, operatorLogins } from '../../src/node/admins/logins.ts'
 import { administrator, type Answer, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 type Said = readonly [status: number, code: number, reason: string | undefined]

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { Caller } from '../../src/contract/index.ts'
 import type { BackupOperations } from '../../src/management/index.ts'
 import { backupHandlers } from '../../src/management/handlers/v5/backup.ts'
-import { bodyOfRefusal, Refusal, refuse, refuseFor } from '../../src/management/refusal.ts'
+import { bodyOfRefusal, Refusal, refuse, refuseFor } from '../../src/management/api-error.ts'
 
 const caller: Caller = {
   name: 'admin',

@@ -9,8 +9,9 @@ import { test, type TestContext } from 'node:test'
 import mqtt, { type ErrorWithReasonCode, type MqttClient } from 'mqtt'
 import { hashPassword } from '../../src/access/index.ts'
 import { loadConfig, parseHocon } from '../../src/config/index.ts'
-import { shardOf, type BanRecord, type CredentialRecord, type RuleRecord } from '../../src/core/index.ts'
+import { shardOf } from '../../src/core/index.ts'
 import { type RunningNode, startNode } from '../../src/node/index.ts'
+import type { BanRecord, CredentialRecord, RuleRecord } from '../../src/records/index.ts'
 
 const shards = 2
 /** One on each shard. */

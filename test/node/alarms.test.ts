@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Alarms } from '../../src/node/alarms.ts'
-import { OverloadWatch } from '../../src/node/overload-watch.ts'
+import { Alarms } from '../../src/node/observe/alarms.ts'
+import { OverloadWatch } from '../../src/node/observe/overload-monitor.ts'
 
 interface Stage {
   alarms: Alarms

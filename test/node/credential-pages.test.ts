@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadConfig } from '../../src/config/index.ts'
-import type { CredentialRecord } from '../../src/core/index.ts'
-import { openAccessRecords } from '../../src/node/access-records.ts'
-import { HiddenPresets } from '../../src/node/hidden-presets.ts'
-import { credentialOperations } from '../../src/node/operations/credentials.ts'
+import { openAccessRecords } from '../../src/node/records/access-records.ts'
+import { HiddenPresets } from '../../src/node/records/shadowed-credentials.ts'
+import { credentialOperations } from '../../src/node/api/credentials.ts'
+import type { CredentialRecord } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 
 test('any page of a hundred thousand is right, and while it is made others have their turn', async () => {

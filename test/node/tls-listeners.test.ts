@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { loadConfig } from '../../src/config/index.ts'
-import { resolveListeners } from '../../src/node/listener-addresses.ts'
-import { dealListener } from '../../src/node/shard-listener.ts'
+import { resolveListeners } from '../../src/node/listeners/listener-addresses.ts'
+import { dealListener } from '../../src/node/listeners/listener-placement.ts'
 import { Authority } from '../transports/certificates.ts'
 
 const authority = new Authority('The test authority')

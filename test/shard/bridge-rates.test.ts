@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BridgeRates } from '../../src/shard/bridge-rates.ts'
+import { BridgeRates } from '../../src/shard/bridges/bridge-rates.ts'
 
 test('rates are those of the last ten seconds, to a tenth', () => {
   const rates = new BridgeRates()

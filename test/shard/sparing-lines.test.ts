@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DropLog } from '../../src/shard/drop-log.ts'
-import { PassingAlarm } from '../../src/shard/passing-alarm.ts'
-import { RefusalLog } from '../../src/shard/refusal-log.ts'
+import { DropLog } from '../../src/shard/observe/drop-log.ts'
+import { PassingAlarm } from '../../src/shard/runtime/transient-alarm.ts'
+import { RefusalLog } from '../../src/shard/observe/refusal-log.ts'
 import type { Log, LogFields } from '../../src/telemetry/index.ts'
 
 function writtenLog(): { log: Log; counts: () => unknown[] } {

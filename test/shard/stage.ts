@@ -19,7 +19,7 @@ import {
   type QoS,
   type SubscriptionRequest,
 } from '../../src/protocol/index.ts'
-import { restoreBroker } from '../../src/shard/restore.ts'
+import { restoreBroker } from '../../src/shard/store/restore.ts'
 import { Shard } from '../../src/shard/shard.ts'
 import type { ShardListener, ShardStart } from '../../src/shard/index.ts'
 import { Counters, counterCells, createCounterTable, type CounterName, type Log } from '../../src/telemetry/index.ts'

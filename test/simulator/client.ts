@@ -16,7 +16,7 @@ import {
   type TopicFilter,
   type UnsubackPacket,
 } from '../../src/protocol/index.ts'
-import { comesAgainMs } from '../../src/core/connections/comes-again.ts'
+import { comesAgainMs } from '../../src/core/connect/takeover-wait.ts'
 import { Inbox } from './client-inbox.ts'
 import { connectPacketOf, type ConnectOptions, type Correspondent } from './client-options.ts'
 import { Outbox } from './client-outbox.ts'

@@ -6,7 +6,8 @@
 //
 // While it fails, a batch is tried again and again and nothing is told.
 
-import type { Batch, StoredChange } from '../../src/core/index.ts'
+import type { Batch } from '../../src/core/index.ts'
+import type { StoredChange } from '../../src/records/index.ts'
 import type { PartWanted } from '../../src/storage/index.ts'
 import { frozenChanges, whenReady, type Eventually, type Keeper, type QueueSlice, type StartRecords } from './keeper.ts'
 import type { PlannedEvent, Stage } from './stage.ts'

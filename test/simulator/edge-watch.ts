@@ -2,7 +2,7 @@
 // what may come first, what must be answered and in which order, which packet ids are taken, how many may be under
 // way, when a PUBLISH carries DUP. It knows nothing of why the broker does something, only whether it may.
 
-import { isForgottenThere, type Batch, type StoredMessage } from '../../src/core/index.ts'
+import { isForgottenThere, type Batch } from '../../src/core/index.ts'
 import {
   type ConnackPacket,
   type ConnectPacket,
@@ -10,6 +10,7 @@ import {
   type PacketId,
   type QoS,
 } from '../../src/protocol/index.ts'
+import type { StoredMessage } from '../../src/records/index.ts'
 import type { Stage } from './stage.ts'
 import { WillWatch } from './will-watch.ts'
 

@@ -2,7 +2,7 @@
 // the second takes real time, so every answer may be a promise.
 
 import assert from 'node:assert/strict'
-import type { RecordKey, StoredChange, StoredRecord } from '../../src/core/index.ts'
+import type { RecordKey, StoredChange, StoredRecord } from '../../src/records/index.ts'
 import type { PartWanted } from '../../src/storage/index.ts'
 
 /** What a broker reads when it starts. */

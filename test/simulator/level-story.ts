@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { StoredChange, StoredRecord } from '../../src/core/index.ts'
+import type { StoredChange, StoredRecord } from '../../src/records/index.ts'
 import {
   openLevelStore,
   type PartWanted,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { comesAgainMs } from '../../src/core/connections/comes-again.ts'
+import { comesAgainMs } from '../../src/core/connect/takeover-wait.ts'
 import { shardOf } from '../../src/core/index.ts'
 import type { Actor } from './cast.ts'
 import { calmNetwork } from './network.ts'

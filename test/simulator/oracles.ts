@@ -5,8 +5,9 @@
 // and *possibly* if SUBSCRIBE had been sent before the delivery and it had not certainly ended before the publication.
 // What must be is asked of the certain ones, what may be of the possible ones.
 
-import { givenUpSequence, isReserved, type StoredRecord } from '../../src/core/index.ts'
+import { isReserved } from '../../src/core/index.ts'
 import { matchesFilter, reasonCodes, splitSharedFilter, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
+import { givenUpSequence, type StoredRecord } from '../../src/records/index.ts'
 import type { Actor } from './cast.ts'
 import type { ClientSession, HeldSubscription } from './client-session.ts'
 import { History, numbered, type Told } from './history.ts'

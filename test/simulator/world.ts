@@ -14,9 +14,9 @@ import {
   type Command,
   type CommandResult,
   type CoreSettings,
-  type StoredRecord,
 } from '../../src/core/index.ts'
 import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
+import type { StoredRecord } from '../../src/records/index.ts'
 import { BrokerHost, type HostTraits } from './broker-host.ts'
 import { combinedView, type WorldView } from './broker-view.ts'
 import type { PublishOptions, SubscribeOptions } from './client-session.ts'

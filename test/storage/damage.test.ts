@@ -6,7 +6,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, trunc
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
-import type { StoredRecord } from '../../src/core/index.ts'
+import type { StoredRecord } from '../../src/records/index.ts'
 import { openLevelStore, type StorageAlarm, type Store } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
 import { put, readEverything } from './read-all.ts'

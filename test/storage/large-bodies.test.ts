@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import type { StoredRecord } from '../../src/core/index.ts'
+import type { StoredRecord } from '../../src/records/index.ts'
 import { readQueue } from '../../src/storage/index.ts'
 import { LevelDatabase } from '../../src/storage/level-database.ts'
 import { LevelStage } from './level-stage.ts'

@@ -1,6 +1,6 @@
 // Reading a range to its end.
 
-import type { RecordKind, StoredRecord } from '../../src/core/index.ts'
+import type { RecordKind, StoredRecord } from '../../src/records/index.ts'
 import type { RecordRange, Store } from '../../src/storage/index.ts'
 
 export const accessKinds = ['credential', 'scram', 'psk', 'rule', 'ban'] as const

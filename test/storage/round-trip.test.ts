@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { StoredRecord } from '../../src/core/index.ts'
+import type { StoredRecord } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
 import { put, readAll } from './read-all.ts'

@@ -2,7 +2,13 @@
 
 import fc from 'fast-check'
 import type { MessageProperties } from '../../src/protocol/index.ts'
-import type { AccessRecord, OperatorRecord, StoredMessage, QueuedRecord, StoredRecord } from '../../src/core/index.ts'
+import type {
+  AccessRecord,
+  OperatorRecord,
+  QueuedRecord,
+  StoredMessage,
+  StoredRecord,
+} from '../../src/records/index.ts'
 
 export function message(topic: string, payload: string, more: Partial<StoredMessage> = {}): StoredMessage {
   return {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import type { StoredRecord } from '../../src/core/index.ts'
+import type { StoredRecord } from '../../src/records/index.ts'
 import {
   openMemoryStore,
   readAllQueueBounds,

@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { AckRoutes } from '../../src/transports/ack-routes.ts'
-import { PacketGatherer } from '../../src/transports/packet-gatherer.ts'
+import { AckRoutes } from '../../src/transports/ack-streams.ts'
+import { PacketGatherer } from '../../src/transports/packet-reassembly.ts'
 import { QuicConnection, type QuicPeer } from '../../src/transports/quic-connection.ts'
 
 function packet(first: number, body: Uint8Array): Buffer {

@@ -2,9 +2,9 @@
 // and no password fits, the client is not who it says.
 
 import { reasonCodes } from '../../protocol/index.ts'
-import type { CredentialBook, CredentialKind } from '../credentials/credential-book.ts'
+import type { PasswordHash } from '../../records/index.ts'
+import type { CredentialBook, CredentialKind } from '../credentials/credential-table.ts'
 import { isPassword, spendHashingTime } from '../credentials/password-hash.ts'
-import type { PasswordHash } from '../../core/index.ts'
 import { ignored, type Attempt, type Authenticator, type Outcome } from './authenticator.ts'
 
 export class PasswordAuthenticator implements Authenticator {

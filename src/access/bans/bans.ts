@@ -1,14 +1,9 @@
 // Everything that keeps a client out whatever it shows: bans that are stored, and those of clients that flap, which are
 // kept in memory and forgotten at a restart. A ban of a namespace keeps out of that one; one of none, out of all.
 
-import {
-  type AccessRecord,
-  type AccessRecordKey,
-  type BanRecord,
-  type Connection,
-  namespacedName,
-} from '../../core/index.ts'
-import { BanBook, hasRunOut, type BanSubject } from './ban-book.ts'
+import { type Connection, namespacedName } from '../../core/index.ts'
+import type { AccessRecord, AccessRecordKey, BanRecord } from '../../records/index.ts'
+import { BanBook, hasRunOut, type BanSubject } from './ban-list.ts'
 import { FlappingDetector, type FlappingSettings } from './flapping-detector.ts'
 
 /** Clients kept out for flapping at one time; beyond them the one that is kept out longest comes in again. */

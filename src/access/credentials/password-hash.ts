@@ -1,7 +1,7 @@
 // Passwords made unreadable, and compared so that the time it takes says nothing about how much of one was right.
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { CredentialRecord, PasswordHash } from '../../core/index.ts'
+import type { CredentialRecord, PasswordHash } from '../../records/index.ts'
 
 /** How new passwords are kept: `auth.password_hash` and `auth.salt_position`. */
 export interface HashManner {

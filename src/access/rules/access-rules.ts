@@ -7,8 +7,6 @@
 
 import type { AclRule } from '../../config/index.ts'
 import {
-  type AccessRecord,
-  type AccessRecordKey,
   bridgeMarksRoot,
   type Identity,
   isBridgeClient,
@@ -19,11 +17,12 @@ import {
   splitNamespacedName,
 } from '../../core/index.ts'
 import type { Topic, TopicFilter } from '../../protocol/index.ts'
+import type { AccessRecord, AccessRecordKey } from '../../records/index.ts'
 import { Search, type Action, type Decision } from './compiled-rule.ts'
-import { RuleBook } from './rule-book.ts'
+import { RuleBook } from './rule-set.ts'
 import type { RuleList } from './rule-list.ts'
-import { ServiceVerdicts, type ServiceAnswer } from './service-verdicts.ts'
-import { speakerOf, type Caller, type Speaker } from './speaker.ts'
+import { ServiceVerdicts, type ServiceAnswer } from './service-decisions.ts'
+import { speakerOf, type Caller, type Speaker } from './principal.ts'
 import { StoredRules } from './stored-rules.ts'
 import { TokenGrants } from './token-grants.ts'
 

@@ -3,7 +3,7 @@
 //   Search { publish | subscribe | receive, topic } --> rules, in any order --> the decision of the first in *their* order
 
 import type { AclRule, AclTopic } from '../../config/index.ts'
-import type { Speaker } from './speaker.ts'
+import type { Speaker } from './principal.ts'
 import { coversFilter, hasPlaceholder, matchesTopic, patternOf, type TopicPattern } from './topic-patterns.ts'
 
 /** `receive`: at delivery, whichever subscription a message comes by. */

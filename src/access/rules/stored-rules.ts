@@ -3,10 +3,11 @@
 // those of none.
 
 import { readAclTopic } from '../../config/index.ts'
-import { type AccessRecordKey, namespacedName, type RuleRecord } from '../../core/index.ts'
+import { namespacedName } from '../../core/index.ts'
+import type { AccessRecordKey, RuleRecord } from '../../records/index.ts'
 import { compileRule, type CompiledRule } from './compiled-rule.ts'
 import { RuleList } from './rule-list.ts'
-import type { Caller } from './speaker.ts'
+import type { Caller } from './principal.ts'
 
 type RuleKey = Extract<AccessRecordKey, { kind: 'rule' }>
 

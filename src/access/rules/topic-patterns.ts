@@ -4,7 +4,7 @@
 // allowed for `a/#`.
 
 import { readAclTopic, type AclTopic } from '../../config/index.ts'
-import type { Speaker } from './speaker.ts'
+import type { Speaker } from './principal.ts'
 
 /** One level of a rule's filter. */
 export type LevelPattern =

@@ -6,7 +6,7 @@
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { hash } from 'node:crypto'
-import type { ScramRecord } from '../../core/index.ts'
+import type { ScramRecord } from '../../records/index.ts'
 import { hashBytes, hashNames, keyed, saltFor, type ScramAlgorithm } from './scram-record.ts'
 import { prepareText, readClientFinal, readClientFirst, readText, type ClientFirst } from './scram-text.ts'
 

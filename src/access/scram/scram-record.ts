@@ -6,7 +6,7 @@
 
 import { createHmac, hash, pbkdf2 as pbkdf2WithCallback, pbkdf2Sync, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { ScramRecord } from '../../core/index.ts'
+import type { ScramRecord } from '../../records/index.ts'
 import { prepareText } from './scram-text.ts'
 
 const pbkdf2 = promisify(pbkdf2WithCallback)

@@ -7,7 +7,7 @@ import type { Terminal } from '../terminal.ts'
 import type { CtlCall, CtlCommand, Outcome } from './ctl-command.ts'
 import { printOutcome } from './print-outcome.ts'
 import type { ProgressOutput } from './progress-lines.ts'
-import { type ReachOptions, reachBroker } from './reach-broker.ts'
+import { type ReachOptions, reachBroker } from './connect-api.ts'
 import { InputSecrets, type Secrets } from './secrets.ts'
 
 export interface CtlWorld {

@@ -2,7 +2,7 @@
 // language with a list named `rules`, as NanoMQ has it. A file without any rule is a list of none: what no rule says
 // is then decided by `auth.no_match`, for everything.
 
-import { faultAt, type Fault } from '../faults.ts'
+import { faultAt, type Fault } from '../config-errors.ts'
 import { parseHocon } from '../hocon/parse-hocon.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { listOf } from '../schema/collections.ts'

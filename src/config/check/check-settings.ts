@@ -1,12 +1,12 @@
 // A tree of values against the tree of settings: what is unknown, what is not as it must be, what has no engine yet,
 // and the values that hold, defaults included. Every fault is collected; nothing is thrown.
 
-import { faultAt, quoteForMessage, type Fault, type Warning } from '../faults.ts'
+import { faultAt, quoteForMessage, type Fault, type Warning } from '../config-errors.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
 import type { NamedPath } from '../schema/named-path.ts'
 import type { Engine, SchemaNode, Section, Setting, Takes, ValueOf } from '../schema/setting.ts'
-import { nearestOf } from './nearest-key.ts'
+import { nearestOf } from './suggest-key.ts'
 import { walkSchema } from './walk-schema.ts'
 
 /** One setting as it holds. */

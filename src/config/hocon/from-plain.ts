@@ -1,4 +1,4 @@
-import type { Fault } from '../faults.ts'
+import type { Fault } from '../config-errors.ts'
 import { parseHocon } from './parse-hocon.ts'
 import type { ConfigObject, ConfigValue, Position } from './values.ts'
 

@@ -4,7 +4,7 @@
 // Beyond HOCON as commonly described: a missing include is always a fault (a file of passwords that is not there must
 // not read as "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
 
-import { faultAt, quoteForMessage, type Fault } from '../faults.ts'
+import { faultAt, quoteForMessage, type Fault } from '../config-errors.ts'
 import { hoconLimits } from './limits.ts'
 import {
   define,

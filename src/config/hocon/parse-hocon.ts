@@ -1,4 +1,4 @@
-import type { Fault } from '../faults.ts'
+import type { Fault } from '../config-errors.ts'
 import { parseDocument, type IncludeReader, type Reading } from './parse-document.ts'
 import { resolve, type Environment } from './resolve.ts'
 import type { ConfigObject } from './values.ts'

@@ -1,4 +1,4 @@
-import { faultAt, type Fault } from '../faults.ts'
+import { faultAt, type Fault } from '../config-errors.ts'
 import { hoconLimits } from './limits.ts'
 import type { Path } from './nodes.ts'
 import { parseHocon } from './parse-hocon.ts'

@@ -1,6 +1,6 @@
 // The smallest parts of a text: blanks and comments, strings in their three spellings, dotted keys.
 
-import { quoteForMessage } from '../faults.ts'
+import { quoteForMessage } from '../config-errors.ts'
 import { forbiddenKeys } from './limits.ts'
 import type { Path } from './nodes.ts'
 import type { TextCursor } from './text-cursor.ts'

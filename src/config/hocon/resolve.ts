@@ -9,7 +9,7 @@
 // Nothing is remembered between look-ups. What a text may cost is held by counting steps, so that a text of
 // doublings ends in a fault and not in an exhausted memory.
 
-import { faultAt, type Fault } from '../faults.ts'
+import { faultAt, type Fault } from '../config-errors.ts'
 import { assertNever } from './assert-never.ts'
 import { hoconLimits } from './limits.ts'
 import type {

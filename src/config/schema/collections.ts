@@ -1,6 +1,6 @@
 // Lists, and the objects that stand in them.
 
-import { quoteForMessage } from '../faults.ts'
+import { quoteForMessage } from '../config-errors.ts'
 import type { ConfigObject, ConfigValue, PlainValue } from '../hocon/values.ts'
 import { maxTextBytes, notA, showText, type ReadValue, type SettingType } from './setting-type.ts'
 

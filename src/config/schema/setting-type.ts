@@ -1,6 +1,6 @@
 // What kinds of values settings have: how each is read from a configuration, written into one, and described.
 
-import { quoteForMessage } from '../faults.ts'
+import { quoteForMessage } from '../config-errors.ts'
 import type { NamedPath } from './named-path.ts'
 import { readScalar, textOf, type ConfigValue, type PlainValue, type Position } from '../hocon/values.ts'
 

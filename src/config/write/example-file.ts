@@ -3,7 +3,7 @@
 import { walkSchema } from '../check/walk-schema.ts'
 import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
-import { reloadWords, takesWords, typeWords, wrap } from './words.ts'
+import { reloadWords, takesWords, typeWords, wrap } from './setting-text.ts'
 
 const width = 110
 

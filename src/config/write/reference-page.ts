@@ -4,7 +4,7 @@ import { describeDefault } from '../check/check-settings.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import type { Engine, Section, Setting } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
-import { describe, noEngineWords, reloadWords, takesWords, typeWords } from './words.ts'
+import { describe, noEngineWords, reloadWords, takesWords, typeWords } from './setting-text.ts'
 
 const introduction = `# Configuration
 

@@ -1,21 +1,9 @@
 // What was kept comes back, before any client does.
 
 import { parseTopicFilter, parseTopicName, splitSharedFilter } from '../../protocol/index.ts'
-import { plainIdentity, type Identity } from '../access.ts'
-import { isBridgeClient, raiseIn } from '../bridge-client.ts'
-import type { BrokerState } from '../broker-state.ts'
-import { noteHeld } from '../delivery/exclusive.ts'
-import { restoreEnded } from '../delivery/ended-queues.ts'
-import { noteSubscription, standingOf } from '../delivery/note-interest.ts'
-import { keepRetained } from '../delivery/retained-messages.ts'
-import { expiryMs, maxStoredOf, noteFull } from '../delivery/stored-queue.ts'
-import { fromStored, type Message } from '../message.ts'
-import { Dealings } from '../neighbours/dealings.ts'
-import type { Neighbours } from '../neighbours/neighbours.ts'
-import { ownerOf } from '../peer-messages.ts'
 import {
-  givenUpSequence,
   type ForwardedRecord,
+  givenUpSequence,
   type IncomingRecord,
   type MovingRecord,
   type OutgoingRecord,
@@ -24,13 +12,25 @@ import {
   type StoredRecord,
   type SubscriptionRecord,
   type WillRecord,
-} from '../records.ts'
-import { isReserved } from '../reserved-names.ts'
-import { ForwardedIds } from '../sessions/forwarded-ids.ts'
-import { Delivery } from '../sessions/delivery.ts'
+} from '../../records/index.ts'
+import { plainIdentity, type Identity } from '../model/identity.ts'
+import { isBridgeClient, raiseIn } from '../model/bridge-client-id.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { noteHeld } from '../peers/exclusive-subscriptions.ts'
+import { restoreEnded } from '../shared/expired-session-redelivery.ts'
+import { noteSubscription, standingOf } from '../peers/update-interest.ts'
+import { keepRetained } from '../retained/retained-messages.ts'
+import { expiryMs, maxStoredOf, noteFull } from '../queues/persistent-queue.ts'
+import { fromStored, type Message } from '../model/message.ts'
+import { Dealings } from '../state/sessions/shared-assignments.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import { ownerOf } from '../model/peer-messages.ts'
+import { isReserved } from '../namespaces/internal-session-names.ts'
+import { ForwardedIds } from '../state/sessions/forwarded-packet-ids.ts'
+import { Delivery } from '../state/sessions/delivery.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { newStoredQueue, Session } from '../sessions/session.ts'
-import { scheduleForgetting } from './forget-received.ts'
+import { newStoredQueue, Session } from '../state/sessions/session.ts'
+import { scheduleForgetting } from '../peer-handlers/expire-received-ids.ts'
 
 /** Records may come in any order, but a session comes before what is its. What belongs to other shards is passed over. */
 export function restore(state: BrokerState, record: StoredRecord): void {

@@ -9,8 +9,8 @@
 // group that goes on is seen without a new plan.
 
 import type { QoS } from '../../protocol/index.ts'
-import type { Interest } from '../peer-messages.ts'
-import { peerPartsOf, spanningGroupsOf, type PeerPart, type SpanningGroup } from './elsewhere.ts'
+import type { Interest } from '../model/peer-messages.ts'
+import { peerPartsOf, spanningGroupsOf, type PeerPart, type SpanningGroup } from './peer-matches.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 import type { Audience } from './subscription-trie.ts'

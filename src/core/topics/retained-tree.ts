@@ -15,7 +15,7 @@
 // exactly once. What comes or goes meanwhile may be given or not.
 
 import { matchesFilter, type Topic, type TopicFilter, type TopicName } from '../../protocol/index.ts'
-import { WideMap, type WideMapWalk } from './wide-map.ts'
+import { WideMap, type WideMapWalk } from './large-map.ts'
 
 interface Retainable {
   readonly topic: Topic

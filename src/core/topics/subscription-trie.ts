@@ -15,7 +15,7 @@
 import { hasWildcard, splitSharedFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
 import { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
-import { WideMap } from './wide-map.ts'
+import { WideMap } from './large-map.ts'
 
 /** Who subscribes to one filter. Never empty when it is seen from outside. */
 export class Audience<S extends object, O = SubscriptionOptions> {

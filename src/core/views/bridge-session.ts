@@ -1,8 +1,8 @@
 // What a bridge wants to know of its session in this broker.
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../broker-state.ts'
-import type { Session } from '../sessions/session.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
 export interface BridgeSessionView {

@@ -1,14 +1,14 @@
 // What others may see of the broker. They look and touch nothing.
 
 import type { QoS, Topic, TopicFilter } from '../../protocol/index.ts'
-import type { BrokerCounts, BrokerState, HeldSubscriptions } from '../broker-state.ts'
-import type { Neighbours } from '../neighbours/neighbours.ts'
-import { canAnswer } from '../peers/handle-retained.ts'
-import { hasMoreToTell } from '../delivery/tell-peers.ts'
-import type { MemoryAccount } from '../memory-account.ts'
-import type { Message } from '../message.ts'
+import type { BrokerCounts, BrokerState, HeldSubscriptions } from '../state/broker-state.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import { canAnswer } from '../peer-handlers/handle-retained.ts'
+import { hasMoreToTell } from '../peers/sync-peers.ts'
+import type { MemoryAccount } from '../model/memory-account.ts'
+import type { Message } from '../model/message.ts'
 import { bridgeSessionOf, type BridgeSessionView } from './bridge-session.ts'
-import type { RememberedVerdict } from '../verdict-cache.ts'
+import type { RememberedVerdict } from '../model/authorization-cache.ts'
 import {
   findMatching,
   type MatchingFound,
@@ -19,7 +19,7 @@ import {
 } from './explanation.ts'
 import { type RecountedUse, recountMemory } from './memory-recount.ts'
 import { type MemoryUser, walkMemoryUsers } from './memory-users.ts'
-import { foresee, type Outlook } from './outlook.ts'
+import { foresee, type Outlook } from './delivery-estimate.ts'
 import { type RetainedWalk, walkRetained } from './retained-list.ts'
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'

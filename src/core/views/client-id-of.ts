@@ -1,7 +1,7 @@
 // Whose connection it is.
 
-import type { Connection } from '../connection.ts'
-import { stateOf } from '../connections/connection-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { stateOf } from '../state/connection-state.ts'
 
 /** Undefined: its client has not been let in, or is gone. */
 export function clientIdOf(connection: Connection): string | undefined {

@@ -1,8 +1,8 @@
 // Which clients are wanted, and a slice of those.
 
-import type { BrokerState } from '../broker-state.ts'
-import { isOfNamespace } from '../namespaced-names.ts'
-import type { Session } from '../sessions/session.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { isOfNamespace } from '../namespaces/namespaced-names.ts'
+import type { Session } from '../state/sessions/session.ts'
 import { type ClientView, viewOf, waitingOf } from './client-view.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkSessions } from './walk.ts'
 

@@ -1,7 +1,7 @@
 // One client and its session, as others may see them.
 
-import type { Session } from '../sessions/session.ts'
-import type { CoreSettings } from '../settings.ts'
+import type { Session } from '../state/sessions/session.ts'
+import type { CoreSettings } from '../model/settings.ts'
 
 export interface ClientView {
   readonly clientId: string

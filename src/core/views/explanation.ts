@@ -9,14 +9,14 @@ import {
   type TopicFilter,
   type TopicName,
 } from '../../protocol/index.ts'
-import type { Identity } from '../access.ts'
-import type { BrokerState } from '../broker-state.ts'
-import { effectiveQoS } from '../delivery/offer.ts'
-import { isOfBroker } from '../delivery/retained-messages.ts'
-import { mayReceive } from '../sessions/may-receive.ts'
-import type { Session } from '../sessions/session.ts'
+import type { Identity } from '../model/identity.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { isOfBroker } from '../retained/retained-messages.ts'
+import { mayReceive } from '../state/sessions/can-receive.ts'
+import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-import { fateOf } from './outlook.ts'
+import { fateOf } from './delivery-estimate.ts'
 
 /** Who somebody is to the broker, and what is left to it. */
 export interface Standing {

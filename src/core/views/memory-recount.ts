@@ -1,12 +1,12 @@
 // The account of memory, counted anew from what is there: what handlers have added and given back comes to the same, or one of
 // them has forgotten something. It walks everything, so it is for checks and not for a broker at work.
 
-import type { BrokerState } from '../broker-state.ts'
-import { bytesInMemory, deliveryBytes } from '../delivery/held-bytes.ts'
-import type { MemoryUse } from '../memory-account.ts'
-import type { Message } from '../message.ts'
-import type { Session, SessionDelivery } from '../sessions/session.ts'
-import { sessionBytes } from '../sessions/session-table.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { bytesInMemory, deliveryBytes } from '../outgoing/held-bytes.ts'
+import type { MemoryUse } from '../model/memory-account.ts'
+import type { Message } from '../model/message.ts'
+import type { Session, SessionDelivery } from '../state/sessions/session.ts'
+import { sessionBytes } from '../state/sessions/session-table.ts'
 
 export type RecountedUse = Extract<MemoryUse, 'sessions' | 'queues' | 'aliases'>
 

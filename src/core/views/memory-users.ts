@@ -1,8 +1,8 @@
 // Which clients hold most of the memory: looked at when it is short, so that messages on their way cost nothing for it.
 
-import type { BrokerState } from '../broker-state.ts'
-import type { MemoryUse } from '../memory-account.ts'
-import type { Session } from '../sessions/session.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { MemoryUse } from '../model/memory-account.ts'
+import type { Session } from '../state/sessions/session.ts'
 
 export interface MemoryUser {
   readonly use: MemoryUse

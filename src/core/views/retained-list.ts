@@ -1,8 +1,8 @@
 // The retained messages of this shard, for those who look: a few entries at a time, and nothing is changed.
 
 import type { QoS, TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../broker-state.ts'
-import { type Message, never } from '../message.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { type Message, never } from '../model/message.ts'
 
 export interface RetainedView {
   readonly topic: string

@@ -1,7 +1,7 @@
 // Which clients are behind: looked at when somebody asks, so that messages on their way cost nothing for it.
 
-import type { BrokerState } from '../broker-state.ts'
-import type { Session } from '../sessions/session.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Session } from '../state/sessions/session.ts'
 
 export interface SlowSession {
   readonly clientId: string

@@ -1,9 +1,9 @@
 // Which subscriptions are wanted, and a slice of those.
 
 import { bareFilter, hasWildcard, matchesFilter, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { BrokerState } from '../broker-state.ts'
-import { isOfNamespace } from '../namespaced-names.ts'
-import type { Session } from '../sessions/session.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { isOfNamespace } from '../namespaces/namespaced-names.ts'
+import type { Session } from '../state/sessions/session.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkChosen, walkSessions } from './walk.ts'
 
 /** So many subscribers of one topic are put in order at a time; where there are more, all sessions are walked along. */

@@ -1,7 +1,7 @@
 // Looking at everything, a slice at a time: each slice says where the next one begins, and nothing is kept between them.
 
-import type { SessionTable } from '../sessions/session-table.ts'
-import type { Session } from '../sessions/session.ts'
+import type { SessionTable } from '../state/sessions/session-table.ts'
+import type { Session } from '../state/sessions/session.ts'
 
 /** How many sessions are looked at between two looks at the clock. */
 const sessionsBetweenLooks = 32

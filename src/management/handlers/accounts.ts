@@ -2,9 +2,9 @@ import type { accountEndpoints, ReplyOf, RequestOf } from '../../contract/index.
 import { refuseAccount } from '../account-refusals.ts'
 import type { Handlers } from '../handler.ts'
 import type { AccountOperations, AccountRefusal, App, AppChange } from '../operations/accounts.ts'
-import { type Refusal, refuse, Refusal as RefusalValue } from '../refusal.ts'
+import { type Refusal, refuse, Refusal as RefusalValue } from '../api-error.ts'
 import { saidRole } from '../said-role.ts'
-import type { Doorkeeper } from '../sign-in.ts'
+import type { Doorkeeper } from '../request-authenticator.ts'
 
 type Known = typeof accountEndpoints
 

@@ -1,8 +1,8 @@
 import type { alarmEndpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { AlarmOperations, AlarmRecord } from '../operations/alarms.ts'
-import { type Refusal, refuse } from '../refusal.ts'
-import { localTime } from '../words.ts'
+import { type Refusal, refuse } from '../api-error.ts'
+import { localTime } from '../format-time.ts'
 import { refuseNode } from './metrics.ts'
 
 export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alarmEndpoints> {

@@ -5,7 +5,7 @@ import { type BridgeNode, bridgeNodeOf } from '../bridge-node.ts'
 import type { Handlers } from '../handler.ts'
 import type { BridgeOperations, NewBridgeSettings } from '../operations/bridges.ts'
 import { isSentObject, readBridgeNode, type ReadBridge, type Sent, withUserProperty } from '../read-bridge-node.ts'
-import { Refusal, refuse } from '../refusal.ts'
+import { Refusal, refuse } from '../api-error.ts'
 
 type Listing = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>
 type Done = { code: 0 } | Refusal

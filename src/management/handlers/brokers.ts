@@ -2,8 +2,8 @@ import type { brokerEndpoints, ReplyOf } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import { otherNode } from '../lists/other-node.ts'
 import type { BrokerOperations } from '../operations/brokers.ts'
-import type { Refusal } from '../refusal.ts'
-import { localTime, uptimeInWords } from '../words.ts'
+import type { Refusal } from '../api-error.ts'
+import { localTime, uptimeInWords } from '../format-time.ts'
 
 const sysdescr = 'Godwit MQTT broker'
 

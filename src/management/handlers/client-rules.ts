@@ -3,7 +3,7 @@ import type { Handlers } from '../handler.ts'
 import { metaOf, type PagingQuery, pageWanted } from '../lists/numbered-pages.ts'
 import type { Ban, ClientRule, ClientRuleOperations, RuleQuestion } from '../operations/client-rules.ts'
 import type { NotStored } from '../operations/credentials.ts'
-import { type Refusal, refuse } from '../refusal.ts'
+import { type Refusal, refuse } from '../api-error.ts'
 import { refuseNotStored } from './credentials.ts'
 import { actionWords, readRule, type RuleFault } from './read-rule.ts'
 

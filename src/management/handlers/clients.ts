@@ -8,8 +8,8 @@ import { otherNode } from '../lists/other-node.ts'
 import { beginning, pagingOf } from '../lists/paging.ts'
 import type { ClientOperations } from '../operations/clients.ts'
 import type { ListPosition, ListSlice, Unanswered } from '../operations/lists.ts'
-import { type Refusal, refuse, Refusal as RefusalValue } from '../refusal.ts'
-import type { WrittenJson } from '../written-json.ts'
+import { type Refusal, refuse, Refusal as RefusalValue } from '../api-error.ts'
+import type { WrittenJson } from '../json-text.ts'
 
 export function clientHandlers(clients: ClientOperations): Handlers<typeof clientEndpoints> {
   return {

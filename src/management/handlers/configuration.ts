@@ -14,7 +14,7 @@ import type {
 } from '../operations/configuration.ts'
 import { isNanomqSection, nanomqSection, type NanomqSection, successorOf } from '../nanomq-sections.ts'
 import { isSentObject, type Sent } from '../read-bridge-node.ts'
-import { type Refusal, refuse } from '../refusal.ts'
+import { type Refusal, refuse } from '../api-error.ts'
 
 type Endpoints = typeof configurationEndpoints
 

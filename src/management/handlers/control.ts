@@ -1,7 +1,7 @@
 import type { controlEndpoints } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { ControlOperations } from '../operations/control.ts'
-import { refuse } from '../refusal.ts'
+import { refuse } from '../api-error.ts'
 
 export function controlHandlers(control: ControlOperations): Handlers<typeof controlEndpoints> {
   return {

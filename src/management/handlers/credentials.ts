@@ -8,7 +8,7 @@ import type {
   StoredCredential,
 } from '../operations/credentials.ts'
 import { metaOf, type PageMeta, pageWanted } from '../lists/numbered-pages.ts'
-import { type Refusal, refuse } from '../refusal.ts'
+import { type Refusal, refuse } from '../api-error.ts'
 import { isEntry, type ListSpelling, readEntry, readSecret, refuseEntry } from './read-credential.ts'
 
 /** Each is some milliseconds of work for the processor. */

@@ -1,6 +1,6 @@
 import { type documentEndpoints, endpoints, listingOf, openApiOf, writeApiPage } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
-import { WrittenJson } from '../written-json.ts'
+import { WrittenJson } from '../json-text.ts'
 import type { BrokerOperations } from '../operations/brokers.ts'
 
 export function documentHandlers(broker: BrokerOperations): Handlers<typeof documentEndpoints> {

@@ -1,7 +1,7 @@
 import type { listenerEndpoints, ReplyOf } from '../../contract/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { ListenerDescription, ListenerOperations } from '../operations/listeners.ts'
-import { type Refusal, refuse } from '../refusal.ts'
+import { type Refusal, refuse } from '../api-error.ts'
 
 type ListenerRecord = ReplyOf<(typeof listenerEndpoints)['list_node_listeners']>['data'][number]
 

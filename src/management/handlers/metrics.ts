@@ -5,7 +5,7 @@ import { ageSeconds } from '../bridge-node.ts'
 import type { BridgeStanding } from '../operations/bridges.ts'
 import type { MetricOperations, NodeReading } from '../operations/metrics.ts'
 import { type MetricValue, type Sample, writePrometheus } from '../prometheus-text.ts'
-import { type Refusal, refuse } from '../refusal.ts'
+import { type Refusal, refuse } from '../api-error.ts'
 
 const msPerSecond = 1_000
 

@@ -12,7 +12,7 @@ import type { Handlers } from '../handler.ts'
 import type { OperationFailure, PublishingOperations, PublishReceipt } from '../operations/publishing.ts'
 import { readPublication, topicsOf } from '../publication.ts'
 import { refuseShape } from '../read-request.ts'
-import { Refusal, refuse } from '../refusal.ts'
+import { Refusal, refuse } from '../api-error.ts'
 
 type PublishMessage = Static<typeof publishMessage>
 type SubscribeRequest = Static<typeof subscribeRequest>

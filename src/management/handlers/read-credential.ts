@@ -3,7 +3,7 @@
 
 import type { ResultCodeName } from '../../contract/index.ts'
 import type { CredentialList, NewCredential, ScramName } from '../operations/credentials.ts'
-import { type Refusal, refuse } from '../refusal.ts'
+import { type Refusal, refuse } from '../api-error.ts'
 
 /** How a list is spelled. */
 export interface ListSpelling {

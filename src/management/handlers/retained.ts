@@ -3,8 +3,8 @@ import { parseTopicFilter } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
 import { clientName } from '../lists/client-name.ts'
 import type { RetainedOperations, RetainedRow } from '../operations/retained.ts'
-import { refuse } from '../refusal.ts'
-import { localTime } from '../words.ts'
+import { refuse } from '../api-error.ts'
+import { localTime } from '../format-time.ts'
 
 const defaultLimit = 1_000
 

@@ -10,8 +10,8 @@ import { beginning, pagingOf } from '../lists/paging.ts'
 import { answerTopicTree } from '../lists/whole-tree.ts'
 import type { ClientOperations } from '../operations/clients.ts'
 import type { ListPosition, ListSlice, Unanswered } from '../operations/lists.ts'
-import { type Refusal, Refusal as RefusalValue } from '../refusal.ts'
-import type { WrittenJson } from '../written-json.ts'
+import { type Refusal, Refusal as RefusalValue } from '../api-error.ts'
+import type { WrittenJson } from '../json-text.ts'
 
 type SubscriptionQuery = RequestOf<typeof subscriptionEndpoints.list_subscriptions>['query']
 

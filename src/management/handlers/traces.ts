@@ -2,8 +2,8 @@ import type { traceEndpoints } from '../../contract/index.ts'
 import { parseTopicFilter } from '../../protocol/index.ts'
 import type { Handlers } from '../handler.ts'
 import type { TraceOperations } from '../operations/traces.ts'
-import { type Refusal, refuse } from '../refusal.ts'
-import { localTime } from '../words.ts'
+import { type Refusal, refuse } from '../api-error.ts'
+import { localTime } from '../format-time.ts'
 
 const defaultDurationSeconds = 600
 const msPerSecond = 1_000

@@ -2,8 +2,8 @@
 // on the shards and here.
 
 import type { ListPosition, ListSlice, RowsWanted, Unanswered } from '../operations/lists.ts'
-import { type Refusal, refuse } from '../refusal.ts'
-import { WrittenJson } from '../written-json.ts'
+import { type Refusal, refuse } from '../api-error.ts'
+import { WrittenJson } from '../json-text.ts'
 import { beginning, cursorOf, type Paging } from './paging.ts'
 
 /** So many rows are gathered before the first byte is sent: until then it can still be said that a shard is silent. */

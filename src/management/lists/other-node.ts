@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from '../refusal.ts'
+import { type Refusal, refuse } from '../api-error.ts'
 
 /** Undefined: the path names this node. */
 export function otherNode(own: { readonly nodeName: string }, node: string): Refusal | undefined {

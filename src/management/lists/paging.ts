@@ -2,7 +2,7 @@
 
 import { mostRowsOfPage } from '../../contract/index.ts'
 import type { ListPosition } from '../operations/lists.ts'
-import { type Refusal, refuse } from '../refusal.ts'
+import { type Refusal, refuse } from '../api-error.ts'
 
 export type Paging =
   | { readonly part: 'whole' }

@@ -2,8 +2,8 @@
 
 import type { ClientOperations } from '../operations/clients.ts'
 import type { ListPosition, Unanswered } from '../operations/lists.ts'
-import { type Refusal, refuse } from '../refusal.ts'
-import { WrittenJson } from '../written-json.ts'
+import { type Refusal, refuse } from '../api-error.ts'
+import { WrittenJson } from '../json-text.ts'
 import type { SubscriptionView } from '../../core/index.ts'
 import { refuseSilent } from './answer-list.ts'
 import { clientName } from './client-name.ts'

@@ -13,7 +13,7 @@ import {
 } from '../../backup/index.ts'
 import { parseHocon, type PlainValue, toPlain } from '../../config/index.ts'
 import type { BackupRefusal } from '../../management/index.ts'
-import { Pace } from '../record-walk.ts'
+import { Pace } from '../records/record-scan.ts'
 import { quoted, refusal } from './backup-folder.ts'
 import { piecesOf } from './open-file.ts'
 

@@ -12,7 +12,7 @@ import {
 import { mask, type PlainValue } from '../../config/index.ts'
 import type { ArchiveDifference } from '../../management/index.ts'
 import { configurationOf } from './check-file.ts'
-import { markOf } from './foreseen-tables.ts'
+import { markOf } from './import-preview.ts'
 
 type TableDifference = ArchiveDifference['tables'][number]
 type Counted = { -readonly [Key in keyof TableDifference]: TableDifference[Key] } & {

@@ -16,11 +16,11 @@ import {
 } from '../../backup/index.ts'
 import type { PlainValue } from '../../config/index.ts'
 import type { BackupFile, BackupRefusal } from '../../management/index.ts'
-import type { AccessRecords } from '../access-records.ts'
+import type { AccessRecords } from '../records/access-records.ts'
 import { ReadingInterrupted, type Store } from '../../storage/index.ts'
 import { gatherFiles, type GatheredFiles } from './archived-files.ts'
 import { archiveSuffix, type BackupFolder } from './backup-folder.ts'
-import { brokerMoment } from './broker-moment.ts'
+import { brokerMoment } from './snapshot.ts'
 import { writableOf } from './open-file.ts'
 import { TableSpool } from './table-spool.ts'
 

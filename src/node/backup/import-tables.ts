@@ -11,12 +11,13 @@ import {
   type TableRecord,
   writeRow,
 } from '../../backup/index.ts'
-import { type KeptMessages, ownerOf, type RetainedRecord } from '../../core/index.ts'
+import { type KeptMessages, ownerOf } from '../../core/index.ts'
 import type { TableChange } from '../../management/index.ts'
+import type { RetainedRecord } from '../../records/index.ts'
 import type { AskedToKeep } from '../../shard/index.ts'
-import type { AccessRecords, BookRecord } from '../access-records.ts'
-import type { HiddenPresets } from '../hidden-presets.ts'
-import type { ShardCrew } from '../shard-crew.ts'
+import type { AccessRecords, BookRecord } from '../records/access-records.ts'
+import type { HiddenPresets } from '../records/shadowed-credentials.ts'
+import type { ShardCrew } from '../shards/shard-supervisor.ts'
 
 /** Written and told together: more would hold the loop of whoever hears of them. */
 const recordsAtOnce = 500

@@ -2,9 +2,9 @@
 // is not to have them by way of an archive.
 
 import type { TableRecord } from '../../backup/index.ts'
-import type { AccessRecords } from '../access-records.ts'
-import { maxNamespaces } from '../namespace-limits.ts'
-import { maxOperators } from '../operators/account-limits.ts'
+import type { AccessRecords } from '../records/access-records.ts'
+import { maxNamespaces } from '../records/namespace-limits.ts'
+import { maxOperators } from '../admins/account-limits.ts'
 
 export class OperatorCheck {
   readonly #accounts = new Set<string>()

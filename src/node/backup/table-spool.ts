@@ -6,7 +6,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { memberOfTable, type MemberToWrite, type TableName, type TableRecord, writeRow } from '../../backup/index.ts'
-import { Pace } from '../record-walk.ts'
+import { Pace } from '../records/record-scan.ts'
 import { piecesOf, writeAt } from './open-file.ts'
 
 /** Written at once. */

@@ -1,7 +1,7 @@
 // Why a change of configuration is not made, in sentences for who asked for it.
 
 import { faultAt, formatFault, type Fault, type GodwitConfig } from '../../config/index.ts'
-import type { Problem } from './config-owners.ts'
+import type { Problem } from './config-consumers.ts'
 
 export interface ConfigRefusal {
   readonly isDone: false

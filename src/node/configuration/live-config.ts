@@ -51,8 +51,8 @@ import {
   type TextOrigin,
   writeSettings,
 } from './config-layers.ts'
-import { applyEverywhere, type ConfigOwner, type Problem } from './config-owners.ts'
-import { withoutGone } from './gone-owners.ts'
+import { applyEverywhere, type ConfigOwner, type Problem } from './config-consumers.ts'
+import { withoutGone } from './removed-sections.ts'
 import { keptLocal, localFaults, withoutLocal } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
 import { type StagedFile, stageFile } from './staged-file.ts'

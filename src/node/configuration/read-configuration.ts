@@ -4,7 +4,7 @@ import { existsSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Environment, type Fault, faultAt, type GodwitConfig, type Warning } from '../../config/index.ts'
-import { defaultDataDirectory, type Installation } from '../data-directory.ts'
+import { defaultDataDirectory, type Installation } from '../data-dir/data-directory.ts'
 import { AllowedPaths } from './allowed-paths.ts'
 import { readConfigFile } from './config-files.ts'
 import {
@@ -15,7 +15,7 @@ import {
   nothingChanged,
   readDocument,
 } from './config-layers.ts'
-import { withoutGone } from './gone-owners.ts'
+import { withoutGone } from './removed-sections.ts'
 import { withoutLocal } from './local-settings.ts'
 
 export interface ConfigurationRequest {

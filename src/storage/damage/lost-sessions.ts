@@ -8,7 +8,7 @@
 //   lost          lost             the client id is unknown: queued messages are exported to a file, and the life ends
 
 import { appendFile } from 'node:fs/promises'
-import type { SessionRecord, StoredRecord } from '../../core/index.ts'
+import type { SessionRecord, StoredRecord } from '../../records/index.ts'
 import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
 import { encodeChange, encodeGrave, encodeLife } from '../change-encoder.ts'
 import type { LevelDatabase, LevelEntry } from '../level-database.ts'
@@ -23,7 +23,7 @@ import {
   type Life,
 } from '../record-keys.ts'
 import { readLife, readRecord } from '../record-values.ts'
-import { SessionLives } from '../session-lives.ts'
+import { SessionLives } from '../session-generations.ts'
 import type { SessionRecordKind, StorageAlarm } from '../store.ts'
 import { BadRecords } from './bad-records.ts'
 

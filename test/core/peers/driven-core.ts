@@ -15,9 +15,9 @@ import {
   type Permissions,
   type Question,
   type SendList,
-  type StoredChange,
 } from '../../../src/core/index.ts'
 import { TopicTable } from '../../../src/protocol/index.ts'
+import type { StoredChange } from '../../../src/records/index.ts'
 import { frozenChanges, type MemoryKeeper } from '../../simulator/keeper.ts'
 
 type LoadQueue = Extract<Question, { kind: 'load-queue' }>

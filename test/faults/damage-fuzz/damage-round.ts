@@ -3,7 +3,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { StoredRecord } from '../../../src/core/index.ts'
+import type { StoredRecord } from '../../../src/records/index.ts'
 import { Random } from '../../simulator/random.ts'
 import { readEverything } from '../../storage/read-all.ts'
 import { damages } from './damages.ts'

@@ -2,7 +2,7 @@
 
 import { cpSync, rmSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import type { StoredChange, StoredRecord } from '../../../src/core/index.ts'
+import type { StoredChange, StoredRecord } from '../../../src/records/index.ts'
 import { openLevelStore, type Store } from '../../../src/storage/index.ts'
 import type { Random } from '../../simulator/random.ts'
 import { message, queued, session, subscription } from '../../storage/sample-records.ts'

@@ -1,7 +1,7 @@
 // What is stored of clients to let them in. Passwords come from the terminal or from stdin.
 
 import type { Result } from '../../../contract/index.ts'
-import { everyPage } from '../every-page.ts'
+import { everyPage } from '../all-pages.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
 
 /** How one of the lists is asked; `name` is who the entry is about. */

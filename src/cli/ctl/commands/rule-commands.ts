@@ -1,6 +1,6 @@
 // What clients may do and who is kept out, as it is stored. Both hold at once.
 
-import { everyPage } from '../every-page.ts'
+import { everyPage } from '../all-pages.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
 
 const whose = [

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { apiKeyEndpoints, ReplyOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
 import type { AccountOperations, App } from '../../operations/accounts.ts'
-import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../refusal.ts'
-import { offsetTime } from '../../words.ts'
+import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../api-error.ts'
+import { offsetTime } from '../../format-time.ts'
 import { readStanding, type Standing, writtenRole } from './roles.ts'
 
 type Known = typeof apiKeyEndpoints

@@ -2,8 +2,8 @@ import type { auditEndpoints, ReplyOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
 import { metaOf } from '../../lists/numbered-pages.ts'
 import type { AuditEntry, AuditOperations } from '../../operations/audit.ts'
-import { refuseFor } from '../../refusal.ts'
-import { offsetTime } from '../../words.ts'
+import { refuseFor } from '../../api-error.ts'
+import { offsetTime } from '../../format-time.ts'
 
 type Known = typeof auditEndpoints
 

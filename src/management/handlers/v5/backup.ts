@@ -11,9 +11,9 @@ import type {
   BackupScope,
   ImportOutcome,
 } from '../../operations/backup.ts'
-import { refusalOfCaller } from '../../permission.ts'
-import { type Refusal, refuseFor } from '../../refusal.ts'
-import { offsetTime } from '../../words.ts'
+import { refusalOfCaller } from '../../authorization.ts'
+import { type Refusal, refuseFor } from '../../api-error.ts'
+import { offsetTime } from '../../format-time.ts'
 
 type Known = typeof backupEndpoints
 

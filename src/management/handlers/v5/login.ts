@@ -1,8 +1,8 @@
 import type { loginEndpoints } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
 import type { BrokerOperations } from '../../operations/brokers.ts'
-import { refuseFor, Refusal as RefusalValue } from '../../refusal.ts'
-import type { Doorkeeper } from '../../sign-in.ts'
+import { refuseFor, Refusal as RefusalValue } from '../../api-error.ts'
+import type { Doorkeeper } from '../../request-authenticator.ts'
 import { writtenRole } from './roles.ts'
 
 export function loginHandlers(

@@ -1,7 +1,7 @@
 import type { namespaceEndpoints, ReplyOf, RequestOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../handler.ts'
 import type { Namespace, NamespaceLimits, NamespaceOperations } from '../../operations/namespaces.ts'
-import { type Refusal, refuseFor } from '../../refusal.ts'
+import { type Refusal, refuseFor } from '../../api-error.ts'
 
 type Known = typeof namespaceEndpoints
 type Written = ReplyOf<Known['get_namespaces']>['data'][number]

@@ -1,7 +1,7 @@
 // Roles as the fifth version of the API writes them: `viewer`, or `ns:plant::viewer` of a namespace.
 
 import type { Role } from '../../../contract/index.ts'
-import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../refusal.ts'
+import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../api-error.ts'
 import { saidRole } from '../../said-role.ts'
 
 export interface Standing<Known extends Role = Role> {

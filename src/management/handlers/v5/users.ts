@@ -2,7 +2,7 @@ import type { ReplyOf, userEndpoints } from '../../../contract/index.ts'
 import { refuseAccountFor } from '../../account-refusals.ts'
 import type { Handlers } from '../../handler.ts'
 import type { AccountOperations, AccountRefusal, User } from '../../operations/accounts.ts'
-import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../refusal.ts'
+import { type Refusal, refuseFor, Refusal as RefusalValue } from '../../api-error.ts'
 import { refusalOfPassword } from '../accounts.ts'
 import { readStanding, type Standing, writtenRole } from './roles.ts'
 

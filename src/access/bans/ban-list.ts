@@ -1,0 +1,107 @@
+// Who is banned: by client id, by user name, by address or range of addresses. A ban that has run out counts no more,
+// whether it still lies here or not; it is taken out when it is found.
+
+import { isInRange, parseAddress, parseAddressRange, type Address, type AddressRange } from '../../config/index.ts'
+import type { AccessRecordKey, BanRecord } from '../../records/index.ts'
+
+type BanKey = Extract<AccessRecordKey, { kind: 'ban' }>
+
+/** Who somebody is, as bans see it. */
+export interface BanSubject {
+  readonly namespace?: string | undefined
+  readonly clientId: string
+  readonly username: string | undefined
+  /** '' where it is not known. */
+  readonly peerAddress: string
+}
+
+interface RangeBan {
+  readonly range: AddressRange
+  readonly record: BanRecord
+}
+
+export class BanBook {
+  readonly #byClientId = new Map<string, BanRecord>()
+  readonly #byUsername = new Map<string, BanRecord>()
+  /** Single addresses, by their bits: two spellings of one are one. */
+  readonly #byAddress = new Map<string, BanRecord>()
+  /** Ranges, by their bits and how many of them count. */
+  readonly #byRange = new Map<string, RangeBan>()
+
+  get count(): number {
+    return this.#byClientId.size + this.#byUsername.size + this.#byAddress.size + this.#byRange.size
+  }
+
+  put(record: BanRecord): void {
+    if (record.as === 'clientid') this.#byClientId.set(record.who, record)
+    else if (record.as === 'username') this.#byUsername.set(record.who, record)
+    else {
+      const range = parseAddressRange(record.who)
+      // It was looked at when it came in. What is no address bans nobody.
+      if (range === undefined) return
+      if (isSingle(range)) this.#byAddress.set(keyOf(range), record)
+      else this.#byRange.set(keyOf(range), { range, record })
+    }
+  }
+
+  delete({ as, who }: BanKey): void {
+    if (as === 'clientid') this.#byClientId.delete(who)
+    else if (as === 'username') this.#byUsername.delete(who)
+    else {
+      const range = parseAddressRange(who)
+      if (range === undefined) return
+      this.#byAddress.delete(keyOf(range))
+      this.#byRange.delete(keyOf(range))
+    }
+  }
+
+  /** The ban that keeps this client out; undefined: none does. */
+  find({ clientId, username, peerAddress }: BanSubject, nowMs: number): BanRecord | undefined {
+    if (this.count === 0) return undefined
+    const byName =
+      present(this.#byClientId, clientId, nowMs) ??
+      (username === undefined ? undefined : present(this.#byUsername, username, nowMs))
+    if (byName !== undefined) return byName
+    const address = parseAddress(peerAddress)
+    return address === undefined ? undefined : this.#findAddress(address, nowMs)
+  }
+
+  #findAddress(address: Address, nowMs: number): BanRecord | undefined {
+    const single = present(this.#byAddress, keyOf({ ...address, prefixBits: bitsOf(address) }), nowMs)
+    if (single !== undefined) return single
+    for (const [key, { range, record }] of this.#byRange) {
+      if (hasRunOut(record, nowMs)) this.#byRange.delete(key)
+      else if (isInRange(address, range)) return record
+    }
+    return undefined
+  }
+}
+
+function present(bans: Map<string, BanRecord>, key: string, nowMs: number): BanRecord | undefined {
+  const record = bans.get(key)
+  if (record === undefined || !hasRunOut(record, nowMs)) return record
+  bans.delete(key)
+  return undefined
+}
+
+/** Whether a ban holds no longer. */
+export function hasRunOut({ untilMs }: BanRecord, nowMs: number): boolean {
+  return untilMs !== undefined && untilMs <= nowMs
+}
+
+function isSingle(range: AddressRange): boolean {
+  return range.prefixBits === bitsOf(range)
+}
+
+function bitsOf({ family }: Address): number {
+  return family === 4 ? 32 : 128
+}
+
+/** The same for every spelling of a range: bits that do not count are left out. */
+function keyOf({ family, words, prefixBits }: AddressRange): string {
+  const counting = words.map((word, index) => {
+    const bits = Math.min(32, Math.max(0, prefixBits - index * 32))
+    return bits === 0 ? 0 : (word & (0xffff_ffff << (32 - bits))) >>> 0
+  })
+  return `${family} ${counting.join(' ')} / ${prefixBits}`
+}

@@ -1,0 +1,174 @@
+// What the operator's service says about clients: who they are (auth_req), whether they may do everything (super_req), and
+// what they may do (acl_req).
+//
+//   200, 204   yes; with a JSON body {"result": "allow" | "deny" | "ignore", "is_superuser": true | false} as that says
+//   4xx        no
+//   the rest   the service fails: nobody knows
+
+import { hash, randomBytes } from 'node:crypto'
+import { type Connection, namespaceTopics } from '../../core/index.ts'
+import { reasonCodes } from '../../protocol/index.ts'
+import { ignored, type Attempt, type Authenticator, type Outcome } from '../authenticators/authenticator.ts'
+import type { Placeholders } from '../placeholders.ts'
+import { AnswerCache } from './response-cache.ts'
+import { HttpClient, type HttpAnswer, type HttpAsk, type HttpClientSettings } from './http-client.ts'
+import { fillRequest, type HttpRequestSettings } from './http-request.ts'
+
+export interface HttpAuthoritySettings extends HttpClientSettings {
+  readonly authRequest: HttpRequestSettings | undefined
+  readonly superRequest: HttpRequestSettings | undefined
+  readonly aclRequest: HttpRequestSettings | undefined
+  /** 0: every client is asked about each time. */
+  readonly cacheTtlMs: number
+}
+
+/** What a client wants to do. */
+export interface HttpDeed {
+  readonly connection: Connection
+  readonly namespace?: string | undefined
+  readonly clientId: string
+  readonly username: string | undefined
+  readonly action: 'publish' | 'subscribe'
+  readonly topic: string
+}
+
+export type HttpVerdict =
+  | { readonly says: 'allow'; /** Undefined: nothing was said about that. */ readonly isSuperuser: boolean | undefined }
+  | { readonly says: 'deny' | 'ignore' }
+  | { readonly says: 'nothing'; readonly why: string }
+
+const maxCachedAnswers = 10_000
+
+export class HttpAuthority implements Authenticator {
+  readonly settings: HttpAuthoritySettings
+  readonly #client: HttpClient
+  readonly #cache: AnswerCache<HttpVerdict>
+  /** Questions hold passwords: they are remembered by a hash that nobody can make again. */
+  readonly #cacheSalt = randomBytes(32).toString('base64')
+
+  constructor(settings: HttpAuthoritySettings) {
+    this.settings = settings
+    this.#client = new HttpClient(settings)
+    this.#cache = new AnswerCache(maxCachedAnswers, settings.cacheTtlMs)
+  }
+
+  close(): void {
+    this.#client.close()
+  }
+
+  authenticate(attempt: Attempt): Outcome | Promise<Outcome> {
+    const { authRequest } = this.settings
+    if (authRequest === undefined) return ignored
+    const verdict = this.#askCached(fillRequest(authRequest, valuesOf(attempt)), attempt)
+    return verdict instanceof Promise ? verdict.then((found) => outcomeOf(found, attempt)) : outcomeOf(verdict, attempt)
+  }
+
+  /** Whether nothing is denied to this client. Where nobody knows, something is. */
+  async isSuperuser(attempt: Attempt): Promise<boolean> {
+    const { superRequest } = this.settings
+    if (superRequest === undefined) return false
+    const verdict = await this.#askCached(fillRequest(superRequest, valuesOf(attempt)), attempt)
+    return verdict.says === 'allow' && verdict.isSuperuser !== false
+  }
+
+  get asksForSuperusers(): boolean {
+    return this.settings.superRequest !== undefined
+  }
+
+  /** Without a cache: whoever asks has one. */
+  async mayDo(deed: HttpDeed): Promise<HttpVerdict> {
+    const { aclRequest } = this.settings
+    if (aclRequest === undefined) return { says: 'ignore' }
+    const values = {
+      ...valuesOf({ ...deed, password: undefined }),
+      topic: deed.topic,
+      access: deed.action === 'subscribe' ? '1' : '2',
+    }
+    return this.#ask(fillRequest(aclRequest, values), deed.connection)
+  }
+
+  #askCached(ask: HttpAsk, { connection, nowMs }: Attempt): HttpVerdict | Promise<HttpVerdict> {
+    if (this.settings.cacheTtlMs === 0) return this.#ask(ask, connection)
+    const key = hash('sha256', `${this.#cacheSalt}\n${ask.method} ${ask.url.href}\n${ask.body ?? ''}`)
+    const known = this.#cache.find(key, nowMs)
+    if (known !== undefined) return known
+    return this.#ask(ask, connection).then((verdict) => {
+      // A service that fails may serve again at the next question.
+      if (verdict.says !== 'nothing') this.#cache.put(key, verdict, nowMs)
+      return verdict
+    })
+  }
+
+  async #ask(ask: HttpAsk, connection: Connection): Promise<HttpVerdict> {
+    const answer = await this.#client.ask(ask, () => connection.now.state !== 'closed')
+    return 'failure' in answer ? nothing(`the service ${answer.failure}`) : verdictOf(answer)
+  }
+}
+
+function valuesOf(who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | 'username' | 'password'>): Placeholders {
+  const { connection } = who
+  const { listener, arrival } = connection
+  return {
+    clientid: who.clientId,
+    username: who.username,
+    password: who.password?.toString('utf8'),
+    peerhost: connection.peerAddress,
+    protocol: 'mqtt',
+    port: listener.port === undefined ? undefined : String(listener.port),
+    cert_common_name: arrival?.certificate?.commonName,
+    cert_subject: arrival?.certificate?.subject,
+    mountpoint: `${namespaceTopics(who.namespace)}${listener.mountpoint ?? ''}`,
+  }
+}
+
+function outcomeOf(verdict: HttpVerdict, { username }: Attempt): Outcome {
+  switch (verdict.says) {
+    case 'allow':
+      return { result: 'success', username, isSuperuser: verdict.isSuperuser === true }
+    case 'deny':
+      return { result: 'reject', reason: reasonCodes.badUserNameOrPassword, why: 'the service says no' }
+    case 'ignore':
+      return ignored
+    case 'nothing':
+      return { result: 'failed', why: verdict.why }
+    default:
+      return verdict satisfies never
+  }
+}
+
+function verdictOf({ status, contentType, body }: HttpAnswer): HttpVerdict {
+  if (status === 200 || status === 204) return readBody(contentType, body)
+  if (status >= 400 && status < 500) return { says: 'deny' }
+  const isRedirect = status >= 300 && status < 400
+  return nothing(isRedirect ? 'the service points elsewhere, which is not followed' : `the service answered ${status}`)
+}
+
+const malformed = nothing('the service answered with JSON that says nothing')
+const plainAllow: HttpVerdict = { says: 'allow', isSuperuser: undefined }
+
+function readBody(contentType: string, body: string): HttpVerdict {
+  const parsed = parseObject(body)
+  if (contentType === 'application/json' && body !== '') return parsed === undefined ? malformed : judge(parsed)
+  // Many a service says its type wrong, or not at all: what it denies in JSON is denied.
+  if (parsed !== undefined && ('result' in parsed || 'is_superuser' in parsed)) return judge(parsed)
+  return body.trim() === 'ignore' ? { says: 'ignore' } : plainAllow
+}
+
+function parseObject(body: string): Readonly<Record<string, unknown>> | undefined {
+  if (!body.trimStart().startsWith('{')) return undefined
+  try {
+    return JSON.parse(body) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}
+
+function judge({ result = 'allow', is_superuser: isSuperuser }: Readonly<Record<string, unknown>>): HttpVerdict {
+  if (result === 'deny' || result === 'ignore') return { says: result }
+  if (result !== 'allow') return malformed
+  return isSuperuser === undefined || typeof isSuperuser === 'boolean' ? { says: 'allow', isSuperuser } : malformed
+}
+
+function nothing(why: string): HttpVerdict {
+  return { says: 'nothing', why }
+}

@@ -1,0 +1,107 @@
+// Users who come by SCRAM, and the conversations that are under way: one for each connection, forgotten with it.
+
+import { type Connection, namespacedName } from '../../core/index.ts'
+import type { AccessRecordKey, ScramRecord } from '../../records/index.ts'
+import { ScramExchange, type ScramStep } from './scram-exchange.ts'
+import { scramAlgorithms, scramNameOf, type ScramAlgorithm } from './scram-record.ts'
+
+type ScramKey = Extract<AccessRecordKey, { kind: 'scram' }>
+
+export interface ScramSettings {
+  /** Users of the configuration. A stored one of the same name counts instead. */
+  readonly users: readonly ScramRecord[]
+  /** For the salts of those whom nobody knows: the same on every shard and over restarts. */
+  readonly secret: Uint8Array
+  readonly iterations: number
+}
+
+export class ScramAuthority {
+  #settings: ScramSettings | undefined
+  /** By namespaced name. */
+  readonly #stored = new Map<string, ScramRecord>()
+  #presets: ReadonlyMap<string, ScramRecord> = new Map()
+  readonly #exchanges = new WeakMap<Connection, ScramExchange>()
+  /** Who was let in: the name may not change with a re-authentication. */
+  readonly #letIn = new WeakMap<Connection, string>()
+
+  /** Undefined: it is not offered. Conversations that are under way go on where their user is one still. */
+  changeSettings(settings: ScramSettings | undefined): void {
+    this.#settings = settings
+    this.#presets = new Map(settings?.users.map((user) => [user.username, user]))
+  }
+
+  put(record: ScramRecord): void {
+    this.#stored.set(namespacedName(record.namespace, record.username), record)
+  }
+
+  delete({ namespace, username }: ScramKey): void {
+    this.#stored.delete(namespacedName(namespace, username))
+  }
+
+  /** Whether the method is offered: it is one of ours, and there is anybody who could come in by it. */
+  knows(method: string): method is ScramAlgorithm {
+    if (this.#settings === undefined || this.#stored.size + this.#presets.size === 0) return false
+    return scramAlgorithms.some((algorithm) => algorithm === method)
+  }
+
+  /** Whether somebody of this name comes in by SCRAM: nobody else is called so. */
+  isUser(username: string, namespace: string | undefined): boolean {
+    return this.#settings !== undefined && this.#userOf(scramNameOf(username), namespace) !== undefined
+  }
+
+  /** The conversation begins: with CONNECT, or anew with a re-authentication. */
+  begin(
+    connection: Connection,
+    algorithm: ScramAlgorithm,
+    { data, namespace }: { readonly data: Uint8Array | undefined; readonly namespace: string | undefined },
+  ): ScramStep {
+    const settings = this.#settings
+    if (settings === undefined) return { step: 'failed', why: 'it is not offered any more' }
+    const exchange = new ScramExchange(algorithm, {
+      find: (username) => this.#find(username, algorithm, namespace),
+      secret: settings.secret,
+      iterations: settings.iterations,
+    })
+    this.#exchanges.set(connection, exchange)
+    return this.#noteEnd(connection, exchange.take(data))
+  }
+
+  isUnderWay(connection: Connection): boolean {
+    return this.#exchanges.has(connection)
+  }
+
+  goOn(connection: Connection, method: string, data: Uint8Array | undefined): ScramStep {
+    const exchange = this.#exchanges.get(connection)
+    if (exchange === undefined || exchange.algorithm !== method) {
+      return { step: 'failed', why: 'this conversation was never begun' }
+    }
+    return this.#noteEnd(connection, exchange.take(data))
+  }
+
+  forget(connection: Connection): void {
+    this.#exchanges.delete(connection)
+    this.#letIn.delete(connection)
+  }
+
+  #find(username: string, algorithm: ScramAlgorithm, namespace: string | undefined): ScramRecord | undefined {
+    if (this.#settings === undefined) return undefined
+    const user = this.#userOf(username, namespace)
+    return user?.algorithm === algorithm ? user : undefined
+  }
+
+  #userOf(username: string, namespace: string | undefined): ScramRecord | undefined {
+    const own = namespace === undefined ? undefined : this.#stored.get(namespacedName(namespace, username))
+    return own ?? this.#stored.get(username) ?? this.#presets.get(username)
+  }
+
+  #noteEnd(connection: Connection, step: ScramStep): ScramStep {
+    if (step.step === 'goes-on') return step
+    this.#exchanges.delete(connection)
+    if (step.step === 'failed') return step
+    const { username } = step.record
+    const before = this.#letIn.get(connection)
+    if (before !== undefined && before !== username) return { step: 'failed', why: 'it is another user than before' }
+    this.#letIn.set(connection, username)
+    return step
+  }
+}

@@ -1,0 +1,199 @@
+// The single JSON file that EMQX 4 exports: what of it exists here becomes tables of an archive, the rest is named.
+//
+//   auth_mnesia, auth_username, auth_clientid   credentials   base64(4 bytes of salt, digest in hexadecimal)
+//   acl_mnesia                                  rules
+//   blacklist                                   bans
+//   apps                                        api-keys      the secret in the clear
+
+import { createHash, randomBytes } from 'node:crypto'
+import type { CredentialRecord, PasswordHash, RuleRecord } from '../records/index.ts'
+import { BadArchive } from './invalid-archive.ts'
+import { memberOfTable, readRow, type TableName, type TableRecord, writeRow } from './tables.ts'
+
+export interface ConvertedExport {
+  /** By name, as in an archive. */
+  readonly members: ReadonlyMap<string, { readonly content: Buffer; readonly count: number; readonly table: TableName }>
+  /** What is not taken over, a sentence each. */
+  readonly left: readonly string[]
+}
+
+type Entry = Readonly<Record<string, unknown>>
+
+/** Throws BadArchive where it is no such file. */
+export function convertOldExport(text: string): ConvertedExport {
+  const whole = parse(text)
+  const left: string[] = []
+  const tables: Partial<Record<TableName, TableRecord[]>> = {
+    credentials: [
+      ...taken(whole, left, 'auth_mnesia', credentialOf),
+      ...taken(whole, left, 'auth_username', (entry) =>
+        credentialOf({ ...entry, type: 'username', login: entry['username'] }),
+      ),
+      ...taken(whole, left, 'auth_clientid', (entry) =>
+        credentialOf({ ...entry, type: 'clientid', login: entry['clientid'] }),
+      ),
+    ],
+    rules: taken(whole, left, 'acl_mnesia', ruleOf),
+    bans: taken(whole, left, 'blacklist', banOf),
+    'api-keys': taken(whole, left, 'apps', appOf),
+  }
+  for (const [name, part] of Object.entries(whole)) {
+    if (known.has(name) || !Array.isArray(part) || part.length === 0) continue
+    left.push(
+      `${name}: ${part.length} entries are not taken over${reasons[name] ?? ', as there is no such thing here'}`,
+    )
+  }
+  return { members: membersOf(tables, left), left }
+}
+
+const known: ReadonlySet<string> = new Set([
+  'auth_mnesia',
+  'auth_username',
+  'auth_clientid',
+  'acl_mnesia',
+  'blacklist',
+  'apps',
+])
+
+const reasons: Readonly<Record<string, string>> = {
+  users: ': their passwords are kept in a manner that is not safe enough here; make the accounts anew',
+}
+
+function parse(text: string): Entry {
+  let whole: unknown
+  try {
+    whole = JSON.parse(text)
+  } catch {
+    throw new BadArchive('it is no JSON')
+  }
+  const isObject = typeof whole === 'object' && whole !== null && !Array.isArray(whole)
+  const { version } = (isObject ? whole : {}) as Entry
+  if (typeof version !== 'string' || !/^[234]\./.test(version)) {
+    throw new BadArchive('it is no export of EMQX 4: it does not say which version made it')
+  }
+  return whole as Entry
+}
+
+/** Those that can be read; how many cannot is told. */
+function taken(
+  whole: Entry,
+  left: string[],
+  name: string,
+  read: (entry: Entry) => TableRecord | undefined,
+): TableRecord[] {
+  const part = whole[name]
+  if (!Array.isArray(part)) return []
+  const found = part.flatMap((entry: unknown) =>
+    typeof entry === 'object' && entry !== null ? (read(entry as Entry) ?? []) : [],
+  )
+  if (found.length < part.length) left.push(`${name}: ${part.length - found.length} entries cannot be read`)
+  return found
+}
+
+const digests: Readonly<Record<number, PasswordHash>> = { 32: 'md5', 40: 'sha', 64: 'sha256', 128: 'sha512' }
+const saltBytes = 4
+
+function credentialOf(entry: Entry): CredentialRecord | undefined {
+  const { type, login, password } = entry
+  if ((type !== 'username' && type !== 'clientid') || typeof login !== 'string' || typeof password !== 'string') {
+    return undefined
+  }
+  const kept = Buffer.from(password, 'base64')
+  const digest = kept.toString('latin1', saltBytes)
+  const algorithm = /^[0-9a-f]+$/.test(digest) ? digests[digest.length] : undefined
+  if (algorithm === undefined) return undefined
+  const salt = kept.subarray(0, saltBytes)
+  const hash = Buffer.from(digest, 'hex')
+  const createdAtMs = momentOf(entry['created_at'])
+  return {
+    kind: 'credential',
+    by: type,
+    id: login,
+    algorithm,
+    saltPosition: 'prefix',
+    salt,
+    hash,
+    isSuperuser: false,
+    createdAtMs,
+  }
+}
+
+const actions: Readonly<Record<string, RuleRecord['action']>> = { pub: 'publish', sub: 'subscribe', pubsub: 'pubsub' }
+
+function ruleOf(entry: Entry): RuleRecord | undefined {
+  const { type, login, topic, action, access, allow } = entry
+  const isAboutAll = type === 'all' || login === 'all' || login === '$all' || login === undefined
+  const does = typeof action === 'string' ? actions[action] : undefined
+  if (does === undefined || typeof topic !== 'string') return undefined
+  const isAllowed = typeof allow === 'boolean' ? allow : access === 'allow'
+  if (typeof allow !== 'boolean' && access !== 'allow' && access !== 'deny') return undefined
+  return {
+    kind: 'rule',
+    about: isAboutAll ? 'all' : type === 'clientid' ? 'clientid' : 'username',
+    who: isAboutAll ? '' : textOf(login),
+    topic,
+    action: does,
+    permit: isAllowed ? 'allow' : 'deny',
+    createdAtMs: momentOf(entry['created_at']),
+  }
+}
+
+function banOf(entry: Entry): TableRecord | undefined {
+  const { who, by, reason, at, until } = entry
+  const [as, name] = Object.entries(typeof who === 'object' && who !== null ? who : {})[0] ?? [entry['type'], who]
+  if ((as !== 'clientid' && as !== 'username' && as !== 'peerhost') || typeof name !== 'string') return undefined
+  const untilMs = typeof until === 'number' ? until * 1_000 : undefined
+  return { kind: 'ban', as, who: name, reason: textOf(reason), by: textOf(by), atMs: momentOf(at), untilMs }
+}
+
+function appOf(entry: Entry): TableRecord | undefined {
+  const { id, secret, name, desc, status, expired } = entry
+  if (typeof id !== 'string' || typeof secret !== 'string') return undefined
+  const salt = randomBytes(16)
+  const hash = createHash('sha256').update(salt).update(secret).digest()
+  return {
+    kind: 'api-key',
+    id,
+    name: textOf(name),
+    description: textOf(desc),
+    role: 'administrator',
+    namespace: undefined,
+    isEnabled: status !== false,
+    expiresAtMs: typeof expired === 'number' ? expired * 1_000 : undefined,
+    secret: { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash },
+    createdAtMs: momentOf(undefined),
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** Seconds or milliseconds since 1970. */
+function momentOf(value: unknown): number {
+  if (typeof value !== 'number' || !(value > 0)) return 0
+  return value < 100_000_000_000 ? value * 1_000 : value
+}
+
+/** What could not be read back is not written: the archive is to be carried out later. */
+function membersOf(tables: Partial<Record<TableName, TableRecord[]>>, left: string[]): ConvertedExport['members'] {
+  const members = new Map<string, { content: Buffer; count: number; table: TableName }>()
+  for (const [name, records] of Object.entries(tables)) {
+    const table = name as TableName
+    const lines = records.map((record) => writeRow(table, record)).filter((line) => isGood(table, line))
+    if (lines.length < records.length) left.push(`${table}: ${records.length - lines.length} records cannot be here`)
+    if (lines.length === 0) continue
+    members.set(memberOfTable(table), { content: Buffer.from(lines.join('')), count: lines.length, table })
+  }
+  return members
+}
+
+function isGood(table: TableName, line: string): boolean {
+  try {
+    readRow(table, line)
+    return true
+  } catch (error) {
+    if (!(error instanceof BadArchive)) throw error
+    return false
+  }
+}

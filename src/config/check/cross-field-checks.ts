@@ -1,0 +1,170 @@
+// What no setting can say alone: whether several of them fit together.
+
+import { faultAt, type Fault, type Warning } from '../config-errors.ts'
+import type { GodwitConfig } from '../godwit-config.ts'
+import type { ListenerConfig, TlsConfig } from '../listener-config.ts'
+import { hoconLimits } from '../hocon/limits.ts'
+import type { Position } from '../hocon/values.ts'
+
+const nowhere: Position = { file: 'defaults', line: 0, column: 0 }
+
+/** Where settings are written. */
+interface WrittenPlaces {
+  readonly exact: ReadonlyMap<string, Position>
+  /** The first setting of each kind of listener and of each named listener. */
+  readonly first: ReadonlyMap<string, Position>
+}
+
+function indexPlaces(exact: ReadonlyMap<string, Position>): WrittenPlaces {
+  const first = new Map<string, Position>()
+  for (const [key, place] of exact) {
+    const [section, kind, name] = key.split('.', 3)
+    if (section !== 'listeners' || kind === undefined || name === undefined) continue
+    for (const part of [`listeners.${kind}`, `listeners.${kind}.${name}`]) if (!first.has(part)) first.set(part, place)
+  }
+  return { exact, first }
+}
+
+/** Faults between the listeners of one configuration. `places`: where each written setting stands. */
+export function checkListeners(
+  { listeners, namespaces }: Pick<GodwitConfig, 'listeners' | 'namespaces'>,
+  written: ReadonlyMap<string, Position>,
+): readonly Fault[] {
+  const faults: Fault[] = []
+  const names = new Set<string>()
+  const places = indexPlaces(written)
+  /** The first listener at each address and port. */
+  const byAddress = new Map<string, ListenerConfig>()
+  for (const listener of listeners) {
+    if (faults.length >= hoconLimits.faults) break
+    const key = keyOf(listener, 'bind', places)
+    const at = places.exact.get(key) ?? nowhere
+    if ('tls' in listener) faults.push(...checkTls(listener, listener.tls, places))
+    faults.push(...checkMountpoint(listener, places))
+    if (listener.namespace !== undefined && namespaces === undefined) {
+      const key = keyOf(listener, 'namespace', places)
+      const message = 'nobody is asked for a namespace'
+      faults.push(faultAt(places.exact.get(key) ?? nowhere, key, message, 'set namespaces.enable = true'))
+    }
+    if (listener.kind === 'quic' && listener.proxyProtocol !== undefined) {
+      const key = keyOf(listener, 'proxy_protocol', places)
+      const message = 'there is no PROXY header over QUIC'
+      faults.push(faultAt(places.exact.get(key) ?? nowhere, key, message, 'take the setting away'))
+    }
+    if (names.has(`${listener.kind} ${listener.name}`)) {
+      const message = `the listener default is described twice: beside listeners.${listener.kind} and under its name`
+      faults.push(faultAt(at, key, message, 'keep one of the two'))
+    }
+    names.add(`${listener.kind} ${listener.name}`)
+    const address = addressOf(listener)
+    const twin = address === undefined ? undefined : byAddress.get(address)
+    if (address !== undefined && twin === undefined) byAddress.set(address, listener)
+    if (twin !== undefined && (twin.name !== listener.name || twin.kind !== listener.kind)) {
+      const hint = 'give one of them another port'
+      faults.push(faultAt(at, key, `the listener ${twin.name} has the same address and port`, hint))
+    }
+  }
+  return faults
+}
+
+/**
+ * What listens on this machine only has its proxy for a neighbour, and everybody who comes by it is one of this machine: who
+ * has said nothing of strangers may not have meant those.
+ */
+export function warnOfProxies(
+  { listeners, auth, node }: Pick<GodwitConfig, 'listeners' | 'auth' | 'node'>,
+  written: ReadonlyMap<string, Position>,
+): readonly Warning[] {
+  if (auth.allowAnonymous !== undefined || node.securityProfile !== 'hardened') return []
+  const places = indexPlaces(written)
+  return listeners.flatMap((listener) => {
+    const setting = proxySettingOf(listener)
+    const host = listener.host ?? node.defaultListenerAddress ?? 'localhost'
+    if (setting === undefined || !/^(?:127\.|::1$|localhost$)/.test(host)) return []
+    const message = 'strangers are let in from this machine, and by the proxy others come as such'
+    const key = keyOf(listener, setting, places)
+    return [faultAt(placeOf(listener, setting, places), key, message, 'set auth.allow_anonymous to true or false')]
+  })
+}
+
+/** By which it says that its clients come through a proxy. */
+function proxySettingOf(listener: ListenerConfig): 'proxy_protocol' | 'proxy_address_header' | undefined {
+  if (listener.proxyProtocol !== undefined) return 'proxy_protocol'
+  return 'webSocket' in listener && listener.webSocket.addressHeader !== undefined ? 'proxy_address_header' : undefined
+}
+
+/** What no topic can begin with would keep every client of the listener out, one by one. */
+function checkMountpoint(listener: ListenerConfig, places: WrittenPlaces): readonly Fault[] {
+  const rest = listener.mountpoint.replaceAll(/\$\{(?:clientid|username)\}/g, '')
+  const key = keyOf(listener, 'mountpoint', places)
+  const at = placeOf(listener, 'mountpoint', places)
+  if (/[+#\0]/.test(rest)) {
+    return [faultAt(at, key, 'topics have no + and no # in them', 'write a part of a topic, such as "plant-7/"')]
+  }
+  if (/^\$(?!\{)/.test(listener.mountpoint)) {
+    return [faultAt(at, key, 'topics that begin with $ are of the broker', 'let it begin with something else')]
+  }
+  if (rest.includes('${')) {
+    return [faultAt(at, key, 'there is a placeholder that nothing stands for', 'use ${clientid} or ${username}')]
+  }
+  return []
+}
+
+function keyOf({ kind, name }: Pick<ListenerConfig, 'kind' | 'name'>, setting: string, places: WrittenPlaces): string {
+  const named = `listeners.${kind}.${name}.${setting}`
+  return places.exact.has(named) || name !== 'default' ? named : `listeners.${kind}.${setting}`
+}
+
+/** Of the setting; where it is not written, of what is written first of its listener. */
+function placeOf(listener: Pick<ListenerConfig, 'kind' | 'name'>, setting: string, places: WrittenPlaces): Position {
+  const written = places.exact.get(keyOf(listener, setting, places))
+  if (written !== undefined) return written
+  const { kind, name } = listener
+  const ofKind = name === 'default' ? places.first.get(`listeners.${kind}`) : undefined
+  return places.first.get(`listeners.${kind}.${name}`) ?? ofKind ?? nowhere
+}
+
+/** What would leave clients without encryption, or unverified where somebody meant them to be verified. */
+function checkTls(
+  listener: Pick<ListenerConfig, 'kind' | 'name'>,
+  tls: TlsConfig,
+  places: WrittenPlaces,
+): readonly Fault[] {
+  const fault = (setting: string, message: string, hint: string): Fault => {
+    const key = keyOf(listener, setting, places)
+    return faultAt(placeOf(listener, setting, places), key, message, hint)
+  }
+  const faults: Fault[] = []
+  if (tls.certificate === undefined && !tls.takesKeys) {
+    const hint = listener.kind === 'quic' ? 'set certfile and keyfile' : 'set certfile and keyfile, psk_file, or psk'
+    faults.push(fault('certfile', 'the listener has no certificate', hint))
+  }
+  for (const files of [tls.certificate, ...tls.byServerName]) {
+    if (files === undefined) continue
+    const below = 'name' in files ? `sni.${String(files.name)}.` : ''
+    if (files.certFile === '')
+      faults.push(fault(`${below}certfile`, 'there is a key without a certificate', 'set certfile'))
+    if (files.keyFile === '')
+      faults.push(fault(`${below}keyfile`, 'there is a certificate without its key', 'set keyfile'))
+  }
+  for (const { name, serverName } of tls.byServerName) {
+    if (serverName === '') faults.push(fault(`sni.${name}.server_name`, 'nobody can ask for it', 'set server_name'))
+  }
+  if (tls.minVersion > tls.maxVersion) faults.push(fault('tls_versions', 'no version is allowed', 'name one at least'))
+  if (tls.failIfNoPeerCertificate && !tls.verifyPeer) {
+    faults.push(fault('fail_if_no_peer_cert', 'nobody is asked for a certificate', 'set verify_peer = true'))
+  }
+  if (tls.verifyPeer && tls.caFile === undefined) {
+    const hint = 'set cacertfile to the authorities that sign for your clients'
+    faults.push(fault('verify_peer', 'client certificates are believed by nobody', hint))
+  }
+  return faults
+}
+
+/**
+ * The address and port of a listener, one text for one place. undefined for port 0, which is a free port each time. UDP has
+ * ports of its own.
+ */
+function addressOf({ kind, host, port }: ListenerConfig): string | undefined {
+  return port === 0 ? undefined : `${kind === 'quic' ? 'udp' : 'tcp'} ${port} ${host ?? ''}`
+}

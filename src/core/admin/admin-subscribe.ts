@@ -1,0 +1,112 @@
+// The operator subscribes for a client: as a SUBSCRIBE of the client would, but that permissions are not asked. Where
+// the book of an exclusive filter is with another shard, that is asked first.
+//
+//   command ──► subscribed ──────────────────────────────────────────────► answered with the disk
+//           ──► exclusive-wanted ~~> exclusive-verdict ──► subscribed, or given back ──► answered
+
+import { reasonCodes, splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { giveBackTo } from '../peers/exclusive-subscriptions.ts'
+import { awaitBatch } from '../outgoing/deferred-acks.ts'
+import { seenEverywhere } from '../peers/update-interest.ts'
+import { startRetained } from '../retained/retained-replay.ts'
+import type { Command, QuestionId } from '../model/inputs.ts'
+import { mountedFilter } from '../namespaces/mountpoint.ts'
+import type { ExclusiveCommand, Neighbours } from '../state/peers/peer-table.ts'
+import type { CommandFailure, CommandResult } from '../model/outputs.ts'
+import { ownerOf } from '../model/peer-messages.ts'
+import type { Session } from '../state/sessions/session.ts'
+import { Vow } from '../model/commit-barrier.ts'
+import { refusalOf, subscribe, unsubscribe } from '../packets/handle-subscribe.ts'
+import { answerCommand, answerCommandWhenKept } from './command-results.ts'
+
+type Subscribing = Extract<Command, { name: 'subscribe' }>
+
+export function subscribeFor(state: BrokerState, question: QuestionId, command: Subscribing): void {
+  const { clientId, filter } = command
+  const session = state.sessions.get(clientId)
+  if (session === undefined) return answerCommand(state, question, { done: false, why: 'no-such-client' })
+  const mounted = mountedFilter(session.mountpoint, filter)
+  if (mounted === undefined) return answerCommand(state, question, { done: false, why: 'invalid-topic' })
+  const why = whyNot(state, session, mounted)
+  if (why !== undefined) return answerCommand(state, question, { done: false, why })
+  const { neighbours } = state
+  const exclusive = splitExclusiveFilter(mounted)
+  const isHeld = session.subscriptions?.has(mounted) === true
+  if (neighbours === undefined || exclusive === undefined || isHeld)
+    return subscribeNow(state, question, { session, mounted, qos: command.qos })
+  const wanted: ExclusiveCommand = { question, clientId, mounted, exclusive, qos: command.qos }
+  const owner = ownerOf(exclusive, neighbours.place.count)
+  if (owner === neighbours.place.own) {
+    const isGiven = neighbours.exclusive.take(exclusive, owner, clientId)
+    return handleExclusiveOutcome(state, neighbours, wanted, isGiven ? 'given' : 'quota-exceeded')
+  }
+  // Whoever keeps the book is away: nobody can say that it is free.
+  if (neighbours.peer(owner).link === undefined)
+    return answerCommand(state, question, { done: false, why: 'shard-behind' })
+  const asked = state.nextSerial()
+  neighbours.exclusiveCommands.set(asked, wanted)
+  state.peerSends.push({
+    to: owner,
+    message: { kind: 'exclusive-wanted', question: asked, filter: exclusive, clientId },
+  })
+}
+
+/** What the book says. Meanwhile the client may have gone, or have subscribed by itself. */
+export function handleExclusiveOutcome(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { question, clientId, mounted, exclusive, qos }: ExclusiveCommand,
+  outcome: 'given' | CommandFailure,
+): void {
+  if (outcome !== 'given') return answerCommand(state, question, { done: false, why: outcome })
+  const session = state.sessions.get(clientId)
+  const why = session === undefined ? 'no-such-client' : whyNot(state, session, mounted)
+  if (session !== undefined && why === undefined) return subscribeNow(state, question, { session, mounted, qos })
+  if (session?.subscriptions?.has(mounted) !== true) giveBackTo(state, neighbours, exclusive, clientId)
+  answerCommand(state, question, { done: false, why: why ?? 'no-such-client' })
+}
+
+function subscribeNow(
+  state: BrokerState,
+  question: QuestionId,
+  { session, mounted, qos }: { session: Session; mounted: TopicFilter; qos: Subscribing['qos'] },
+): void {
+  const granted = qos < state.settings.maximumQoS ? qos : state.settings.maximumQoS
+  const options = { qos: granted, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
+  const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
+  const seen = state.neighbours === undefined ? undefined : seenEverywhere(state.neighbours, [mounted])
+  answerWithDisk(state, question, { session, result: { done: true, matched: 1 }, seen })
+  startRetained(state, session, mounted, added)
+}
+
+function whyNot(state: BrokerState, session: Session, mounted: TopicFilter): CommandFailure | undefined {
+  const reason = refusalOf(state, session, mounted)
+  if (reason === undefined || reason === reasonCodes.quotaExceeded)
+    return reason === undefined ? undefined : 'quota-exceeded'
+  return reason === reasonCodes.unspecifiedError && !state.storageIsHealthy ? 'storage-failing' : 'not-available'
+}
+
+export function unsubscribeFor(
+  state: BrokerState,
+  question: QuestionId,
+  { clientId, filter }: Extract<Command, { name: 'unsubscribe' }>,
+): void {
+  const session = state.sessions.get(clientId)
+  if (session === undefined) return answerCommand(state, question, { done: false, why: 'no-such-client' })
+  const mounted = mountedFilter(session.mountpoint, filter)
+  const wasThere = mounted !== undefined && unsubscribe(state, session, mounted)
+  answerWithDisk(state, question, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
+}
+
+/** When a crash can not take it back, and where it is a matter of other shards when they know. */
+function answerWithDisk(
+  state: BrokerState,
+  question: QuestionId,
+  { session, result, seen }: { session: Session; result: CommandResult; seen: Vow | undefined },
+): void {
+  const vow = seen ?? new Vow()
+  if (session.stored !== undefined) awaitBatch(state, vow)
+  vow.mark()
+  answerCommandWhenKept(state, question, { result, vow })
+}

@@ -1,0 +1,175 @@
+// Between "you may connect" and the open connection: who the client is from now on, where its topics lie, and whether its
+// will is allowed. Only then does anything change that others see.
+
+import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet, type ReasonCode } from '../../protocol/index.ts'
+import { plainIdentity, type Permission } from '../model/identity.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { mayPublish } from '../publish/authorize-publish.ts'
+import { isOfBroker } from '../retained/retained-messages.ts'
+import { isOfOthers } from '../publish/reserved-topics.ts'
+import type { ConnectVerdict } from '../model/inputs.ts'
+import { mountedTopic, mountpointFor } from '../namespaces/mountpoint.ts'
+import { namespaceTopics, splitNamespacedName } from '../namespaces/namespaced-names.ts'
+import { namespaceOf } from '../model/resolve-namespace.ts'
+import { refuseConnect } from './close-connection.ts'
+import { refuseOtherIdentity } from './client-id-owner.ts'
+import { waitsForOlder } from './takeover-wait.ts'
+import { moveTo, stateOf, type AwaitingVerdict, type Granted } from '../state/connection-state.ts'
+import { openConnection } from './open-connection.ts'
+
+/** What handles the packets that were parked; handed in, as it calls this file itself. */
+export type HandlePacket = (state: BrokerState, connection: Connection, packet: Packet) => void
+
+export interface Refusal {
+  readonly reason: ReasonCode
+  readonly text: string
+}
+
+/** The first half is over: the verdict says yes. */
+export function admit(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict,
+  verdict: Extract<ConnectVerdict, { allowed: true }>,
+): boolean {
+  const identity = verdict.identity ?? plainIdentity(awaiting.clientId, awaiting.username, connection.peerAddress)
+  const granted = { identity, authenticationData: verdict.authenticationData }
+  return letIn(state, connection, { ...awaiting, granted }, granted)
+}
+
+/** It has waited: until somebody has said whether its will is allowed (`isAnswered`), or for its older connection. True if it is in. */
+export function admitAfterWait(state: BrokerState, connection: Connection, isAnswered: boolean): boolean {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict' || now.granted === undefined) return false
+  const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state, now.granted)
+  if (refusal === undefined) return letIn(state, connection, { ...now, isAnswered }, now.granted)
+  refuse(state, connection, now.clientId, refusal)
+  return false
+}
+
+/** Since the verdict it may have been banned: without a session it is not among those who are looked at then. */
+function refuseUnwanted({ permissions }: BrokerState, { identity }: Granted): Refusal | undefined {
+  if (permissions.mayStay(identity)) return undefined
+  return { reason: reasonCodes.banned, text: 'the client may not stay any longer' }
+}
+
+export function refuse(state: BrokerState, connection: Connection, clientId: string, refusal: Refusal): void {
+  const code = connection.version === 5 ? refusal.reason : returnCodeFor(refusal.reason)
+  refuseConnect(state, connection, { code, clientId, ...refusal })
+}
+
+export function refuseWhileNotServing(state: BrokerState): Refusal | undefined {
+  // 0x8B is for DISCONNECT only [MQTT5-3.2.2.2].
+  const reason = reasonCodes.serverUnavailable
+  if (state.isShuttingDown) return { reason, text: 'the broker is stopping' }
+  // Through another shard it may come before this one listens: what it publishes would not reach everybody.
+  if (state.neighbours?.isReady === false) return { reason, text: 'the broker is starting' }
+  return undefined
+}
+
+/**
+ * Bridges of mosquitto leave word of themselves here as a will, and would come again for ever if they were refused for it.
+ * It is passed over, as the message would be.
+ */
+const noticesOfBridges = '$SYS/broker/connection/'
+
+function withoutNotice<Awaiting extends AwaitingVerdict>(awaiting: Awaiting): Awaiting {
+  const { connect } = awaiting
+  const isNotice = connect.will?.topic.startsWith(noticesOfBridges) === true
+  return isNotice ? { ...awaiting, connect: { ...connect, will: undefined } } : awaiting
+}
+
+function letIn(
+  state: BrokerState,
+  connection: Connection,
+  asked: AwaitingVerdict & { readonly isAnswered?: boolean },
+  granted: Granted,
+): boolean {
+  const { clientId } = asked
+  const refusal =
+    refuseStranger(state, connection, asked, granted) ??
+    mount(state, connection, asked, granted) ??
+    refuseOtherIdentity(state, connection, { clientId, identity: granted.identity })
+  if (refusal !== undefined) {
+    refuse(state, connection, clientId, refusal)
+    return false
+  }
+  const awaiting = connection.mountpoint === '' ? withoutNotice(asked) : asked
+  const permission = willPermission(state, connection, awaiting.connect, granted)
+  if (permission === 'ask' && awaiting.isAnswered !== true) {
+    askForWill(state, connection, awaiting, granted)
+    return false
+  }
+  if (permission !== 'allow') {
+    refuse(state, connection, clientId, { reason: reasonCodes.notAuthorized, text: 'its will is not allowed' })
+    return false
+  }
+  if (waitsForOlder(state, connection, awaiting, granted)) return false
+  openConnection(state, connection, awaiting, granted)
+  return stateOf(connection).state === 'open'
+}
+
+/** What it has been found to be called may say another namespace than what it said it was called. */
+function refuseStranger(
+  { namespaces }: BrokerState,
+  { listener, arrival }: Connection,
+  { clientId }: AwaitingVerdict,
+  { identity: { username } }: Granted,
+): Refusal | undefined {
+  if (namespaces === undefined) return undefined
+  const { namespace } = splitNamespacedName(clientId)
+  if (namespaceOf(namespaces, { listener, arrival, username }) === namespace) return undefined
+  return { reason: reasonCodes.notAuthorized, text: 'its user name belongs to another namespace' }
+}
+
+/** Its topics lie where its listener says; a client that would get out of there by its name is not let in. */
+function mount(
+  state: BrokerState,
+  connection: Connection,
+  { clientId, connect }: AwaitingVerdict,
+  { identity }: Granted,
+): Refusal | undefined {
+  const pattern = connection.listener.mountpoint ?? ''
+  const { namespace, name } = splitNamespacedName(clientId)
+  if (pattern === '' && namespace === undefined) return undefined
+  const inside = mountpointFor(pattern, { clientId: name, username: identity.username })
+  const mountpoint = `${namespaceTopics(namespace)}${inside ?? ''}`
+  if (inside === undefined) {
+    const reason = pattern.includes('username')
+      ? reasonCodes.badUserNameOrPassword
+      : reasonCodes.clientIdentifierNotValid
+    return { reason, text: 'client id or user name can not be part of the mount point' }
+  }
+  connection.mountpoint = mountpoint
+  connection.namespace = namespace
+  if (connect.will === undefined) return undefined
+  const topic = mountedTopic(state.topics, mountpoint, state.topics.named(connect.will.topic))
+  return topic === undefined
+    ? { reason: reasonCodes.topicNameInvalid, text: 'the topic of the will is too long' }
+    : undefined
+}
+
+function willPermission(
+  state: BrokerState,
+  connection: Connection,
+  { will }: ConnectPacket,
+  { identity }: Granted,
+): Permission {
+  if (will === undefined) return 'allow'
+  // What nobody may publish, nobody may leave behind.
+  const whole = connection.mountpoint + will.topic
+  if (isOfBroker(whole) || (!identity.isSuperuser && isOfOthers(state, whole, identity.clientId))) return 'deny'
+  if (state.permissions.allowsEverything) return 'allow'
+  return mayPublish(state, connection, identity, state.topics.named(will.topic), will)
+}
+
+function askForWill(state: BrokerState, connection: Connection, awaiting: AwaitingVerdict, granted: Granted): void {
+  const { will } = awaiting.connect
+  if (will === undefined) return
+  const question = state.ask({ for: 'permission', connection })
+  moveTo(connection, { ...awaiting, question, granted })
+  const { topic, qos, retain } = will
+  const { identity } = granted
+  state.questions.push({ kind: 'may-do', question, connection, identity, action: 'publish', topic, qos, retain })
+}

@@ -1,0 +1,68 @@
+// A packet that nobody can say yet whether it is allowed: it is asked about, waits, and what the client sends behind it
+// waits with it, in order. When the answers are there it is handled as if it came now.
+//
+//   handle ──ask──► parked, reader held ──answers──► handled again: allow, deny
+//                                                        \_ ask once more: denied, so that nothing turns in a circle
+
+import type { Packet, QoS } from '../../protocol/index.ts'
+import type { Permission } from '../model/identity.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { holdReader, holdReasons, releaseReader } from '../outgoing/read-pause-reasons.ts'
+import type { Open } from '../state/connection-state.ts'
+
+/** Of one packet (a SUBSCRIBE may have a million filters) so many things are asked at one time. */
+export const maxAskedAtOnce = 64
+
+export interface Wanted {
+  readonly action: 'publish' | 'subscribe'
+  readonly topic: string
+  readonly qos: QoS
+  readonly retain: boolean
+}
+
+/** `ask` once more about what was answered is a no: whoever answers has forgotten it already, or never knew. */
+export function settled(open: Open, packet: Packet, topic: string, permission: Permission): Permission {
+  if (permission !== 'ask' || open.waiting?.packet !== packet || !open.waiting.asked.has(topic)) return permission
+  return 'deny'
+}
+
+/** Parks the packet and asks; at most `maxAskedAtOnce`: the rest when these are answered. */
+export function waitForPermission(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  packet: Packet,
+  wanted: readonly Wanted[],
+): void {
+  if (open.waiting?.packet !== packet) open.waiting = { packet, questions: new Set(), asked: new Set() }
+  const { questions, asked } = open.waiting
+  for (const { action, topic, qos, retain } of wanted.slice(0, maxAskedAtOnce)) {
+    const question = state.ask({ for: 'permission', connection })
+    questions.add(question)
+    asked.add(topic)
+    const { identity } = open.session
+    state.questions.push({ kind: 'may-do', question, connection, identity, action, topic, qos, retain })
+  }
+  open.parked.push(packet)
+  holdReader(state, connection, holdReasons.permission)
+}
+
+/** True when this was the last answer that was missing: what is parked may be handled. */
+export function noteAnswer(state: BrokerState, connection: Connection, open: Open, question: number): boolean {
+  const { waiting } = open
+  if (waiting === undefined || !waiting.questions.delete(question) || waiting.questions.size > 0) return false
+  releaseReader(state, connection, holdReasons.permission)
+  return true
+}
+
+/** The client is somebody else now: what is on its way was asked of the one it was, and says nothing of who it is. */
+export function forgetAsked({ waiting }: Open): void {
+  waiting?.asked.clear()
+}
+
+/** The client is gone: nobody is interested any more. */
+export function forgetWait(state: BrokerState, open: Open): void {
+  for (const question of open.waiting?.questions ?? []) state.asked.delete(question)
+  open.waiting = undefined
+}

@@ -1,0 +1,46 @@
+// Whether a client may subscribe to the filters of its SUBSCRIBE: all of them are looked at before the first takes hold.
+
+import { bareFilter, reasonCodes, type SubscribePacket } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { namespacesRoot } from '../namespaces/namespaced-names.ts'
+import { endConnection } from './close-connection.ts'
+import type { Open } from '../state/connection-state.ts'
+import { settled, waitForPermission, type Wanted } from './authorization-wait.ts'
+
+const nothing: ReadonlySet<number> = new Set()
+
+/** The places of the filters that are denied; undefined where the packet waits or the connection is being closed. */
+export function deniedFilters(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  packet: SubscribePacket,
+): ReadonlySet<number> | undefined {
+  const { permissions } = state
+  const { identity } = open.session
+  if (identity.isSuperuser || (permissions.allowsEverything && !reachesForNamespaces(packet))) return nothing
+  const denied = new Set<number>()
+  const unknown: Wanted[] = []
+  for (const [place, { filter, qos }] of packet.subscriptions.entries()) {
+    const bare = bareFilter(filter)
+    const permission = settled(open, packet, bare, permissions.maySubscribe(identity, bare, { qos }))
+    if (permission === 'deny') denied.add(place)
+    if (permission === 'ask') unknown.push({ action: 'subscribe', topic: bare, qos, retain: false })
+    if (permission === 'disconnect') {
+      const text = 'not allowed to subscribe'
+      endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
+      return undefined
+    }
+  }
+  if (unknown.length === 0) return denied
+  waitForPermission(state, connection, open, packet, unknown)
+  return undefined
+}
+
+/** Also where nobody belongs to one any more: what clients of namespaces have left there is nobody else's. */
+function reachesForNamespaces({ subscriptions }: SubscribePacket): boolean {
+  return subscriptions.some(
+    ({ filter }) => filter.includes(namespacesRoot) && bareFilter(filter).startsWith(namespacesRoot),
+  )
+}

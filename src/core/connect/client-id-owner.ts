@@ -1,0 +1,33 @@
+// A client ID belongs to the identity that created its session. Otherwise a user with a valid password of his own could connect
+// with the client ID of another client, disconnect it and read its queue.
+//
+// Identities are compared by what was proved (`Identity.principal`), after authentication: an unauthenticated client does not learn which
+// client IDs exist. An anonymous session belongs to nobody, so a client that authenticated may have it; the reverse is refused.
+
+import { reasonCodes } from '../../protocol/index.ts'
+import type { Identity } from '../model/identity.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { isOver } from '../sessions/end-session.ts'
+import type { Session } from '../state/sessions/session.ts'
+
+const anonymous = 'anonymous'
+
+/** Undefined: the client may use the client ID `clientId`. `clientId` is the name of its session. */
+export function refuseOtherIdentity(
+  state: BrokerState,
+  connection: Connection,
+  { clientId, identity }: { readonly clientId: string; readonly identity: Identity },
+): { readonly reason: typeof reasonCodes.clientIdentifierNotValid; readonly text: string } | undefined {
+  if (!state.settings.bindsClientIds || connection.listener.isBridge === true) return undefined
+  const session = state.sessions.get(clientId)
+  if (session === undefined || isOver(state, session) || isSameOwner(session, identity)) return undefined
+  state.events.push({ event: 'client-id-refused', connection, clientId, owner: session.identity, identity })
+  return { reason: reasonCodes.clientIdentifierNotValid, text: 'the client ID belongs to another identity' }
+}
+
+/** Whether the session may go on for this identity. */
+export function isSameOwner({ identity: owner }: Session, { principal }: Identity): boolean {
+  const isUnowned = owner.principal === undefined || owner.principal === anonymous
+  return isUnowned || owner.principal === principal
+}

@@ -1,0 +1,289 @@
+// The second half of CONNECT: the client may come in. An older connection of the same client id is closed, its session
+// is resumed or a new one begun, CONNACK says what holds, and what waited for the client is sent.
+
+import {
+  measurePacket,
+  ownBytes,
+  parseTopicName,
+  reasonCodes,
+  returnCodeFor,
+  type ConnackPacket,
+  type ConnackProperties,
+  type ConnectPacket,
+} from '../../protocol/index.ts'
+import { hopMarkName, saysForgotten, spoolLimitsIn } from '../model/bridge-client-id.ts'
+import type { Identity } from '../model/identity.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { notePresence } from '../peers/update-interest.ts'
+import { takeBack } from '../bridge/bridge-replay.ts'
+import { resumeDelivery } from '../sessions/drain-queue.ts'
+import { dropWill, endSession, isOver, publishOrphanWill, startStoring } from '../sessions/end-session.ts'
+import { forgetWill, recordWill } from '../sessions/stored-wills.ts'
+import { sendPacket } from '../outgoing/send-to-client.ts'
+import { maxStoredOf, noteFull } from '../queues/persistent-queue.ts'
+import { takeIdentity } from '../sessions/set-identity.ts'
+import { tellRoom } from '../peers/full-session-notice.ts'
+import { Message, never, noteRight, ownedProperties } from '../model/message.ts'
+import { mountedTopic } from '../namespaces/mountpoint.ts'
+import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
+import { AnswerPace } from '../state/sessions/ack-latency.ts'
+import { neverExpires, Session } from '../state/sessions/session.ts'
+import { isSameOwner } from './client-id-owner.ts'
+import { endConnection, refuseConnect } from './close-connection.ts'
+import { moveTo, type AwaitingVerdict, type Granted } from '../state/connection-state.ts'
+import { tellName } from '../bridge/announce-broker-name.ts'
+
+const largestReceiveMaximum = 65_535
+
+export function openConnection(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict,
+  granted: Granted,
+): void {
+  const { connect, clientId } = awaiting
+  const connack = connackFor(state, connection, awaiting, granted)
+  if (!mayBeSent(connack, connect)) return refuseTooSmall(state, connection, clientId)
+  if (hasNoMemory(state, connection, clientId))
+    return refuseQuota(state, connection, clientId, 'the memory of the broker is short')
+  if (!takePlace(state, connection, clientId))
+    return refuseQuota(state, connection, clientId, 'its namespace has as many clients as it may')
+  const changesBefore = state.gathering.changes.length
+  takeOver(state, { clientId, connect, identity: granted.identity })
+  const resumed = resumable(state, clientId, connect)
+  const session = resumed ?? new Session(clientId, state.nowMs, granted.identity)
+  const isKnown = resumed !== undefined && !resumed.isRecovered
+  session.isRecovered = false
+  const wasStored = session.stored !== undefined
+  attach(state, connection, session, connect)
+  takeIdentity(state, connection, session, granted.identity)
+  // Of one that is to end with this connection the disk is told so: else it would be there after a crash.
+  if (session.expirySeconds > 0 || wasStored) startStoring(state, session)
+  keepWill(state, connection, session, connect)
+  moveTo(connection, {
+    state: 'open',
+    session,
+    incomingAliases: undefined,
+    parked: [],
+    waiting: undefined,
+    authenticationMethod: connect.properties?.authenticationMethod,
+    reauthentication: undefined,
+    asksForExpiry: (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0,
+  })
+  state.openConnections++
+  // CONNACK stands for stored state that was made, resumed or deleted: a crash may not take it back.
+  const waits = wasStored || state.gathering.changes.length > changesBefore
+  // MQTT 3.1 has no session-present flag: there the byte is reserved.
+  const sessionPresent = isKnown && connect.version !== 3
+  sendPacket(state, connection, { ...connack, sessionPresent }, waits)
+  tellName(state, connection)
+  state.events.push({ event: 'client-connected', connection, clientId, sessionPresent: isKnown })
+  resumeDelivery(state, session, connection)
+}
+
+function mayBeSent(connack: ConnackPacket, connect: ConnectPacket): boolean {
+  const maximumPacketBytes = connect.properties?.maximumPacketSizeBytes
+  return maximumPacketBytes === undefined || measurePacket(connack, connect.version) <= maximumPacketBytes
+}
+
+/** In its namespace, where that has limits; `leave` gives it back. */
+function takePlace({ quotas, sessions }: BrokerState, { namespace }: Connection, clientId: string): boolean {
+  if (quotas === undefined || namespace === undefined) return true
+  return quotas.takeClient(namespace, sessions.get(clientId)?.connection !== undefined)
+}
+
+/** A further session takes memory. One that is there already goes on, and what waits for it gets away. */
+function hasNoMemory({ memory, sessions }: BrokerState, { listener }: Connection, clientId: string): boolean {
+  return memory.level === 'hard' && listener.isBridge !== true && !sessions.has(clientId)
+}
+
+function refuseQuota(state: BrokerState, connection: Connection, clientId: string, text: string): void {
+  const reason = reasonCodes.quotaExceeded
+  const code = connection.version === 5 ? reason : returnCodeFor(reasonCodes.serverUnavailable)
+  refuseConnect(state, connection, { code, reason, clientId, text })
+}
+
+/** [MQTT5-3.1.2-24] Who can not be told what holds is not let in. */
+function refuseTooSmall(state: BrokerState, connection: Connection, clientId: string): void {
+  const reason = reasonCodes.packetTooLarge
+  const text = 'the maximum packet size of the client has no room for CONNACK'
+  refuseConnect(state, connection, { code: reason, reason, clientId, text })
+}
+
+/** [MQTT-3.1.4-2] [MQTT5-3.1.4-3] One client id, one connection: the older one goes. */
+function takeOver(
+  state: BrokerState,
+  { clientId, connect, identity }: { clientId: string; connect: ConnectPacket; identity: Identity },
+): void {
+  const session = state.sessions.get(clientId)
+  const older = session?.connection
+  if (session === undefined || older === undefined) return
+  state.events.push({ event: 'session-taken-over', clientId })
+  older.wasDisplaced = !isSameOwner(session, identity)
+  // A session that is not to go on ends with its old connection.
+  if (connect.cleanStart) session.expirySeconds = 0
+  endConnection(state, older, {
+    reason: reasonCodes.sessionTakenOver,
+    text: 'another client has connected with the same client id',
+    publishWill: true,
+  })
+}
+
+/** [MQTT-3.1.2-4 to -6] [MQTT5-3.1.2-4 to -6] The stored session, unless the client wants to begin anew. */
+function resumable(state: BrokerState, clientId: string, connect: ConnectPacket): Session | undefined {
+  settleOrphanWill(state, clientId)
+  const session = state.sessions.get(clientId)
+  if (session !== undefined && (connect.cleanStart || isOver(state, session))) {
+    endSession(state, session)
+    return undefined
+  }
+  if (session !== undefined) settleWaitingWill(state, session)
+  return session
+}
+
+/** [MQTT5-3.1.3-9] Back within the will delay: the will is not published. */
+function settleWaitingWill(state: BrokerState, session: Session): void {
+  if (session.willDueAtMs !== Infinity) dropWill(state, session)
+}
+
+function settleOrphanWill(state: BrokerState, clientId: string): void {
+  const orphan = state.orphanWills.get(clientId)
+  if (orphan === undefined) return
+  if (orphan.dueAtMs <= state.nowMs) return publishOrphanWill(state, clientId, orphan)
+  state.orphanWills.delete(clientId)
+  forgetWill(state, clientId)
+}
+
+function attach(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
+  const { settings } = state
+  state.sessions.add(session)
+  session.connection = connection
+  session.rest = undefined
+  notePresence(state, session, 1)
+  connection.lastPacketAtMs = state.nowMs
+  session.connectedAtMs = state.nowMs
+  session.version = connect.version
+  session.cleanStart = connect.cleanStart
+  session.expirySeconds = sessionExpiry(state, connection, connect)
+  const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
+  session.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
+  session.keepAliveSeconds = keepAliveSeconds(state, connection, connect)
+  connection.keepAliveMs = session.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
+  connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
+  connection.publishesPlainly = connection.mountpoint === '' && connection.meter === undefined
+  connection.takesRefusals = connect.version === 5 && connection.listener.isBridge !== true
+  connection.wantsNoEcho = connect.isBridge && connect.version !== 5
+  if (connection.listener.isBridge === true) takeSpoolLimits(state, session, connect)
+  connection.isPlain = connection.outgoingAliasMaximum === 0 && connection.mountpoint === ''
+  state.deadlines.cancel('idle-timeout', connection)
+  state.deadlines.cancel('session-expiry', session.clientId)
+  if (connection.keepAliveMs > 0) state.deadlines.set('keep-alive', connection, state.nowMs + connection.keepAliveMs)
+}
+
+function takeSpoolLimits(state: BrokerState, session: Session, { properties }: ConnectPacket): void {
+  session.spool = spoolLimitsIn(properties?.userProperties)
+  session.pace ??= new AnswerPace()
+  state.fullSessions.delete(session)
+  const { stored } = session
+  if (stored?.isToldFull === true) tellRoom(state, session, stored, maxStoredOf(state, session))
+  if (stored !== undefined && stored.count >= maxStoredOf(state, session)) noteFull(state, session)
+  if (saysForgotten(properties?.userProperties)) takeBack(state, session)
+}
+
+function sessionExpiry(state: BrokerState, connection: Connection, connect: ConnectPacket): number {
+  const { sessionExpirySeconds, maxSessionExpirySeconds } = state.settings
+  if (connect.version !== 5) return connect.cleanStart ? 0 : sessionExpirySeconds
+  const asked = connect.properties?.sessionExpiryIntervalSeconds ?? 0
+  // What waits for a bridge waits as long as the remote broker is away.
+  if (connection.listener.isBridge === true) return asked
+  return Math.min(asked, maxSessionExpirySeconds ?? neverExpires)
+}
+
+/** [MQTT5-3.1.2-21] Ours, where we have one, holds instead of the client's; 3.x clients can not be told. */
+function keepAliveSeconds(state: BrokerState, connection: Connection, connect: ConnectPacket): number {
+  const { serverKeepAliveSeconds } = state.settings
+  return connect.version === 5 && serverKeepAliveSeconds !== undefined && connection.listener.isBridge !== true
+    ? serverKeepAliveSeconds
+    : connect.keepAliveSeconds
+}
+
+function keepWill(state: BrokerState, connection: Connection, session: Session, connect: ConnectPacket): void {
+  const { will } = connect
+  session.will = undefined
+  session.willDueAtMs = Infinity
+  if (will === undefined) return
+  const { willDelayIntervalSeconds, ...properties } = ownedProperties(will.properties) ?? {}
+  const topic = state.topics.named(will.topic)
+  const message = new Message(mountedTopic(state.topics, connection.mountpoint, topic) ?? topic, {
+    qos: will.qos,
+    retain: will.retain,
+    properties: Object.keys(properties).length === 0 ? undefined : properties,
+    publisher: session.clientId,
+    publishedAtMs: state.nowMs,
+    expiresAtMs: never,
+    chunk: ownBytes(will.payload),
+    payloadStart: 0,
+    payloadEnd: will.payload.length,
+  })
+  noteRight(message, session.identity, connection.mountpoint)
+  message.isOwned = true
+  session.will = { message, delaySeconds: willDelayIntervalSeconds ?? 0 }
+  recordWill(state, session.clientId, { message, delaySeconds: willDelayIntervalSeconds ?? 0, dueAtMs: undefined })
+}
+
+/** Without a word on the session: whether there is one changes nothing of its size. */
+function connackFor(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict,
+  granted: Granted,
+): ConnackPacket {
+  const properties =
+    awaiting.connect.version === 5 ? connackProperties(state, connection, awaiting, granted) : undefined
+  return { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.success, properties }
+}
+
+/** What differs from what the client asked for or from what the standard takes for granted. */
+function connackProperties(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict,
+  granted: Granted,
+): ConnackProperties {
+  const { settings } = state
+  const { connect, clientId } = awaiting
+  const asked = connect.properties
+  const expirySeconds = sessionExpiry(state, connection, connect)
+  const properties: ConnackProperties = {
+    receiveMaximum: settings.receiveMaximum,
+    maximumPacketSizeBytes: settings.maxPacketBytes,
+    topicAliasMaximum: settings.maxTopicAlias,
+  }
+  if (expirySeconds !== (asked?.sessionExpiryIntervalSeconds ?? 0)) {
+    properties.sessionExpiryIntervalSeconds = expirySeconds
+  }
+  if (settings.maximumQoS < 2) properties.maximumQoS = settings.maximumQoS === 0 ? 0 : 1
+  if (!settings.retainAvailable) properties.retainAvailable = false
+  if (!settings.wildcardSubscriptionAvailable) properties.wildcardSubscriptionAvailable = false
+  if (!settings.sharedSubscriptionAvailable) properties.sharedSubscriptionAvailable = false
+  const { name } = splitNamespacedName(clientId)
+  if (connect.clientId === '') properties.assignedClientIdentifier = name
+  if (settings.serverKeepAliveSeconds !== undefined) properties.serverKeepAliveSeconds = settings.serverKeepAliveSeconds
+  if (asked?.authenticationMethod !== undefined) {
+    // [MQTT5-4.12.0-5]
+    properties.authenticationMethod = asked.authenticationMethod
+    if (granted.authenticationData !== undefined) properties.authenticationData = granted.authenticationData
+  }
+  const asksForName = asked?.userProperties?.some(([word]) => word === hopMarkName) === true
+  if (asksForName && state.nameAmongBridges !== undefined)
+    properties.userProperties = [[hopMarkName, state.nameAmongBridges]]
+  // [MQTT5-3.1.2-28] Only to those who asked.
+  if (asked?.requestResponseInformation === true) properties.responseInformation = ownTopicsFor(name)
+  return properties
+}
+
+/** Where a client may have its responses sent to; undefined where its id has what no topic name has. */
+function ownTopicsFor(clientId: string): string | undefined {
+  return parseTopicName(`response/${clientId}`)
+}

@@ -1,0 +1,69 @@
+// A client that comes again before all is heard that it said on the connection before. What we hold back there (its
+// reader stands still at our wish) came first: perhaps a last message, perhaps the good-bye that takes its will back. So the
+// new connection waits until the older one has been heard to its end, and is let in then; for a while, as nobody knows
+// whether that end will ever come.
+//
+//   older:  PUBLISH  (held)  . . . . . . .  PUBLISH DISCONNECT end
+//   newer:               CONNECT . . . . . . . . . . . . . . . . . CONNACK
+//
+// An older connection that we do not hold back is taken over at once.
+
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { moveTo, stateOf, type AwaitingVerdict, type Granted } from '../state/connection-state.ts'
+
+/** From when it could have been let in: less than clients wait for their CONNACK. */
+export const comesAgainMs = 3_000
+
+/** True: not yet, `comes-again` is due when it is to be looked at once more. */
+export function waitsForOlder(
+  state: BrokerState,
+  connection: Connection,
+  awaiting: AwaitingVerdict,
+  granted: Granted,
+): boolean {
+  const { clientId, waitsUntilMs = state.nowMs + comesAgainMs } = awaiting
+  if (!hasToWait(state, clientId, waitsUntilMs)) return false
+  moveTo(connection, { ...awaiting, granted, waitsUntilMs })
+  const waiting = state.comingAgain.get(clientId)
+  if (waiting === undefined) state.comingAgain.set(clientId, new Set([connection]))
+  else waiting.add(connection)
+  state.deadlines.set('comes-again', connection, waitsUntilMs)
+  // It is not silent by its own wish, and this wait has an end as well.
+  state.deadlines.cancel('idle-timeout', connection)
+  return true
+}
+
+/** `comes-again` was due. False: it may try to come in, for the older one is gone or is not waited for any longer. */
+export function goesOnWaiting(state: BrokerState, connection: Connection): boolean {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict' || now.waitsUntilMs === undefined) return true
+  if (hasToWait(state, now.clientId, now.waitsUntilMs)) {
+    state.deadlines.set('comes-again', connection, now.waitsUntilMs)
+    return true
+  }
+  endWaitForOlder(state, connection)
+  return false
+}
+
+function hasToWait({ sessions, nowMs }: BrokerState, clientId: string, untilMs: number): boolean {
+  return nowMs < untilMs && sessions.get(clientId)?.connection?.isPaused === true
+}
+
+/** It does not wait any longer, for whatever reason: nobody who waits behind it has to wait for that. */
+export function endWaitForOlder(state: BrokerState, connection: Connection): void {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict') return
+  const { clientId } = now
+  const waiting = state.comingAgain.get(clientId)
+  if (waiting?.delete(connection) !== true) return
+  state.deadlines.cancel('comes-again', connection)
+  if (waiting.size === 0) state.comingAgain.delete(clientId)
+  else wakeFirst(state, clientId)
+}
+
+/** With the next tick. Each wakes the one behind it: thousands may wait, and those that are not first would be looked at for each that is. */
+export function wakeFirst(state: BrokerState, clientId: string): void {
+  const [first] = state.comingAgain.get(clientId) ?? []
+  if (first !== undefined) state.deadlines.set('comes-again', first, state.nowMs)
+}

@@ -1,0 +1,79 @@
+// What a client was told about publishing to a topic, so that the next message to it asks nobody. Most clients publish to
+// one topic all the time: that one is found without a look-up.
+//
+//   last ──► Topic, verdicts        others:  Topic ──► verdicts,  Topic ──► verdicts, ...   (at most `mostTopics`)
+//
+//   verdicts: two bits for each QoS with and without the retain flag: 0 unknown, 1 allow, 2 deny, 3 disconnect
+
+import type { Permission } from './identity.ts'
+import type { QoS, Topic } from '../../protocol/index.ts'
+
+/** More topics than this of one client are asked about again. */
+const mostTopics = 64
+
+const verdicts = [undefined, 'allow', 'deny', 'disconnect'] as const
+
+export interface HowToPublish {
+  readonly qos: QoS
+  readonly retain: boolean
+}
+
+export interface RememberedVerdict {
+  readonly topic: string
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly permission: Exclude<Permission, 'ask'>
+}
+
+export class VerdictCache {
+  #epoch = -1
+  #lastTopic: Topic | undefined = undefined
+  #lastVerdicts = 0
+  readonly #others = new Map<Topic, number>()
+
+  /** Undefined where nothing is known, or what is known is of another epoch. */
+  get(topic: Topic, how: HowToPublish, epoch: number): Permission | undefined {
+    if (epoch !== this.#epoch) this.#forget(epoch)
+    if (topic !== this.#lastTopic) this.#turnTo(topic)
+    return verdicts[(this.#lastVerdicts >> shiftOf(how)) & 3]
+  }
+
+  /** Of the topic that was asked for last. */
+  set(how: HowToPublish, permission: Exclude<Permission, 'ask'>): void {
+    this.#lastVerdicts |= verdicts.indexOf(permission) << shiftOf(how)
+  }
+
+  /** All of it; some may be of an epoch that is over, and asks again when it is needed. */
+  *remembered(): IterableIterator<RememberedVerdict> {
+    if (this.#lastTopic !== undefined) yield* verdictsOf(this.#lastTopic, this.#lastVerdicts)
+    for (const [topic, bits] of this.#others) if (topic !== this.#lastTopic) yield* verdictsOf(topic, bits)
+  }
+
+  #forget(epoch: number): void {
+    this.#epoch = epoch
+    this.#lastVerdicts = 0
+    this.#others.clear()
+  }
+
+  #turnTo(topic: Topic): void {
+    if (this.#lastTopic !== undefined && this.#lastVerdicts !== 0) {
+      if (this.#others.size >= mostTopics) this.#others.clear()
+      this.#others.set(this.#lastTopic, this.#lastVerdicts)
+    }
+    this.#lastTopic = topic
+    this.#lastVerdicts = this.#others.get(topic) ?? 0
+  }
+}
+
+function* verdictsOf({ name }: Topic, bits: number): IterableIterator<RememberedVerdict> {
+  for (const qos of [0, 1, 2] as const) {
+    for (const retain of [false, true]) {
+      const permission = verdicts[(bits >> shiftOf({ qos, retain })) & 3]
+      if (permission !== undefined) yield { topic: name, qos, retain, permission }
+    }
+  }
+}
+
+function shiftOf(how: HowToPublish): number {
+  return how.qos * 4 + (how.retain ? 2 : 0)
+}

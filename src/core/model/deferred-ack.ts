@@ -1,0 +1,21 @@
+// An answer to a client that must not leave yet, because it, or one in front of it, waits for another shard.
+
+import type { AckType, ControlPacket, PacketId, ReasonCode } from '../../protocol/index.ts'
+import type { Vow } from './commit-barrier.ts'
+
+export interface Ack {
+  readonly type: AckType
+  readonly packetId: PacketId
+  /** Said to 5.0 clients only. */
+  readonly reason?: ReasonCode
+  /** It stands for what is in the batch that is being gathered. */
+  readonly waits: boolean
+}
+
+export interface HeldAnswer {
+  readonly what: Ack | ControlPacket
+  /** Undefined: it waits only because of those in front of it. */
+  readonly vow: Vow | undefined
+  /** It stands for what is stored with this batch; 0: for nothing stored, or its vow waits for that too. */
+  readonly batch: number
+}

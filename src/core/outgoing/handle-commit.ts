@@ -1,0 +1,57 @@
+// A batch is on disk: what waited for it leaves, which the driver sees to, and those who waited count it as answered.
+
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { holdReader, holdReasons, releaseReader } from './read-pause-reasons.ts'
+import { headBits, sendKinds, type SendList } from '../model/send-list.ts'
+
+export function handleCommitted(state: BrokerState, number: number): void {
+  const batch = state.batches.commit(number)
+  state.committedBatch = number
+  countAnswered(state, batch.sendsAfterCommit)
+  markCommitted(state, number)
+  for (const { link } of state.neighbours?.peers ?? []) link?.confirmations.committed(number)
+}
+
+/** What waits for other shards as well waits for them alone now. */
+function markCommitted({ untilBatch }: BrokerState, number: number): void {
+  for (let next = untilBatch.peek(); next !== undefined && next.batch <= number; next = untilBatch.peek()) {
+    untilBatch.shift()
+    next.vow.mark()
+  }
+}
+
+/** PUBACK ends a QoS 1 exchange; for a 3.x client, and for a bridge, PUBREC ends what may hold up its reader. */
+function countAnswered(state: BrokerState, sends: SendList): void {
+  for (let index = 0; index < sends.length; index++) {
+    const connection = sends.connectionAt(index)
+    if (connection.unansweredPublishes === 0) continue
+    if (isAnswer(sends, index, connection)) answered(state, connection)
+  }
+}
+
+function isAnswer(sends: SendList, index: number, connection: Connection): boolean {
+  const kind = headBits.kind(sends.head[index])
+  const what = sends.what[index]
+  const isPuback = kind === sendKinds.puback || (kind === sendKinds.packet && isPacketOf(what, 'puback'))
+  const isPubrec = kind === sendKinds.pubrec || (kind === sendKinds.packet && isPacketOf(what, 'pubrec'))
+  return isPuback || (isPubrec && !connection.takesRefusals)
+}
+
+function isPacketOf(what: SendList['what'][number], type: string): boolean {
+  return what !== undefined && 'type' in what && what.type === type
+}
+
+/** One PUBLISH less waits for its answer. */
+export function answered(state: BrokerState, connection: Connection): void {
+  connection.unansweredPublishes--
+  const mayGoOn = connection.unansweredPublishes * 2 <= state.settings.receiveMaximum
+  if (connection.isPaused && mayGoOn) releaseReader(state, connection, holdReasons.unanswered)
+}
+
+/** resolutions: 3.x clients know no Receive Maximum, and who is behind a bridge may not either; one that is ahead of the disk is not read from for a while. */
+export function countUnanswered(state: BrokerState, connection: Connection): void {
+  connection.unansweredPublishes++
+  if (connection.takesRefusals || connection.unansweredPublishes <= state.settings.receiveMaximum) return
+  holdReader(state, connection, holdReasons.unanswered)
+}

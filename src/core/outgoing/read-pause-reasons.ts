@@ -1,0 +1,40 @@
+// Why a client is not read from. Several reasons may hold at once; it is read from again when the last one is gone.
+
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+
+/** As bits of `Connection.holds`. */
+export const holdReasons = {
+  /** The disk fails, and a 3.x client can not be told to come again. */
+  storage: 1,
+  /** A 3.x client is ahead of the disk: it knows no Receive Maximum. */
+  unanswered: 2,
+  /** A packet waits for somebody to say whether it is allowed. */
+  permission: 4,
+  /** Another shard takes less than is published for it. */
+  peers: 8,
+  /** It has sent more than its listener grants it in so short a time. */
+  rate: 16,
+  /** It has said as much behind its CONNECT as may wait until that is decided. */
+  verdict: 32,
+  /** The memory of the node is short, and its client sends much. */
+  memory: 64,
+} as const
+export type HoldReason = (typeof holdReasons)[keyof typeof holdReasons]
+
+export function holdReader(state: BrokerState, connection: Connection, reason: HoldReason): void {
+  const wasPaused = connection.isPaused
+  connection.holds |= reason
+  connection.isPaused = true
+  if (!wasPaused) state.readers.push({ connection, isPaused: true })
+}
+
+export function releaseReader(state: BrokerState, connection: Connection, reason: HoldReason): void {
+  if ((connection.holds & reason) === 0) return
+  connection.holds &= ~reason
+  if (connection.holds !== 0) return
+  connection.isPaused = false
+  // [MQTT5-3.1.2-22] It could not be heard until now, so its silence begins now.
+  connection.lastPacketAtMs = state.nowMs
+  state.readers.push({ connection, isPaused: false })
+}

@@ -1,0 +1,71 @@
+// Topic aliases of one connection, in both directions. Each keeps its topic as long as the connection lasts, so that the names
+// are bounded in bytes (mqtt.max_topic_alias_bytes), and not only the aliases in number.
+
+import type { Topic } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import type { Message } from '../model/message.ts'
+
+/** A topic without its name, and its entry. */
+const entryBytes = 256
+/** The name is there as a text and as bytes. */
+const copiesOfName = 2
+
+/** In each direction of one connection. */
+export function maxAliasNameBytes({ settings, memory }: BrokerState): number {
+  return Math.floor(settings.maxTopicAliasBytes * memory.shareOf('aliases'))
+}
+
+/** First come, first served: the first topics of a connection get the client's aliases [MQTT5-3.1.2-26]. */
+export function aliasFor(
+  state: BrokerState,
+  connection: Connection,
+  { topic }: Message,
+): { topicAlias: number; isKnown: boolean } | undefined {
+  if (connection.outgoingAliasMaximum === 0) return undefined
+  const aliases = (connection.outgoingAliases ??= new Map())
+  const known = aliases.get(topic)
+  if (known !== undefined) return { topicAlias: known, isKnown: true }
+  const nameBytes = connection.outgoingAliasNameBytes + topic.bytes.length
+  // Nothing depends on an alias of ours: without one the topic is written out.
+  if (aliases.size >= connection.outgoingAliasMaximum || nameBytes > maxAliasNameBytes(state)) return undefined
+  aliases.set(topic, aliases.size + 1)
+  connection.outgoingAliasNameBytes = nameBytes
+  count(state, connection, bytesOf(topic))
+  return { topicAlias: aliases.size, isKnown: false }
+}
+
+/** From here on the alias of the client stands for the topic. False: the names of its topics have too many bytes already. */
+export function setIncomingAlias(
+  state: BrokerState,
+  connection: Connection,
+  aliases: (Topic | undefined)[],
+  { alias, topic }: { readonly alias: number; readonly topic: Topic },
+): boolean {
+  const before = aliases[alias]
+  if (before === topic) return true
+  const nameBytes = connection.incomingAliasNameBytes + topic.bytes.length - (before?.bytes.length ?? 0)
+  if (nameBytes > maxAliasNameBytes(state) && connection.listener.isBridge !== true) return false
+  aliases[alias] = topic
+  connection.incomingAliasNameBytes = nameBytes
+  count(state, connection, bytesOf(topic) - (before === undefined ? 0 : bytesOf(before)))
+  return true
+}
+
+/** The connection has ended. */
+export function forgetAliases(state: BrokerState, connection: Connection): void {
+  count(state, connection, -connection.aliasBytes)
+  connection.incomingAliasNameBytes = 0
+  connection.outgoingAliasNameBytes = 0
+  connection.outgoingAliases = undefined
+}
+
+function count(state: BrokerState, connection: Connection, bytes: number): void {
+  connection.aliasBytes += bytes
+  state.memory.add('aliases', bytes)
+}
+
+/** Other connections may use the same topic, which then counts for each of them. */
+function bytesOf(topic: Topic): number {
+  return entryBytes + copiesOfName * topic.bytes.length
+}

@@ -1,0 +1,154 @@
+// PUBACK, PUBREC, PUBCOMP for what we sent; PUBREL for what we received.
+
+import { reasonCodes, type AckPacket, type PacketId } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { lightenDelivery, releaseDelivery } from '../outgoing/held-bytes.ts'
+import { pump } from '../sessions/drain-queue.ts'
+import { releaseElsewhere } from '../peers/qos2-forwarding.ts'
+import { answerWhenKept } from '../outgoing/deferred-acks.ts'
+import { sendAck } from '../outgoing/send-to-client.ts'
+import { forgetDelivery, put, remove } from '../queues/persistent-queue.ts'
+import { forgetReceived } from '../bridge/bridge-replay.ts'
+import type { Ack } from '../model/deferred-ack.ts'
+import { Vow } from '../model/commit-barrier.ts'
+import type { Session, SessionDelivery } from '../state/sessions/session.ts'
+import { endConnection } from '../connect/close-connection.ts'
+
+const firstError = 0x80
+
+export function handleAck(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  switch (packet.type) {
+    case 'puback':
+      return handlePuback(state, connection, session, packet)
+    case 'pubrec':
+      return handlePubrec(state, connection, session, packet)
+    case 'pubrel':
+      return handlePubrel(state, connection, session, packet)
+    case 'pubcomp':
+      return handlePubcomp(state, connection, session, packet)
+    default:
+      packet.type satisfies never
+  }
+}
+
+function handlePuback(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  const delivery = session.outgoing?.get(packet.packetId)
+  // Acknowledged before, or in an earlier life of the session; or it is on its way from disk, and is sent once more.
+  if (delivery === undefined || delivery.stage === 'waiting') return
+  if (delivery.qos !== 1) return misfit(state, connection, 'PUBACK for a QoS 2 message')
+  if (session.pace !== undefined) session.pace.note(state.nowMs - delivery.sentAtMs, state.nowMs)
+  finish(state, session, delivery)
+}
+
+function handlePubrec(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  const { packetId } = packet
+  const delivery = session.outgoing?.get(packetId)
+  if (delivery === undefined || delivery.stage === 'waiting') {
+    if (packet.reasonCode >= firstError) return freeGivenUp(state, session, packetId)
+    // [MQTT5-4.3.3: PUBREL with 0x92] Nothing of ours has this id; the client is told, so that it can let go of it.
+    const isKnown = session.outgoing?.isGivenUp(packetId) === true
+    const reason = isKnown ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
+    sendAck(state, connection, { type: 'pubrel', packetId, reason, waits: false })
+    return
+  }
+  if (delivery.qos !== 2) return misfit(state, connection, 'PUBREC for a QoS 1 message')
+  // [MQTT5-4.3.3-4] With an error the exchange is over: the client does not want the message.
+  if (packet.reasonCode >= firstError) return finish(state, session, delivery)
+  if (delivery.stage === 'sent') markReceived(state, session, delivery)
+  sendAck(state, connection, { type: 'pubrel', packetId, waits: session.stored !== undefined })
+}
+
+/** [MQTT-4.3.3-1] From here on the message is the client's: only its packet id is kept, but for a bridge. */
+function markReceived(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+  const staysWhole = session.spool !== undefined
+  if (!staysWhole) lightenDelivery(state, session, delivery)
+  if (delivery.sequence !== 0) {
+    if (!staysWhole) forgetDelivery(state, session, delivery)
+    const { clientId } = session
+    put(state, {
+      kind: 'outgoing',
+      clientId,
+      packetId: delivery.packetId,
+      sequence: delivery.sequence,
+      stage: 'received',
+    })
+  }
+  delivery.stage = 'received'
+  if (!staysWhole) delivery.message = undefined
+  delivery.sentAtMs = state.nowMs
+}
+
+function handlePubcomp(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  const delivery = session.outgoing?.get(packet.packetId)
+  if (delivery === undefined) return freeGivenUp(state, session, packet.packetId)
+  if (delivery.stage !== 'received') return misfit(state, connection, 'PUBCOMP before PUBREC')
+  finish(state, session, delivery)
+}
+
+/** Of what was sent on an earlier connection, and not again as its client may not have it any more. */
+function freeGivenUp(state: BrokerState, session: Session, packetId: PacketId): void {
+  if (session.outgoing?.freeGivenUp(packetId) !== true || session.stored === undefined) return
+  remove(state, { kind: 'outgoing', clientId: session.clientId, packetId })
+}
+
+/** The exchange is over: room for the next. */
+function finish(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+  session.outgoing?.remove(delivery)
+  releaseDelivery(state, session, delivery)
+  if (delivery.sequence !== 0) {
+    if (delivery.stage !== 'received') forgetDelivery(state, session, delivery)
+    else if (session.spool !== undefined) forgetReceived(state, session, delivery)
+    if (delivery.qos === 2) remove(state, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
+  }
+  // Looked at here because most often nothing waits, and this is the way of every acknowledgement.
+  if (
+    session.resends !== undefined ||
+    session.pending !== undefined ||
+    session.stored !== undefined ||
+    session.scans !== undefined
+  )
+    pump(state, session)
+}
+
+function handlePubrel(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
+  const { packetId } = packet
+  const isKnown = session.incoming?.delete(packetId) === true
+  if (!isKnown) {
+    const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false } as const
+    const released = releaseElsewhere(state, session, packetId)
+    if (released !== undefined) return answerWhenKept(state, connection, { what, vow: released, waits: false })
+    // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients are answered all the same, or they would ask for ever.
+    sendAck(state, connection, what)
+    return
+  }
+  if (connection.takesRefusals && connection.unansweredPublishes > 0) connection.unansweredPublishes--
+  const isStored = session.stored !== undefined
+  if (isStored) remove(state, { kind: 'incoming', clientId: session.clientId, packetId })
+  const released = releaseElsewhere(state, session, packetId)
+  const what = { type: 'pubcomp', packetId, waits: isStored } as const
+  if (released === undefined) sendAck(state, connection, what)
+  else answerAfter(state, connection, what, released)
+}
+
+/** [MQTT5-4.3.3] The packet id is the client's again when no shard has any use for it. */
+function answerAfter(state: BrokerState, connection: Connection, what: Ack, vow: Vow): void {
+  const both = new Vow()
+  both.await()
+  vow.whenKept(() => both.mark())
+  answerWhenKept(state, connection, { what, vow: both, waits: what.waits })
+  both.mark()
+}
+
+/**
+ * An answer that does not belong to what has its packet id. Where something was sent again while the connection stood
+ * (mqtt.retry_interval) a client that takes its time answers twice: the second answer may come when the first has ended the
+ * exchange and the id is another message's.
+ */
+function misfit(state: BrokerState, connection: Connection, text: string): void {
+  if (!connection.hasSentAgain) breach(state, connection, text)
+}
+
+function breach(state: BrokerState, connection: Connection, text: string): void {
+  endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
+}

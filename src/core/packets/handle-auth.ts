@@ -1,0 +1,171 @@
+// Enhanced authentication [MQTT5-4.12]: CONNECT names a method, AUTH goes to and fro, CONNACK ends it. Whoever answers the
+// questions knows the method; here only the order of packets is kept. A client that is in may show again who it is
+// (0x19); what else it sends goes on meanwhile.
+//
+//   CONNECT ──► may-connect ──not yet──► AUTH 0x18 ──► client ──AUTH 0x18──► authenticate ──...──► CONNACK
+//   AUTH 0x19 ──► authenticate ──not yet──► AUTH 0x18 ──► client ──AUTH 0x18──► authenticate ──...──► AUTH 0x00
+
+import { measurePacket, reasonCodes, type AuthPacket, type ReasonCode } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { holdReasons, releaseReader } from '../outgoing/read-pause-reasons.ts'
+import { sendPacket } from '../outgoing/send-to-client.ts'
+import { takeIdentity } from '../sessions/set-identity.ts'
+import type { ConnectVerdict, QuestionId } from '../model/inputs.ts'
+import { refuse } from '../connect/accept-connect.ts'
+import { isSameOwner } from '../connect/client-id-owner.ts'
+import { endConnection } from '../connect/close-connection.ts'
+import { moveTo, stateOf, type AwaitingAuth, type AwaitingVerdict, type Open } from '../state/connection-state.ts'
+import { forgetAsked } from '../connect/authorization-wait.ts'
+
+/** AUTH packets of a client in one authentication: no method in use needs more than two. */
+export const maxAuthenticationSteps = 16
+
+/** The verdict on CONNECT, or on an AUTH behind it, is that it is the client's turn. */
+export function askForAuth(
+  state: BrokerState,
+  connection: Connection,
+  { connect, clientId, username, steps }: AwaitingVerdict,
+  authenticationData: Buffer | undefined,
+): void {
+  const packet = authPacket(
+    reasonCodes.continueAuthentication,
+    connect.properties?.authenticationMethod,
+    authenticationData,
+  )
+  if (measurePacket(packet, 5) > connection.maximumPacketBytes) {
+    const text = 'the maximum packet size of the client has no room for AUTH'
+    return refuse(state, connection, clientId, { reason: reasonCodes.packetTooLarge, text })
+  }
+  sendPacket(state, connection, packet, false)
+  moveTo(connection, { state: 'awaiting-auth', connect, clientId, username, steps })
+  releaseReader(state, connection, holdReasons.verdict)
+}
+
+/** AUTH before CONNACK. */
+export function handleAuthBeforeConnack(
+  state: BrokerState,
+  connection: Connection,
+  now: AwaitingAuth,
+  packet: AuthPacket,
+): void {
+  const method = now.connect.properties?.authenticationMethod
+  const fault =
+    faultOf(packet, method, reasonCodes.continueAuthentication) ??
+    (now.steps >= maxAuthenticationSteps ? 'the authentication takes too many steps' : undefined)
+  if (fault !== undefined || method === undefined) {
+    const text = fault ?? 'AUTH without an authentication method'
+    return refuse(state, connection, now.clientId, { reason: reasonCodes.protocolError, text })
+  }
+  const { connect, clientId, username } = now
+  const question = state.ask({ for: 'connect', connection })
+  moveTo(connection, {
+    state: 'awaiting-verdict',
+    connect,
+    clientId,
+    username,
+    question,
+    steps: now.steps + 1,
+    granted: undefined,
+    waitsUntilMs: undefined,
+    parked: [],
+  })
+  const data = packet.properties?.authenticationData
+  state.questions.push({
+    kind: 'authenticate',
+    question,
+    connection,
+    clientId,
+    method,
+    data,
+    isReauthentication: false,
+  })
+}
+
+/** AUTH of a client that is in: the first of a re-authentication, or a further step of one. */
+export function handleAuth(state: BrokerState, connection: Connection, open: Open, packet: AuthPacket): void {
+  const { authenticationMethod: method, reauthentication: going } = open
+  const expected = going === undefined ? reasonCodes.reAuthenticate : reasonCodes.continueAuthentication
+  const steps = (going?.steps ?? 0) + 1
+  const fault =
+    faultOf(packet, method, expected) ??
+    (going?.question !== undefined ? 'AUTH before the last one was answered' : undefined) ??
+    (steps > maxAuthenticationSteps ? 'the authentication takes too many steps' : undefined)
+  if (fault !== undefined || method === undefined) {
+    const text = fault ?? 'AUTH without an authentication method'
+    return endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
+  }
+  const question = state.ask({ for: 'reauthentication', connection })
+  open.reauthentication = { question, steps }
+  state.deadlines.set('reauthentication', connection, state.nowMs + state.settings.idleTimeoutMs)
+  const data = packet.properties?.authenticationData
+  const { clientId } = open.session
+  state.questions.push({ kind: 'authenticate', question, connection, clientId, method, data, isReauthentication: true })
+}
+
+export function handleReauthenticationVerdict(
+  state: BrokerState,
+  connection: Connection,
+  question: QuestionId,
+  verdict: ConnectVerdict,
+): void {
+  const now = stateOf(connection)
+  if (now.state !== 'open' || now.reauthentication?.question !== question) return // It has left, or begun anew.
+  if (verdict.allowed === false) {
+    const text = verdict.reasonString ?? 'it could not show again who it is'
+    const reason = reasonToEndWith(verdict.reason)
+    return endConnection(state, connection, { reason, text, publishWill: true })
+  }
+  const identity = verdict.allowed === true ? verdict.identity : undefined
+  if (identity !== undefined && state.settings.bindsClientIds && !isSameOwner(now.session, identity)) {
+    const text = 're-authentication proved another identity'
+    return endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
+  }
+  const isOver = verdict.allowed === true
+  const reason = isOver ? reasonCodes.success : reasonCodes.continueAuthentication
+  const packet = authPacket(reason, now.authenticationMethod, verdict.authenticationData)
+  if (measurePacket(packet, 5) > connection.maximumPacketBytes) {
+    const text = 'the maximum packet size of the client has no room for AUTH'
+    return endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
+  }
+  sendPacket(state, connection, packet, false)
+  now.reauthentication = isOver ? undefined : { ...now.reauthentication, question: undefined }
+  if (!isOver) return
+  state.deadlines.cancel('reauthentication', connection)
+  if (verdict.identity === undefined) return
+  takeIdentity(state, connection, now.session, verdict.identity)
+  forgetAsked(now)
+}
+
+/** mqtt.idle_timeout holds for the steps of a re-authentication as it does for CONNECT. */
+export function endReauthentication(state: BrokerState, connection: Connection): void {
+  const now = stateOf(connection)
+  if (now.state !== 'open' || now.reauthentication === undefined) return
+  const text = 'the re-authentication took too long'
+  endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
+}
+
+function faultOf(packet: AuthPacket, method: string | undefined, expected: ReasonCode): string | undefined {
+  // [MQTT5-4.12.0-7] [MQTT5-4.12.1-1]
+  if (method === undefined) return 'AUTH without an authentication method in CONNECT'
+  if (packet.properties?.authenticationMethod !== method) return 'AUTH with another method than CONNECT had'
+  if (packet.reasonCode !== expected) return `AUTH with reason ${packet.reasonCode} where ${expected} is due`
+  return undefined
+}
+
+/** 0x87 and 0x8C are the refusals of CONNACK that DISCONNECT knows too [MQTT5-3.14.2.1]. */
+function reasonToEndWith(reason: ReasonCode): ReasonCode {
+  return reason === reasonCodes.badAuthenticationMethod ? reason : reasonCodes.notAuthorized
+}
+
+function authPacket(
+  reasonCode: ReasonCode,
+  method: string | undefined,
+  authenticationData: Buffer | undefined,
+): AuthPacket {
+  const properties = {
+    ...(method === undefined ? {} : { authenticationMethod: method }),
+    ...(authenticationData === undefined ? {} : { authenticationData }),
+  }
+  return { type: 'auth', reasonCode, properties }
+}

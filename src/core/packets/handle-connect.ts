@@ -1,0 +1,187 @@
+// CONNECT, as a list of steps. Whether the client may connect is asked and not awaited: between the question and the
+// answer the connection has a named state, and what the client sends meanwhile is parked in order.
+
+import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
+import { isBridgeClient } from '../model/bridge-client-id.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import type { ConnectVerdict } from '../model/inputs.ts'
+import { namespacedName } from '../namespaces/namespaced-names.ts'
+import { namespaceOf } from '../model/resolve-namespace.ts'
+import { holdReasons, releaseReader } from '../outgoing/read-pause-reasons.ts'
+import { moveTo, stateOf, type AwaitingVerdict } from '../state/connection-state.ts'
+import {
+  admit,
+  admitAfterWait,
+  refuse,
+  refuseWhileNotServing,
+  type HandlePacket,
+  type Refusal,
+} from '../connect/accept-connect.ts'
+import { endConnection } from '../connect/close-connection.ts'
+import { goesOnWaiting } from '../connect/takeover-wait.ts'
+import { askForAuth } from './handle-auth.ts'
+
+/** MQTT 3.1 allows client ids of 1 to 23 characters. */
+const maxClientIdCharacters31 = 23
+
+export function handleConnect(state: BrokerState, connection: Connection, connect: ConnectPacket): void {
+  if (stateOf(connection).state !== 'awaiting-connect') {
+    // [MQTT-3.1.0-2] [MQTT5-3.1.0-2]
+    endConnection(state, connection, { reason: reasonCodes.protocolError, text: 'a second CONNECT', publishWill: true })
+    return
+  }
+  connection.version = connect.version
+  connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
+  const refusal = refusalOf(state, connection, connect)
+  if (refusal !== undefined) return refuse(state, connection, connect.clientId, refusal)
+  const { namespaces } = state
+  const username = connection.arrival?.username ?? connect.username
+  const { listener, arrival } = connection
+  const namespace = namespaces === undefined ? undefined : namespaceOf(namespaces, { listener, arrival, username })
+  if (namespaces?.isRequired === true && namespace === undefined && listener.isBridge !== true) {
+    const reason = reasonCodes.notAuthorized
+    return refuse(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
+  }
+  const own = ownNameOf(connection, connect)
+  const clientId = own === '' ? state.assignClientId(namespace) : namespacedName(namespace, own)
+  if (namespaces !== undefined && !state.isOwn(clientId)) {
+    // Another shard has found another namespace: listeners are being changed at this moment.
+    const reason = reasonCodes.serverUnavailable
+    return refuse(state, connection, connect.clientId, { reason, text: 'try again' })
+  }
+  const question = state.ask({ for: 'connect', connection })
+  moveTo(connection, {
+    state: 'awaiting-verdict',
+    connect,
+    clientId,
+    username,
+    question,
+    steps: 0,
+    granted: undefined,
+    waitsUntilMs: undefined,
+    parked: [],
+  })
+  state.questions.push({
+    kind: 'may-connect',
+    question,
+    connection,
+    clientId,
+    username,
+    password: connect.password,
+    version: connect.version,
+    authenticationMethod: connect.properties?.authenticationMethod,
+    authenticationData: connect.properties?.authenticationData,
+  })
+}
+
+export function handleConnectVerdict(
+  state: BrokerState,
+  connection: Connection,
+  verdict: ConnectVerdict,
+  handlePacket: HandlePacket,
+): void {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict') return // It left before the answer came: nothing to undo.
+  // The broker may have begun to stop while it waited for the answer.
+  const stopping = refuseWhileNotServing(state)
+  if (stopping !== undefined) return refuse(state, connection, now.clientId, stopping)
+  if (verdict.allowed === 'not-yet') return askForAuth(state, connection, now, verdict.authenticationData)
+  if (verdict.allowed) {
+    if (admit(state, connection, now, verdict)) handleParked(state, connection, now, handlePacket)
+    return
+  }
+  refuse(state, connection, now.clientId, {
+    reason: verdict.reason,
+    text: verdict.reasonString ?? 'not allowed to connect',
+  })
+}
+
+/** Somebody has said whether the will of a client is allowed. */
+export function handleWillAnswer(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict' || !admitAfterWait(state, connection, true)) return
+  handleParked(state, connection, now, handlePacket)
+}
+
+/** What a client said on its older connection has been heard, or it has waited long enough for that. */
+export function handleComingAgain(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
+  const now = stateOf(connection)
+  if (now.state !== 'awaiting-verdict' || goesOnWaiting(state, connection)) return
+  if (admitAfterWait(state, connection, false)) handleParked(state, connection, now, handlePacket)
+}
+
+function handleParked(
+  state: BrokerState,
+  connection: Connection,
+  now: AwaitingVerdict,
+  handlePacket: HandlePacket,
+): void {
+  for (const packet of now.parked) handlePacket(state, connection, packet)
+  releaseReader(state, connection, holdReasons.verdict)
+}
+
+/** What the transport has found out about a client (in its certificate) counts more than what it says. */
+function ownNameOf(connection: Connection, connect: ConnectPacket): string {
+  return connection.arrival?.clientId ?? connect.clientId
+}
+
+/** The first of these that finds something wrong has the word. */
+function refusalOf(state: BrokerState, connection: Connection, connect: ConnectPacket): Refusal | undefined {
+  return (
+    refuseWhileNotServing(state) ??
+    refuseClientId(state, connection, connect) ??
+    refuseWill(state, connect) ??
+    refuseWithoutStorage(state, connect)
+  )
+}
+
+function refuseClientId(state: BrokerState, connection: Connection, connect: ConnectPacket): Refusal | undefined {
+  const { version } = connect
+  const clientId = ownNameOf(connection, connect)
+  const reason = reasonCodes.clientIdentifierNotValid
+  if (clientId === '') {
+    // [MQTT-3.1.3-8] A server that assigns ids can not resume a session for one; 3.1 knows no empty ids.
+    const mayBeAssigned = version === 5 || (version === 4 && connect.cleanStart)
+    return mayBeAssigned ? undefined : { reason, text: 'an empty client id needs a clean session' }
+  }
+  const isTooLongFor31 = version === 3 && connect.clientId.length > maxClientIdCharacters31
+  if (isTooLongFor31 && state.settings.limitsClientIdsOf31)
+    return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
+  // Its name is not one that somebody has chosen for a client.
+  if (connection.listener.isBridge === true) return undefined
+  // Whoever had one would be given everything that waits for the bridge.
+  if (isBridgeClient(clientId))
+    return { reason, text: 'client ids that begin like this one are for the bridges of the broker' }
+  const { maxClientIdBytes } = state.settings
+  if (clientId.length > maxClientIdBytes || Buffer.byteLength(clientId) > maxClientIdBytes) {
+    return { reason, text: `the client id is longer than ${maxClientIdBytes} bytes` }
+  }
+  return undefined
+}
+
+/** [MQTT5-3.2.2-12, -13] What a message may not be, a will may not be either. */
+function refuseWill(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
+  const { will } = connect
+  if (will === undefined) return undefined
+  if (will.qos > state.settings.maximumQoS)
+    return { reason: reasonCodes.qosNotSupported, text: 'the QoS of the will is not supported' }
+  const { payload, properties } = will
+  const isText = properties?.payloadFormatIndicator === 1
+  if (state.settings.validatesPayloadFormat && isText && !isUtf8(payload, 0, payload.length))
+    return { reason: reasonCodes.payloadFormatInvalid, text: 'the payload of the will is not UTF-8' }
+  if (will.retain && !state.settings.retainAvailable) {
+    return { reason: reasonCodes.retainNotSupported, text: 'retained messages are not supported' }
+  }
+  return undefined
+}
+
+/** While the disk fails a session that is to be kept can not be promised. */
+function refuseWithoutStorage(state: BrokerState, connect: ConnectPacket): Refusal | undefined {
+  if (state.storageIsHealthy) return undefined
+  const isToBeKept =
+    connect.version === 5 ? (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0 : !connect.cleanStart
+  return isToBeKept
+    ? { reason: reasonCodes.serverUnavailable, text: 'the disk fails: no session can be kept' }
+    : undefined
+}

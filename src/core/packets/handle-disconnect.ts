@@ -1,0 +1,37 @@
+// DISCONNECT: the client says good-bye, perhaps with a last word on its session or its will.
+
+import { reasonCodes, type DisconnectPacket } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { startStoring } from '../sessions/end-session.ts'
+import { neverExpires, type Session } from '../state/sessions/session.ts'
+import { endAfterAnswers, endConnection, leave } from '../connect/close-connection.ts'
+import type { Open } from '../state/connection-state.ts'
+
+export function handleDisconnect(
+  state: BrokerState,
+  connection: Connection,
+  { session, asksForExpiry }: Open,
+  packet: DisconnectPacket,
+): void {
+  const expiry = packet.properties?.sessionExpiryIntervalSeconds
+  if (expiry !== undefined) {
+    if (!asksForExpiry && expiry > 0) {
+      // [MQTT5-3.14.2-2] A session that was to end with its connection can not be given a longer life now.
+      const text = 'a session expiry for a session without one'
+      return endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
+    }
+    changeExpiry(state, session, expiry)
+  }
+  // [MQTT-3.14.4-3] [MQTT5-3.14.4-3] The will goes with a normal good-bye, unless the client asks for it.
+  const publishWill = packet.reasonCode !== reasonCodes.normalDisconnection
+  leave(state, connection, { reason: packet.reasonCode, text: 'the client has disconnected', publishWill })
+  endAfterAnswers(state, connection, packet.reasonCode)
+}
+
+function changeExpiry(state: BrokerState, session: Session, expirySeconds: number): void {
+  // Of one that was given none nothing is on disk: it ends with its connection, whatever is allowed since.
+  if (session.expirySeconds === 0) return
+  session.expirySeconds = Math.min(expirySeconds, state.settings.maxSessionExpirySeconds ?? neverExpires)
+  if (session.expirySeconds > 0) startStoring(state, session)
+}

@@ -1,0 +1,354 @@
+// PUBLISH from a client. One function decides, step by step; what is refused is refused before anybody has heard it.
+
+import {
+  isUtf8,
+  reasonCodes,
+  type PacketId,
+  type PublishPacket,
+  type ReasonCode,
+  type Topic,
+} from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { answerAgain, answerPublish, recordIncoming } from '../publish/acknowledge-publish.ts'
+import { mayPublish } from '../publish/authorize-publish.ts'
+import { everyPeerTakes, passageFor, type Passage } from '../peers/peer-backpressure.ts'
+import { meetsFullSession, meetsFullSessionElsewhere, needsStorage } from '../publish/deliver-locally.ts'
+import { holdReader, holdReasons, type HoldReason } from '../outgoing/read-pause-reasons.ts'
+import { sendAck } from '../outgoing/send-to-client.ts'
+import { spread } from '../publish/route-message.ts'
+import { maxAliasNameBytes, setIncomingAlias } from '../outgoing/topic-aliases.ts'
+import { isOfOthers } from '../publish/reserved-topics.ts'
+import { messageFromPublish, noteRight, withoutFrame, type Message } from '../model/message.ts'
+import { mountedTopic } from '../namespaces/mountpoint.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { Session } from '../state/sessions/session.ts'
+import { endConnection } from '../connect/close-connection.ts'
+import type { Open } from '../state/connection-state.ts'
+import { settled, waitForPermission } from '../connect/authorization-wait.ts'
+import { countPublish } from '../connect/rate-limit.ts'
+
+export function handlePublish(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
+  state.counts.publishesReceived++
+  const { session } = open
+  session.receivedMessages++
+  const topic = resolveTopic(state, connection, open, packet)
+  if (topic === undefined) return
+  if (!isWithinLimits(state, connection, packet)) return
+  if (packet.properties !== undefined && !isOfItsFormat(state, connection, packet)) return
+  let isDenied = false
+  if (!state.permissions.allowsEverything) {
+    const permission = permissionFor(state, connection, open, packet, topic)
+    if (permission === undefined) return
+    isDenied = permission === 'deny'
+  }
+  const target = connection.publishesPlainly ? topic : prepare(state, connection, packet, topic)
+  if (target === undefined) return
+  if (state.neighbours !== undefined && !isDenied && !mayPass(state, connection, open, { packet, topic: target }))
+    return
+  const message = messageFromPublish(packet, target, {
+    publisher: session.clientId,
+    version: connection.version,
+    nowMs: state.nowMs,
+  })
+  // Its frame can not be passed on: it has the client's topic.
+  if (target !== topic) withoutFrame(message)
+  // Only what a topic remembers is ever asked about again: whether its publisher may still be heard.
+  if (packet.retain) noteRight(message, session.identity, connection.mountpoint)
+  if (packet.qos === 0) {
+    if (refusalOf(state, message, isDenied) === undefined) spread(state, message, session, 0)
+    return
+  }
+  if (!mayBeTaken(state, connection, open, packet, message)) return
+  if (packet.qos === 1) acceptAtLeastOnce(state, connection, session, packet, message, isDenied)
+  else acceptExactlyOnce(state, connection, session, packet, message, isDenied)
+}
+
+/** [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A PUBLISH of QoS 0 has no other answer than the end, which a bridge is spared: it is not its own. */
+function isOfItsFormat(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
+  const { chunk, payloadStart, frameEnd, properties } = packet
+  const isChecked = state.settings.validatesPayloadFormat && properties?.payloadFormatIndicator === 1
+  if (!isChecked || isUtf8(chunk, payloadStart, frameEnd)) return true
+  const reason = reasonCodes.payloadFormatInvalid
+  if (packet.qos > 0) refuseOne(state, connection, packet, reason)
+  else if (connection.listener.isBridge === true) state.counts.dropped['not-allowed']++
+  else
+    endConnection(state, connection, { reason, text: 'the payload is not the UTF-8 that it says', publishWill: true })
+  return false
+}
+
+/** Where the client has limits, a namespace or a mount point: counted, and the topic as the broker knows it. */
+function prepare(state: BrokerState, connection: Connection, packet: PublishPacket, topic: Topic): Topic | undefined {
+  countPublish(state, connection, packet)
+  return connection.mountpoint === '' ? topic : mount(state, connection, topic)
+}
+
+function mount(state: BrokerState, connection: Connection, topic: Topic): Topic | undefined {
+  const mounted = mountedTopic(state.topics, connection.mountpoint, topic)
+  if (mounted === undefined) {
+    const text = 'the topic is too long behind its mount point'
+    endConnection(state, connection, { reason: reasonCodes.topicNameInvalid, text, publishWill: true })
+  }
+  return mounted
+}
+
+/** Whether it may be published; undefined where the packet waits for an answer or the connection is being closed. */
+function permissionFor(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  packet: PublishPacket,
+  topic: Topic,
+): 'allow' | 'deny' | undefined {
+  const { session } = open
+  // [MQTT-4.3.3-2] It was taken before, and this is no other message.
+  if (packet.qos === 2 && isOnlyAnswered(session, packet.packetId)) return 'allow'
+  const known = mayPublish(state, connection, session.identity, topic, packet)
+  const permission = known === 'ask' ? settled(open, packet, topic.name, known) : known
+  if (permission === 'allow' || permission === 'deny') return permission
+  if (permission === 'ask') {
+    // It comes a second time when it is answered.
+    state.counts.publishesReceived--
+    session.receivedMessages--
+    const { qos, retain } = packet
+    waitForPermission(state, connection, open, packet, [{ action: 'publish', topic: topic.name, qos, retain }])
+    return undefined
+  }
+  const text = 'not allowed to publish'
+  endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
+  return undefined
+}
+
+/** Nobody hears it again. What was taken in an earlier life of this shard may go to others, and was perhaps never allowed. */
+function isOnlyAnswered(session: Session, packetId: PacketId): boolean {
+  const mayGoOn = session.forwarded?.get(packetId)?.isOfEarlierLife === true
+  return !mayGoOn && session.incoming?.has(packetId) === true
+}
+
+/** [MQTT5-3.3.2-8, -9] The topic, or what its alias stands for; undefined once the connection is being closed for it. */
+function resolveTopic(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  packet: PublishPacket,
+): Topic | undefined {
+  const alias = packet.properties?.topicAlias
+  if (alias === undefined) return packet.topic
+  const invalid = { reason: reasonCodes.topicAliasInvalid, publishWill: true }
+  if (alias > state.settings.maxTopicAlias) {
+    endConnection(state, connection, { ...invalid, text: `topic alias above ${state.settings.maxTopicAlias}` })
+    return undefined
+  }
+  open.incomingAliases ??= []
+  const { topic } = packet
+  if (topic !== undefined) {
+    if (setIncomingAlias(state, connection, open.incomingAliases, { alias, topic })) return topic
+    // No acknowledgement could say that the alias was not taken, and with its next packet the client would rely on it.
+    const text = `the topics of its aliases have more than ${maxAliasNameBytes(state)} bytes`
+    endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
+    return undefined
+  }
+  const known = open.incomingAliases[alias]
+  if (known === undefined) {
+    endConnection(state, connection, {
+      ...invalid,
+      reason: reasonCodes.protocolError,
+      text: 'a topic alias that was never set',
+    })
+  }
+  return known
+}
+
+/**
+ * [MQTT5-3.2.2-11, -14] What CONNACK said is not available is a protocol error to use. The QoS of what a bridge brings is the remote
+ * broker's; its subscribers are granted less.
+ */
+function isWithinLimits(state: BrokerState, connection: Connection, packet: PublishPacket): boolean {
+  const { settings } = state
+  if (packet.qos > settings.maximumQoS && connection.listener.isBridge !== true) {
+    endConnection(state, connection, {
+      reason: reasonCodes.qosNotSupported,
+      text: `QoS ${packet.qos} is not supported`,
+      publishWill: true,
+    })
+    return false
+  }
+  if (packet.retain && !settings.retainAvailable) {
+    endConnection(state, connection, {
+      reason: reasonCodes.retainNotSupported,
+      text: 'retained messages are not supported',
+      publishWill: true,
+    })
+    return false
+  }
+  return true
+}
+
+/** Room for one more unanswered PUBLISH, and the disk if it needs one. */
+function mayBeTaken(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  packet: PublishPacket,
+  message: Message,
+): boolean {
+  const isRepeated = packet.qos === 2 && open.session.incoming?.has(packet.packetId) === true
+  if (!isRepeated && connection.takesRefusals && connection.unansweredPublishes >= state.settings.receiveMaximum) {
+    // [MQTT5-3.3.4-7] [MQTT5-3.3.4-9] 3.1 and 3.1.1 know no such limit: their reader is slowed down by the disk alone.
+    endConnection(state, connection, {
+      reason: reasonCodes.receiveMaximumExceeded,
+      text: `more than ${state.settings.receiveMaximum} unacknowledged PUBLISH packets`,
+      publishWill: true,
+    })
+    return false
+  }
+  if (!isRepeated && packet.qos === 2 && mayHaveNoMore(state, connection, open.session)) {
+    refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+    return false
+  }
+  // What is there already asks nothing of the disk: refused, its packet id would stay taken for ever.
+  if (isRepeated || state.storageIsHealthy || !isKept(state, open.session, packet, message)) return true
+  if (connection.takesRefusals) refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+  else waitForStorage(state, connection, open, packet)
+  return false
+}
+
+/**
+ * mqtt.max_awaiting_rel, of a session over all its connections. A 3.x client can not be told, and were it only paused,
+ * its PUBREL would wait behind what it has sent already: its ids (65,535 at most) end with `awaitReleaseTimeoutMs`.
+ */
+function mayHaveNoMore(state: BrokerState, connection: Connection, session: Session): boolean {
+  return connection.takesRefusals && (session.incoming?.size ?? 0) >= state.settings.maxAwaitingRelease
+}
+
+function isKept(state: BrokerState, session: Session, packet: PublishPacket, message: Message): boolean {
+  return (packet.qos === 2 && session.stored !== undefined) || packet.retain || needsStorage(state, message)
+}
+
+/** A 3.1 or 3.1.1 client can not be told to come again: it is not read from until the disk serves. */
+function waitForStorage(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
+  state.waitingForStorage.add(connection)
+  stop(state, connection, open, { packet, reason: holdReasons.storage })
+}
+
+/** Not read from any more until somebody lets it go on. */
+function stop(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  { packet, reason }: { packet: PublishPacket; reason: HoldReason },
+): void {
+  open.parked.push(packet)
+  holdReader(state, connection, reason)
+}
+
+/** No other shard that is to have it is in the way. */
+function mayPass(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  { packet, topic }: { packet: PublishPacket; topic: Topic },
+): boolean {
+  const { neighbours } = state
+  if (neighbours === undefined) return true
+  if (packet.qos < 2 && everyPeerTakes(state, neighbours, packet.qos)) return true
+  const passage = passageOf(state, neighbours, { session: open.session, packet, topic })
+  if (passage === 'go') return true
+  if (passage === 'refuse' && connection.takesRefusals) {
+    refuseOne(state, connection, packet, reasonCodes.quotaExceeded)
+  } else {
+    // It comes a second time.
+    state.counts.publishesReceived--
+    open.session.receivedMessages--
+    neighbours.waitingForPeers.add(connection)
+    stop(state, connection, open, { packet, reason: holdReasons.peers })
+  }
+  return false
+}
+
+function passageOf(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { session, packet, topic }: { session: Session; packet: PublishPacket; topic: Topic },
+): Passage {
+  const forwarded = packet.qos === 2 ? session.forwarded?.get(packet.packetId) : undefined
+  // What came before only wants its answer; and an id that is given up here is given up everywhere before it is used.
+  if (forwarded !== undefined && !forwarded.isOfEarlierLife) return forwarded.isBeingReleased ? 'wait' : 'go'
+  return passageFor(state, neighbours, { topic, qos: packet.qos, retain: packet.retain })
+}
+
+/** Why nobody is to hear it, if so. */
+function refusalOf(state: BrokerState, message: Message, isDenied: boolean): ReasonCode | undefined {
+  const { name } = message.topic
+  if (isDenied || (name.charCodeAt(0) === 36 && isOfOthers(state, name, message.publisher))) {
+    state.countDrop(undefined, message, 'not-allowed')
+    return reasonCodes.notAuthorized
+  }
+  // Looked at here because most often nobody is full, and this is the way of every message.
+  if (state.fullSessions.size === 0 && state.neighbours === undefined) return undefined
+  const isFull = meetsFullSession(state, message) || meetsFullSessionElsewhere(state, message)
+  return isFull ? reasonCodes.quotaExceeded : undefined
+}
+
+function acceptAtLeastOnce(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  packet: PublishPacket,
+  message: Message,
+  isDenied: boolean,
+): void {
+  const refusal = refusalOf(state, message, isDenied)
+  if (refusal !== undefined && mayBeTold(connection, refusal)) return refuseOne(state, connection, packet, refusal)
+  const changesBefore = state.gathering.changes.length
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, 0)
+  const waits = state.gathering.changes.length > changesBefore
+  const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
+  answerPublish(state, connection, session, { type: 'puback', packetId: packet.packetId, reason, waits })
+}
+
+function acceptExactlyOnce(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  packet: PublishPacket,
+  message: Message,
+  isDenied: boolean,
+): void {
+  const { packetId } = packet
+  const isStored = session.stored !== undefined
+  const incoming = session.unreleased()
+  if (incoming.has(packetId)) {
+    const isRefused = refusalOf(state, message, isDenied) === reasonCodes.notAuthorized
+    answerAgain(state, connection, session, { message, packetId, isRefused })
+    return
+  }
+  const refusal = refusalOf(state, message, isDenied)
+  if (refusal !== undefined && mayBeTold(connection, refusal)) return refuseOne(state, connection, packet, refusal)
+  incoming.add(packetId, state.nowMs)
+  if (connection.takesRefusals) connection.unansweredPublishes++
+  scheduleRelease(state, session)
+  const changesBefore = state.gathering.changes.length
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : spread(state, message, session, packetId)
+  if (isStored) recordIncoming(state, session, packetId)
+  const waits = state.gathering.changes.length > changesBefore
+  const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
+  answerPublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
+}
+
+/** A bridge is told what is not allowed: that is counted, and passes no one by. */
+function mayBeTold(connection: Connection, refusal: ReasonCode): boolean {
+  return connection.takesRefusals || (connection.version === 5 && refusal === reasonCodes.notAuthorized)
+}
+
+function refuseOne(state: BrokerState, connection: Connection, packet: PublishPacket, reason: ReasonCode): void {
+  const type = packet.qos === 1 ? 'puback' : 'pubrec'
+  sendAck(state, connection, { type, packetId: packet.packetId, reason, waits: false })
+}
+
+/** mqtt.await_rel_timeout: an id that is never released does not stay for ever. */
+function scheduleRelease(state: BrokerState, session: Session): void {
+  if (session.isReleaseScheduled || state.settings.awaitReleaseTimeoutMs === 0) return
+  session.isReleaseScheduled = true
+  state.deadlines.set('await-release', session.clientId, state.nowMs + state.settings.awaitReleaseTimeoutMs)
+}

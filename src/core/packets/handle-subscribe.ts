@@ -1,0 +1,205 @@
+// SUBSCRIBE and UNSUBSCRIBE.
+
+import {
+  bareFilter,
+  hasWildcard,
+  measurePacket,
+  reasonCodes,
+  splitExclusiveFilter,
+  splitSharedFilter,
+  type SubscribePacket,
+  type SubscriptionRequest,
+  type TopicFilter,
+  type UnsubscribePacket,
+} from '../../protocol/index.ts'
+import type { SubscriptionRecord } from '../../records/index.ts'
+import { raiseIn } from '../model/bridge-client-id.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import type { Open } from '../state/connection-state.ts'
+import { deniedFilters } from '../connect/authorize-subscribe.ts'
+import { mountedFilter } from '../namespaces/mountpoint.ts'
+import { endExclusiveWait, heldElsewhere } from '../connect/exclusive-wait.ts'
+import { endConnection } from '../connect/close-connection.ts'
+import { exceedsSubscriptionLimits, isRefusedForMemory } from '../connect/subscription-limits.ts'
+import { counterpart, giveBack, mayHold, noteHeld } from '../peers/exclusive-subscriptions.ts'
+import { dropScans, startRetained } from '../retained/retained-replay.ts'
+import { answerSubscribe, noteSubscription, standingOf } from '../peers/update-interest.ts'
+import { sendPacket } from '../outgoing/send-to-client.ts'
+import { put, remove } from '../queues/persistent-queue.ts'
+import type { Session } from '../state/sessions/session.ts'
+import type { SubscriptionOptions } from '../topics/index.ts'
+
+/** The only failure that a 3.1.1 SUBACK knows [MQTT-3.9.3-2]. */
+const failure311 = 0x80
+
+export function handleSubscribe(state: BrokerState, connection: Connection, open: Open, packet: SubscribePacket): void {
+  if (!mayBeAnswered(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
+  const denied = deniedFilters(state, connection, open, packet)
+  if (denied === undefined) return
+  const held = heldElsewhere(state, connection, open, { packet, denied })
+  if (held === undefined) return
+  const { session } = open
+  const identifier = packet.properties?.subscriptionIdentifier
+  // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] One after the other, as if each had come alone: the first may take the last place.
+  const outcomes = packet.subscriptions.map((request, place) => {
+    const filter = mountedFilter(connection.mountpoint, request.filter)
+    if (filter === undefined) return failureFor(connection, request, reasonCodes.topicFilterInvalid)
+    const isHeld = held.size > 0 && held.has(bareFilter(filter)) && splitExclusiveFilter(filter) !== undefined
+    const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
+    const refusal = denied.has(place) ? reasonCodes.notAuthorized : found
+    if (refusal !== undefined) return failureFor(connection, request, refusal)
+    return subscribe(state, session, filter, optionsOf(state, connection, request, identifier))
+  })
+  if (state.neighbours !== undefined) endExclusiveWait(state, connection)
+  const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
+  const granted = outcomes.filter((outcome) => typeof outcome !== 'number').map(({ filter }) => filter)
+  const suback = {
+    type: 'suback',
+    packetId: packet.packetId,
+    reasonCodes: reasonCodesInOrder,
+    properties: undefined,
+  } as const
+  answerSubscribe(state, connection, { session, suback, granted })
+  for (const outcome of outcomes)
+    if (typeof outcome !== 'number') startRetained(state, session, outcome.filter, outcome)
+}
+
+/**
+ * MQTT 3.1 knows no failure. A client of it that may not subscribe is granted what it asks for and gets nothing; where the
+ * broker can not keep its word it is told the code of 3.1.1 all the same, which most of them understand.
+ */
+function failureFor(connection: Connection, request: SubscriptionRequest, reason: number): number {
+  if (connection.version === 5) return reason
+  return connection.version === 3 && reason === reasonCodes.notAuthorized ? request.qos : failure311
+}
+
+/** [MQTT5-3.1.2-24] A client that can not be sent the answer is not served half: it is told so and closed. */
+function mayBeAnswered(
+  state: BrokerState,
+  connection: Connection,
+  answer: { type: 'suback' | 'unsuback'; count: number },
+): boolean {
+  if (connection.maximumPacketBytes === Infinity) return true
+  const codes: number[] = Array.from({ length: answer.count }, () => 0)
+  const packet = { type: answer.type, packetId: 1, reasonCodes: codes, properties: undefined }
+  if (measurePacket(packet, connection.version) <= connection.maximumPacketBytes) return true
+  const text = `the ${answer.type} for ${answer.count} filters is larger than the client takes`
+  endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
+  return false
+}
+
+/** Why a session can not have this subscription, if so: a reason code of SUBACK. */
+export function refusalOf(state: BrokerState, session: Session, filter: TopicFilter): number | undefined {
+  const { settings } = state
+  if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
+    return reasonCodes.topicFilterInvalid
+  if (!mayHold(state, session, filter)) return reasonCodes.quotaExceeded
+  const isShared = splitSharedFilter(filter) !== undefined
+  if (isShared && !settings.sharedSubscriptionAvailable) return reasonCodes.sharedSubscriptionsNotSupported
+  if (!settings.wildcardSubscriptionAvailable && hasWildcard(filter))
+    return reasonCodes.wildcardSubscriptionsNotSupported
+  if (exceedsSubscriptionLimits(settings, session, filter) || isRefusedForMemory(state, session, filter))
+    return reasonCodes.quotaExceeded
+  if (session.stored !== undefined && !state.storageIsHealthy) return reasonCodes.unspecifiedError
+  return undefined
+}
+
+function optionsOf(
+  state: BrokerState,
+  { wantsNoEcho, listener }: Connection,
+  request: SubscriptionRequest,
+  identifier: number | undefined,
+): SubscriptionOptions {
+  const qos = request.qos < state.settings.maximumQoS ? request.qos : state.settings.maximumQoS
+  const { retainHandling } = request
+  const noLocal = request.noLocal || wantsNoEcho
+  const retainAsPublished = request.retainAsPublished || wantsNoEcho
+  const options = { qos, noLocal, retainAsPublished, retainHandling }
+  // What a bridge says with an identifier: see bridge-client-id.ts.
+  if (listener.isBridge === true) return { ...options, identifier: undefined, raisesTo: raiseIn(identifier) }
+  return { ...options, identifier, raisesTo: 0 }
+}
+
+/** [MQTT-3.8.4-3] [MQTT5-3.8.4-3] The same filter again replaces what it was. */
+export function subscribe(
+  state: BrokerState,
+  session: Session,
+  filter: TopicFilter,
+  options: SubscriptionOptions,
+): { filter: TopicFilter; options: SubscriptionOptions; isNew: boolean } {
+  if (isExclusive(state, filter)) takeExclusively(state, session, filter)
+  session.subscriptions ??= new Map()
+  const before = session.subscriptions.get(filter)
+  const isNew = before === undefined
+  session.subscriptions.set(filter, options)
+  if (isNew) {
+    state.countSubscription(session, filter, 1)
+    session.subscriptionUsage?.add(filter)
+  }
+  state.routes.subscribe(filter, session, options)
+  if (state.neighbours !== undefined) noteSubscription(state, standingOf(session), filter, { before, after: options })
+  state.clientFilters?.note(session, filter, { before, after: options })
+  if (session.stored !== undefined) put(state, recordOf(session, filter, options))
+  state.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
+  return { filter, options, isNew }
+}
+
+function recordOf(session: Session, filter: TopicFilter, options: SubscriptionOptions): SubscriptionRecord {
+  const { raisesTo, identifier: own, ...kept } = options
+  const identifier = raisesTo > 0 ? raisesTo : own
+  return { kind: 'subscription', clientId: session.clientId, filter, ...kept, identifier }
+}
+
+/** It has to do with an exclusive subscription, or may. */
+function isExclusive(state: BrokerState, filter: TopicFilter): boolean {
+  return state.exclusive.size > 0 || splitExclusiveFilter(filter) !== undefined
+}
+
+function takeExclusively(state: BrokerState, session: Session, filter: TopicFilter): void {
+  const other = counterpart(session, filter)
+  if (other !== undefined) unsubscribe(state, session, other)
+  noteHeld(state, session, filter)
+}
+
+export function handleUnsubscribe(
+  state: BrokerState,
+  connection: Connection,
+  session: Session,
+  packet: UnsubscribePacket,
+): void {
+  if (!mayBeAnswered(state, connection, { type: 'unsuback', count: packet.filters.length })) return
+  const found = packet.filters.map((filter) => {
+    const mounted = mountedFilter(connection.mountpoint, filter)
+    return mounted !== undefined && unsubscribe(state, session, mounted)
+  })
+  const codes = found.map((wasThere) => (wasThere ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
+  sendPacket(
+    state,
+    connection,
+    {
+      type: 'unsuback',
+      packetId: packet.packetId,
+      reasonCodes: connection.version === 5 ? codes : [],
+      properties: undefined,
+    },
+    session.stored !== undefined,
+  )
+}
+
+/** True if there was such a subscription. */
+export function unsubscribe(state: BrokerState, session: Session, filter: TopicFilter): boolean {
+  const before = session.subscriptions?.get(filter)
+  if (before === undefined) return false
+  session.subscriptions?.delete(filter)
+  session.subscriptionUsage?.remove(filter)
+  state.countSubscription(session, filter, -1)
+  state.routes.unsubscribe(filter, session)
+  giveBack(state, session, filter)
+  if (state.neighbours !== undefined) noteSubscription(state, standingOf(session), filter, { before, after: undefined })
+  state.clientFilters?.note(session, filter, { before, after: undefined })
+  dropScans(state, session, filter)
+  if (session.stored !== undefined) remove(state, { kind: 'subscription', clientId: session.clientId, filter })
+  state.events.push({ event: 'unsubscribed', clientId: session.clientId, filter })
+  return true
+}

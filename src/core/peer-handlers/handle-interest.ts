@@ -1,0 +1,78 @@
+// What another shard wants, as it tells it; and its word that it has seen what we want.
+
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { LinkState, Peer } from '../state/peers/peer.ts'
+import type { Interest, PeerInterest, PeerInterestSeen } from '../model/peer-messages.ts'
+import type { TopicFilter } from '../../protocol/index.ts'
+
+export function handleInterest(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { peer, link }: { peer: Peer; link: LinkState },
+  message: PeerInterest,
+): void {
+  // What it wanted in its earlier life holds until it has told everything, or its stored sessions would miss something.
+  if (message.isFirst) peer.telling++
+  for (const interest of message.changes) learn(state, peer, interest)
+  if (message.isComplete) {
+    forgetUntold(state, peer)
+    link.isTheirsComplete = true
+  }
+  const sent = neighbours.sentToEach()
+  state.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
+}
+
+function learn(state: BrokerState, peer: Peer, interest: Interest): void {
+  const { filter } = interest
+  if (interest.members === 0 && interest.storedMembers === 0) return forget(state, peer, filter)
+  countFull(state, peer, filter, interest.isFull)
+  peer.remember(filter, interest)
+  state.routes.setInterest(peer, filter, interest)
+}
+
+function countFull({ neighbours }: BrokerState, peer: Peer, filter: TopicFilter, isFull: boolean): void {
+  const wasFull = peer.known.get(filter)?.interest.isFull === true
+  if (neighbours !== undefined && wasFull !== isFull) neighbours.fullElsewhere += isFull ? 1 : -1
+}
+
+function forget(state: BrokerState, peer: Peer, filter: TopicFilter): void {
+  countFull(state, peer, filter, false)
+  if (peer.known.delete(filter)) state.routes.setInterest(peer, filter, undefined)
+}
+
+/** It was so in its earlier life and is not said any more. */
+function forgetUntold(state: BrokerState, peer: Peer): void {
+  for (const { interest, telling } of knownOf(peer)) {
+    if (telling !== peer.telling) forget(state, peer, interest.filter)
+  }
+}
+
+/** It has died: of its sessions the stored ones come back. */
+export function forgetClean(state: BrokerState, peer: Peer): void {
+  for (const { interest } of knownOf(peer)) {
+    if (interest.storedMembers === 0) forget(state, peer, interest.filter)
+    else learn(state, peer, { ...interest, members: isShared(interest) ? 0 : interest.storedMembers })
+  }
+}
+
+function knownOf(peer: Peer): { interest: Interest; telling: number }[] {
+  const all: { interest: Interest; telling: number }[] = []
+  const walk = peer.known.walk()
+  for (let next = walk.next(); next !== undefined; next = walk.next()) all.push(next[1])
+  return all
+}
+
+function isShared({ filter }: Interest): boolean {
+  return filter.startsWith('$share/')
+}
+
+export function handleInterestSeen(peer: Peer, link: LinkState, message: PeerInterestSeen): void {
+  link.seenVersion = Math.max(link.seenVersion, message.version)
+  for (let next = link.awaited.peek(); next !== undefined; next = link.awaited.peek()) {
+    if (next.version > link.seenVersion) return
+    link.awaited.shift()
+    if (next.marks !== undefined) next.marks.sentBy[peer.number] = message.sent
+    next.vow.mark()
+  }
+}

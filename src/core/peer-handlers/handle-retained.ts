@@ -1,0 +1,109 @@
+// What topics here remember, for a session of another shard: see retained-from-peers.ts for why an answer waits, and what it
+// leaves out.
+
+import { failedAssertion } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Message } from '../model/message.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { Peer } from '../state/peers/peer.ts'
+import type { RetainedQuestion } from '../state/peers/retained-request.ts'
+import type { PeerRetainedFound, PeerRetainedWanted } from '../model/peer-messages.ts'
+
+/** Topics that one slice looks at, and bytes that one answer holds at most beyond its first message. */
+const sliceTopics = 1_000
+const maxAnswerBytes = 256 * 1_024
+
+/** A shard that has died counts anew: what it had sent before it is waited for no longer than this. */
+const longestWaitMs = 1_000
+
+export const questionKey = ({ number }: Peer, question: number): string => `${number} ${question}`
+
+export function handleRetainedWanted(
+  state: BrokerState,
+  neighbours: Neighbours,
+  peer: Peer,
+  { question, filter, after, limit }: PeerRetainedWanted,
+): void {
+  const key = questionKey(peer, question)
+  if (filter !== undefined) {
+    const giveUpAtMs = state.nowMs + longestWaitMs
+    const cursor = state.retained.matching(filter)
+    const asked = { peer: peer.number, question, cursor, after, giveUpAtMs, found: [], isAtEnd: false, wanted: limit }
+    neighbours.questions.set(key, asked)
+    if (!isReady(state, neighbours, asked)) state.deadlines.set('retained-wait', key, giveUpAtMs)
+    return
+  }
+  const asked = neighbours.questions.get(key)
+  if (asked === undefined) throw failedAssertion(`shard ${peer.number} asks for more of what it never asked for`)
+  asked.wanted = limit
+}
+
+/** Some of what was asked can be answered now. */
+export function canAnswer(state: BrokerState, neighbours: Neighbours): boolean {
+  for (const asked of neighbours.questions.values()) {
+    if (asked.wanted > 0 && isReady(state, neighbours, asked)) return true
+  }
+  return false
+}
+
+function isReady(state: BrokerState, neighbours: Neighbours, { after, giveUpAtMs }: RetainedQuestion): boolean {
+  if (state.nowMs >= giveUpAtMs) return true
+  return neighbours.peers.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
+}
+
+/** One slice for each question. */
+export function answerQuestions(state: BrokerState, neighbours: Neighbours): void {
+  for (const [key, asked] of neighbours.questions) {
+    if (asked.wanted === 0 || !isReady(state, neighbours, asked)) continue
+    if (asked.found.length === 0) look(neighbours, asked)
+    if (asked.found.length === 0 && !asked.isAtEnd) continue
+    const messages = takeFound(asked)
+    const isEnd = asked.isAtEnd && asked.found.length === 0
+    asked.wanted = 0
+    state.peerSends.push({
+      to: asked.peer,
+      message: { kind: 'retained-found', question: asked.question, messages, isEnd },
+    })
+    if (!isEnd) continue
+    neighbours.questions.delete(key)
+    state.deadlines.cancel('retained-wait', key)
+  }
+}
+
+function look(neighbours: Neighbours, asked: RetainedQuestion): void {
+  const { messages, isEnd } = asked.cursor.next(sliceTopics)
+  asked.isAtEnd = isEnd
+  asked.found = messages.filter((message) => !neighbours.isNewerThan(message.arrival, asked.after))
+}
+
+function takeFound(asked: RetainedQuestion): Message[] {
+  let bytes = 0
+  let count = 0
+  for (const message of asked.found) {
+    if (count >= asked.wanted || (count > 0 && bytes + message.payloadBytes > maxAnswerBytes)) break
+    bytes += message.payloadBytes
+    count++
+  }
+  return asked.found.splice(0, count)
+}
+
+/** The shard that asked has died: its questions with it, and what it was asked is asked again when it is back. */
+export function forgetQuestions(neighbours: Neighbours, peer: Peer): void {
+  for (const [key, asked] of neighbours.questions) if (asked.peer === peer.number) neighbours.questions.delete(key)
+}
+
+export function handleRetainedFound(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { question, messages, isEnd }: PeerRetainedFound,
+): void {
+  const asking = neighbours.asking.get(question)
+  if (asking === undefined || 'cursor' in asking.scan.source) return // Its client has gone, or wants it no more.
+  const { session, scan } = asking
+  asking.scan.source.isAsked = false
+  asking.scan.source.hasBegun = true
+  scan.found = [...messages]
+  scan.isAtEnd = isEnd
+  if (isEnd) neighbours.asking.delete(question)
+  state.scanning.add(session)
+}

@@ -1,0 +1,53 @@
+// A shared subscription with members on several shards: which shard gets a message, by how many members each has. The
+// shard itself then picks the member.
+//
+//   members whose client is there:   here 2   shard 1: 3   shard 2: 0          turn 4 of 5 ──► shard 1
+//                                    0  1     2  3  4
+//
+// Where no client is there at all, stored members count instead: they can wait.
+
+import type { TopicFilter } from '../../protocol/index.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { Peer } from '../state/peers/peer.ts'
+import type { Interest } from '../model/peer-messages.ts'
+import type { SharedGroup } from '../topics/index.ts'
+
+export interface Hand {
+  /** `$share/name/filter`. */
+  readonly filter: TopicFilter
+  readonly elsewhere: SharedGroup<Peer, Interest>
+  /** Whose turn it is: any number from 0 on. */
+  readonly turn: number
+  /** This shard may be chosen too. */
+  readonly mayBeHere: boolean
+  /** Shards that were tried in vain, by number. */
+  readonly except: ReadonlySet<number> | undefined
+  /** QoS 1 or 2: stored members whose client is not there can have it. */
+  readonly mayBeStored: boolean
+}
+
+/** Undefined: nobody can have it. */
+export function chooseShard(neighbours: Neighbours, hand: Hand): Peer | 'here' | undefined {
+  return choose(neighbours, hand, 'present') ?? (hand.mayBeStored ? choose(neighbours, hand, 'stored') : undefined)
+}
+
+function choose(neighbours: Neighbours, hand: Hand, by: 'present' | 'stored'): Peer | 'here' | undefined {
+  const own = hand.mayBeHere ? neighbours.interest.of(hand.filter) : undefined
+  const ownWeight = own === undefined ? 0 : by === 'present' ? own.present : own.storedMembers
+  let total = ownWeight
+  for (const { subscriber, options } of hand.elsewhere.members()) total += weightOf(subscriber, options, hand, by)
+  if (total === 0) return undefined
+  let place = hand.turn % total
+  if (place < ownWeight) return 'here'
+  place -= ownWeight
+  for (const { subscriber, options } of hand.elsewhere.members()) {
+    place -= weightOf(subscriber, options, hand, by)
+    if (place < 0) return subscriber
+  }
+  return undefined
+}
+
+function weightOf(peer: Peer, interest: Interest, hand: Hand, by: 'present' | 'stored'): number {
+  if (hand.except?.has(peer.number) === true) return 0
+  return by === 'present' ? interest.members : interest.storedMembers
+}

@@ -1,0 +1,69 @@
+// A peer that takes less than is published for it: those who publish for it wait, and nobody else. One that is away
+// takes nothing until it is back; what is kept for it meanwhile has a limit.
+
+import type { QoS, Topic } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { Peer } from '../state/peers/peer.ts'
+import { ownerOf } from '../model/peer-messages.ts'
+
+/** `wait`: until a peer takes more. `refuse`: nobody knows when it will. */
+export type Passage = 'go' | 'wait' | 'refuse'
+
+/** Whether a client may publish on this topic now, as far as it concerns other shards. */
+export function passageFor(
+  state: BrokerState,
+  neighbours: Neighbours,
+  publish: { topic: Topic; qos: QoS; retain: boolean },
+): Passage {
+  let passage: Passage = 'go'
+  for (const peer of neighbours.peers) {
+    const trouble = troubleWith(state, peer, publish.qos)
+    if (trouble === 'go' || !isConcerned(state, neighbours, peer, publish)) continue
+    if (!peer.isCongested) peer.hasMadeWait = true
+    if (trouble === 'refuse') return 'refuse'
+    passage = 'wait'
+  }
+  return passage
+}
+
+/** Nobody has to wait for any of them: nearly always so. */
+export function everyPeerTakes(state: BrokerState, neighbours: Neighbours, qos: QoS): boolean {
+  for (const peer of neighbours.peers) if (troubleWith(state, peer, qos) !== 'go') return false
+  return true
+}
+
+function troubleWith(state: BrokerState, peer: Peer, qos: QoS): Passage {
+  if (peer.isCongested) return 'wait'
+  const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
+  const { length, bytes } = owedTo(peer)
+  if (qos === 0 || (length < maxUnconfirmedMessages && bytes < maxUnconfirmedBytes)) return 'go'
+  return peer.link === undefined ? 'refuse' : 'wait'
+}
+
+function owedTo({ outbox, undecided }: Peer): { length: number; bytes: number } {
+  return { length: outbox.length + undecided.length, bytes: outbox.bytes + undecided.bytes }
+}
+
+function isConcerned(
+  state: BrokerState,
+  { place }: Neighbours,
+  peer: Peer,
+  { topic, retain }: { topic: Topic; retain: boolean },
+): boolean {
+  const plan = state.routes.planFor(topic)
+  return (
+    plan.peers.some((part) => part.peer === peer) ||
+    plan.spanning.some(({ elsewhere }) => [...elsewhere.members()].some(({ subscriber }) => subscriber === peer)) ||
+    (retain && ownerOf(topic.name, place.count) === peer.number)
+  )
+}
+
+/** It takes more again, after others had to wait for it. */
+export function hasRoomAgain(state: BrokerState, peer: Peer): boolean {
+  const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
+  const { length, bytes } = owedTo(peer)
+  if (!peer.hasMadeWait || length * 2 > maxUnconfirmedMessages || bytes * 2 > maxUnconfirmedBytes) return false
+  peer.hasMadeWait = false
+  return true
+}

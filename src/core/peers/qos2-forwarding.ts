@@ -1,0 +1,101 @@
+// QoS 2 on its way to other shards: each message of a client is known there by the name of its session and its packet
+// id, and taken once, whatever dies, until the id is released. The id is the client's again only when it is forgotten
+// everywhere, or a new message under it would be taken for the old one.
+
+import type { PacketId } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Peer } from '../state/peers/peer.ts'
+import type { PeerRelease } from '../model/peer-messages.ts'
+import { ForwardedIds } from '../state/sessions/forwarded-packet-ids.ts'
+import type { Session } from '../state/sessions/session.ts'
+import { Vow } from '../model/commit-barrier.ts'
+import { sendInTurn, sendNext } from './send-to-peer.ts'
+
+/**
+ * No other session has this name, not even a later one of the same client: what was never released of a session that is
+ * gone must not swallow a message of the next.
+ */
+export function nameOf(state: BrokerState, session: Session): string {
+  // A stored session is the same after a restart, and so is its name. Others do not outlive this life of the shard.
+  if (session.stored !== undefined) return `${session.createdAtMs.toString(36)} ${session.clientId}`
+  session.nameElsewhere ??= `${state.identity}.${state.nextSerial().toString(36)} ${session.clientId}`
+  return session.nameElsewhere
+}
+
+/** The peer has been told of this packet id. */
+export function noteForwarded(session: Session, packetId: PacketId, peer: Peer): void {
+  session.forwarded ??= new ForwardedIds()
+  session.forwarded.of(packetId).peers.add(peer.number)
+}
+
+/**
+ * Tells all who have heard of the packet id that it is over. The vow is kept when they have it on disk; undefined: nobody
+ * has heard of it, and it may be used again at once.
+ */
+export function releaseElsewhere(state: BrokerState, session: Session, packetId: PacketId): Vow | undefined {
+  const { neighbours } = state
+  if (neighbours === undefined) return undefined
+  const known = session.forwarded?.get(packetId)
+  if (known !== undefined) {
+    if (known.isBeingReleased) return known.vow
+    return tellReleased(state, session, { packetId, peers: [...known.peers].map((one) => neighbours.peer(one)) })
+  }
+  // It may be of an earlier life of this shard, in which its release may not have reached everybody.
+  return session.isRestored ? tellReleased(state, session, { packetId, peers: neighbours.peers }) : undefined
+}
+
+function tellReleased(
+  state: BrokerState,
+  session: Session,
+  { packetId, peers }: { packetId: PacketId; peers: readonly Peer[] },
+): Vow | undefined {
+  if (peers.length === 0) {
+    session.forwarded?.delete(packetId)
+    return undefined
+  }
+  const vow = new Vow()
+  session.forwarded ??= new ForwardedIds()
+  const spread = session.forwarded.get(packetId)?.spread
+  session.forwarded.release(packetId, vow)
+  const message: PeerRelease = { kind: 'release', publisher: nameOf(state, session), packetId }
+  sendRelease(state, message, { peers, behind: spread === undefined ? [] : [spread], vow })
+  vow.whenKept(() => session.forwarded?.delete(packetId))
+  vow.mark()
+  return vow
+}
+
+/**
+ * To each of the peers; the vow waits for them. Not before `behind` is kept, which says that they have what they were sent under the
+ * packet id: were both under way, a peer could take in both and die before it says so, and be sent both again.
+ */
+export function sendRelease(
+  state: BrokerState,
+  message: PeerRelease,
+  { peers, behind, vow }: { peers: readonly Peer[]; behind: readonly Vow[]; vow: Vow },
+): void {
+  const all = new Vow()
+  for (const one of behind) {
+    all.await()
+    one.whenKept(() => all.mark())
+  }
+  vow.await()
+  all.whenKept(() => {
+    for (const peer of peers) release(state, peer, message, vow)
+    vow.mark()
+  })
+  all.mark()
+}
+
+/** In its place: what nobody waits for may not have left yet. */
+function release(state: BrokerState, peer: Peer, message: PeerRelease, vow: Vow): void {
+  vow.await()
+  sendInTurn(state, peer, { message: undefined, isDecided: true }, () => {
+    peer.outbox.push(message, vow)
+    sendNext(state, peer)
+  })
+}
+
+/** The session is over: nothing of it is to be remembered anywhere. */
+export function releaseAllElsewhere(state: BrokerState, session: Session): void {
+  for (const packetId of session.forwarded?.packetIds() ?? []) releaseElsewhere(state, session, packetId)
+}

@@ -1,0 +1,73 @@
+// What is said to the other shards once in a turn and not for each message: which filters sessions here hold, how far
+// what came from them is safe, and what was kept for one that is back.
+
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { LinkState, Peer } from '../state/peers/peer.ts'
+import type { Interest } from '../model/peer-messages.ts'
+
+/** So many filters in one telling of everything at most, and so many kept messages to one peer; then the others turn. */
+const maxFiltersAtOnce = 1_000
+const maxKeptAtOnce = 256
+
+/** Called when the outputs of a turn are taken. */
+export function tellPeers(state: BrokerState, neighbours: Neighbours): void {
+  const { interest } = neighbours
+  if (interest.hasNews) {
+    const changes = interest.takeNews()
+    for (const peer of neighbours.peers) {
+      if (peer.link !== undefined) tellInterest(state, peer, { changes, isFirst: false, isComplete: false })
+    }
+  }
+  for (const peer of neighbours.peers) {
+    if (peer.link === undefined) continue
+    if (peer.link.telling !== undefined) tellOn(state, peer, peer.link)
+    const committed = peer.link.confirmations.take()
+    if (committed !== undefined) state.peerSends.push({ to: peer.number, message: committed })
+    if (peer.outbox.hasUnsent) sendKept(state, peer, peer.link)
+  }
+}
+
+/** `tellPeers` is to be called again soon: not everything has been said. */
+export function hasMoreToTell(neighbours: Neighbours): boolean {
+  return neighbours.peers.some(
+    ({ link, outbox, isCongested }) =>
+      link !== undefined && (link.telling !== undefined || (outbox.hasUnsent && !isCongested)),
+  )
+}
+
+function tellInterest(
+  state: BrokerState,
+  peer: Peer,
+  what: { changes: readonly Interest[]; isFirst: boolean; isComplete: boolean },
+): void {
+  const version = state.neighbours?.interest.version ?? 0
+  if (peer.link !== undefined && what.isComplete) peer.link.completeVersion = version
+  state.peerSends.push({ to: peer.number, message: { kind: 'interest', version, ...what } })
+}
+
+/** The next slice of everything, for a peer that is new. The first is the first word on its link. */
+export function tellOn(state: BrokerState, peer: Peer, link: LinkState): void {
+  const changes: Interest[] = []
+  while (changes.length < maxFiltersAtOnce) {
+    const next = link.telling?.next()
+    if (next === undefined) {
+      link.telling = undefined
+      break
+    }
+    const { interest } = next[1]
+    if (interest !== undefined) changes.push(interest)
+  }
+  const isFirst = !link.hasBegunTelling
+  link.hasBegunTelling = true
+  tellInterest(state, peer, { changes, isFirst, isComplete: link.telling === undefined })
+}
+
+function sendKept(state: BrokerState, peer: Peer, link: LinkState): void {
+  for (let count = 0; count < maxKeptAtOnce && !peer.isCongested; count++) {
+    const message = peer.outbox.takeUnsent(link.sent + 1)
+    if (message === undefined) return
+    link.sent++
+    state.peerSends.push({ to: peer.number, message })
+  }
+}

@@ -1,0 +1,27 @@
+// Whether a client may publish to a topic. Where nobody is denied anything, which the caller looks at, nothing of this is
+// used; else an answer is kept by its connection.
+
+import type { Topic } from '../../protocol/index.ts'
+import type { Identity, Permission } from '../model/identity.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { VerdictCache, type HowToPublish } from '../model/authorization-cache.ts'
+
+/** `topic` as the client says it, without its mount point. */
+export function mayPublish(
+  state: BrokerState,
+  connection: Connection,
+  identity: Identity,
+  topic: Topic,
+  how: HowToPublish,
+): Permission {
+  const { permissions } = state
+  if (permissions.allowsEverything || identity.isSuperuser) return 'allow'
+  if (permissions.keepsNothing) return permissions.mayPublish(identity, topic, how)
+  connection.verdicts ??= new VerdictCache()
+  const known = connection.verdicts.get(topic, how, permissions.epoch)
+  if (known !== undefined) return known
+  const permission = permissions.mayPublish(identity, topic, how)
+  if (permission !== 'ask') connection.verdicts.set(how, permission)
+  return permission
+}

@@ -1,0 +1,154 @@
+// From one message to everybody who is to have it.
+
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Message } from '../model/message.ts'
+import { mayReceive } from '../state/sessions/can-receive.ts'
+import type { Session } from '../state/sessions/session.ts'
+import type { DeliveryPlan, Recipient, SharedGroup } from '../topics/index.ts'
+import { effectiveQoS, hand, hasRoom, raised } from '../queues/enqueue-for-session.ts'
+import { noteHeard } from '../retained/retained-from-peers.ts'
+import { keepBody, releaseBody } from '../queues/persistent-queue.ts'
+
+/** Gives the message to every session that matches; the number of them. */
+export function publish(state: BrokerState, message: Message, publisher: Session | undefined): number {
+  const plan = state.routes.planFor(message.topic)
+  const isShared = plan.recipients.length + plan.groups.length > 1 && message.qos > 0 && shareBody(state, plan, message)
+  let matched = 0
+  for (const recipient of plan.recipients) {
+    if (deliver(state, recipient, message, publisher)) matched++
+  }
+  for (const group of plan.groups) {
+    if (deliverToGroup(state, group, message, undefined)) matched++
+  }
+  if (isShared) releaseBody(state, message.bodyId)
+  if (message.retain && state.neighbours !== undefined) noteHeard(state.neighbours, message)
+  return matched
+}
+
+/** What another shard has sent: to the plain subscribers here. Of shared subscriptions that shard names those to be served. */
+export function publishFromPeer(state: BrokerState, message: Message): void {
+  const plan = state.routes.planFor(message.topic)
+  const isShared = plan.recipients.length > 1 && message.qos > 0 && shareBody(state, plan, message)
+  for (const recipient of plan.recipients) deliver(state, recipient, message, undefined)
+  if (isShared) releaseBody(state, message.bodyId)
+  if (message.retain && state.neighbours !== undefined) noteHeard(state.neighbours, message)
+}
+
+/** Whether somebody's stored queue, on whatever shard, would keep the message: its acknowledgement waits for the one disk. */
+export function needsStorage(state: BrokerState, message: Message): boolean {
+  const plan = state.routes.planFor(message.topic)
+  if (plan.recipients.some((recipient) => isKeptFor(state, recipient, message)) || plan.groups.length > 0) return true
+  return message.qos > 0 && (plan.peers.some(({ storedQoS }) => storedQoS > 0) || plan.spanning.length > 0)
+}
+
+/** Whether a stored session that is to have the message, or a whole shared group, holds as many as it may. */
+export function meetsFullSession(state: BrokerState, message: Message): boolean {
+  if (state.fullSessions.size === 0) return false
+  const plan = state.routes.planFor(message.topic)
+  const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.fullSessions.has(subscriber)
+  const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => mayReceive(state, subscriber, message.topic)
+  return (
+    plan.recipients.some((recipient) => isFull(recipient) && isKeptFor(state, recipient, message)) ||
+    plan.groups.some((group) => message.qos > 0 && isFullFor(group, isAllowed, isFull))
+  )
+}
+
+/** The same of a stored session of another shard, as far as that has told. */
+export function meetsFullSessionElsewhere(state: BrokerState, message: Message): boolean {
+  const { neighbours } = state
+  if (neighbours === undefined || neighbours.fullElsewhere === 0 || message.qos === 0) return false
+  const { peers } = state.routes.planFor(message.topic)
+  return peers.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state, message.qos, storedQoS) > 0)
+}
+
+type IsTrue = (member: { subscriber: Session }) => boolean
+
+/** Some of its members may have the message, and none of them has room for it. */
+function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTrue): boolean {
+  const allowed = [...group.members()].filter(isAllowed)
+  return allowed.length > 0 && allowed.every(isFull)
+}
+
+function isKeptFor(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
+  return recipient.subscriber.stored !== undefined && effectiveQoS(state, message.qos, recipient.qos) > 0
+}
+
+/**
+ * A message that two or more stored queues will hold is stored once. True if it is, and held until everybody has been
+ * offered it: the first may be done with it (too large, expired) before the second is asked.
+ */
+function shareBody(state: BrokerState, plan: DeliveryPlan<Session>, message: Message): boolean {
+  let stored = 0
+  for (const recipient of plan.recipients) if (isKeptFor(state, recipient, message)) stored++
+  if (stored <= 1) return false
+  keepBody(state, message)
+  state.bodies.add(message.bodyId, 1)
+  return true
+}
+
+function deliver(
+  state: BrokerState,
+  recipient: Recipient<Session>,
+  message: Message,
+  publisher: Session | undefined,
+): boolean {
+  const session = recipient.subscriber
+  if (recipient.hasNoLocal && session === publisher) return deliverToSelf(state, recipient, message)
+  const qos = effectiveQoS(state, message.qos, recipient.qos)
+  const retain = recipient.retainAsPublished && message.retain
+  if (qos < recipient.raisesTo) {
+    hand(state, session, message, raised(message, { raisesTo: recipient.raisesTo, retain }))
+    return true
+  }
+  hand(state, session, message, { qos, retain, subscriptionIdentifiers: recipient.identifiers, group: undefined })
+  return true
+}
+
+/** [MQTT5-3.8.3-3] Only through those of its subscriptions that do not exclude its own messages. */
+function deliverToSelf(state: BrokerState, recipient: Recipient<Session>, message: Message): boolean {
+  const effective = recipient.effectiveFor(true)
+  if (effective === undefined) return false
+  hand(state, recipient.subscriber, message, {
+    qos: effectiveQoS(state, message.qos, effective.qos),
+    retain: effective.retainAsPublished && message.retain,
+    subscriptionIdentifiers: effective.identifiers,
+    group: undefined,
+  })
+  return true
+}
+
+/**
+ * One member of the group gets it: one with its client there and room in its window, else one with its client there,
+ * else one whose stored session can wait, else one that is full and counts it as dropped [MQTT5-4.8.2-4, -5]. `except`
+ * is a member that has just failed.
+ */
+export function deliverToGroup(
+  state: BrokerState,
+  group: SharedGroup<Session>,
+  message: Message,
+  except: Session | undefined,
+): boolean {
+  // A member that may not have it is passed over as if it were not there.
+  const isAllowed = (session: Session): boolean => session !== except && mayReceive(state, session, message.topic)
+  const hasSpace = (session: Session): boolean => isAllowed(session) && !state.fullSessions.has(session)
+  const member =
+    group.pick((session) => hasSpace(session) && isReady(state, session)) ??
+    group.pick((session) => hasSpace(session) && session.connection !== undefined) ??
+    group.pick((session) => hasSpace(session) && session.stored !== undefined) ??
+    group.pick((session) => isAllowed(session) && session.stored !== undefined)
+  if (member === undefined) return false
+  const { options, subscriber } = member
+  const given = except === undefined ? message : state.moved.forSession(message, subscriber)
+  const qos = effectiveQoS(state, message.qos, options.qos)
+  hand(state, subscriber, given, {
+    qos,
+    retain: options.retainAsPublished && message.retain,
+    subscriptionIdentifiers: options.identifier === undefined ? undefined : [options.identifier],
+    group: qos === 0 ? undefined : group,
+  })
+  return true
+}
+
+function isReady(state: BrokerState, session: Session): boolean {
+  return session.connection !== undefined && session.pendingCount === 0 && hasRoom(state, session, session.connection)
+}

@@ -1,0 +1,261 @@
+// A publication that began on this shard goes to the others that want it: to each once, whatever of it they want it for.
+//
+//   plan.peers     ──┐
+//   plan.spanning  ──┼──► wanted by shard 1: for subscribers and a group;  by shard 2: to be retained
+//   owner of topic ──┘
+//
+// What a stored session elsewhere is to have, or a topic elsewhere is to remember, is kept in the outbox of its shard
+// until that has it on disk; the publisher's acknowledgement waits for it (`Neighbours.spreading`).
+//
+// What its client would send again after a crash at QoS 2 is dealt once: for each shared subscription it is on disk to which
+// shard it goes before it leaves (`Dealings`).
+
+import type { PacketId, TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Message } from '../model/message.ts'
+import { Dealings } from '../state/sessions/shared-assignments.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { Peer } from '../state/peers/peer.ts'
+import { ownerOf, type Interest, type PeerPublish } from '../model/peer-messages.ts'
+import { ForwardedIds } from '../state/sessions/forwarded-packet-ids.ts'
+import type { Session } from '../state/sessions/session.ts'
+import type { DeliveryPlan, SharedGroup, SpanningGroup } from '../topics/index.ts'
+import { Vow } from '../model/commit-barrier.ts'
+import { chooseShard } from '../peers/choose-shard.ts'
+import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { nameOf, noteForwarded } from '../peers/qos2-forwarding.ts'
+import { deliverToGroup } from './deliver-locally.ts'
+import { keepAndSend, passNumbered, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
+
+export interface Origin {
+  /** Undefined: not a client, or one whose session is over. */
+  readonly publisher: Session | undefined
+  /** 0: not QoS 2 from a client. */
+  readonly packetId: PacketId
+  /** The client sends it again after a restart: sessions here have had it, others may. */
+  readonly isAgain: boolean
+}
+
+/** What one peer is to have of a message. */
+interface Wanted {
+  readonly peer: Peer
+  isForSubscribers: boolean
+  isToBeRetained: boolean
+  groups: TopicFilter[] | undefined
+  /** What is there for it must not be lost. */
+  isKept: boolean
+  /** It is on disk already that its groups have their members there, or need not be. */
+  isDecided: boolean
+}
+
+/** One for each peer in each. */
+interface Parts {
+  readonly wanted: Wanted[]
+  /** For shared subscriptions, of what may have to wait for the disk here. */
+  readonly shared: Wanted[]
+}
+
+/**
+ * Sends the message on its ways; how many there were, shared subscriptions that were served here among them. `plan`: the
+ * present one of its topic.
+ */
+export function forward(
+  state: BrokerState,
+  neighbours: Neighbours,
+  { message, plan }: { message: Message; plan: DeliveryPlan<Session, Peer> },
+  origin: Origin,
+): number {
+  const owner = message.retain ? ownerOf(message.topic.name, neighbours.place.count) : neighbours.place.own
+  const dealt = dealtBefore(origin)
+  if (owner === neighbours.place.own && dealt === undefined) {
+    if (!plan.leadsElsewhere) return 0
+    if (isKeptByNobody(state, plan, message, origin)) return forwardUnkept(state, plan, message)
+  }
+  const wanted = dealt === undefined ? wantedOf(state, plan, message, origin) : wantedAgain(neighbours, dealt)
+  if (owner !== neighbours.place.own) {
+    const part = wantedBy(wanted, neighbours.peer(owner))
+    part.isToBeRetained = true
+    part.isKept ||= message.qos > 0
+  }
+  const shared = dealt === undefined ? [] : dealtAgain(neighbours, dealt)
+  const parts = { wanted, shared }
+  let matched = plan.peers.length + shared.length
+  if (dealt === undefined) {
+    for (const group of plan.spanning) if (deal(state, neighbours, message, { group, parts, origin })) matched++
+  }
+  for (const part of wanted) sendWanted(state, neighbours, message, { part, origin })
+  for (const part of shared) sendDealt(state, neighbours, message, { part, origin })
+  return matched
+}
+
+/** Where it went in an earlier life of this shard; undefined: it is new. */
+function dealtBefore({ publisher, packetId, isAgain }: Origin): Dealings | undefined {
+  return isAgain ? publisher?.forwarded?.get(packetId)?.dealt : undefined
+}
+
+/** By those who subscribed then: who has come since is not to hear it behind what was published later. */
+function wantedAgain(neighbours: Neighbours, dealt: Dealings): Wanted[] {
+  const wanted: Wanted[] = []
+  for (const number of dealt.toSubscribersOf) {
+    if (number === neighbours.place.own || number >= neighbours.place.count) continue
+    const part = wantedBy(wanted, neighbours.peer(number))
+    part.isForSubscribers = true
+    part.isKept = true
+  }
+  return wanted
+}
+
+/** To the same shards, whoever is a member there by now; what is here was stored with the word of it. */
+function dealtAgain(neighbours: Neighbours, dealt: Dealings): Wanted[] {
+  const shared: Wanted[] = []
+  for (const [filter, { to }] of dealt.entries()) {
+    if (to === neighbours.place.own || to >= neighbours.place.count) continue
+    sharedBy(shared, neighbours.peer(to), filter).isKept = true
+  }
+  return shared
+}
+
+/** It goes to plain subscribers only, and nobody waits for it: the way of nearly every message that goes to others. */
+function isKeptByNobody(
+  state: BrokerState,
+  plan: DeliveryPlan<Session, Peer>,
+  { qos }: Message,
+  { packetId }: Origin,
+): boolean {
+  if (packetId !== 0 || plan.spanning.length > 0) return false
+  if (qos === 0) return true
+  for (const { storedQoS } of plan.peers) if (effectiveQoS(state, qos, storedQoS) > 0) return false
+  return true
+}
+
+/** As it is. */
+function forwardUnkept(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message): number {
+  for (const { peer } of plan.peers) if (peer.link !== undefined) passNumbered(state, peer, peer.link, message)
+  return plan.peers.length
+}
+
+function wantedOf(state: BrokerState, plan: DeliveryPlan<Session, Peer>, message: Message, origin: Origin): Wanted[] {
+  const wanted: Wanted[] = []
+  const dealt = plan.peers.length === 0 ? undefined : dealingsOf(origin)
+  for (const { peer, storedQoS } of plan.peers) {
+    dealt?.toSubscribersOf.push(peer.number)
+    const part = wantedBy(wanted, peer)
+    part.isForSubscribers = true
+    part.isKept = message.qos > 0 && effectiveQoS(state, message.qos, storedQoS) > 0
+  }
+  return wanted
+}
+
+function wantedBy(wanted: Wanted[], peer: Peer): Wanted {
+  const known = wanted.find((part) => part.peer === peer)
+  if (known !== undefined) return known
+  const how = { isForSubscribers: false, isToBeRetained: false, groups: undefined, isKept: false, isDecided: true }
+  const part: Wanted = { peer, ...how }
+  wanted.push(part)
+  return part
+}
+
+function sharedBy(shared: Wanted[], peer: Peer, filter: TopicFilter): Wanted {
+  const part = wantedBy(shared, peer)
+  part.groups ??= []
+  part.groups.push(filter)
+  return part
+}
+
+/** One member of the group gets it, here or elsewhere; false where there is none that could. */
+function deal(
+  state: BrokerState,
+  neighbours: Neighbours,
+  message: Message,
+  { group, parts, origin }: { group: SpanningGroup<Session, Peer>; parts: Parts; origin: Origin },
+): boolean {
+  const { filter, own, elsewhere } = group
+  const hand = { filter, elsewhere, turn: elsewhere.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
+  let chosen = chooseShard(neighbours, { ...hand, mayBeHere: own !== undefined })
+  if (chosen === 'here') {
+    // The body that it shares with others may be gone already: the last of them may have been done with it.
+    if (message.bodyId !== 0 && state.bodies.get(message.bodyId) === 0) message.bodyId = 0
+    if (own !== undefined && deliverToGroup(state, own, message, undefined)) {
+      dealingsOf(origin)?.note(filter, { to: neighbours.place.own, kept: undefined })
+      return true
+    }
+    chosen = chooseShard(neighbours, { ...hand, mayBeHere: false })
+  }
+  if (chosen === undefined || chosen === 'here') return false
+  // With what is for subscribers there, if nothing keeps it back.
+  const goesAlong = origin.packetId === 0 && (message.qos === 0 || chosen.undecided.length === 0)
+  const part = sharedBy(goesAlong ? parts.wanted : parts.shared, chosen, filter)
+  const interest = interestOf(elsewhere, chosen)
+  part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
+  const dealt = dealingsOf(origin)
+  if (dealt !== undefined) {
+    dealt.note(filter, { to: chosen.number, kept: undefined })
+    part.isKept = true
+    part.isDecided = false
+  }
+  if ((interest?.members ?? 0) > 0) neighbours.dealtToPresent++
+  else neighbours.dealtToAbsent++
+  return true
+}
+
+/** What goes to the disk with its packet id; undefined: it does not, as its client will not send it again if this shard dies. */
+function dealingsOf({ publisher, packetId }: Origin): Dealings | undefined {
+  if (publisher?.stored === undefined || packetId === 0) return undefined
+  publisher.forwarded ??= new ForwardedIds()
+  const known = publisher.forwarded.of(packetId)
+  known.dealt ??= new Dealings()
+  return known.dealt
+}
+
+function interestOf(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | undefined {
+  for (const member of group.members()) if (member.subscriber === peer) return member.options
+  return undefined
+}
+
+function sendWanted(
+  state: BrokerState,
+  neighbours: Neighbours,
+  message: Message,
+  { part, origin }: { part: Wanted; origin: Origin },
+): void {
+  const { peer, isToBeRetained, isKept } = part
+  const send = toSend(state, message, part, origin)
+  // What a topic is to remember is kept for its owner while that is away, though nobody waits for QoS 0.
+  if (isKept || (isToBeRetained && peer.link === undefined)) {
+    const vow = isKept ? (neighbours.spreading ??= new Vow()) : undefined
+    keepAndSend(state, peer, send, vow)
+  } else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+}
+
+/** For members of shared subscriptions there. */
+function sendDealt(
+  state: BrokerState,
+  neighbours: Neighbours,
+  message: Message,
+  { part, origin }: { part: Wanted; origin: Origin },
+): void {
+  const { peer, isDecided } = part
+  if (isDecided && peer.undecided.length === 0) return sendWanted(state, neighbours, message, { part, origin })
+  const vow = part.isKept ? (neighbours.spreading ??= new Vow()) : undefined
+  const send = toSend(state, message, part, origin)
+  vow?.await()
+  sendInTurn(state, peer, { message, isDecided }, () => {
+    if (vow !== undefined) keepAndSend(state, peer, send, vow)
+    else if (peer.link !== undefined) sendNumbered(state, peer, peer.link, send)
+    vow?.mark()
+  })
+}
+
+function toSend(state: BrokerState, message: Message, part: Wanted, origin: Origin): PeerPublish {
+  const { isForSubscribers, isToBeRetained, groups, isKept } = part
+  const exactlyOnce = exactlyOnceFor(state, part, origin)
+  return { kind: 'publish', message, isForSubscribers, isToBeRetained, groups, isAwaited: isKept, exactlyOnce }
+}
+
+/** The publisher may send it again, or we may: where either outlives what has heard of it already. */
+function exactlyOnceFor(state: BrokerState, { peer, isKept }: Wanted, origin: Origin): PeerPublish['exactlyOnce'] {
+  const { publisher, packetId } = origin
+  if (publisher === undefined || packetId === 0 || (!isKept && publisher.stored === undefined)) return undefined
+  noteForwarded(publisher, packetId, peer)
+  return { publisher: nameOf(state, publisher), packetId }
+}

@@ -1,0 +1,58 @@
+// A publication that begins on this shard: to the sessions here, to the shards that want it, and into the memory of its
+// topic if it asks for that.
+
+import type { PacketId } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Arrival, Message } from '../model/message.ts'
+import { ownerOf } from '../model/peer-messages.ts'
+import type { Session } from '../state/sessions/session.ts'
+import { forward } from './forward-to-peers.ts'
+import { publish } from './deliver-locally.ts'
+import { retain } from '../retained/retained-messages.ts'
+
+/**
+ * The number of those who get it; 0: nobody subscribes to it, on any shard. `publisher`: undefined where it is no client
+ * of this shard. `packetId`: of QoS 2 from a client, else 0.
+ */
+export function spread(
+  state: BrokerState,
+  message: Message,
+  publisher: Session | undefined,
+  packetId: PacketId,
+): number {
+  return publish(state, message, publisher) + spreadFurther(state, message, publisher, packetId)
+}
+
+/** The second half: other shards, shared subscriptions that they have a part in, and the memory of the topic. */
+export function spreadFurther(
+  state: BrokerState,
+  message: Message,
+  publisher: Session | undefined,
+  packetId: PacketId,
+): number {
+  let matched = 0
+  const { neighbours } = state
+  if (neighbours !== undefined) {
+    const plan = state.routes.planFor(message.topic)
+    if (message.retain || plan.leadsElsewhere)
+      matched += forward(state, neighbours, { message, plan }, { publisher, packetId, isAgain: false })
+  }
+  if (message.retain && isOwn(state, message))
+    keepForTopic(state, message, arrivalHere(neighbours ?? state, state.place.own))
+  return matched
+}
+
+function isOwn(state: BrokerState, message: Message): boolean {
+  const { own, count } = state.place
+  return count === 1 || ownerOf(message.topic.name, count) === own
+}
+
+/** Who counts is the link as well: it lives as long as its numbers. */
+function arrivalHere(counted: { retainedHere: number }, shard: number): Arrival {
+  return { shard, link: counted, number: ++counted.retainedHere }
+}
+
+/** Where there is no room for it that is counted, and nothing else depends on it. */
+export function keepForTopic(state: BrokerState, message: Message, arrival: Arrival | undefined): void {
+  if (retain(state, message, arrival) !== undefined) state.countDrop(undefined, message, 'no-retained-room')
+}

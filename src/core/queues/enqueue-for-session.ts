@@ -1,0 +1,295 @@
+// One message offered to one session: sent now, left waiting, or dropped with a reason.
+
+import type { QoS } from '../../protocol/index.ts'
+import { givenUpSequence } from '../../records/index.ts'
+import { raisedFrom } from '../model/bridge-client-id.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import { own, type Message } from '../model/message.ts'
+import type { DropReason } from '../model/outputs.ts'
+import { publishHead } from '../model/send-list.ts'
+import { Delivery } from '../state/sessions/delivery.ts'
+import type { Session, SessionDelivery, StoredQueue } from '../state/sessions/session.ts'
+import type { SharedGroup } from '../topics/index.ts'
+import { makeRoom } from './drop-oldest.ts'
+import {
+  fits,
+  fitsAtMostOnce,
+  holdAll,
+  sendPublish,
+  sendPublishWithExtra,
+  sendsOf,
+} from '../outgoing/send-to-client.ts'
+import { holdDelivery, releaseDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
+import { forgetDelivery, hopeForNoAnswer, keepDelivery, maxStoredOf, put } from './persistent-queue.ts'
+
+/** For a bridge that is connected many more messages of at most this size may wait in memory: 16 MiB in all. */
+const smallFrameBytes = 1_024
+const timesAsManySmall = 16
+const mostSmallInMemory = 16_384
+
+/** By its QoS. */
+export function hand(
+  state: BrokerState,
+  session: Session,
+  message: Message,
+  how: {
+    qos: QoS
+    retain: boolean
+    subscriptionIdentifiers: readonly number[] | undefined
+    group: SharedGroup<Session> | undefined
+  },
+): void {
+  if (how.qos === 0) offerAtMostOnce(state, session, message, how)
+  else offer(state, session, new Delivery(message, how), message)
+}
+
+/** With a word of what it was published with, which a bridge may want to know. */
+export function raised(
+  message: Message,
+  { raisesTo, retain }: { readonly raisesTo: QoS; readonly retain: boolean },
+): Parameters<typeof hand>[3] {
+  return { qos: raisesTo, retain, subscriptionIdentifiers: raisedFrom(message.qos), group: undefined }
+}
+
+/** QoS 0: now or never. */
+function offerAtMostOnce(
+  state: BrokerState,
+  session: Session,
+  message: Message,
+  how: { retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
+): void {
+  const connection = session.connection
+  if (connection === undefined) return
+  if (connection.unsentBytes > state.settings.maxUnsentBytes) return state.countDrop(session, message, 'not-reading')
+  if (!fitsAtMostOnce(state, connection, message, how.subscriptionIdentifiers))
+    return state.countDrop(session, message, 'too-large')
+  state.counts.publishesSent++
+  session.sentMessages++
+  const list = sendsOf(state, connection)
+  const head = publishHead(0, { retain: how.retain, dup: false }, 0)
+  if (how.subscriptionIdentifiers === undefined && connection.isPlain) {
+    sendPublish(list, connection, message, head)
+  } else {
+    sendPublishWithExtra(state, connection, message, {
+      list,
+      head,
+      subscriptionIdentifiers: how.subscriptionIdentifiers,
+    })
+  }
+}
+
+/** QoS 1 and 2. A stored session keeps it whatever becomes of it next. */
+export function offer(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+  const stored = session.stored
+  if (stored !== undefined) {
+    const isFull = stored.count >= maxStoredOf(state, session)
+    if (isFull && !makeRoom(state, session, stored)) return state.countDrop(session, message, 'storage-full')
+    keepDelivery(state, session, stored, delivery, message)
+  }
+  const connection = session.connection
+  const isNext =
+    session.pendingCount === 0 &&
+    session.resends === undefined &&
+    (stored === undefined || stored.diskFrom === delivery.sequence)
+  if (connection !== undefined && isNext && hasRoom(state, session, connection)) {
+    if (stored !== undefined) stored.diskFrom = delivery.sequence + 1
+    sendFirst(state, session, connection, delivery)
+  } else {
+    leaveWaiting(state, session, delivery, message)
+  }
+}
+
+/** Whether one more delivery may be in flight to this client now. */
+export function hasRoom(state: BrokerState, session: Session, connection: Connection): boolean {
+  // What still has to be sent, anew or again, has its packet id and takes no room yet.
+  const notSent = (session.stored?.packetIds?.size ?? 0) + (session.resends === undefined ? 0 : session.resends.length)
+  const inFlight = session.inflightCount - notSent
+  if (inFlight >= session.windowLimit || connection.unsentBytes > state.settings.maxUnsentBytes) return false
+  // One may always be in flight, however large: of those that are held back the window counts the bytes as well.
+  return inFlight <= 0 || (session.outgoing?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
+}
+
+function leaveWaiting(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+  const stored = session.stored
+  if (stored === undefined) return waitInMemory(state, session, delivery, message)
+  state.counts.publishesLeftWaiting++
+  const isNextInMemory = session.connection !== undefined && stored.diskFrom === delivery.sequence
+  // A sleeping client's messages, and those beyond the window in memory, wait on disk alone.
+  const { behind } = stored
+  const waiting = session.pendingCount + (behind === undefined ? 0 : behind.length)
+  const isFull = waiting >= mostInMemory(state, session, message) || !fitsInMemory(state, session, message)
+  if ((!isNextInMemory && behind === undefined) || isFull) {
+    forgetBehind(state, session, stored)
+    return hopeForNoAnswer(state, session, delivery)
+  }
+  own(message, state.slabs)
+  holdDelivery(state, session, delivery, message)
+  if (behind !== undefined) return void behind.push(delivery)
+  stored.diskFrom = delivery.sequence + 1
+  session.queue().push(delivery)
+}
+
+/** What waits on disk alone has to be read again, which takes longer than most bridges need to be rid of it. */
+function mostInMemory({ settings }: BrokerState, { pace }: Session, message: Message): number {
+  const { maxQueuedMessages } = settings
+  if (pace === undefined || message.frameEnd - message.frameStart > smallFrameBytes) return maxQueuedMessages
+  return Math.max(maxQueuedMessages, Math.min(mostSmallInMemory, maxQueuedMessages * timesAsManySmall))
+}
+
+/** mqtt.max_mqueue_bytes. One may always wait, however large. */
+function fitsInMemory({ settings, memory }: BrokerState, session: Session, message: Message): boolean {
+  const bytes = waitingBytes(session)
+  return bytes <= 0 || bytes + (message.frameEnd - message.frameStart) <= settings.maxQueuedBytes * memory.queuesShare
+}
+
+/** What came while all before it was read is on disk alone. */
+export function forgetBehind(state: BrokerState, session: Session, stored: StoredQueue): void {
+  if (stored.behind === undefined) return
+  for (const delivery of stored.behind) releaseDelivery(state, session, delivery)
+  stored.behind = undefined
+}
+
+function waitInMemory(state: BrokerState, session: Session, delivery: SessionDelivery, message: Message): void {
+  // Without its client only what is stored lasts: it has ended, and the last of its subscriptions are on their way out.
+  if (session.connection === undefined) return
+  const queue = session.queue()
+  while (queue.length >= state.settings.maxQueuedMessages || !fitsInMemory(state, session, message)) {
+    if (state.settings.queueFullPolicy === 'drop-newest') return state.countDrop(session, message, 'queue-full')
+    if (!dropOldestWaiting(state, session, 'queue-full')) break
+  }
+  state.counts.publishesLeftWaiting++
+  own(message, state.slabs)
+  holdDelivery(state, session, delivery, message)
+  queue.push(delivery)
+}
+
+/** Of a session that nothing is stored for. False: none waits. */
+export function dropOldestWaiting(state: BrokerState, session: Session, reason: DropReason): boolean {
+  const oldest = session.pending?.shift()
+  if (oldest === undefined) return false
+  if (oldest.message !== undefined) state.countDrop(session, oldest.message, reason)
+  releaseDelivery(state, session, oldest)
+  return true
+}
+
+/**
+ * The first sending in this connection. Puts the delivery in flight, or drops it where the client could not take it
+ * or its time is over.
+ */
+export function sendFirst(
+  state: BrokerState,
+  session: Session,
+  connection: Connection,
+  delivery: SessionDelivery,
+): void {
+  const message = delivery.message
+  if (message === undefined) return
+  const refusal = reasonNotToSend(state, connection, delivery, message)
+  if (refusal !== undefined) return abandon(state, session, delivery, message, refusal)
+  own(message, state.slabs)
+  holdDelivery(state, session, delivery, message)
+  if (delivery.packetId === 0) session.window().add(delivery)
+  else session.window().noteSent(delivery)
+  delivery.stage = 'sent'
+  delivery.sentAtMs = state.nowMs
+  state.counts.publishesSent++
+  session.sentMessages++
+  transmit(state, session, connection, delivery, message)
+  if (connection.version !== 5 && !session.isRetryScheduled) scheduleRetry(state, session)
+}
+
+function reasonNotToSend(
+  state: BrokerState,
+  connection: Connection,
+  delivery: SessionDelivery,
+  message: Message,
+): DropReason | undefined {
+  // What may have been sent before is owed to the client: its packet id is known to it.
+  if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) return 'expired'
+  if (!fits(state, connection, message, delivery)) return 'too-large'
+  return undefined
+}
+
+/** It is over without the client: as if it had been delivered. */
+export function abandon(
+  state: BrokerState,
+  session: Session,
+  delivery: SessionDelivery,
+  message: Message,
+  reason: DropReason,
+): void {
+  state.countDrop(session, message, reason)
+  endQuietly(state, session, delivery)
+}
+
+/** It is over for this session: somebody else has it, or nobody. Nothing of it has been sent in this connection. */
+export function endQuietly(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+  const { packetId, qos } = delivery
+  if (packetId !== 0 && qos === 2) giveUpSent(state, session, delivery)
+  else if (packetId !== 0) session.window().remove(delivery)
+  forgetDelivery(state, session, delivery)
+}
+
+/**
+ * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A client that had it takes whatever comes with its packet id for the same message, until
+ * that is released.
+ */
+function giveUpSent(state: BrokerState, session: Session, delivery: SessionDelivery): void {
+  const { packetId } = delivery
+  session.window().giveUp(delivery)
+  if (delivery.sequence === 0) return
+  put(state, { kind: 'outgoing', clientId: session.clientId, packetId, sequence: givenUpSequence, stage: 'sent' })
+}
+
+/** Writes the PUBLISH for a delivery that has its packet id; again if it was sent before. */
+export function transmit(
+  state: BrokerState,
+  session: Session,
+  connection: Connection,
+  delivery: SessionDelivery,
+  message: Message,
+): void {
+  // Of QoS 2 only what has this packet id is the same message again [MQTT-4.3.3-1].
+  const dup = delivery.wasSent || (message.isRepeat && delivery.qos === 1)
+  const head = publishHead(delivery.qos, { retain: delivery.retain, dup }, delivery.packetId)
+  const mustBeStored = delivery.qos === 2 && session.stored !== undefined
+  if (mustBeStored && !delivery.wasSent) {
+    put(state, {
+      kind: 'outgoing',
+      clientId: session.clientId,
+      packetId: delivery.packetId,
+      sequence: delivery.sequence,
+      stage: 'sent',
+    })
+  }
+  // A QoS 2 packet id that left before it was stored could be given to another message after a crash. Sent again it is
+  // stored already, and must not come behind what the client answers meanwhile [MQTT-4.3.3-1].
+  const isStored = delivery.wasSent && delivery.sentWithBatch <= state.committedBatch
+  // What comes behind it waits too, or messages of one topic would pass each other by their QoS.
+  const list = mustBeStored && !isStored ? holdAll(state, connection) : sendsOf(state, connection)
+  delivery.sentWithBatch = list === state.sends ? 0 : state.gathering.number
+  delivery.wasSent = true
+  if (delivery.subscriptionIdentifiers === undefined && connection.isPlain) {
+    sendPublish(list, connection, message, head)
+  } else {
+    sendPublishWithExtra(state, connection, message, {
+      list,
+      head,
+      subscriptionIdentifiers: delivery.subscriptionIdentifiers,
+    })
+  }
+}
+
+/** resolutions: unacknowledged packets are sent again to 3.1 and 3.1.1 clients only [MQTT5-4.4.0-1]. */
+export function scheduleRetry(state: BrokerState, session: Session): void {
+  if (state.settings.retryIntervalMs === 0) return
+  session.isRetryScheduled = true
+  state.deadlines.set('retry', session.clientId, state.nowMs + state.settings.retryIntervalMs)
+}
+
+/** The QoS at which a message goes to a subscription. */
+export function effectiveQoS(state: BrokerState, published: QoS, granted: QoS): QoS {
+  if (state.settings.upgradeQoS) return granted
+  return published < granted ? published : granted
+}

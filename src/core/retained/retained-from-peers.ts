@@ -1,0 +1,145 @@
+// What topics of other shards remember, for a session here. Three things may cross: the question, a message on its way to
+// its subscribers, and the same message on its way to the shard of its topic. So that the client misses none and has none
+// twice every shard says first how much it had sent to each other one when it learned of the subscription:
+//
+//   published before that    given with the answer: the topic's shard waits until it has all of these
+//   published after that     heard live, and left out of the answer
+//
+// And an answer may be older than what the client has heard live meanwhile: then it is passed over.
+
+import { bareFilter, hasWildcard, type TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Message } from '../model/message.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { Peer } from '../state/peers/peer.ts'
+import { ownerOf, type PeerNumber } from '../model/peer-messages.ts'
+import type { RetainedMarks, RetainedScan, RetainedSource } from '../state/sessions/retained-replay-queue.ts'
+import type { Session } from '../state/sessions/session.ts'
+import { Vow } from '../model/commit-barrier.ts'
+import { awaitBatch } from '../outgoing/deferred-acks.ts'
+
+/** So many messages in one answer at most: they wait in memory until the client takes them. */
+const maxAskedAtOnce = 100
+
+/** So many topics of which a session has heard live while it waits; of more an older message may come behind a newer. */
+const maxHeard = 10_000
+
+type RemoteSource = Extract<RetainedSource, { owner: PeerNumber }>
+
+/** Here and elsewhere, as the filter may match. */
+export function sourcesOf(
+  state: BrokerState,
+  neighbours: Neighbours,
+  session: Session,
+  filter: TopicFilter,
+): RetainedSource[] {
+  const { own, count } = neighbours.place
+  const bare = bareFilter(filter)
+  const marks = startMarks(state, neighbours, session)
+  const here: RetainedSource = { cursor: state.retained.matching(bare), marks, begunAfter: 0 }
+  const away = (owner: PeerNumber): RetainedSource => ({ owner, marks, question: 0, isAsked: false, hasBegun: false })
+  neighbours.scanners.add(session)
+  if (hasWildcard(bare)) return [here, ...neighbours.peers.map(({ number }) => away(number))]
+  const owner = ownerOf(bare, count)
+  return [owner === own ? here : away(owner)]
+}
+
+/** Complete when every shard that is there has said how far it was. */
+function startMarks(state: BrokerState, neighbours: Neighbours, session: Session): RetainedMarks {
+  const marks: RetainedMarks = { sentBy: Array.from({ length: neighbours.place.count }), isComplete: false }
+  marks.sentBy[neighbours.place.own] = neighbours.sentToEach()
+  const version = neighbours.interest.nextVersion()
+  const vow = new Vow()
+  for (const { link } of neighbours.peers) {
+    if (link === undefined) continue
+    vow.await()
+    link.awaited.push({ version, vow, marks })
+  }
+  // SUBACK waits for the same, and comes first.
+  if (session.stored !== undefined) awaitBatch(state, vow)
+  vow.whenKept(() => {
+    marks.isComplete = true
+    if (session.scans !== undefined) state.scanning.add(session)
+  })
+  vow.mark()
+  return marks
+}
+
+export function hasMarks({ marks }: RetainedSource): boolean {
+  return marks === undefined || marks.isComplete
+}
+
+/** Asks for the next messages, if that has not been done. One that is away is asked when it is back. */
+export function askForMore(
+  state: BrokerState,
+  neighbours: Neighbours,
+  session: Session,
+  { scan, source }: { scan: RetainedScan; source: RemoteSource },
+): void {
+  const { owner } = source
+  if (source.isAsked || neighbours.peer(owner).link === undefined) return
+  source.isAsked = true
+  const limit = maxAskedAtOnce
+  if (source.hasBegun) {
+    const more = { kind: 'retained-wanted', question: source.question, filter: undefined, after: [], limit } as const
+    state.peerSends.push({ to: owner, message: more })
+    return
+  }
+  source.question = state.nextSerial()
+  neighbours.asking.set(source.question, { session, scan })
+  const after = source.marks.sentBy.map((sent) => sent?.[owner] ?? 0)
+  const { question } = source
+  state.peerSends.push({
+    to: owner,
+    message: { kind: 'retained-wanted', question, filter: bareFilter(scan.filter), after, limit },
+  })
+}
+
+/** The client has heard it, or will: its answer would be the second, or older. */
+export function comesByItself(
+  neighbours: Neighbours,
+  session: Session,
+  { scan, message }: { scan: RetainedScan; message: Message },
+): boolean {
+  if (session.heardSinceAsked?.has(message.topic.name) === true) return true
+  const { source } = scan
+  if (!('cursor' in source) || source.marks === undefined) return false
+  const { own } = neighbours.place
+  const after = source.marks.sentBy.map((sent) => sent?.[own] ?? 0)
+  return neighbours.isNewerThan(message.arrival, after)
+}
+
+/** A message that its topic remembers is on its way to the sessions here. */
+export function noteHeard(neighbours: Neighbours, message: Message): void {
+  const { name } = message.topic
+  for (const session of neighbours.scanners) {
+    if (session.scans?.awaits(name) !== true) continue
+    session.heardSinceAsked ??= new Set()
+    if (session.heardSinceAsked.size < maxHeard) session.heardSinceAsked.add(name)
+  }
+}
+
+/** Nobody waits for the answer any more. */
+export function cancelAsked(state: BrokerState, neighbours: Neighbours, { source }: RetainedScan): void {
+  if ('cursor' in source || !neighbours.asking.delete(source.question)) return
+  if (neighbours.peer(source.owner).link === undefined) return
+  state.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', question: source.question } })
+}
+
+export function endWatch(neighbours: Neighbours, session: Session): void {
+  neighbours.scanners.delete(session)
+  session.heardSinceAsked = undefined
+}
+
+/** A shard is back, and knows of no question: those to it are put from their beginning. */
+export function askAnew(state: BrokerState, neighbours: Neighbours, peer: Peer): void {
+  for (const session of neighbours.scanners) {
+    for (const { source } of session.scans?.all() ?? []) {
+      if ('cursor' in source || source.owner !== peer.number) continue
+      neighbours.asking.delete(source.question)
+      source.marks = startMarks(state, neighbours, session)
+      source.isAsked = false
+      source.hasBegun = false
+    }
+  }
+}

@@ -1,0 +1,82 @@
+// What topics remember: kept when a PUBLISH with the retain flag comes, given to whoever subscribes later (see
+// retained-replay.ts).
+
+import { parseTopicName, type TopicName } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { never, ownedApart, toStored, type Arrival, type Message } from '../model/message.ts'
+import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
+import { namespaceOfTopic } from '../namespaces/namespaced-names.ts'
+import { put, remove } from '../queues/persistent-queue.ts'
+
+/** Why a message is not kept for its topic, if it is not. Nothing else depends on it: it is delivered all the same. */
+export type RetainRefusal = 'no-room' | 'too-large'
+
+/** [MQTT-3.3.1-5, -10] Keeps it in place of the last one, or with an empty payload takes the last one away. */
+export function retain(state: BrokerState, message: Message, arrival?: Arrival): RetainRefusal | undefined {
+  const name = message.topic.name
+  if (message.payloadBytes === 0) {
+    if (forgetRetained(state, name) && !isOfBroker(name)) remove(state, { kind: 'retained', topic: name })
+    return undefined
+  }
+  const { maxRetainedPayloadBytes, retainedExpiryMs } = state.settings
+  if (message.payloadBytes > maxRetainedPayloadBytes) return 'too-large'
+  const isBrokers = isOfBroker(name)
+  if (!isBrokers && isFull(state) && state.retained.get(name) === undefined) return 'no-room'
+  if (state.quotas !== undefined && !hasRoomInNamespace(state, state.quotas, name)) return 'no-room'
+  const kept = ownedApart(message, retainedExpiryMs === 0 || isBrokers ? never : state.nowMs + retainedExpiryMs)
+  kept.arrival = arrival
+  keepRetained(state, kept)
+  if (!isBrokers) put(state, { kind: 'retained', message: toStored(kept) })
+  return undefined
+}
+
+/** The room is that of the node, though each shard keeps the messages of its topics. */
+function isFull({ settings, retained, retainedOfBroker, retainedElsewhere, place }: BrokerState): boolean {
+  const { maxRetainedMessages: max } = settings
+  if (max === undefined) return false
+  const here = retained.count - retainedOfBroker
+  return retainedElsewhere === undefined ? here >= Math.ceil(max / place.count) : here + retainedElsewhere() >= max
+}
+
+/** Shards that keep messages of one namespace at the same moment may keep one each beyond it. */
+function hasRoomInNamespace(state: BrokerState, quotas: NamespaceQuotas, topic: TopicName): boolean {
+  const namespace = namespaceOfTopic(topic)
+  return namespace === undefined || quotas.hasRoomForRetained(namespace) || state.retained.get(topic) !== undefined
+}
+
+/** Takes it out of memory; its record is the caller's concern. False: there was none. */
+export function forgetRetained(state: BrokerState, topic: TopicName): boolean {
+  if (state.retained.delete(topic) === undefined) return false
+  if (isOfBroker(topic)) state.retainedOfBroker--
+  if (state.quotas !== undefined) countRetained(state.quotas, topic, -1)
+  return true
+}
+
+function countRetained(quotas: NamespaceQuotas, topic: TopicName, change: 1 | -1): void {
+  const namespace = namespaceOfTopic(topic)
+  if (namespace !== undefined) quotas.countRetained(namespace, change)
+}
+
+/** What the broker says of itself is true for a moment: it is kept in memory for those who come later, and never stored. */
+export function isOfBroker(topic: string): boolean {
+  // `$SYS/#` is a subscription to `$SYS` as well [MQTT-4.7.1-2].
+  return topic.startsWith('$SYS') && (topic.length === 4 || topic[4] === '/')
+}
+
+/** Puts it in its place in memory; its record is the caller's concern. */
+export function keepRetained(state: BrokerState, message: Message): void {
+  const isNew = state.retained.set(message) === undefined
+  if (isNew && isOfBroker(message.topic.name)) state.retainedOfBroker++
+  if (isNew && state.quotas !== undefined) countRetained(state.quotas, message.topic.name, 1)
+  if (message.expiresAtMs === never) state.deadlines.cancel('retained-expiry', message.topic.name)
+  else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)
+}
+
+export function expireRetained(state: BrokerState, topic: string): void {
+  const name = parseTopicName(topic)
+  const message = name === undefined ? undefined : state.retained.get(name)
+  if (name === undefined || message === undefined || message.expiresAtMs > state.nowMs) return
+  forgetRetained(state, name)
+  if (isOfBroker(name)) return
+  remove(state, { kind: 'retained', topic: name })
+}

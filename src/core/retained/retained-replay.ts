@@ -1,0 +1,158 @@
+// Retained messages for who has subscribed. A filter may match a million topics, so they are looked up in slices, as
+// fast as the client takes them. Where the node has several shards each keeps the messages of its topics: what they
+// have is asked for in the same way (retained-from-peers.ts).
+
+import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Message } from '../model/message.ts'
+import { topicBelow } from '../namespaces/mountpoint.ts'
+import { mayReceive } from '../state/sessions/can-receive.ts'
+import { type RetainedScan, ScanQueue } from '../state/sessions/retained-replay-queue.ts'
+import type { Session } from '../state/sessions/session.ts'
+import type { SubscriptionOptions } from '../topics/index.ts'
+import { waitingBytes } from '../outgoing/held-bytes.ts'
+import { hand, raised } from '../queues/enqueue-for-session.ts'
+import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { askForMore, cancelAsked, comesByItself, endWatch, hasMarks, sourcesOf } from './retained-from-peers.ts'
+
+/** Topics that one slice looks at: about a millisecond. */
+const sliceTopics = 1_000
+/** Filters of single topics that one slice looks for. */
+const sliceFilters = 100
+
+/** [MQTT5-3.3.1-9 to -11] By retain handling; a shared subscription is given none [MQTT5-4.8.2]. */
+export function startRetained(
+  state: BrokerState,
+  session: Session,
+  filter: TopicFilter,
+  how: { options: SubscriptionOptions; isNew: boolean },
+): void {
+  const { retainHandling } = how.options
+  if (retainHandling === 2 || (retainHandling === 1 && !how.isNew)) return
+  if (splitSharedFilter(filter) !== undefined) return
+  const { neighbours } = state
+  if (neighbours === undefined && state.retained.count === 0) return
+  dropScans(state, session, filter)
+  const cursor = state.retained.matching(bareFilter(filter))
+  const sources =
+    neighbours === undefined
+      ? [{ cursor, marks: undefined, begunAfter: state.retainedHere }]
+      : sourcesOf(state, neighbours, session, filter)
+  session.scans ??= new ScanQueue()
+  const { options } = how
+  for (const source of sources) session.scans.add({ filter, options, source, found: [], isAtEnd: false })
+  state.scanning.add(session)
+}
+
+/** The subscription is gone, or begins anew; undefined: all of them, as the client has gone. */
+export function dropScans(state: BrokerState, session: Session, filter: TopicFilter | undefined): void {
+  const { scans } = session
+  if (scans === undefined) return
+  const dropped = filter === undefined ? [...scans.all()] : scans.drop(filter)
+  if (state.neighbours !== undefined) for (const scan of dropped) cancelAsked(state, state.neighbours, scan)
+  if (filter === undefined || scans.isEmpty) endScanning(state, session)
+}
+
+function endScanning(state: BrokerState, session: Session): void {
+  session.scans = undefined
+  state.scanning.delete(session)
+  if (state.neighbours !== undefined) endWatch(state.neighbours, session)
+}
+
+/** One slice for each session that has room. */
+export function continueScans(state: BrokerState): void {
+  for (const session of state.scanning) {
+    if (!hasRoomForRetained(state, session)) {
+      state.scanning.delete(session) // `pump` puts it back when there is room.
+      continue
+    }
+    for (let filters = 0; filters < sliceFilters; filters++) if (!continueFirst(state, session)) break
+    if (session.scans?.first === undefined) endScanning(state, session)
+  }
+}
+
+/** True if it is over and was about one topic: there is time for the next. */
+function continueFirst(state: BrokerState, session: Session): boolean {
+  const { scans } = session
+  const scan = scans?.first
+  if (scans === undefined || scan === undefined) return false
+  continueScan(state, session, scan)
+  if (!scan.isAtEnd || scan.found.length > 0) return false
+  scans.end(scan)
+  return !hasWildcard(scan.filter)
+}
+
+function continueScan(state: BrokerState, session: Session, scan: RetainedScan): void {
+  if (scan.found.length === 0 && !scan.isAtEnd && !findMore(state, session, scan)) return
+  let given = 0
+  for (const message of scan.found) {
+    if (!hasRoomForRetained(state, session)) break
+    give(state, session, scan, message)
+    given++
+  }
+  scan.found = given === scan.found.length ? [] : scan.found.slice(given)
+}
+
+/** False where others have to say something first: it is looked at again when they have. */
+function findMore(state: BrokerState, session: Session, scan: RetainedScan): boolean {
+  const { source } = scan
+  if (state.neighbours !== undefined && !hasMarks(source)) {
+    state.scanning.delete(session)
+    return false
+  }
+  if (!('cursor' in source)) {
+    if (state.neighbours !== undefined) askForMore(state, state.neighbours, session, { scan, source })
+    state.scanning.delete(session)
+    return false
+  }
+  const slice = source.cursor.next(sliceTopics)
+  scan.isAtEnd = slice.isEnd
+  scan.found = slice.messages
+  return true
+}
+
+function give(state: BrokerState, session: Session, scan: RetainedScan, message: Message): void {
+  if (message.expiresAtMs <= state.nowMs) return
+  // [MQTT5-3.8.3-3] Its own messages are its own when they come out of the topic's memory too.
+  if (scan.options.noLocal && message.publisher === session.clientId) return
+  // Taken back or replaced since the slice was read: the new one has come, or comes, by itself.
+  if ('cursor' in scan.source && state.retained.get(message.topic.name) !== message) return
+  if (cameLive(state, session, { scan, message })) return
+  if (!mayBeGiven(state, session, message)) return
+  const qos = effectiveQoS(state, message.qos, scan.options.qos)
+  const { raisesTo } = scan.options
+  if (qos < raisesTo) return hand(state, session, message, raised(message, { raisesTo, retain: true }))
+  hand(state, session, message, {
+    qos,
+    retain: true, // [MQTT-3.3.1-8] [MQTT5-3.3.1-9]
+    subscriptionIdentifiers: scan.options.identifier === undefined ? undefined : [scan.options.identifier],
+    group: undefined,
+  })
+}
+
+/** It was published when the subscription was there: that brings it, and out of the topic's memory it would come twice. */
+function cameLive(state: BrokerState, session: Session, found: { scan: RetainedScan; message: Message }): boolean {
+  if (state.neighbours !== undefined) return comesByItself(state.neighbours, session, found)
+  const { source } = found.scan
+  return 'cursor' in source && (found.message.arrival?.number ?? 0) > source.begunAfter
+}
+
+/** The receiver may have it, and its publisher may still be heard: both may have changed since it was kept. */
+function mayBeGiven(state: BrokerState, session: Session, message: Message): boolean {
+  const { permissions } = state
+  if (permissions.allowsEverything) return true
+  if (!mayReceive(state, session, message.topic)) return false
+  // The broker's own, the operator's, or of somebody whose right can not be looked up any more.
+  if (message.publisher === '' || message.isByOwnRight) return true
+  const publisher = { clientId: message.publisher, username: message.publisherUsername }
+  return permissions.mayRemain(publisher, topicBelow(state.topics, message.publisherMountpoint, message.topic))
+}
+
+/** Retained messages fill at most half of what may wait, so that live ones still find room. */
+function hasRoomForRetained(state: BrokerState, session: Session): boolean {
+  const connection = session.connection
+  if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
+  const { maxQueuedBytes, maxQueuedMessages } = state.settings
+  if (session.onDiskCount > 0 || session.pendingCount * 2 >= maxQueuedMessages) return false
+  return session.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
+}

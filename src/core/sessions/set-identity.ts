@@ -1,0 +1,39 @@
+// A session speaks for somebody: from CONNECT on, or from a re-authentication on.
+
+import type { Identity } from '../model/identity.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Connection } from '../model/connection.ts'
+import type { Session } from '../state/sessions/session.ts'
+
+/** A session with more subscriptions than this has all plans made anew, and not only those of its own topics. */
+const mostFiltersTouched = 1_000
+
+export function takeIdentity(state: BrokerState, connection: Connection, session: Session, identity: Identity): void {
+  const isOther =
+    session.identityIsFromDisk || session.mountpoint !== connection.mountpoint || !isSame(session.identity, identity)
+  session.identity = identity
+  session.identityIsFromDisk = false
+  session.mountpoint = connection.mountpoint
+  connection.verdicts = undefined
+  if (identity.expiresAtMs === undefined) state.deadlines.cancel('identity-expiry', connection)
+  else state.deadlines.set('identity-expiry', connection, identity.expiresAtMs)
+  if (isOther && !state.permissions.allowsEverything) forgetItsPlans(state, session)
+}
+
+function isSame(one: Identity, other: Identity): boolean {
+  return (
+    one === other ||
+    (one.username === other.username &&
+      one.peerAddress === other.peerAddress &&
+      one.isSuperuser === other.isSuperuser &&
+      one.grants === other.grants)
+  )
+}
+
+/** It may be allowed now what it was not, and the other way round. */
+function forgetItsPlans(state: BrokerState, session: Session): void {
+  const { subscriptions } = session
+  if (subscriptions === undefined) return
+  if (subscriptions.size > mostFiltersTouched) return state.routes.forgetPlans()
+  for (const filter of subscriptions.keys()) state.routes.forgetPlansFor(filter)
+}

@@ -1,0 +1,80 @@
+// A message that a stored session had from a shared subscription, and that goes to a member on another shard, is in nobody's
+// queue meanwhile. A record of its own keeps it, from the batch in which the session lets go of it until that shard has it.
+//
+//   queue of the session ──► [ moving record: to shard 2 ] ──► queue of a member on shard 2
+//
+// Should this shard end in between, the message goes to the same shard when it is back, which knows QoS 2 by the name of it.
+
+import { splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import { toStored, type Message } from '../model/message.ts'
+import type { Neighbours } from '../state/peers/peer-table.ts'
+import type { Peer } from '../state/peers/peer.ts'
+import type { Moving } from '../state/sessions/shared-redelivery-state.ts'
+import { Vow } from '../model/commit-barrier.ts'
+import { awaitBatch } from '../outgoing/deferred-acks.ts'
+import { sendRelease } from '../peers/qos2-forwarding.ts'
+import { passOnce } from './forward-shared.ts'
+import { deliverToGroup } from '../publish/deliver-locally.ts'
+import { put, remove } from '../queues/persistent-queue.ts'
+
+/** Of the one message that a name stands for. */
+const onlyPacketId = 1
+
+/** The session lets go of it with this batch. The vow is that of `passOnce`. */
+export function keepMoving(
+  state: BrokerState,
+  neighbours: Neighbours,
+  to: Peer,
+  { message, filter }: { message: Message; filter: TopicFilter },
+): Vow {
+  const key = { shard: neighbours.place.own, name: `${state.identity}.${state.nextSerial().toString(36)}` }
+  put(state, { kind: 'moving', ...key, to: to.number, filter, message: toStored(message) })
+  return send(state, neighbours, to, { key, message, filter, isDecided: false })
+}
+
+/** Everything is restored: what was on its way goes on. */
+export function moveOnRestored(state: BrokerState): void {
+  for (const moving of state.restoredMoving.splice(0)) moveOn(state, moving)
+}
+
+/** To its shard; where the node has another number of shards since, to one that finds out who has members. */
+function moveOn(state: BrokerState, moving: Moving): void {
+  const { place, neighbours } = state
+  const target = moving.to % place.count
+  if (target === place.own && isTakenHere(state, moving)) return remove(state, { kind: 'moving', ...moving.key })
+  if (neighbours === undefined) {
+    state.countDrop(undefined, moving.message, 'session-ended')
+    return remove(state, { kind: 'moving', ...moving.key })
+  }
+  const to = neighbours.peer(target === place.own ? (place.own + 1) % place.count : target)
+  send(state, neighbours, to, { ...moving, isDecided: true })
+}
+
+function isTakenHere(state: BrokerState, { message, filter }: Moving): boolean {
+  const shared = splitSharedFilter(filter)
+  const group = shared === undefined ? undefined : state.routes.group(shared.group, shared.filter)
+  return group !== undefined && deliverToGroup(state, group, message, undefined)
+}
+
+function send(
+  state: BrokerState,
+  neighbours: Neighbours,
+  to: Peer,
+  { key, message, filter, isDecided }: Omit<Moving, 'to'> & { readonly isDecided: boolean },
+): Vow {
+  const exactlyOnce = message.qos === 2 ? { publisher: key.name, packetId: onlyPacketId } : undefined
+  const kept = passOnce(state, neighbours, to, { message, filter, tried: [], exactlyOnce, isDecided })
+  kept.whenKept(() => {
+    remove(state, { kind: 'moving', ...key })
+    if (exactlyOnce === undefined) return
+    // Forgotten there before the record is off the disk here, it would be sent again after a crash, as something new.
+    const removed = new Vow()
+    awaitBatch(state, removed)
+    removed.mark()
+    const released = new Vow()
+    sendRelease(state, { kind: 'release', ...exactlyOnce }, { peers: [to], behind: [removed], vow: released })
+    released.mark()
+  })
+  return kept
+}

@@ -1,0 +1,324 @@
+// All that the broker knows, and the lists into which handlers put what is to happen. Handlers are functions over
+// this; none of them keeps anything of its own.
+
+import type { TopicFilter, TopicTable } from '../../protocol/index.ts'
+import { everythingAllowed, type Permissions } from '../model/identity.ts'
+import { Batches } from '../model/batches.ts'
+import { BodyCounts } from '../model/payload-refcounts.ts'
+import { isBridgeClient } from '../model/bridge-client-id.ts'
+import type { ClientFilters } from './client-filters.ts'
+import type { Connection } from '../model/connection.ts'
+import { Deadlines } from '../model/deadlines.ts'
+import type { QuestionId } from '../model/inputs.ts'
+import { MemoryAccount } from '../model/memory-account.ts'
+import type { Message } from '../model/message.ts'
+import { MovedMessages, type EndedQueue, type Moving } from './sessions/shared-redelivery-state.ts'
+import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
+import { namespacedName } from '../namespaces/namespaced-names.ts'
+import type { NamespaceSettings } from '../model/resolve-namespace.ts'
+import { Neighbours } from './peers/peer-table.ts'
+import type { Standing } from './peers/local-interest.ts'
+import type { Peer } from './peers/peer.ts'
+import type { Batch, BrokerEvent, Close, DropReason, Outputs, Question, ReaderChange } from '../model/outputs.ts'
+import { shardOf, type ShardPlace } from '../model/peer-messages.ts'
+import { PeerSendList } from '../model/peer-send-list.ts'
+import { SendList } from '../model/send-list.ts'
+import { mayReceive } from './sessions/can-receive.ts'
+import { PendingQueue } from './sessions/pending-queue.ts'
+import type { Session } from './sessions/session.ts'
+import { SessionTable } from './sessions/session-table.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import { Slabs } from '../model/buffer-pool.ts'
+import { RetainedTree, Routes, type SubscriptionOptions } from '../topics/index.ts'
+import type { Vow } from '../model/commit-barrier.ts'
+
+/** Drops can come by the million: so many in so long are told as events, the counters tell of all of them. */
+const usualDropEvents = 64
+const dropEventWindowMs = 100
+
+/** Of a subscription beside its filter: entries of maps and of the trie, and its options. */
+const filterOverheadBytes = 400
+
+export interface BrokerCounts {
+  publishesReceived: number
+  publishesSent: number
+  /** QoS 1 and 2 that did not leave at once: they wait for their client or for room in its window. */
+  publishesLeftWaiting: number
+  dropped: Record<DropReason, number>
+}
+
+/** Subscriptions of all sessions, counted as they come and go. */
+export interface HeldSubscriptions {
+  subscriptions: number
+  /** Those that begin with `$share/`. */
+  shared: number
+  /** Sessions with one subscription or more. */
+  subscribers: number
+}
+
+/** A session that has ended, and whose subscriptions are not all out of the routes. */
+export interface LeavingSession {
+  readonly session: Session
+  /** Those that are not out. */
+  readonly rest: Iterator<[TopicFilter, SubscriptionOptions]>
+  /** As it was counted for the other shards. */
+  readonly standing: Standing
+}
+
+/** A will that was published and is not on disk yet on every shard that is to keep it: see `sessions/stored-wills.ts`. */
+export interface OwedWill {
+  /** Of its record: the client id, or a reserved name. */
+  name: string
+  readonly message: Message
+}
+
+export interface BrokerOptions {
+  /** Makes the client ids that this broker assigns unlike those of any other: random text from the driver. */
+  readonly identity: string
+  readonly topics: TopicTable
+  /** Undefined: nobody is denied anything. */
+  readonly permissions?: Permissions
+  /** Undefined: the only one. */
+  readonly place?: ShardPlace
+  /** How clients are told apart; undefined: nobody belongs to a namespace. */
+  readonly namespaces?: NamespaceSettings | undefined
+  /** What each namespace may have; undefined: as much as it likes. */
+  readonly quotas?: NamespaceQuotas | undefined
+  /**
+   * How many retained messages the other shards have, as far as is known: they count for `maxRetainedMessages`. Undefined:
+   * nobody knows, and each shard has its part of the room.
+   */
+  readonly retainedElsewhere?: (() => number) | undefined
+  /** What the bridges of this broker mark their messages with; undefined: nobody is told. */
+  readonly nameAmongBridges?: string | undefined
+  /** Undefined: the core makes an account that nobody else reads. */
+  readonly memory?: MemoryAccount | undefined
+  /** Drops that are told as events in a tenth of a second; undefined: 64. */
+  readonly mostDropEvents?: number | undefined
+}
+
+/** Who waits for the answer to a question. */
+export type Asked =
+  | { readonly for: 'connect' | 'reauthentication' | 'permission'; readonly connection: Connection }
+  | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
+  | { readonly for: 'oldest'; readonly session: Session }
+  | { readonly for: 'ended'; readonly queue: EndedQueue }
+
+export class BrokerState {
+  settings: CoreSettings
+  readonly identity: string
+  readonly nameAmongBridges: string | undefined
+  readonly topics: TopicTable
+  readonly permissions: Permissions
+  readonly place: ShardPlace
+  readonly namespaces: NamespaceSettings | undefined
+  readonly quotas: NamespaceQuotas | undefined
+  /** The other shards of the node; undefined where there are none. */
+  readonly neighbours: Neighbours | undefined
+  nowMs = 0
+  readonly sessions: SessionTable
+  readonly routes: Routes<Session, Peer>
+  readonly retained = new RetainedTree<Message>((message) => message.payloadBytes)
+  /** Those among them that the broker has said of itself: they take nobody's room. */
+  retainedOfBroker = 0
+  /** Publications that topics have been given to remember, where there is no other shard; neighbours count them otherwise. */
+  retainedHere = 0
+  readonly retainedElsewhere: (() => number) | undefined
+  readonly deadlines = new Deadlines()
+  /** Bytes held for clients, by use. */
+  readonly memory: MemoryAccount
+  readonly slabs = new Slabs()
+  readonly bodies = new BodyCounts()
+  readonly moved = new MovedMessages<Session>()
+  /** Vows that wait for the disk, by batch. */
+  readonly untilBatch = new PendingQueue<{ readonly batch: number; readonly vow: Vow }>()
+  /** Commands of the operator whose answer waits for a disk, here or on another shard. */
+  readonly unsettledCommands = new Set<QuestionId>()
+  /** Wills of clients that are gone and have no session, by client id: of clean sessions before a restart. And those that were owed. */
+  readonly orphanWills = new Map<string, { message: Message; dueAtMs: number }>()
+  /** By the names of their records. */
+  readonly owedWills = new Map<string, OwedWill>()
+  /** Read at the start, and to be sent on when everything is: see `shared/shared-handoff.ts`. */
+  readonly restoredMoving: Moving[] = []
+  /** By name, the first to end first: see `shared/expired-session-redelivery.ts`. */
+  readonly endedQueues = new Map<string, EndedQueue>()
+  readonly asked = new Map<QuestionId, Asked>()
+  /** Connections that wait for an older one of the same client id to be heard to its end. */
+  readonly comingAgain = new Map<string, Set<Connection>>()
+  /** Sessions that have retained messages to be given and room for them. */
+  readonly scanning = new Set<Session>()
+  /** In the order in which they ended. */
+  readonly leaving = new PendingQueue<LeavingSession>()
+  /** Connections whose reader stands still until the disk serves again. */
+  readonly waitingForStorage = new Set<Connection>()
+  /** Connections whose reader stands still until the next look at the memory of the node. */
+  readonly waitingForMemory = new Set<Connection>()
+  /** The place of the session that is relieved next; undefined: none is. See `memory/memory-relief.ts`. */
+  reliefFrom: number | undefined = undefined
+  /** Stored sessions that hold as many messages as they may. */
+  readonly fullSessions = new Set<Session>()
+  /** Who is being asked whether it may stay, since permissions changed; stale: they have changed once more meanwhile. */
+  stayChecks: { readonly sessions: Iterator<Session>; isStale: boolean } | undefined = undefined
+  /** What clients are subscribed to, for bridges that want to know; undefined: none does. */
+  clientFilters: ClientFilters | undefined = undefined
+  /** Who holds a filter exclusively: see `peers/exclusive-subscriptions.ts`. */
+  readonly exclusive = new Map<TopicFilter, Session>()
+  openConnections = 0
+  readonly held: HeldSubscriptions = { subscriptions: 0, shared: 0, subscribers: 0 }
+  storageIsHealthy = true
+  isShuttingDown = false
+  committedBatch = 0
+  readonly batches = new Batches(this)
+  readonly counts: BrokerCounts = {
+    publishesReceived: 0,
+    publishesSent: 0,
+    publishesLeftWaiting: 0,
+    dropped: newDropCounts(),
+  }
+  readonly sends = new SendList()
+  readonly questions: Question[] = []
+  readonly closes: Close[] = []
+  readonly readers: ReaderChange[] = []
+  readonly events: BrokerEvent[] = []
+  readonly peerSends = new PeerSendList()
+  readonly outputs: Outputs
+  readonly #mostDropEvents: number
+  #dropEvents = 0
+  #dropEventsSinceMs = 0
+  #lastQuestion: QuestionId = 0
+  #lastAssigned = 0
+  #lastSerial = 0
+  #lastBody: number
+
+  constructor(settings: CoreSettings, options: BrokerOptions) {
+    this.settings = settings
+    this.identity = options.identity
+    this.nameAmongBridges = options.nameAmongBridges
+    this.topics = options.topics
+    this.memory = options.memory ?? new MemoryAccount()
+    this.sessions = new SessionTable(this.memory)
+    this.permissions = options.permissions ?? everythingAllowed
+    this.place = options.place ?? { own: 0, count: 1 }
+    const { own } = this.place
+    this.routes = new Routes(
+      (session, topic) => mayReceive(this, session, topic),
+      ({ number }) => number < own,
+    )
+    this.namespaces = options.namespaces
+    this.quotas = options.quotas
+    this.retainedElsewhere = options.retainedElsewhere
+    this.#mostDropEvents = options.mostDropEvents ?? usualDropEvents
+    this.neighbours = this.place.count > 1 ? new Neighbours(this.place) : undefined
+    this.#lastBody = this.place.own
+    const { sends, questions, closes, readers, events, peerSends } = this
+    this.outputs = { sends, questions, closes, readers, events, peerSends }
+  }
+
+  /** A subscription of the session has come (1) or gone (-1); what the session holds is as it is afterwards. */
+  countSubscription(session: Session, filter: TopicFilter, change: 1 | -1): void {
+    const { held } = this
+    const now = session.subscriptions?.size ?? 0
+    this.countFilter(filter, change)
+    if (now === (change === 1 ? 1 : 0)) held.subscribers += change
+  }
+
+  countFilter(filter: TopicFilter, change: 1 | -1): void {
+    const { held } = this
+    held.subscriptions += change
+    this.memory.add('filters', change * (filterOverheadBytes + filter.length))
+    if (filter.startsWith('$share/')) held.shared += change
+  }
+
+  clearOutputs(): void {
+    this.sends.clear()
+    empty(this.questions)
+    empty(this.closes)
+    empty(this.readers)
+    empty(this.events)
+    this.peerSends.clear()
+  }
+
+  ask(asked: Asked): QuestionId {
+    const question = ++this.#lastQuestion
+    this.asked.set(question, asked)
+    return question
+  }
+
+  /** A client id that no client has, as the name of a session. */
+  assignClientId(namespace: string | undefined): string {
+    let clientId
+    do clientId = namespacedName(namespace, `auto-${this.identity}-${(++this.#lastAssigned).toString(36)}`)
+    while (this.sessions.has(clientId) || !this.isOwn(clientId))
+    return clientId
+  }
+
+  /** Not used twice in this life of the broker. */
+  nextSerial(): number {
+    return ++this.#lastSerial
+  }
+
+  /** Its session lives on this shard. */
+  isOwn(clientId: string): boolean {
+    return shardOf(clientId, this.place.count) === this.place.own
+  }
+
+  /** Shards choose from ids of their own: own + count, own + 2 * count, ... */
+  nextBodyId(): number {
+    this.#lastBody += this.place.count
+    return this.#lastBody
+  }
+
+  /** Body ids up to here are in use since before a restart. */
+  bodyIdsUsedUpTo(bodyId: number): void {
+    const { own, count } = this.place
+    const lastOfOwn = bodyId - ((((bodyId - own) % count) + count) % count)
+    this.#lastBody = Math.max(this.#lastBody, lastOfOwn)
+  }
+
+  get gathering(): Batch {
+    return this.batches.gathering
+  }
+
+  countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
+    this.counts.dropped[reason]++
+    if (session !== undefined) countDropOf(session, reason)
+    if (this.nowMs - this.#dropEventsSinceMs >= dropEventWindowMs) {
+      this.#dropEvents = 0
+      this.#dropEventsSinceMs = this.nowMs
+    }
+    if (this.#dropEvents++ >= this.#mostDropEvents) return
+    this.events.push({
+      event: 'message-dropped',
+      clientId: session === undefined ? '' : session.clientId,
+      message,
+      reason,
+    })
+  }
+}
+
+function countDropOf(session: Session, reason: DropReason): void {
+  session.droppedMessages++
+  if (!isBridgeClient(session.clientId)) return
+  session.drops ??= new Map()
+  session.drops.set(reason, (session.drops.get(reason) ?? 0) + 1)
+}
+
+/** Most are empty most of the time, and cutting an array costs whether it is or not. */
+function empty(list: unknown[]): void {
+  if (list.length > 0) list.length = 0
+}
+
+function newDropCounts(): Record<DropReason, number> {
+  return {
+    'queue-full': 0,
+    'memory-full': 0,
+    expired: 0,
+    'too-large': 0,
+    'not-reading': 0,
+    'storage-full': 0,
+    'no-retained-room': 0,
+    'session-ended': 0,
+    'peer-behind': 0,
+    'not-allowed': 0,
+  }
+}

@@ -1,0 +1,139 @@
+// What clients are subscribed to, counted by filter, for bridges that make the same subscriptions at their remote brokers.
+// There is none of this while no bridge asks for it.
+//
+//   a session subscribes ──note──> counts by filter ──┐
+//   those from before    ──walk──> in slices ─────────┴──take──> 'a/#' at QoS 1, 'b' no longer
+//
+// Not counted: what begins with `$` (topics of the broker itself, and all that belongs to a namespace), and what bridges are
+// subscribed to, those of this broker and those of others: else two brokers would hold each other's subscriptions for ever.
+
+import { bareFilter, type QoS, type TopicFilter } from '../../protocol/index.ts'
+import { isBridgeClient } from '../model/bridge-client-id.ts'
+import type { SubscriptionOptions } from '../topics/index.ts'
+
+/** So many filters are told of at most; the others wait for one of them to go. */
+export const mostFiltersTold = 10_000
+/** Of a slice of the walk. */
+const sessionsAtOnce = 1_000
+const subscriptionsAtOnce = 2_000
+
+/** By QoS: how many hold it. */
+type Holders = [number, number, number]
+
+/** Undefined: nobody is subscribed to it any more. */
+export type FilterChange = readonly [filter: TopicFilter, qos: QoS | undefined]
+
+interface Subscriber {
+  readonly clientId: string
+  readonly place: number
+  readonly subscriptions: ReadonlyMap<TopicFilter, SubscriptionOptions> | undefined
+}
+
+interface Subscribers {
+  readonly places: number
+  at(place: number): Subscriber | undefined
+}
+
+export class ClientFilters {
+  readonly #holders = new Map<TopicFilter, Holders>()
+  readonly #told = new Map<TopicFilter, QoS>()
+  readonly #untold = new Set<TopicFilter>()
+  readonly #changed = new Set<TopicFilter>()
+  readonly #most: number
+  /** Sessions in places below have been counted, and those that come there are. */
+  #walkedTo = 0
+
+  constructor(most: number = mostFiltersTold) {
+    this.#most = most
+  }
+
+  /** Everything that was there at the beginning has been counted. */
+  get isComplete(): boolean {
+    return this.#walkedTo === Infinity
+  }
+
+  /** Filters beyond what is told of. */
+  get untold(): number {
+    return this.#untold.size
+  }
+
+  /** A subscription has come, changed or gone; `undefined` on the side where there is none. */
+  note(
+    { clientId, place }: Pick<Subscriber, 'clientId' | 'place'>,
+    filter: TopicFilter,
+    change: { readonly before: SubscriptionOptions | undefined; readonly after: SubscriptionOptions | undefined },
+  ): void {
+    if (place >= this.#walkedTo || isBridgeClient(clientId)) return
+    this.#count(filter, change.before, -1)
+    this.#count(filter, change.after, 1)
+  }
+
+  /** The session ends, and is still where it was. */
+  forget(session: Subscriber): void {
+    for (const [filter, before] of session.subscriptions ?? []) this.note(session, filter, { before, after: undefined })
+  }
+
+  /** Counts some of those that were there before. */
+  walk(subscribers: Subscribers): void {
+    let left = subscriptionsAtOnce
+    for (let looked = 0; looked < sessionsAtOnce && left > 0; looked++) {
+      const place = this.#walkedTo
+      if (place >= subscribers.places) return void (this.#walkedTo = Infinity)
+      this.#walkedTo = place + 1
+      const found = subscribers.at(place)
+      for (const [filter, after] of found?.subscriptions ?? []) {
+        left--
+        if (found !== undefined) this.note(found, filter, { before: undefined, after })
+      }
+    }
+  }
+
+  /** What has changed since the last time. */
+  take(): FilterChange[] {
+    const changes: FilterChange[] = []
+    for (const filter of this.#changed) {
+      const qos = highest(this.#holders.get(filter))
+      const told = this.#told.get(filter)
+      if (qos === undefined) this.#untold.delete(filter)
+      if (qos === told) continue
+      if (qos === undefined) this.#told.delete(filter)
+      else if (told === undefined && this.#told.size >= this.#most) this.#untold.add(filter)
+      else this.#told.set(filter, qos)
+      if (told !== undefined || this.#told.has(filter)) changes.push([filter, qos])
+    }
+    this.#changed.clear()
+    for (const filter of this.#untold) {
+      if (this.#told.size >= this.#most) break
+      const qos = highest(this.#holders.get(filter))
+      this.#untold.delete(filter)
+      if (qos === undefined) continue
+      this.#told.set(filter, qos)
+      changes.push([filter, qos])
+    }
+    return changes
+  }
+
+  /** All that has been told. */
+  get all(): FilterChange[] {
+    return [...this.#told]
+  }
+
+  #count(filter: TopicFilter, options: SubscriptionOptions | undefined, change: 1 | -1): void {
+    // Bridges of other brokers ask for both, or it is done for them.
+    if (options === undefined || (options.noLocal && options.retainAsPublished)) return
+    const bare = bareFilter(filter)
+    if (bare.startsWith('$')) return
+    const holders = this.#holders.get(bare) ?? [0, 0, 0]
+    holders[options.qos] += change
+    if (highest(holders) === undefined) this.#holders.delete(bare)
+    else this.#holders.set(bare, holders)
+    this.#changed.add(bare)
+  }
+}
+
+function highest(holders: Holders | undefined): QoS | undefined {
+  if (holders === undefined) return undefined
+  if (holders[2] > 0) return 2
+  if (holders[1] > 0) return 1
+  return holders[0] > 0 ? 0 : undefined
+}

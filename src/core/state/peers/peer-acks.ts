@@ -1,0 +1,96 @@
+// How far what a peer has sent is safe here: one number for each, said once for many.
+//
+//   received:   1  2  3  4  5  6
+//   batch:      -  7  -  7  8  -        2 and 4 were stored with batch 7, 5 with batch 8; the others need no disk,
+//   marks:      [ upTo 4: 7 ][ upTo 6: 8 ]     but "all up to 3" includes 2
+//
+// What found no member of its shared subscription here any more was passed on: it waits for that other shard as well. The
+// others do not wait for it: two shards that pass on to each other at the same time would wait for each other for good.
+//
+//   "all up to 6, but not 4"  ...  "all up to 6"
+
+import type { ReasonCode } from '../../../protocol/index.ts'
+import type { PeerCommitted } from '../../model/peer-messages.ts'
+import type { Vow } from '../../model/commit-barrier.ts'
+
+interface Mark {
+  upTo: number
+  readonly batch: number
+  /** Undefined: it waits for the disk here alone. */
+  readonly vow: Vow | undefined
+}
+
+export class Confirmations {
+  #marks: Mark[] = []
+  #confirmed = 0
+  #told = 0
+  #awaited = 0
+  #committed = 0
+  #refused: { number: number; reason: ReasonCode }[] = []
+  /** Not above `#confirmed`, and waiting for another shard. */
+  readonly #withheld = new Set<number>()
+  /** Something is not withheld any more, and nobody has been told. */
+  #hasReleased = false
+
+  /** Message `number` has had its effect, which is on disk with `batch`; 0: needs no disk. */
+  note(number: number, how: { batch: number; isAwaited: boolean; vow?: Vow | undefined }): void {
+    if (how.isAwaited) this.#awaited = number
+    if (how.vow !== undefined) this.#hold(number, { batch: how.batch, vow: how.vow })
+    else this.noteUnawaited(number, how.batch)
+  }
+
+  /** The same of a message that nobody waits for. */
+  noteUnawaited(number: number, batch: number): void {
+    const last = this.#marks.length === 0 ? undefined : this.#marks[this.#marks.length - 1]
+    if (last !== undefined && last.vow === undefined && (batch === 0 || batch <= last.batch)) last.upTo = number
+    else if (last === undefined && batch === 0) this.#confirmed = number
+    else this.#marks.push({ upTo: number, batch, vow: undefined })
+  }
+
+  /** It was not taken; to be said with its confirmation. */
+  refuse(number: number, reason: ReasonCode): void {
+    this.#refused.push({ number, reason })
+  }
+
+  committed(batch: number): void {
+    this.#committed = batch
+    this.#advance()
+  }
+
+  #hold(number: number, { batch, vow }: { batch: number; vow: Vow }): void {
+    this.#marks.push({ upTo: number, batch, vow })
+    vow.whenKept(() => {
+      if (this.#withheld.delete(number)) this.#hasReleased = true
+    })
+  }
+
+  #advance(): void {
+    let count = 0
+    for (const mark of this.#marks) {
+      if (mark.batch > this.#committed) break
+      if (mark.vow?.isKept === false) this.#withheld.add(mark.upTo)
+      this.#confirmed = mark.upTo
+      count++
+    }
+    if (count > 0) this.#marks = this.#marks.slice(count)
+  }
+
+  /** What is to be told, if anybody waits for it. */
+  take(): PeerCommitted | undefined {
+    this.#advance()
+    const isFurther = this.#confirmed !== this.#told && this.#awaited > this.#told
+    if (!isFurther && !this.#hasReleased) return undefined
+    const upTo = this.#confirmed
+    this.#told = upTo
+    this.#hasReleased = false
+    const isAnswered = ({ number }: { number: number }): boolean => number <= upTo && !this.#withheld.has(number)
+    const refused = this.#refused.filter(isAnswered)
+    if (refused.length > 0) this.#refused = this.#refused.filter((one) => !isAnswered(one))
+    return {
+      kind: 'committed',
+      upTo,
+      refused: refused.length === 0 ? undefined : refused,
+      withheld: this.#withheld.size === 0 ? undefined : [...this.#withheld],
+    }
+  }
+}

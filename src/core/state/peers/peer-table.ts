@@ -1,0 +1,121 @@
+// The other shards of the node, all that this one knows of them and has promised to them. There is none of this where
+// the node has one shard.
+
+import { failedAssertion, type QoS, type SubscribePacket, type TopicFilter } from '../../../protocol/index.ts'
+import type { RetainedScan } from '../sessions/retained-replay-queue.ts'
+import type { Session } from '../sessions/session.ts'
+import type { Connection } from '../../model/connection.ts'
+import type { QuestionId } from '../../model/inputs.ts'
+import type { Arrival } from '../../model/message.ts'
+import type { PeerExclusive, PeerNumber, ShardPlace } from '../../model/peer-messages.ts'
+import type { Vow } from '../../model/commit-barrier.ts'
+import { ExclusiveBook } from './exclusive-registry.ts'
+import { OwnInterest } from './local-interest.ts'
+import { ReceivedIds } from './received-packet-ids.ts'
+import { Peer } from './peer.ts'
+import type { RetainedQuestion } from './retained-request.ts'
+
+/** A SUBSCRIBE that waits for what other shards say of its exclusive filters. */
+export interface ExclusiveWait {
+  readonly packet: SubscribePacket
+  readonly clientId: string
+  /** Not answered yet, by question. */
+  readonly missing: Map<number, TopicFilter>
+  readonly given: Set<TopicFilter>
+  readonly refused: Set<TopicFilter>
+}
+
+/** The operator's `subscribe` that waits for what another shard says of its exclusive filter. */
+export interface ExclusiveCommand {
+  readonly question: QuestionId
+  readonly clientId: string
+  readonly mounted: TopicFilter
+  /** Without `$exclusive/`: as it stands in the book. */
+  readonly exclusive: TopicFilter
+  readonly qos: QoS
+}
+
+export class Neighbours {
+  readonly place: ShardPlace
+  /** Without this shard itself. */
+  readonly peers: readonly Peer[]
+  readonly interest = new OwnInterest()
+  /** QoS 2 of clients of other shards. */
+  readonly received = new ReceivedIds()
+  isForgettingScheduled = false
+  /** What the publication that is being given out has to wait for; undefined: for no other shard. */
+  spreading: Vow | undefined = undefined
+  /** Messages published here that topics of this shard were to remember: what counts for them as a link's number. */
+  retainedHere = 0
+  /** Sessions that wait for what topics of several shards remember. */
+  readonly scanners = new Set<Session>()
+  /** Who has asked another shard for it, by question. */
+  readonly asking = new Map<number, { readonly session: Session; readonly scan: RetainedScan }>()
+  /** What others have asked here, by shard and question. */
+  readonly questions = new Map<string, RetainedQuestion>()
+  /** The part of the book of exclusive subscriptions that is kept here. */
+  readonly exclusive = new ExclusiveBook()
+  /** Who waits for other parts of it, and who for which question. */
+  readonly exclusiveWaits = new Map<Connection, ExclusiveWait>()
+  readonly exclusiveAsked = new Map<number, Connection>()
+  /** The same of what the operator asked. */
+  readonly exclusiveCommands = new Map<number, ExclusiveCommand>()
+  /** What was asked of it before it was known here. */
+  exclusiveDeferred: { readonly peer: PeerNumber; readonly message: PeerExclusive }[] = []
+  /** Connections that stand still until a peer takes what they publish. */
+  readonly waitingForPeers = new Set<Connection>()
+  /** Messages that were dealt out to members of shared subscriptions on other shards: to a client that is there. */
+  dealtToPresent = 0
+  /** And to one that will find it when it comes. */
+  dealtToAbsent = 0
+  /** Filters of peers that lead to a stored session without room. */
+  fullElsewhere = 0
+  #isReady = false
+
+  constructor(place: ShardPlace) {
+    this.place = place
+    const others = Array.from({ length: place.count }, (_, number) => number).filter((number) => number !== place.own)
+    this.peers = others.map((number) => new Peer(number))
+  }
+
+  /** How many numbered messages have gone, or are to go first, to each shard; of this one what came to its topics. */
+  sentToEach(): number[] {
+    const sent = Array.from({ length: this.place.count }, () => 0)
+    for (const { number, link, outbox } of this.peers) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
+    sent[this.place.own] = this.retainedHere
+    return sent
+  }
+
+  /** It was published after its shard had sent so many: `after`, by shard. */
+  isNewerThan(arrival: Arrival | undefined, after: readonly number[]): boolean {
+    if (arrival === undefined) return false
+    const link = arrival.shard === this.place.own ? this : this.peer(arrival.shard).link
+    return arrival.link === link && arrival.number > (after[arrival.shard] ?? 0)
+  }
+
+  peer(number: PeerNumber): Peer {
+    const peer = this.peers[number < this.place.own ? number : number - 1]
+    if (peer === undefined || peer.number !== number)
+      throw failedAssertion(`shard ${number} is no peer of shard ${this.place.own}`)
+    return peer
+  }
+
+  /**
+   * Every peer knows what the sessions here want, and has told what its own want: once it has been so, a peer that dies
+   * changes nothing, as it waits for the same when it is back.
+   */
+  get isReady(): boolean {
+    this.#isReady ||= this.peers.every(
+      ({ link }) =>
+        link?.completeVersion !== undefined && link.isTheirsComplete && link.seenVersion >= link.completeVersion,
+    )
+    return this.#isReady
+  }
+
+  /** The vow of the publication that has just been given out, if it has to wait for another shard. */
+  takeVow(): Vow | undefined {
+    const vow = this.spreading
+    this.spreading = undefined
+    return vow
+  }
+}

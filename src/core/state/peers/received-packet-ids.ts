@@ -1,0 +1,72 @@
+// QoS 2 publications of other shards' clients that this shard has had, until their packet ids are released: what comes
+// again (its shard has died, or this one) is passed over.
+//
+//   "lqzf3k9c device-7"  ids { 12, 13, 14 }   on disk { 12, 13 }       14 reached nobody here whose session is stored
+//                        dealt 13: $share/press/# to shard 2           no member was left here: it went on, and is known there
+
+import type { PacketId } from '../../../protocol/index.ts'
+import { PacketIdSet } from '../sessions/packet-id-set.ts'
+import type { Dealings } from '../sessions/shared-assignments.ts'
+
+interface Publisher {
+  readonly ids: PacketIdSet
+  readonly onDisk: PacketIdSet
+  /** Of what was for shared subscriptions: where each went. */
+  dealt: Map<PacketId, Dealings> | undefined
+}
+
+export class ReceivedIds {
+  readonly #publishers = new Map<string, Publisher>()
+
+  get isEmpty(): boolean {
+    return this.#publishers.size === 0
+  }
+
+  has(publisher: string, packetId: PacketId): boolean {
+    return this.#publishers.get(publisher)?.ids.has(packetId) === true
+  }
+
+  isOnDisk(publisher: string, packetId: PacketId): boolean {
+    return this.#publishers.get(publisher)?.onDisk.has(packetId) === true
+  }
+
+  dealingsOf(publisher: string, packetId: PacketId): Dealings | undefined {
+    return this.#publishers.get(publisher)?.dealt?.get(packetId)
+  }
+
+  /** `isStored`: from now on it is on disk, as it may have been before. */
+  add(
+    publisher: string,
+    packetId: PacketId,
+    how: { isStored: boolean; nowMs: number; dealt?: Dealings | undefined },
+  ): void {
+    let known = this.#publishers.get(publisher)
+    if (known === undefined) {
+      known = { ids: new PacketIdSet(), onDisk: new PacketIdSet(), dealt: undefined }
+      this.#publishers.set(publisher, known)
+    }
+    known.ids.add(packetId, how.nowMs)
+    if (how.isStored) known.onDisk.add(packetId, how.nowMs)
+    if (how.dealt === undefined) return
+    known.dealt ??= new Map()
+    known.dealt.set(packetId, how.dealt)
+  }
+
+  /** Whether it was there, and whether on disk. */
+  release(publisher: string, packetId: PacketId): 'unknown' | 'in memory' | 'on disk' {
+    const known = this.#publishers.get(publisher)
+    if (known?.ids.delete(packetId) !== true) return 'unknown'
+    known.dealt?.delete(packetId)
+    if (known.ids.size === 0) this.#publishers.delete(publisher)
+    return known.onDisk.delete(packetId) ? 'on disk' : 'in memory'
+  }
+
+  /** Those that came before `beforeMs`. */
+  olderThan(beforeMs: number): { publisher: string; packetId: PacketId }[] {
+    const old: { publisher: string; packetId: PacketId }[] = []
+    for (const [publisher, { ids }] of this.#publishers) {
+      for (const [packetId, sinceMs] of ids.entries()) if (sinceMs < beforeMs) old.push({ publisher, packetId })
+    }
+    return old
+  }
+}

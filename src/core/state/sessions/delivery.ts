@@ -1,0 +1,66 @@
+// One message on its way to one session at QoS 1 or 2, from the moment it is matched until the client has
+// acknowledged it.
+//
+//   waiting --PUBLISH--> sent --PUBACK--> done                      (QoS 1)
+//   waiting --PUBLISH--> sent --PUBREC--> received --PUBCOMP--> done    (QoS 2)
+
+import type { PacketId, QoS } from '../../../protocol/index.ts'
+import type { Message } from '../../model/message.ts'
+
+export type DeliveryStage = 'waiting' | 'sent' | 'received'
+
+/** `Group`: what stands for a shared group; nothing here looks inside. */
+export class Delivery<Group extends object> {
+  /** Undefined once PUBREC has come, or after a restart for what had reached that stage before. */
+  message: Message | undefined
+  readonly qos: QoS
+  /** The retain flag to send it with. */
+  readonly retain: boolean
+  readonly subscriptionIdentifiers: readonly number[] | undefined
+  stage: DeliveryStage
+  /** It may have been sent before: DUP on the next sending. */
+  wasSent: boolean
+  /** The batch behind which its last sending waits, 0 where it waited for none. */
+  sentWithBatch: number
+  packetId: PacketId
+  sentAtMs: number
+  /** Grows with each sending for the first time: the order of re-sending [MQTT-4.6.0-1]. */
+  sendOrder: number
+  /** The sequence of its queued record, 0 where nothing is stored. */
+  sequence: number
+  /** The batch that stores it and its place there, so that it can be struck while it is still gathering. */
+  putBatch: number
+  putIndex: number
+  /** Of its message, while that is on disk alone and the delivery keeps its packet id; else 0. */
+  bodyIdOnDisk: number
+  /** What it counts for in memory, 0 where it does not: see `../delivery/held-bytes.ts`. */
+  heldBytes: number
+  /** The shared group that chose this session, where one did. */
+  readonly group: Group | undefined
+
+  constructor(message: Message | undefined, from: DeliverySource<Group>) {
+    this.message = message
+    this.qos = from.qos
+    this.retain = from.retain
+    this.subscriptionIdentifiers = from.subscriptionIdentifiers
+    this.stage = 'waiting'
+    this.wasSent = false
+    this.sentWithBatch = 0
+    this.packetId = 0
+    this.sentAtMs = 0
+    this.sendOrder = 0
+    this.sequence = 0
+    this.putBatch = 0
+    this.putIndex = 0
+    this.bodyIdOnDisk = 0
+    this.heldBytes = 0
+    this.group = from.group
+  }
+}
+
+export interface DeliverySource<Group extends object> {
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly subscriptionIdentifiers: readonly number[] | undefined
+  readonly group: Group | undefined
+}

@@ -1,0 +1,65 @@
+// Packet ids that a client has in use, with the time since when: a Map without its objects.
+//
+//   ids:     [  0 ][ 17 ][  0 ][ 3 ] ...      slot = packet id & (ids.length - 1); 0: free, as 0 is no packet id
+//   sinceMs: [    ][ .. ][    ][ . ]
+//
+// Clients count their ids up, so few slots are enough; two ids that meet in a slot make it twice as many. At worst each
+// of the 65,535 has its own.
+
+import type { PacketId } from '../../../protocol/index.ts'
+
+const firstSlots = 16
+
+export class PacketIdSet {
+  #ids = new Uint16Array(firstSlots)
+  #sinceMs = new Float64Array(firstSlots)
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  has(packetId: PacketId): boolean {
+    return this.#ids[packetId & (this.#ids.length - 1)] === packetId
+  }
+
+  add(packetId: PacketId, sinceMs: number): void {
+    let slot = packetId & (this.#ids.length - 1)
+    while (this.#ids[slot] !== 0 && this.#ids[slot] !== packetId) {
+      this.#grow()
+      slot = packetId & (this.#ids.length - 1)
+    }
+    if (this.#ids[slot] === 0) this.#size++
+    this.#ids[slot] = packetId
+    this.#sinceMs[slot] = sinceMs
+  }
+
+  /** True if it was there. */
+  delete(packetId: PacketId): boolean {
+    const slot = packetId & (this.#ids.length - 1)
+    if (this.#ids[slot] !== packetId) return false
+    this.#ids[slot] = 0
+    this.#size--
+    return true
+  }
+
+  *entries(): IterableIterator<readonly [packetId: PacketId, sinceMs: number]> {
+    for (let slot = 0; slot < this.#ids.length; slot++) {
+      if (this.#ids[slot] !== 0) yield [this.#ids[slot], this.#sinceMs[slot]]
+    }
+  }
+
+  #grow(): void {
+    const ids = this.#ids
+    const sinceMs = this.#sinceMs
+    this.#ids = new Uint16Array(ids.length * 2)
+    this.#sinceMs = new Float64Array(ids.length * 2)
+    const mask = this.#ids.length - 1
+    // What was apart in half as many slots is apart in twice as many.
+    for (let slot = 0; slot < ids.length; slot++) {
+      if (ids[slot] === 0) continue
+      this.#ids[ids[slot] & mask] = ids[slot]
+      this.#sinceMs[ids[slot] & mask] = sinceMs[slot]
+    }
+  }
+}

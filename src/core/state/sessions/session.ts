@@ -1,0 +1,246 @@
+// What the broker remembers of one client, connected or not. Most sessions are small (one subscription, nothing in
+// flight), so everything that few need is undefined until it is used.
+//
+// The queue of a stored session, by sequence:
+//
+//   | acknowledged | in flight (outgoing) | waiting in memory (pending) | on disk only        |
+//   0           queueHead                                            diskFrom          nextSequence
+
+import type { PacketId, ProtocolVersion, TopicFilter } from '../../../protocol/index.ts'
+import type { Identity } from '../../model/identity.ts'
+import { isBridgeClient, largestBridgePacketId, type SpoolLimits } from '../../model/bridge-client-id.ts'
+import type { Connection } from '../../model/connection.ts'
+import type { QuestionId } from '../../model/inputs.ts'
+import type { Message } from '../../model/message.ts'
+import type { DropReason } from '../../model/outputs.ts'
+import type { SharedGroup, SubscriptionOptions } from '../../topics/index.ts'
+import type { AnswerPace } from './ack-latency.ts'
+import type { Delivery } from './delivery.ts'
+import type { ForwardedIds } from './forwarded-packet-ids.ts'
+import { OutgoingWindow } from './inflight-window.ts'
+import { PacketIdSet } from './packet-id-set.ts'
+import { PendingQueue } from './pending-queue.ts'
+import type { ScanQueue } from './retained-replay-queue.ts'
+import type { SubscriptionUsage } from './subscription-usage.ts'
+
+/** [MQTT5-3.1.2.11.2] A session with this expiry never ends by itself. */
+export const neverExpires = 0xffffffff
+
+export type SessionDelivery = Delivery<SharedGroup<Session>>
+
+export interface SessionWill {
+  readonly message: Message
+  readonly delaySeconds: number
+}
+
+/** The part of a session's queue that outlives the process. */
+export interface StoredQueue {
+  /** The lowest sequence that may still have a record. */
+  head: number
+  /** Since the session's record was written, which says where the queue begins. */
+  deletedSinceRecord: number
+  nextSequence: number
+  /** From here to `nextSequence` records are on disk only. */
+  diskFrom: number
+  /** Records that are there now. */
+  count: number
+  /** Something in it may have come from a shared subscription. */
+  mayHoldShared: boolean
+  /** Other shards know that there is no room for more. */
+  isToldFull: boolean
+  /** The question under way that brings more of it into memory. */
+  loading: QuestionId | undefined
+  /** Of what is on disk, one after the other, and none of it has gone from there meanwhile unread. */
+  partsRead: number
+  /** Records below are on disk, as far as is known; and those below the mark's sequence when its batch is. */
+  writtenUpTo: number
+  mark: { readonly sequence: number; readonly batch: number } | undefined
+  /**
+   * What has come last, kept while all before it is read: else it would have to be read as well, and by then there would
+   * be more. Undefined: it is on disk alone.
+   */
+  behind: SessionDelivery[] | undefined
+  /** Records below may have been sent before a restart. */
+  sentBelow: number
+  /**
+   * The broker ended while the client was there. Then any record may have been sent, and even acknowledged: what says
+   * so may have been lost with the last batches.
+   */
+  readonly lostItsClientInCrash: boolean
+  /** After a restart: packet ids of QoS 2 deliveries by the sequence of their queued record. */
+  packetIds: Map<number, PacketId> | undefined
+  /** The same, of a bridge: those with PUBREC, whose records stay until PUBCOMP. */
+  receivedIds: Map<number, PacketId> | undefined
+  /** Of a bridge: what had PUBCOMP before its record was read. The reading may be under way. */
+  settled: Set<number> | undefined
+  /** Of a bridge: the question under way for its oldest messages, of which some are to go. */
+  trimming: QuestionId | undefined
+  /** Nothing that is on disk only and not under way has a lower sequence. */
+  trimmedTo: number
+}
+
+export class Session {
+  readonly clientId: string
+  readonly createdAtMs: number
+  /** In the table of sessions; -1: it is not there. */
+  place: number
+  version: ProtocolVersion
+  /** Whom it speaks for. */
+  identity: Identity
+  /** It is what a record says of its last client, which knows neither address nor grants. */
+  identityIsFromDisk: boolean
+  /** Before the topics of its client, '' where nothing is: see `mountpoint.ts`. */
+  mountpoint: string
+  expirySeconds: number
+  connection: Connection | undefined
+  /** Meaningful while `connection` is undefined. */
+  disconnectedAtMs: number
+  /** The last time; undefined: not in this life of the broker. */
+  connectedAtMs: number | undefined
+  /** What its last client was told or has asked for; 0: none, or nobody knows any more. */
+  keepAliveSeconds: number
+  subscriptions: Map<TopicFilter, SubscriptionOptions> | undefined
+  /** Of `subscriptions`; undefined while they are too few to reach a limit. */
+  subscriptionUsage: SubscriptionUsage | undefined
+  outgoing: OutgoingWindow<SessionDelivery> | undefined
+  pending: PendingQueue<SessionDelivery> | undefined
+  /** In flight since an earlier connection and still to be sent again: the client takes fewer at once than it did. */
+  resends: PendingQueue<SessionDelivery> | undefined
+  /** Deliveries in flight at most: the client's Receive Maximum or our own limit. */
+  windowLimit: number
+  /** QoS 2 packet ids that the client has not released, with the time at which each came. */
+  incoming: PacketIdSet | undefined
+  will: SessionWill | undefined
+  /** When the will of a client that is gone is due; Infinity where none is. */
+  willDueAtMs: number
+  /** Undefined: there are none. */
+  scans: ScanQueue | undefined
+  /** Topics that it was given live messages of, which they remember, since it waits for what others remember. */
+  heardSinceAsked: Set<string> | undefined
+  /** Undefined where nothing of this session is stored. */
+  stored: StoredQueue | undefined
+  /** What other shards have to do with the QoS 2 messages of the client; undefined: nothing. */
+  forwarded: ForwardedIds | undefined
+  /** The name of a session that is not stored on other shards; undefined until one needs it. */
+  nameElsewhere: string | undefined
+  /** Its present time without a client, if it has passed something on to other shards since that began. */
+  rest: object | undefined
+  /** It has come back from the disk in this life of the broker. */
+  isRestored: boolean
+  /** Its record was lost in damage and made anew for the sake of its queue; its client has not come since. */
+  isRecovered: boolean
+  /**
+   * Of a bridge, from its first connection on: its own limit in place of `maxStoredMessages`, and what becomes of one
+   * message more. Its QoS 2 messages are kept whole until PUBCOMP: the broker behind it may forget what it has taken.
+   */
+  spool: SpoolLimits | undefined
+  /** Of a bridge: how quickly what it brings away is acknowledged; undefined: its messages go to the disk at once. */
+  pace: AnswerPace | undefined
+  /** Of deliveries in memory, in flight or waiting: see `../delivery/held-bytes.ts`. */
+  heldBytes: number
+  isRetryScheduled: boolean
+  isReleaseScheduled: boolean
+  cleanStart: boolean
+  /** PUBLISH packets from the client in all its connections. */
+  receivedMessages: number
+  /** PUBLISH packets to the client in all its connections, those that were sent again left out. */
+  sentMessages: number
+  /** Messages that were for the client and did not go to it. */
+  droppedMessages: number
+  /** The same by reason, of bridges. */
+  drops: Map<DropReason, number> | undefined
+
+  constructor(clientId: string, createdAtMs: number, identity: Identity) {
+    this.clientId = clientId
+    this.createdAtMs = createdAtMs
+    this.place = -1
+    this.version = 4
+    this.identity = identity
+    this.identityIsFromDisk = false
+    this.mountpoint = ''
+    this.expirySeconds = 0
+    this.connection = undefined
+    this.disconnectedAtMs = 0
+    this.connectedAtMs = undefined
+    this.keepAliveSeconds = 0
+    this.subscriptions = undefined
+    this.subscriptionUsage = undefined
+    this.outgoing = undefined
+    this.pending = undefined
+    this.resends = undefined
+    this.windowLimit = 0
+    this.incoming = undefined
+    this.will = undefined
+    this.willDueAtMs = Infinity
+    this.scans = undefined
+    this.heardSinceAsked = undefined
+    this.stored = undefined
+    this.forwarded = undefined
+    this.nameElsewhere = undefined
+    this.rest = undefined
+    this.isRestored = false
+    this.isRecovered = false
+    this.spool = undefined
+    this.pace = undefined
+    this.heldBytes = 0
+    this.isRetryScheduled = false
+    this.isReleaseScheduled = false
+    this.cleanStart = true
+    this.receivedMessages = 0
+    this.sentMessages = 0
+    this.droppedMessages = 0
+    this.drops = undefined
+  }
+
+  get inflightCount(): number {
+    return this.outgoing === undefined ? 0 : this.outgoing.count
+  }
+
+  get pendingCount(): number {
+    return this.pending === undefined ? 0 : this.pending.length
+  }
+
+  /** Records that are on disk and not in memory. */
+  get onDiskCount(): number {
+    return this.stored === undefined ? 0 : this.stored.nextSequence - this.stored.diskFrom
+  }
+
+  window(): OutgoingWindow<SessionDelivery> {
+    this.outgoing ??= new OutgoingWindow(isBridgeClient(this.clientId) ? largestBridgePacketId : undefined)
+    return this.outgoing
+  }
+
+  unreleased(): PacketIdSet {
+    this.incoming ??= new PacketIdSet()
+    return this.incoming
+  }
+
+  queue(): PendingQueue<SessionDelivery> {
+    this.pending ??= new PendingQueue()
+    return this.pending
+  }
+}
+
+export function newStoredQueue(): StoredQueue {
+  return {
+    head: 1,
+    deletedSinceRecord: 0,
+    nextSequence: 1,
+    diskFrom: 1,
+    count: 0,
+    mayHoldShared: false,
+    isToldFull: false,
+    loading: undefined,
+    partsRead: 0,
+    writtenUpTo: 0,
+    mark: undefined,
+    behind: undefined,
+    sentBelow: 1,
+    lostItsClientInCrash: false,
+    packetIds: undefined,
+    receivedIds: undefined,
+    settled: undefined,
+    trimming: undefined,
+    trimmedTo: 0,
+  }
+}

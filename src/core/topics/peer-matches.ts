@@ -1,0 +1,72 @@
+// What sessions on other shards of the node want of the messages of a topic: the part of a delivery plan that leads away.
+//
+//   'a/b' ──match──► a/b: shard 1 (stored QoS 1)   #: shard 1, shard 2   $share/w/a/#: here 5, 6; shard 2 has 3 members
+//                          └─────────────┬────────────────┘                            │
+//   peers:      shard 1: stored QoS 1    shard 2                                       │
+//   spanning:   $share/w/a/#: the group here, and its members on shard 2 ◄─────────────┘
+
+import type { QoS, TopicFilter } from '../../protocol/index.ts'
+import type { Interest } from '../model/peer-messages.ts'
+import type { SharedGroup } from './shared-group.ts'
+import type { Audience } from './subscription-trie.ts'
+
+/** A shard with plain subscribers: it gets the message once, however many of its filters match. */
+export class PeerPart<P extends object> {
+  readonly peer: P
+  /** The highest QoS that a stored session there was granted; 0: nobody there keeps it. */
+  storedQoS: QoS
+  /** A stored session there that is to have it holds as many messages as it may. */
+  isFull: boolean
+
+  constructor(peer: P, storedQoS: QoS, isFull: boolean) {
+    this.peer = peer
+    this.storedQoS = storedQoS
+    this.isFull = isFull
+  }
+}
+
+/** A shared subscription with members on other shards. */
+export interface SpanningGroup<S extends object, P extends object> {
+  /** `$share/name/filter`. */
+  readonly filter: TopicFilter
+  /** Undefined where no session here is a member. */
+  readonly own: SharedGroup<S> | undefined
+  /** The living one: what is told of it later is seen without a new plan. */
+  readonly elsewhere: SharedGroup<P, Interest>
+}
+
+/** Each shard of the audiences once. */
+export function peerPartsOf<P extends object>(audiences: readonly Audience<P, Interest>[]): PeerPart<P>[] {
+  const parts: PeerPart<P>[] = []
+  for (const audience of audiences) {
+    audience.forEach((peer, { storedMembers, storedQoS, isFull }) => {
+      const wanted = storedMembers === 0 ? 0 : storedQoS
+      const known = parts.find((part) => part.peer === peer)
+      if (known === undefined) {
+        parts.push(new PeerPart(peer, wanted, isFull))
+        return
+      }
+      if (wanted > known.storedQoS) known.storedQoS = wanted
+      known.isFull ||= isFull
+    })
+  }
+  return parts
+}
+
+/** All shared subscriptions that other shards have members of, each with what is here of it. */
+export function spanningGroupsOf<S extends object, P extends object>(
+  audiences: readonly Audience<P, Interest>[],
+  own: readonly SharedGroup<S>[],
+): SpanningGroup<S, P>[] {
+  const groups: SpanningGroup<S, P>[] = []
+  for (const audience of audiences) {
+    audience.forEachGroup((elsewhere) => {
+      groups.push({
+        filter: `$share/${elsewhere.name}/${elsewhere.filter}` as TopicFilter,
+        own: own.find(({ name, filter }) => name === elsewhere.name && filter === elsewhere.filter),
+        elsewhere,
+      })
+    })
+  }
+  return groups
+}

@@ -1,0 +1,55 @@
+// Who may ask for what. Decided here and nowhere else, for every way in and every version.
+
+import type { Access, Caller, Endpoint, Role } from '../contract/index.ts'
+import { type Refusal, refuse, refuseFor } from './api-error.ts'
+
+/** What the decision is made of, beside who asks. */
+export interface Wanted {
+  readonly endpoint: Pick<Endpoint, 'access' | 'version' | 'isForNamespaces'>
+  /** Whose account it is about, where it is about one. */
+  readonly username?: unknown
+}
+
+/** undefined: it may be carried out. */
+export function refusalOfCaller({ endpoint, username }: Wanted, caller: Caller): Refusal | undefined {
+  const { access, version, isForNamespaces = false } = endpoint
+  if (isOwn(access, username, caller)) return undefined
+  if (isAboutAccounts(access) && caller.by === 'api-key') {
+    // A secret that leaks must not become more secrets.
+    const words = 'a program may not look after accounts'
+    return version === undefined ? refuse('wrongCredentials', words, 403) : refuseFor('API_KEY_NOT_ALLOW', words)
+  }
+  if (!rolesWith[access].includes(caller.role)) {
+    return refuse('wrongCredentials', wordsOf(caller.role), 403).withReason('UNAUTHORIZED_ROLE')
+  }
+  if (caller.namespace !== undefined && access !== 'signed-in' && !isForNamespaces) {
+    const words = `this account is kept to the namespace ${caller.namespace}, and that is about more`
+    return refuse('wrongCredentials', words, 403).withReason('UNAUTHORIZED_ROLE')
+  }
+  return undefined
+}
+
+const everybody: readonly Role[] = ['administrator', 'viewer', 'publisher']
+
+const rolesWith: Readonly<Record<Access, readonly Role[]>> = {
+  open: everybody,
+  'signed-in': everybody,
+  read: ['administrator', 'viewer'],
+  publish: ['administrator', 'publisher'],
+  change: ['administrator'],
+  accounts: ['administrator'],
+  'own-account': ['administrator'],
+}
+
+function isOwn(access: Access, username: unknown, { by, name }: Caller): boolean {
+  return access === 'own-account' && by === 'account' && name === username
+}
+
+function isAboutAccounts(access: Access): boolean {
+  return access === 'accounts' || access === 'own-account'
+}
+
+function wordsOf(role: Role): string {
+  if (role === 'viewer') return 'this account may look, and change nothing'
+  return role === 'publisher' ? 'this account may publish, and nothing else' : 'this account may not do that'
+}

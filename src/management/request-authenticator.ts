@@ -1,0 +1,161 @@
+// Who asks. Every request says it anew: by name and password, by a token that somebody has signed, or by the token of a
+// login.
+
+import { setTimeout } from 'node:timers/promises'
+import type { Caller } from '../contract/index.ts'
+import type { Log } from '../telemetry/index.ts'
+import { FailedSignIns } from './failed-logins.ts'
+import { maxAuthorizationBytes } from './limits.ts'
+import { type Refusal, refuse, refuseFor, Refusal as RefusalValue } from './api-error.ts'
+import { SignInDelays } from './login-backoff.ts'
+
+export type SignedIn = Omit<Caller, 'address'>
+
+/** Knows the accounts. */
+export interface Accounts {
+  /**
+   * By user name and password, or application id and secret. Takes the same time whether the name is known or not.
+   * undefined: nobody of that name with that password may come in. `from`: the address, so that many who are wrong at
+   * one address do not keep those of others waiting. `well-known`: it is right, and everybody tries it first.
+   */
+  signIn(name: string, password: string, from: string): Promise<SignedIn | 'well-known' | undefined>
+}
+
+/** Knows who has signed in once and shows a token since. */
+export interface Logins {
+  /** A token for an account that has signed in; undefined: it is gone. */
+  begin(name: string): string | undefined
+  callerOf(token: string): SignedIn | 'wrong' | 'ended'
+  end(login: number): void
+}
+
+/** Knows tokens that somebody we trust has signed. */
+export interface Tokens {
+  signIn(token: string): Promise<SignedIn | 'wrong' | 'ended'>
+}
+
+/** The ways to come in over HTTP. */
+export interface SignInWays {
+  readonly accounts: Accounts
+  /** undefined: tokens are not taken. */
+  readonly tokens: Tokens | undefined
+  readonly logins: Logins
+  /** Nobody is asked: `http_server.auth_type = no_auth`. */
+  readonly isOpen: boolean
+}
+
+/** At the door of the API. */
+export interface Doorkeeper {
+  /** Nobody has to say who they are. */
+  readonly isOpen: boolean
+  /** Of the Authorization header of a request from `address`. Resolves with a refusal after the wait for it. */
+  callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal>
+  /** The same of a name and a password that came otherwise. */
+  signIn(name: string, password: string, address: string): Promise<Caller | Refusal>
+  /** Somebody who is in has shown a password that is not that of `name`. Resolves when the answer may go. */
+  noteWrong(name: string, address: string): Promise<void>
+  readonly logins: Logins
+}
+
+/** Where those wait who were wrong. It outlives the ways to come in: a change of those forgives nobody. */
+export class WaitingRoom {
+  readonly #delays: SignInDelays
+  readonly #failures: FailedSignIns
+  readonly #closing: AbortController
+
+  /** `nowMs` is a clock that never goes back. */
+  constructor(log: Log, nowMs: () => number = () => performance.now()) {
+    this.#delays = new SignInDelays(nowMs)
+    this.#failures = new FailedSignIns(log, nowMs)
+    this.#closing = new AbortController()
+  }
+
+  /** Resolves when the answer may go. `shown`: the name, or the token. */
+  async noteWrong(address: string, shown: { readonly name: string } | { readonly token: string }): Promise<void> {
+    const isToken = 'token' in shown
+    this.#failures.note({ name: isToken ? undefined : shown.name, address })
+    const waitMs = this.#delays.noteWrong(address, isToken ? shown.token : shown.name)
+    if (waitMs > 0) await setTimeout(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
+  }
+
+  noteRight(address: string, name: string): void {
+    this.#delays.noteRight(address, name)
+  }
+
+  /** Nobody waits any more. */
+  close(): void {
+    this.#closing.abort()
+  }
+}
+
+/** At the socket of the data directory: whoever may read that may do everything. */
+export function socketDoorkeeper(overHttp: Doorkeeper): Doorkeeper {
+  const caller: Caller = { ...unlimited, name: 'local', by: 'socket', address: '' }
+  return { ...overHttp, isOpen: false, callerOf: async () => caller }
+}
+
+const unlimited = { role: 'administrator', namespace: undefined, login: undefined } as const
+
+export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Doorkeeper {
+  /** The answer to who was wrong comes late. */
+  const delayed = async (
+    address: string,
+    shown: { readonly name: string } | { readonly token: string },
+    refusal: Refusal,
+  ): Promise<Refusal> => {
+    await waitingRoom.noteWrong(address, shown)
+    return refusal
+  }
+  const signIn = async (name: string, password: string, address: string): Promise<Caller | Refusal> => {
+    if (name === '' || password === '') return refuse('emptyCredentials', 'user name or password is empty')
+    const found = await ways.accounts.signIn(name, password, address)
+    if (found === undefined) return delayed(address, { name }, wrongCredentials())
+    waitingRoom.noteRight(address, name)
+    if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownInWords)
+    return { ...found, address }
+  }
+  const signInByToken = async (token: string, address: string): Promise<Caller | Refusal> => {
+    const found = token.includes('.') ? ((await ways.tokens?.signIn(token)) ?? 'wrong') : ways.logins.callerOf(token)
+    if (found === 'wrong') return delayed(address, { token }, refuseFor('BAD_TOKEN', 'the token is not good'))
+    if (found === 'ended') return refuseFor('TOKEN_TIME_OUT', 'the token has ended: get a new one')
+    return { ...found, address }
+  }
+  const callerOf: Doorkeeper['callerOf'] = async (authorization, address) => {
+    if (ways.isOpen) return { ...unlimited, name: '', by: 'nobody', address }
+    const shown = readAuthorization(authorization, ways.tokens !== undefined)
+    if (shown instanceof RefusalValue) return shown
+    return 'token' in shown ? signInByToken(shown.token, address) : signIn(shown.name, shown.password, address)
+  }
+  const noteWrong = (name: string, address: string): Promise<void> => waitingRoom.noteWrong(address, { name })
+  return { isOpen: ways.isOpen, callerOf, signIn, noteWrong, logins: ways.logins }
+}
+
+type Shown = { readonly name: string; readonly password: string } | { readonly token: string }
+
+/** [RFC7617-2] [RFC6750-2.1] */
+function readAuthorization(authorization: string | undefined, takesTokens: boolean): Shown | Refusal {
+  const [, scheme = '', rest = ''] = /^([A-Za-z]+) +(\S.*)$/.exec(authorization ?? '') ?? []
+  const isBasic = scheme.toLowerCase() === 'basic'
+  const isToken = scheme.toLowerCase() === 'bearer'
+  // Of signed tokens nobody here knows anything without a key; a login is another matter.
+  if (isToken && !takesTokens && rest.includes('.')) {
+    return refuse('emptyCredentials', `no signed tokens are taken: ${howToSignIn}`).withReason('BAD_TOKEN')
+  }
+  if (!isBasic && !isToken) {
+    return refuse('emptyCredentials', `no user name and password were given: ${howToSignIn}`)
+  }
+  if (rest.length > maxAuthorizationBytes) return wrongCredentials()
+  if (!isBasic) return { token: rest }
+  const text = Buffer.from(rest, 'base64').toString()
+  const colon = text.indexOf(':')
+  return colon === -1 ? wrongCredentials() : { name: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+const howToSignIn = 'send them as HTTP Basic, or a token as Bearer'
+
+const wellKnownInWords =
+  'that is a password that everybody tries first: set another one as http_server.password, or by godwit ctl users'
+
+function wrongCredentials(): Refusal {
+  return refuseFor('BAD_API_KEY_OR_SECRET', 'user name or password is wrong')
+}

@@ -1,0 +1,64 @@
+// The account of `http_server`: the first administrator, and the one that always is.
+//
+//   password in the configuration     that one opens, whatever was kept
+//   none, and one is kept             that one
+//   none, hardened                    the first start makes one, shows it once and keeps its hash
+//   none, legacy                      the one that everybody knows
+
+import { randomBytes } from 'node:crypto'
+import type { GodwitConfig } from '../../config/index.ts'
+import type { AccessRecords } from '../records/access-records.ts'
+import type { PasswordWork } from './password-hashing.ts'
+import type { OwnAccount } from './operator-sign-in.ts'
+import { isWellKnownPassword } from './well-known-passwords.ts'
+
+const legacyPassword = 'public'
+const randomPasswordBytes = 18
+
+export interface NewPassword {
+  readonly username: string
+  readonly password: string
+}
+
+export function ownAccountOf({ http, node }: GodwitConfig, records: Pick<AccessRecords, 'find'>): OwnAccount {
+  const { username, password } = http
+  const isKept = records.find({ kind: 'account', name: username }) !== undefined
+  const unsaid = node.securityProfile === 'legacy' && !isKept ? legacyPassword : undefined
+  return { username, password: password ?? unsaid }
+}
+
+/** Makes a password at the first start of a node that was told none. undefined: there is one. Throws StorageFailure. */
+export async function makeFirstPassword(
+  { username, password: told }: OwnAccount,
+  records: AccessRecords,
+  work: PasswordWork,
+): Promise<NewPassword | undefined> {
+  if (told !== undefined || records.find({ kind: 'account', name: username }) !== undefined) return undefined
+  const password = randomBytes(randomPasswordBytes).toString('base64url')
+  const kept = await work.keep(password)
+  const createdAtMs = records.newMomentMs()
+  const plain = { description: '', role: 'administrator', namespace: undefined } as const
+  const account = { kind: 'account', name: username, ...plain, password: kept, createdAtMs } as const
+  await records.change({ put: [account], delete: [] })
+  return { username, password }
+}
+
+/** Of the password in the configuration. */
+export const wellKnownInWords = {
+  key: 'http_server.password',
+  message: 'everybody tries that password first',
+  hint: 'set one of your own, or none for a random one',
+} as const
+
+/** What is to be said of a configured password that everybody tries first. */
+export function dangerOfPassword(
+  { http, node }: GodwitConfig,
+  isLoopback: boolean,
+): { readonly warning: string } | { readonly problem: string } | undefined {
+  const { username, password } = http
+  if (node.securityProfile !== 'hardened' || password === undefined || http.authType === 'no_auth') return undefined
+  if (!isWellKnownPassword(username, password)) return undefined
+  const { key, message, hint } = wellKnownInWords
+  const words = `${key}: ${message}; ${hint}`
+  return isLoopback ? { warning: words } : { problem: `${words}; the API is not opened to others with it` }
+}

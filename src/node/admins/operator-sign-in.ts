@@ -1,0 +1,103 @@
+// Who may use the management API, by name and password: the account of `http_server`, other people, programs.
+
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Accounts, SignedIn } from '../../management/index.ts'
+import type { AccountRecord, ApiKeyRecord, KeptPassword } from '../../records/index.ts'
+import type { AccessRecords } from '../records/access-records.ts'
+import type { PasswordWork } from './password-hashing.ts'
+import type { RecentSignIns } from './recent-sign-ins.ts'
+import { isWellKnownPassword } from './well-known-passwords.ts'
+
+/** The account of `http_server`. */
+export interface OwnAccount {
+  readonly username: string
+  /** As the configuration has it; undefined: what is kept of it is in the records, if it has one. */
+  readonly password: string | undefined
+}
+
+export interface SignInGround {
+  readonly records: Pick<AccessRecords, 'find'>
+  readonly work: PasswordWork
+  readonly recent: RecentSignIns
+  readonly own: OwnAccount
+  /** Passwords that everybody tries open nothing, unless the configuration has them. */
+  readonly isHardened: boolean
+  /** The account of `http_server` comes in by no password: `auth_type = jwt`. */
+  readonly refusesOwn: boolean
+  /** Wall clock. */
+  nowMs(): number
+}
+
+/** What was right before need not be worked out again. Those that are left out cost what they cost the first time. */
+const maxRemembered = 1_024
+
+export function operatorSignIn(ground: SignInGround): Accounts {
+  const { records, work, recent, own, refusesOwn } = ground
+  // What is remembered is of no use to whoever reads the memory of another day.
+  const key = randomBytes(32)
+  const fingerprintOf = (name: string, password: string): string =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([name, password]))
+      .digest('base64')
+  const ofConfiguration = own.password === undefined ? undefined : fingerprintOf(own.username, own.password)
+  /** By fingerprint: the record that it was right for. A record that is changed is another one. */
+  const remembered = new Map<string, AccountRecord | ApiKeyRecord>()
+  /** Of whom no record counts: the configuration says the password, or nobody of that name comes in. */
+  const isOwn = (name: string): boolean => (refusesOwn || ofConfiguration !== undefined) && name === own.username
+  const find = (name: string): AccountRecord | ApiKeyRecord | undefined => {
+    const apiKey = records.find({ kind: 'api-key', id: name })
+    if (apiKey !== undefined || isOwn(name)) return apiKey
+    return records.find({ kind: 'account', name })
+  }
+  return {
+    signIn: async (name, password, from) => {
+      const fingerprint = fingerprintOf(name, password)
+      if (isOwn(name) && !refusesOwn && isSame(fingerprint, ofConfiguration)) {
+        return ownCaller(own)
+      }
+      const record = find(name)
+      const isKnown = record !== undefined && remembered.get(fingerprint) === record
+      const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, ground.nowMs()) }
+      if (!isKnown && !(await work.isPassword(password, passwordOf(record), from, claimed))) return undefined
+      // It may have been taken away meanwhile.
+      if (record === undefined || find(name) !== record || !mayComeIn(record, ground)) return undefined
+      if (record.kind === 'account' && ground.isHardened && isWellKnownPassword(name, password)) return 'well-known'
+      recent.note(from, name, ground.nowMs())
+      remembered.delete(fingerprint)
+      remembered.set(fingerprint, record)
+      if (remembered.size > maxRemembered) forgetOldest(remembered)
+      return callerOf(record)
+    },
+  }
+}
+
+function passwordOf(record: AccountRecord | ApiKeyRecord | undefined): KeptPassword | undefined {
+  return record?.kind === 'account' ? record.password : record?.secret
+}
+
+function mayComeIn(record: AccountRecord | ApiKeyRecord, ground: SignInGround): boolean {
+  if (record.kind === 'account') return true
+  return record.isEnabled && (record.expiresAtMs === undefined || ground.nowMs() < record.expiresAtMs)
+}
+
+/** What somebody is whose record this is, however they have shown it. */
+export function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
+  const { role, namespace } = record
+  return record.kind === 'account'
+    ? { name: record.name, by: 'account', role, namespace, login: undefined }
+    : { name: record.id, by: 'api-key', role, namespace, login: undefined }
+}
+
+/** The account of `http_server`, whatever a record of its name says. */
+export function ownCaller({ username }: OwnAccount): SignedIn {
+  return { name: username, by: 'account', role: 'administrator', namespace: undefined, login: undefined }
+}
+
+function isSame(one: string, other: string | undefined): boolean {
+  return other !== undefined && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+}
+
+function forgetOldest(remembered: Map<string, unknown>): void {
+  const oldest = remembered.keys().next().value
+  if (oldest !== undefined) remembered.delete(oldest)
+}

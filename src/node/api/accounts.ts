@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto'
+import type { AccountOperations, AccountRefusal, App, User, Wisher } from '../../management/index.ts'
+import type { AccountRecord, ApiKeyRecord } from '../../records/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import type { AccessRecords, BookChange } from '../records/access-records.ts'
+import { maxOperators } from '../admins/account-limits.ts'
+import { insiders, keepSecret, type PasswordWork } from '../admins/password-hashing.ts'
+import type { OwnAccount } from '../admins/operator-sign-in.ts'
+import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
+
+export interface AccountGround {
+  readonly records: AccessRecords
+  readonly work: PasswordWork
+  /** As the configuration says it now. */
+  readonly own: () => OwnAccount
+  readonly isHardened: boolean
+  readonly log: Log
+}
+
+const nothing: BookChange = { put: [], delete: [] }
+
+/** Makes a change of what is in the book when its turn comes, or says why there is none. */
+type Plan = () => BookChange | AccountRefusal
+
+export function accountOperations(ground: AccountGround): AccountOperations {
+  const { records, log } = ground
+  const carryOut = async (what: string, by: Wisher, plan: Plan): Promise<AccountRefusal | undefined> => {
+    let refused: AccountRefusal | undefined
+    await records.decide(() => {
+      const planned = plan()
+      if (typeof planned !== 'string') return planned
+      refused = planned
+      return nothing
+    })
+    if (refused === undefined) log.warn('who may use the API was changed', { what, by: by.name, address: by.address })
+    return refused
+  }
+  return { ...userOperations(ground, carryOut), ...appOperations(ground, carryOut) }
+}
+
+type CarryOut = (what: string, by: Wisher, plan: Plan) => Promise<AccountRefusal | undefined>
+
+type OfUsers = 'users' | 'createUser' | 'updateUser' | 'deleteUser' | 'changePassword' | 'isWellKnown'
+
+function userOperations(ground: AccountGround, carryOut: CarryOut): Pick<AccountOperations, OfUsers> {
+  const { records, work, own } = ground
+  const find = (name: string): AccountRecord | undefined => records.find({ kind: 'account', name })
+  const hasConfiguredPassword = (name: string): boolean => name === own().username && own().password !== undefined
+  const replace = (name: string, change: Partial<AccountRecord>): BookChange | AccountRefusal => {
+    const found = find(name)
+    return found === undefined ? 'not-found' : { put: [{ ...found, ...change }], delete: [] }
+  }
+  return {
+    users: () => usersOf(ground),
+    createUser: async ({ password, ...user }, by) => {
+      const { name } = user
+      if (isTaken(ground, name)) return 'exists'
+      const kept = await work.keep(password)
+      return carryOut(`account ${name} made`, by, () => {
+        if (isTaken(ground, name)) return 'exists'
+        if (countOf(ground) >= maxOperators) return 'too-many'
+        return {
+          put: [{ kind: 'account', ...user, password: kept, createdAtMs: records.newMomentMs() }],
+          delete: [],
+        }
+      })
+    },
+    updateUser: async (name, change, by) => {
+      const { role = 'administrator', namespace } = change
+      const isOwn = name === own().username
+      if (isOwn && (role !== 'administrator' || namespace !== undefined)) return 'is-own'
+      // Where the configuration has all of it, nothing is kept of it here.
+      if (isOwn && find(name) === undefined) return undefined
+      return carryOut(`account ${name} changed`, by, () => replace(name, change))
+    },
+    deleteUser: async (name, by) => {
+      if (name === own().username) return 'is-own'
+      return carryOut(`account ${name} taken away`, by, () =>
+        find(name) === undefined ? 'not-found' : { put: [], delete: [{ kind: 'account', name }] },
+      )
+    },
+    changePassword: async (change, by) => {
+      const { name } = change
+      if (hasConfiguredPassword(name)) return 'is-configured'
+      const found = find(name)
+      if (found === undefined) return 'not-found'
+      if (!(await work.isPassword(change.old, found.password, insiders))) return 'wrong-password'
+      const password = await work.keep(change.new)
+      return carryOut(`password of ${name} changed`, by, () =>
+        find(name) === found ? replace(name, { password }) : 'wrong-password',
+      )
+    },
+    isWellKnown: (name, password) => ground.isHardened && isWellKnownPassword(name, password),
+  }
+}
+
+function usersOf({ records, own }: AccountGround): User[] {
+  const users = [...records.list('account')].map((record) => userOf(record))
+  const isOwnKept = users.some(({ name }) => name === own().username)
+  const unsaid = { role: 'administrator', namespace: undefined, description: '' } as const
+  return isOwnKept ? users : [{ name: own().username, ...unsaid }, ...users]
+}
+
+function userOf({ name, role, namespace, description }: AccountRecord): User {
+  // No way leads to an account that only publishes; were there one, it would at least be able to do no more.
+  return { name, role: role === 'administrator' ? role : 'viewer', namespace, description }
+}
+
+/** People and programs sign in alike, so a name stands for one of them. */
+function isTaken({ records, own }: AccountGround, name: string): boolean {
+  if (name === own().username || records.find({ kind: 'account', name }) !== undefined) return true
+  return records.find({ kind: 'api-key', id: name }) !== undefined
+}
+
+function countOf({ records }: AccountGround): number {
+  return [...records.list('account'), ...records.list('api-key')].length
+}
+
+type OfApps = 'apps' | 'app' | 'createApp' | 'updateApp' | 'deleteApp'
+
+function appOperations(ground: AccountGround, carryOut: CarryOut): Pick<AccountOperations, OfApps> {
+  const { records } = ground
+  const find = (id: string): ApiKeyRecord | undefined => records.find({ kind: 'api-key', id })
+  return {
+    apps: () => [...records.list('api-key')].map((record) => appOf(record)),
+    app: (id) => {
+      const found = find(id)
+      return found === undefined ? undefined : appOf(found)
+    },
+    createApp: async ({ secret: told, ...app }, by) => {
+      const secret = told ?? randomSecret()
+      const kept = told === undefined ? keepSecret(secret) : await ground.work.keep(secret)
+      const refused = await carryOut(`application ${app.id} made`, by, () => {
+        if (isTaken(ground, app.id)) return 'exists'
+        if (countOf(ground) >= maxOperators) return 'too-many'
+        return { put: [{ kind: 'api-key', ...app, secret: kept, createdAtMs: records.newMomentMs() }], delete: [] }
+      })
+      return refused ?? { secret }
+    },
+    updateApp: (id, change, by) =>
+      carryOut(`application ${id} changed`, by, () => {
+        const found = find(id)
+        return found === undefined ? 'not-found' : { put: [{ ...found, ...change }], delete: [] }
+      }),
+    deleteApp: (id, by) =>
+      carryOut(`application ${id} taken away`, by, () =>
+        find(id) === undefined ? 'not-found' : { put: [], delete: [{ kind: 'api-key', id }] },
+      ),
+  }
+}
+
+function appOf({ kind: _kind, secret: _secret, ...app }: ApiKeyRecord): App {
+  return app
+}
+
+const secretBytes = 32
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** 32 random bytes as a number of base 62. */
+function randomSecret(): string {
+  let rest = BigInt(`0x${randomBytes(secretBytes).toString('hex')}`)
+  let text = ''
+  for (; rest > 0n; rest /= 62n) text = base62.charAt(Number(rest % 62n)) + text
+  return text.padStart(secretBytes, '0')
+}

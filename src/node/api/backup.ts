@@ -1,0 +1,383 @@
+// Backups of this node: files in its backup directory, and what is made of them.
+
+import type { FileHandle } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import {
+  accountTables,
+  archiveLimits,
+  problemOfMeta,
+  type TableName,
+  tableNames,
+  type TableRecord,
+  tableSets,
+} from '../../backup/index.ts'
+import { describeAsObject, type PlainValue, toPlain } from '../../config/index.ts'
+import type {
+  ArchiveDescription,
+  ArchiveDifference,
+  BackupFile,
+  BackupOperations,
+  BackupProgress,
+  BackupRefusal,
+  BackupScope,
+  ExportWish,
+  ImportOutcome,
+  ImportWish,
+  MadeBackup,
+} from '../../management/index.ts'
+import { type Store, StorageFailure } from '../../storage/index.ts'
+import type { Logger } from '../../telemetry/index.ts'
+import { BackupFolder, quoted, refusal } from '../backup/backup-folder.ts'
+import { brokerMoment } from '../backup/snapshot.ts'
+import { accountSetsIn, checkFile, type CheckPlan } from '../backup/check-file.ts'
+import { Comparison, configurationDifferences, plainConfigurationOf } from '../backup/compare.ts'
+import { archivedConfiguration, type ExportGround, exportArchive, type ExportPlan } from '../backup/export-archive.ts'
+import {
+  forbiddenFor,
+  importArchive,
+  type ImportGround,
+  limitsOf,
+  problemOfConfiguration,
+  profileOf,
+  refusalOf,
+} from '../backup/import-archive.ts'
+import { TooLarge, writableOf } from '../backup/open-file.ts'
+import { Pace } from '../records/record-scan.ts'
+
+/** What of the node backups are made of. */
+export interface BackupGround extends ImportGround {
+  readonly nodeName: string
+  readonly ownStore: Store
+  readonly log: Logger
+}
+
+/** The first part of the names of archives that somebody has asked for. */
+const askedPrefix = 'godwit'
+
+const scheduledPrefix = 'godwit-scheduled'
+
+/** Of archives that the broker makes by itself: nobody has asked for them. */
+const itself: BackupScope = {
+  namespace: undefined,
+  mayManageAccounts: true,
+  by: { name: 'schedule', by: 'nobody', role: 'administrator', namespace: undefined, address: '', login: undefined },
+}
+
+/** Operations for those who ask, and the making of archives that nobody asks for. */
+export interface NodeBackups extends BackupOperations {
+  /** Makes one, and removes the oldest of its kind beyond so many. What fails is in the log. Never rejects. */
+  readonly makeScheduled: (keep: number) => Promise<void>
+}
+
+export function backupOperations(ground: Omit<BackupGround, 'store'>): NodeBackups {
+  const desk = new BackupDesk({ ...ground, store: ground.ownStore })
+  return {
+    nodeName: ground.nodeName,
+    list: (scope, page) => desk.list(scope, page),
+    read: (scope, filename) => desk.read(scope, filename),
+    receive: (scope, filename, content) => desk.receive(scope, filename, content),
+    remove: (scope, filename) => desk.remove(scope, filename),
+    export: (scope, wish) => desk.export(scope, wish),
+    import: (scope, wish) => desk.import(scope, wish),
+    verify: (scope, filename) => desk.verify(scope, filename),
+    diff: (scope, first, second) => desk.diff(scope, first, second),
+    progress: () => desk.progress,
+    makeScheduled: (keep) => desk.makeScheduled(keep),
+  }
+}
+
+class BackupDesk {
+  progress: BackupProgress | undefined
+  readonly #ground: BackupGround
+  readonly #folder: BackupFolder
+
+  constructor(ground: BackupGround) {
+    this.#ground = ground
+    this.#folder = new BackupFolder(ground.dataDirectory, ground.nodeName)
+    this.progress = undefined
+    this.#folder.tidy().catch((error: unknown) => {
+      ground.log.warn('the backup directory cannot be tidied', { why: (error as Error).message })
+    })
+  }
+
+  async list(scope: BackupScope, { page, limit }: { readonly page: number; readonly limit: number }) {
+    const files = await this.#folder.list(scope)
+    if ('symbol' in files) return files
+    return { items: files.slice((page - 1) * limit, page * limit), count: files.length }
+  }
+
+  async read(scope: BackupScope, filename: string) {
+    const opened = await this.#folder.open(scope, filename)
+    if ('symbol' in opened) return opened
+    const { handle, file } = opened
+    const refused = scope.mayManageAccounts ? undefined : await this.#refusalToRead(handle, filename)
+    if (refused !== undefined) {
+      await handle.close()
+      return refused
+    }
+    return { file, content: handle.createReadStream({ start: 0 }) }
+  }
+
+  /** Who could not have exported it may not take it home either. */
+  async #refusalToRead(handle: FileHandle, filename: string): Promise<BackupRefusal | undefined> {
+    const checked = await checkFile({ handle, filename }, limitsOf(this.#ground))
+    // What cannot be read may hold anything.
+    if ('symbol' in checked) return refusal('FORBIDDEN', checked.message)
+    const sets = accountSetsIn(checked)
+    return sets.length === 0 ? undefined : forbiddenFor(sets)
+  }
+
+  remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined> {
+    this.#ground.log.warn('a backup file is deleted', { filename: quoted(filename), ...authorOf(scope) })
+    return this.#folder.remove(scope, filename)
+  }
+
+  async receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal> {
+    // It may break off before anybody reads of it: whoever reads hears of that then.
+    content.on('error', () => {})
+    const unfinished = await this.#folder.begin(scope, filename)
+    if ('symbol' in unfinished) {
+      content.destroy()
+      return unfinished
+    }
+    try {
+      const taken = await takeIn(content, unfinished.handle)
+      if (taken !== undefined) return taken
+      const { handle } = unfinished
+      const checked = await checkFile({ handle, filename }, limitsOf(this.#ground))
+      if ('symbol' in checked) return checked
+      // Neither the profile nor who it is for matters before it is carried out.
+      const wish = { filename, isDry: true, allowsProfileMismatch: true, parts: undefined }
+      const anybody = { ...scope, mayManageAccounts: true, namespace: checked.meta.namespace }
+      const refused = refusalOf(this.#ground, { scope: anybody, wish, tables: tableNames }, checked)
+      return refused ?? problemOfConfiguration(this.#ground, checked) ?? (await unfinished.publish())
+    } finally {
+      await unfinished.discard()
+    }
+  }
+
+  async makeScheduled(keep: number): Promise<void> {
+    const { log } = this.#ground
+    const made = await this.export(itself, { tableSets: undefined, rootKeys: undefined }, scheduledPrefix)
+    if ('symbol' in made) return log.error('the scheduled backup was not made', { why: made.message })
+    const files = await this.#folder.list(itself)
+    if ('symbol' in files) return
+    const own = files.filter(({ filename }) => filename.startsWith(`${scheduledPrefix}-export-`))
+    for (const { filename } of own.slice(keep)) await this.remove(itself, filename)
+  }
+
+  export(scope: BackupScope, wish: ExportWish, prefix = askedPrefix): Promise<MadeBackup | BackupRefusal> {
+    const plan = this.#planOf(scope, wish, prefix)
+    if ('symbol' in plan) return Promise.resolve(plan)
+    return this.#alone('export', async () => {
+      const file = await exportArchive(this.#exportGround(), plan)
+      if ('symbol' in file) return file
+      this.#ground.log.info('a backup was made', { ...file, ...authorOf(scope) })
+      return { ...file, tables: plan.tables }
+    })
+  }
+
+  #planOf({ namespace, mayManageAccounts }: BackupScope, { tableSets: sets, rootKeys }: ExportWish, prefix: string) {
+    const unknownSets = (sets ?? []).filter((name) => !Object.hasOwn(tableSets, name))
+    if (unknownSets.length > 0) {
+      const known = Object.keys(tableSets).join(', ')
+      return refusal('BAD_REQUEST', `Invalid table sets: ${unknownSets.map(quoted).join(', ')}. There are ${known}`)
+    }
+    const roots = Object.keys(describeAsObject(this.#ground.configuration.config))
+    const unknownKeys = (rootKeys ?? []).filter((key) => !roots.includes(key))
+    if (unknownKeys.length > 0) {
+      return refusal(
+        'BAD_REQUEST',
+        `Invalid root keys: ${unknownKeys.map(quoted).join(', ')}. There are ${roots.join(', ')}`,
+      )
+    }
+    const asked = sets?.flatMap((name) => tableSets[name] ?? [])
+    // Whoever asks for some tables only, or for some sections only, gets no more than that.
+    const tables = namespace !== undefined ? [] : (asked ?? (rootKeys === undefined ? tableNames : []))
+    return {
+      namespace,
+      tables: tables.filter((table) => mayManageAccounts || !accountTables.includes(table)),
+      rootKeys: rootKeys ?? (sets === undefined ? undefined : []),
+      hasAccounts: mayManageAccounts,
+      prefix,
+      onProgress: (part: string, done: number, total?: number) => this.#note('export', { part, done, total }),
+    } satisfies ExportPlan
+  }
+
+  #exportGround(): ExportGround {
+    const { configuration } = this.#ground
+    return {
+      ...this.#ground,
+      folder: this.#folder,
+      profile: () => configuration.config.node.securityProfile,
+      configuration: () => {
+        const { values, folder } = configuration.written
+        return { written: toPlain(values), folder }
+      },
+    }
+  }
+
+  import(scope: BackupScope, wish: ImportWish): Promise<ImportOutcome | BackupRefusal> {
+    return this.#withFile(scope, wish.filename, 'import', async (opened) => {
+      const onProgress = (part: string, done: number, total?: number): void =>
+        this.#note('import', { part, done, total })
+      const outcome = await importArchive(this.#ground, opened, { scope, wish, onProgress })
+      if (!wish.isDry) this.#tellOutcome(scope, wish, outcome)
+      return outcome
+    })
+  }
+
+  #tellOutcome(scope: BackupScope, { filename }: ImportWish, outcome: ImportOutcome | BackupRefusal): void {
+    const { log } = this.#ground
+    const about = { filename: quoted(filename), ...authorOf(scope) }
+    if ('symbol' in outcome)
+      log.warn('a backup was not carried out, or not all of it', { ...about, why: outcome.message })
+    else log.warn('a backup was carried out', about)
+  }
+
+  verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal> {
+    return this.#withFile(scope, filename, 'verify', async (opened) => {
+      const onProgress = (part: string, done: number, total?: number): void =>
+        this.#note('verify', { part, done, total })
+      const checked = await checkFile(opened, { ...limitsOf(this.#ground), onProgress })
+      if ('symbol' in checked) return checked
+      const { meta, counts, members } = checked
+      const foreign = problemOfMeta(meta, this.#ground.version)
+      if (foreign !== undefined) return refusal('BAD_REQUEST', foreign)
+      return {
+        file: opened.file,
+        product: meta.product ?? '',
+        version: meta.version ?? '',
+        format: meta.format ?? 0,
+        profile: profileOf(checked),
+        createdAtMs: meta.createdAtMs,
+        members,
+        counts: Object.fromEntries(counts),
+      }
+    })
+  }
+
+  diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal> {
+    const comparison = new Comparison()
+    const take = (onRecord: 'takeFirst' | 'takeSecond' | 'takeFirstAgain') => ({
+      ...limitsOf(this.#ground),
+      onRecord: (table: TableName, record: TableRecord) => {
+        if (scope.mayManageAccounts || !accountTables.includes(table)) comparison[onRecord](table, record)
+      },
+      onProgress: (part: string, done: number, total?: number) => this.#note('diff', { part, done, total }),
+    })
+    return this.#withFile(scope, first, 'diff', async (one) => {
+      const ofFirst = await checkFile(one, take('takeFirst'))
+      if ('symbol' in ofFirst) return ofFirst
+      const ofSecond = await this.#second(scope, second, take('takeSecond'))
+      if ('symbol' in ofSecond) return ofSecond
+      if (comparison.hasMoreInFirst) await checkFile(one, take('takeFirstAgain'))
+      const { held } = this.#ground.configuration.config
+      const isSecret = (key: string): boolean => held.get(key)?.isSecret === true
+      const configuration = configurationDifferences(plainConfigurationOf(ofFirst), ofSecond.configuration, isSecret)
+      return { tables: comparison.tables, configuration }
+    })
+  }
+
+  /** Another archive, or the broker as it is now. */
+  async #second(
+    scope: BackupScope,
+    filename: string | undefined,
+    plan: CheckPlan,
+  ): Promise<{ readonly configuration: PlainValue } | BackupRefusal> {
+    if (filename !== undefined) {
+      const opened = await this.#openFor(scope, filename)
+      if ('symbol' in opened) return opened
+      try {
+        const checked = await checkFile({ ...opened, filename: opened.file.filename }, plan)
+        return 'symbol' in checked ? checked : { configuration: plainConfigurationOf(checked) }
+      } finally {
+        await opened.handle.close()
+      }
+    }
+    // What would be exported of a namespace: nothing of the whole broker is told.
+    if (scope.namespace !== undefined) return { configuration: {} }
+    const moment = brokerMoment(this.#ground)
+    const pace = new Pace()
+    for (const table of tableNames) {
+      for await (const record of moment[table]) {
+        plan.onRecord?.(table, record)
+        if (pace.isTimeToRest()) await pace.rest()
+      }
+    }
+    const whole = { rootKeys: undefined, hasAccounts: scope.mayManageAccounts }
+    return archivedConfiguration(this.#exportGround(), whole)
+  }
+
+  #openFor(scope: BackupScope, filename: string) {
+    const isLocal = scope.by.by === 'socket' && filename.startsWith('/')
+    return isLocal ? this.#folder.openLocal(filename) : this.#folder.open(scope, filename)
+  }
+
+  #withFile<Outcome>(
+    scope: BackupScope,
+    filename: string,
+    job: BackupProgress['job'],
+    work: (opened: {
+      readonly handle: FileHandle
+      readonly file: BackupFile
+      readonly filename: string
+    }) => Promise<Outcome | BackupRefusal>,
+  ): Promise<Outcome | BackupRefusal> {
+    return this.#alone(job, async () => {
+      const opened = await this.#openFor(scope, filename)
+      if ('symbol' in opened) return opened
+      try {
+        return await work({ ...opened, filename: opened.file.filename })
+      } finally {
+        await opened.handle.close()
+      }
+    })
+  }
+
+  /** Two at a time would see each other's half. */
+  async #alone<Outcome>(
+    job: BackupProgress['job'],
+    work: () => Promise<Outcome | BackupRefusal>,
+  ): Promise<Outcome | BackupRefusal> {
+    if (this.progress !== undefined) {
+      return refusal('CONFLICT', `another ${this.progress.job} is going on: wait until it is done`)
+    }
+    this.#note(job, { part: '', done: 0, total: undefined })
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof StorageFailure) && (error as NodeJS.ErrnoException).code === undefined) throw error
+      this.#ground.log.error('a backup failed', { job, why: (error as Error).message })
+      return refusal('INTERNAL_ERROR', `the disk refuses: ${(error as Error).message}`)
+    } finally {
+      this.progress = undefined
+    }
+  }
+
+  #note(
+    job: BackupProgress['job'],
+    { part, done, total }: { readonly part: string; readonly done: number; readonly total: number | undefined },
+  ): void {
+    this.progress = { job, part, done, total }
+  }
+}
+
+/** Writes what comes, as long as it is not too much. */
+async function takeIn(content: Readable, handle: FileHandle): Promise<BackupRefusal | undefined> {
+  try {
+    await pipeline(content, writableOf(handle, archiveLimits.packedBytes))
+    return undefined
+  } catch (error) {
+    if (error instanceof TooLarge) return refusal('BAD_REQUEST', `the file is too large: ${error.message}`)
+    const { code = '', message } = error as NodeJS.ErrnoException
+    const isOfSender = code === 'ERR_STREAM_PREMATURE_CLOSE' || content.errored !== null
+    if (isOfSender) return refusal('BAD_REQUEST', `the file did not come whole: ${message}`)
+    return refusal('INTERNAL_ERROR', `the disk refuses: ${message}`)
+  }
+}
+
+function authorOf({ by, namespace }: BackupScope): Record<string, string> {
+  return { by: by.by, name: by.name, address: by.address, ...(namespace === undefined ? {} : { namespace }) }
+}

@@ -1,0 +1,84 @@
+// Bridges as the configuration has them. What is changed of them goes the way of every change of configuration.
+
+import { createHash } from 'node:crypto'
+import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  bridgesOfAws,
+  type ConfigObject,
+  type GodwitConfig,
+  type MqttBridgeConfig,
+  nameAtAws,
+  parseHocon,
+} from '../../config/index.ts'
+import type { BridgeOperations, NewBridgeSettings } from '../../management/index.ts'
+import { type ConfigRefusal, refuseFaults, refuseProblem } from '../configuration/config-refusals.ts'
+import type { LiveBridges } from '../bridges/bridge-config.ts'
+import type { LiveConfig } from '../configuration/live-config.ts'
+
+export interface BridgeFacts {
+  /** Absolute. */
+  readonly dataDirectory: string
+  readonly configuration: LiveConfig
+  readonly bridges: Pick<LiveBridges, 'reports'>
+}
+
+/** A file of certificates is smaller. */
+const maxPemBytes = 1_048_576
+const digestLength = 16
+
+export function bridgeOperations({ dataDirectory, configuration, bridges }: BridgeFacts): BridgeOperations {
+  return {
+    list: () => bridgesIn(configuration.config),
+    cache: () => configuration.config.bridges.mqtt.cache,
+    standings: () => bridges.reports(),
+    certificatesIn,
+    keepPem: (bridge, file, pem) => keepPem(join(dataDirectory, 'certs'), `${bridge}-${file}`, pem),
+    change: async (bridge, settings, { name, by, address }) => {
+      const act = { author: { name, by, address }, persists: true, name: `bridge ${bridge}` }
+      const outcome = await configuration.change((config) => changeOf(bridge, settings, config), act)
+      if (outcome.isDone) return undefined
+      return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
+    },
+  }
+}
+
+function bridgesIn({ bridges }: GodwitConfig): ReadonlyMap<string, MqttBridgeConfig> {
+  return new Map([...bridges.mqtt.named, ...bridgesOfAws(bridges)])
+}
+
+/** What is to be written for a bridge as it is in `config`. */
+function changeOf(bridge: string, settings: NewBridgeSettings, config: GodwitConfig): ConfigObject | ConfigRefusal {
+  const now = bridgesIn(config).get(bridge)
+  if (now === undefined) return refuseProblem({ problem: `the bridge ${bridge} is not configured any more` })
+  const wanted = typeof settings === 'function' ? settings(now) : settings
+  const atAws = nameAtAws(bridge)
+  const bridges = atAws === undefined ? { mqtt: { [bridge]: wanted } } : { aws: { [atAws]: wanted } }
+  const parsed = parseHocon(JSON.stringify({ bridges }), { file: 'request' })
+  return 'faults' in parsed ? refuseFaults('invalid', parsed.faults) : parsed.value
+}
+
+/** Nothing but certificates: whoever may name a file is not shown what else may stand in it. */
+async function certificatesIn(file: string): Promise<string | undefined> {
+  const status = await stat(file).catch(() => undefined)
+  if (status?.isFile() !== true || status.size > maxPemBytes) return undefined
+  const text = await readFile(file, 'latin1').catch(() => '')
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g)
+  return blocks === null ? undefined : `${blocks.join('\n')}\n`
+}
+
+/** The name says what is in it: what is in force is never written over. */
+async function keepPem(folder: string, name: string, pem: string): Promise<string> {
+  const digest = createHash('sha256').update(pem).digest('hex').slice(0, digestLength)
+  const path = join(folder, `${name}-${digest}.pem`)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const file = await open(path, 'w', 0o600)
+  try {
+    await file.writeFile(pem)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await chmod(path, 0o600)
+  return path
+}

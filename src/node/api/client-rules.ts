@@ -1,0 +1,157 @@
+import { parseAddressRange, readAclTopic } from '../../config/index.ts'
+import { namespacedName } from '../../core/index.ts'
+import type {
+  Ban,
+  ClientRule,
+  ClientRuleOperations,
+  NotStored,
+  PageFound,
+  RuleQuestion,
+  RuleSubject,
+} from '../../management/index.ts'
+import type { AccessRecordKey, BanRecord, RuleRecord } from '../../records/index.ts'
+import type { AccessRecords } from '../records/access-records.ts'
+import { type Asking, askShard } from './query-shard.ts'
+import { gather } from '../records/record-scan.ts'
+import { orNotStored, pageFromTheEnd } from './credentials.ts'
+
+/** Written and told together: more would hold the loop of whoever hears of them. */
+const rulesAtOnce = 1_000
+/** Bans that have run out and are taken away with the next one that comes. */
+const sweptAtOnce = 100
+
+/** `namespace`: whose rules and bans; undefined: those of none. */
+export function clientRuleOperations(
+  { accessRecords: records, crew }: { readonly accessRecords: AccessRecords; readonly crew: Asking },
+  namespace?: string,
+): ClientRuleOperations {
+  const book = { records, namespace }
+  const flapping = (): Promise<readonly BanRecord[]> => flappingAnywhere(crew, namespace)
+  return {
+    listRules: (about, question) => listRules(book, about, question),
+    storeRules: (rules) => orNotStored(() => storeRules(book, rules)),
+    deleteRules: ({ about, who, topic }) => {
+      const keys = (['publish', 'subscribe', 'pubsub'] as const).map((action): AccessRecordKey => ({
+        kind: 'rule',
+        namespace,
+        about,
+        who,
+        topic,
+        action,
+      }))
+      return orNotStored(() => deleteThose(records, keys))
+    },
+    problemOfTopic: (topic) => {
+      const read = readAclTopic(topic)
+      return 'problem' in read ? read.problem : undefined
+    },
+    listBans: async ({ who, as, page: { page, limit } }) => {
+      const nowMs = Date.now()
+      const isAsked = (ban: BanRecord): boolean =>
+        !hasRunOut(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as)
+      const stored = await gather(records.list('ban', namespace), isAsked)
+      const found = [...stored, ...(await flapping()).filter(isAsked)]
+      return { items: pageFromTheEnd(found, page, limit), count: found.length }
+    },
+    storeBan: (ban) => orNotStored(() => storeBan(book, ban)),
+    deleteBan: ({ as, who }) =>
+      orNotStored(async () => {
+        const isFlapping = as === 'clientid' && (await flapping()).some((ban) => ban.who === who)
+        const outcome = await deleteThose(records, [{ kind: 'ban', namespace, as, who }])
+        return isFlapping ? 'deleted' : outcome
+      }),
+    isAddress: (who) => parseAddressRange(who) !== undefined,
+  }
+}
+
+/** Each shard keeps out those that flap there. One that does not answer keeps nobody out either. */
+async function flappingAnywhere(crew: Asking, namespace: string | undefined): Promise<readonly BanRecord[]> {
+  const shards = Array.from({ length: crew.size }, (_, shard) => shard)
+  const answers = await Promise.all(shards.map((shard) => askShard(crew, shard, { question: 'flapping', namespace })))
+  return answers
+    .flatMap((answer) => ('silentShard' in answer ? [] : answer))
+    .toSorted((one, other) => one.atMs - other.atMs)
+}
+
+interface Book {
+  readonly records: AccessRecords
+  readonly namespace: string | undefined
+}
+
+/** A piece of each record. */
+function placeOf({ namespace }: Book): { readonly namespace?: string } {
+  return namespace === undefined ? {} : { namespace }
+}
+
+async function listRules(
+  { records, namespace }: Book,
+  about: RuleSubject,
+  { who, like, topic, action, permit, page: { page, limit } }: RuleQuestion,
+): Promise<PageFound<ClientRule>> {
+  const found = await gather(
+    records.list(`rule ${about}`, namespace),
+    (rule) =>
+      (who === undefined || rule.who === who) &&
+      (like === undefined || rule.who.includes(like)) &&
+      (topic === undefined || rule.topic === topic) &&
+      (action === undefined || rule.action === action) &&
+      (permit === undefined || rule.permit === permit),
+  )
+  const start = (page - 1) * limit
+  return { items: found.slice(start, start + limit), count: found.length }
+}
+
+/** The longest text that a rule is stored under. */
+const mostKeyBytes = 65_535
+
+async function storeRules(book: Book, rules: readonly ClientRule[]): Promise<NotStored | undefined> {
+  const { records, namespace } = book
+  const tooLong = rules.some(({ who }) => Buffer.byteLength(namespacedName(namespace, who)) > mostKeyBytes)
+  if (tooLong) return { notStored: 'a client id or user name is too long with the namespace in front of it' }
+  const place = placeOf(book)
+  for (let start = 0; start < rules.length; start += rulesAtOnce) {
+    const slice = rules.slice(start, start + rulesAtOnce)
+    await records.decide(() => {
+      const put = new Map<string, RuleRecord>()
+      for (const rule of slice) {
+        const name = JSON.stringify([rule.about, rule.who, rule.action, rule.topic])
+        const before = put.get(name) ?? records.find({ kind: 'rule', ...place, ...rule })
+        put.set(name, { kind: 'rule', ...place, ...rule, createdAtMs: before?.createdAtMs ?? records.newMomentMs() })
+      }
+      return { put: [...put.values()], delete: [] }
+    })
+  }
+  return undefined
+}
+
+async function deleteThose(records: AccessRecords, keys: readonly AccessRecordKey[]): Promise<'deleted' | 'missing'> {
+  let outcome: 'deleted' | 'missing' = 'missing'
+  await records.decide(() => {
+    const there = keys.filter((key) => records.find(key) !== undefined)
+    if (there.length > 0) outcome = 'deleted'
+    // A client that is kept out for flapping is let in by hand as well, and is nowhere in the book.
+    const [first] = keys
+    return { put: [], delete: there.length === 0 && first?.kind === 'ban' ? [first] : there }
+  })
+  return outcome
+}
+
+/** Those that have run out go with it, a few at a time: nobody asks for them any more. */
+async function storeBan(book: Book, ban: Ban): Promise<undefined> {
+  const { records, namespace } = book
+  const record: BanRecord = { kind: 'ban', ...placeOf(book), ...ban }
+  const nowMs = Date.now()
+  await records.decide(() => {
+    const over: AccessRecordKey[] = []
+    for (const old of records.list('ban', namespace)) {
+      if (over.length >= sweptAtOnce) break
+      if (hasRunOut(old, nowMs)) over.push({ kind: 'ban', namespace, as: old.as, who: old.who })
+    }
+    return { put: [record], delete: over }
+  })
+  return undefined
+}
+
+function hasRunOut({ untilMs }: Pick<Ban, 'untilMs'>, nowMs: number): boolean {
+  return untilMs !== undefined && untilMs <= nowMs
+}

@@ -1,0 +1,52 @@
+import { describeAsObject, formatFault, fromPlain, type GodwitConfig } from '../../config/index.ts'
+import type { ConfigurationOperations, ConfigurationOutcome } from '../../management/index.ts'
+import { textOfVersion, versionDifferences } from '../configuration/config-history.ts'
+import { requestName } from '../configuration/config-layers.ts'
+import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
+import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
+
+export function configurationOperations(live: LiveConfig): ConfigurationOperations {
+  return {
+    hotSettings: () => hotSettingsOf(live.config),
+    sections: () => describeAsObject(live.config),
+    change: async (settings, { by, persists, act }) => {
+      const read = fromPlain(settings, requestName)
+      if ('faults' in read) {
+        return { isDone: false, why: 'invalid', message: read.faults.map(formatFault).join('\n') }
+      }
+      return outcomeOf(await live.change(read.value, { author: by, persists, name: act }))
+    },
+    replaceText: async (text, by) => outcomeOf(await live.replaceText(text, by)),
+    reload: async (by) => outcomeOf(await live.reload(by)),
+    versions: () => live.history.versions,
+    textOf: (number) => textOfVersion(live.history.find(number) ?? nothing),
+    differencesOf: (from, to) =>
+      versionDifferences(live.history.find(from) ?? nothing, live.history.find(to) ?? nothing),
+    rollback: async (number, by) => outcomeOf(await live.rollback(number, by)),
+  }
+}
+
+const nothing = { settings: {} }
+
+function outcomeOf(outcome: ConfigOutcome): ConfigurationOutcome {
+  return outcome.isDone ? { ...outcome, warnings: outcome.warnings.map(formatFault) } : outcome
+}
+
+function hotSettingsOf(config: GodwitConfig): ReturnType<ConfigurationOperations['hotSettings']> {
+  const { maxQueuedMessages, retryIntervalMs, keepAliveMultiplier } = config.core
+  return {
+    maxPropertyKibibytes: config.maxPropertyBytes / 1_024,
+    maxQueuedMessages,
+    retryIntervalMs,
+    allowsAnonymous: config.auth.allowAnonymous ?? isOpenAsItIs(config),
+    ...config.packetLimits,
+    keepAliveMultiplier,
+  }
+}
+
+/** Where nothing is said: hardened, those are let in who come to a loopback address. */
+function isOpenAsItIs(config: GodwitConfig): boolean {
+  if (config.node.securityProfile === 'legacy') return true
+  const hosts = config.listeners.flatMap(({ host }) => (host === undefined ? hostsOfPort(config) : [host]))
+  return hosts.every(isLoopbackAddress)
+}

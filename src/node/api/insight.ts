@@ -1,0 +1,72 @@
+// Where messages went and what happened to clients: gathered from the shards.
+
+import { shardOf } from '../../core/index.ts'
+import type { Doing, DoingExplained, DroppedPage, DroppedSought, InsightOperations } from '../../management/index.ts'
+import { type AnswerTo, dropCounters, dropReasons } from '../../shard/index.ts'
+import { readCounters } from '../../telemetry/index.ts'
+import type { ShardCrew } from '../shards/shard-supervisor.ts'
+
+export function insightOperations(crew: ShardCrew, counters: SharedArrayBuffer): InsightOperations {
+  return {
+    explain: (doing) => explain(crew, doing),
+    listDropped: (query, window) => listDropped(crew, counters, { query, window }),
+    timelineOf: (clientId) => crew.ask(shardOf(clientId, crew.size), { question: 'timeline', clientId }),
+  }
+}
+
+/** So many subscriptions are told of. */
+const mostSubscriptionsTold = 1_000
+
+async function explain(crew: ShardCrew, doing: Doing): Promise<DoingExplained | undefined> {
+  const { clientId, action, qos } = doing
+  const explained = await crew.ask(shardOf(clientId, crew.size), { ...doing, question: 'explain' })
+  if (explained === undefined) return undefined
+  if (action === 'subscribe') return { ...explained, subscriptions: [], isCut: false }
+  const publication = { topic: explained.topicHere, qos, publisher: clientId }
+  const found = await Promise.all(
+    Array.from({ length: crew.size }, (_, shard) =>
+      crew.ask(shard, { question: 'matching', publication, limit: mostSubscriptionsTold }),
+    ),
+  )
+  const subscriptions = found.flatMap((part) => part?.subscriptions ?? [])
+  return {
+    ...explained,
+    subscriptions: subscriptions.slice(0, mostSubscriptionsTold),
+    // What a shard that does not answer has is not known.
+    isCut: subscriptions.length > mostSubscriptionsTold || found.some((part) => part?.isCut !== false),
+  }
+}
+
+/** A shard that does not answer has forgotten what it had: its list begins anew with it. */
+async function listDropped(
+  crew: ShardCrew,
+  counters: SharedArrayBuffer,
+  { query, window }: { query: DroppedSought; window: { skip: number; limit: number } },
+): Promise<DroppedPage> {
+  const { skip, limit } = window
+  const shards = Array.from({ length: crew.size }, (_, shard) => shard)
+  const found = await Promise.all(
+    shards.map((shard) => crew.ask(shard, { question: 'dropped', query, limit: skip + limit })),
+  )
+  const newest = found.flatMap((part) => part?.newest ?? []).sort((one, other) => other.atMs - one.atMs)
+  return {
+    messages: newest.slice(skip, skip + limit),
+    count: found.reduce((sum, part) => sum + (part?.count ?? 0), 0),
+    byReason: query.namespace === undefined ? countedByReason(counters) : rememberedByReason(found),
+  }
+}
+
+/** Since the start. */
+function countedByReason(counters: SharedArrayBuffer): DroppedPage['byReason'] {
+  const sums = readCounters(counters)
+  const counted = dropReasons.map((reason) => [reason, sums[dropCounters[reason]]])
+  return Object.fromEntries(counted) as DroppedPage['byReason']
+}
+
+function rememberedByReason(found: readonly (AnswerTo<'dropped'> | undefined)[]): DroppedPage['byReason'] {
+  const remembered = dropReasons.map((reason) => [
+    reason,
+    found.reduce((sum, part) => sum + (part?.byReason?.[reason] ?? 0), 0),
+  ])
+  return Object.fromEntries(remembered) as DroppedPage['byReason']
+}

@@ -1,0 +1,33 @@
+import type { ListenerOperations } from '../../management/index.ts'
+import type { LiveConfig } from '../configuration/live-config.ts'
+import type { LiveListeners } from '../listeners/listener-manager.ts'
+
+export interface ListenerFacts {
+  readonly nodeName: string
+  readonly listeners: LiveListeners
+  /** Connections that the machine has room for. */
+  readonly room: number
+  readonly configuration: Pick<LiveConfig, 'config'>
+}
+
+export function listenerOperations({ nodeName, listeners, room, configuration }: ListenerFacts): ListenerOperations {
+  return {
+    nodeName,
+    list: () =>
+      listeners.states().map(({ listener, shards, connections, refused }) => ({
+        kind: listener.kind,
+        name: listener.name,
+        host: listener.host,
+        port: listener.port,
+        acceptors: shards,
+        maxConnections: Math.min(
+          listener.maxConnections ?? room,
+          configuration.config.limits.maxConnections ?? room,
+          room,
+        ),
+        connections,
+        refused,
+      })),
+    restart: (kind, name) => listeners.restart(kind, name),
+  }
+}

@@ -1,0 +1,81 @@
+// The watch over the memory of the node, with the shards and the system around it.
+
+import { type MemoryUse, memoryUses } from '../../core/index.ts'
+import { largestUsers, ownHeap, readMemoryTable } from '../../shard/index.ts'
+import { meterRows } from '../../telemetry/index.ts'
+import type { Alarms } from '../observe/alarms.ts'
+import { residentBytes } from '../data-dir/machine-limits.ts'
+import { lookIntervalMs, MemoryWatch, mib } from '../observe/memory-monitor.ts'
+import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import type { MemoryPlan } from '../shards/shard-plan.ts'
+
+export interface MemoryGround {
+  readonly memory: MemoryPlan
+  readonly meters: SharedArrayBuffer
+  readonly alarms: Alarms
+  readonly crew: Pick<ShardCrew, 'size' | 'ask' | 'send'>
+}
+
+/** Named for each use at most. */
+const mostNamed = 3
+const bytesPerMib = 1_048_576
+
+export interface MemoryObservation {
+  readonly watch: Pick<MemoryWatch, 'level' | 'limitBytes'>
+  /** What is held for clients, by use. */
+  held(): Record<MemoryUse, number>
+  start(): void
+  stop(): void
+}
+
+export function watchMemory({ memory, meters, alarms, crew }: MemoryGround): MemoryObservation {
+  const rows = meterRows(meters)
+  const shards = Array.from({ length: crew.size }, (_, shard) => shard)
+  const held = (): Record<MemoryUse, number> => readMemoryTable(memory.table)
+  let ownCollect: (() => void) | undefined
+  let timer: NodeJS.Timeout | undefined
+  const watch = new MemoryWatch({
+    limitBytes: memory.limitBytes,
+    maxHeapBytes: memory.maxHeapMb * bytesPerMib,
+    read: () => ({
+      residentBytes: residentBytes(),
+      heapBytes: rows.map(({ memory: { heapBytes } }) => heapBytes),
+    }),
+    tell: (news) => {
+      for (const shard of shards) crew.send(shard, { kind: 'memory', ...news })
+      if (!news.collects) return
+      ownCollect ??= ownHeap().collect
+      ownCollect()
+    },
+    largest: () => largestOf(crew, shards, held()),
+    alarms,
+  })
+  return {
+    watch,
+    held,
+    start: () => void (timer = setInterval(() => watch.look(), lookIntervalMs).unref()),
+    stop: () => clearInterval(timer),
+  }
+}
+
+async function largestOf(
+  crew: MemoryGround['crew'],
+  shards: readonly number[],
+  held: Readonly<Record<MemoryUse, number>>,
+): Promise<string> {
+  const answers = await Promise.all(
+    shards.map((shard) => crew.ask(shard, { question: 'memory-users', most: mostNamed })),
+  )
+  const users = largestUsers(
+    answers.flatMap((found) => found ?? []),
+    mostNamed,
+  )
+  const uses = memoryUses.filter((use) => held[use] >= bytesPerMib).toSorted((a, b) => held[b] - held[a])
+  if (uses.length === 0) return 'nothing of it is held for clients'
+  return uses
+    .map((wanted) => {
+      const names = users.filter(({ use }) => use === wanted).map(({ clientId, bytes }) => `${clientId} ${mib(bytes)}`)
+      return `${wanted} ${mib(held[wanted])}${names.length === 0 ? '' : ` (most: ${names.join(', ')})`}`
+    })
+    .join('; ')
+}

@@ -1,0 +1,57 @@
+import type { MetricOperations } from '../../management/index.ts'
+import { counterCells, Counters, meterRows } from '../../telemetry/index.ts'
+import type { Alarms } from '../observe/alarms.ts'
+import type { LiveBridges } from '../bridges/bridge-config.ts'
+import type { LiveListeners } from '../listeners/listener-manager.ts'
+import type { Gauges } from '../observe/gauges.ts'
+import type { MemoryObservation } from './memory-monitoring.ts'
+import type { ResourceWatch } from '../observe/resource-monitor.ts'
+import type { DescriptorWatch } from '../observe/descriptor-monitor.ts'
+
+export interface MetricSources {
+  readonly nodeName: string
+  readonly counters: SharedArrayBuffer
+  readonly meters: SharedArrayBuffer
+  readonly gauges: Gauges
+  readonly alarms: Alarms
+  readonly live: Pick<LiveListeners, 'states'>
+  readonly bridges: Pick<LiveBridges, 'latest'>
+  readonly resources: Pick<ResourceWatch, 'diskFreeBytes' | 'certificates'>
+  readonly descriptors: Pick<DescriptorWatch, 'open' | 'lackingSeconds'>
+  readonly memory: Pick<MemoryObservation, 'watch' | 'held'>
+  readonly crew: { readonly running: number; readonly restarts: number }
+}
+
+export function metricOperations(sources: MetricSources): MetricOperations {
+  const { nodeName, gauges, alarms, crew, live, bridges, resources, descriptors, memory } = sources
+  const startedAtMs = performance.now()
+  const rows = meterRows(sources.meters).map((meters, shard) => ({
+    meters,
+    counters: new Counters(sources.counters, shard),
+  }))
+  return {
+    nodeName,
+    read: () => ({
+      ...gauges.read(),
+      memoryLimitBytes: memory.watch.limitBytes,
+      memoryLevel: memory.watch.level,
+      memoryHeld: memory.held(),
+      uptimeMs: performance.now() - startedAtMs,
+      shards: rows.map(({ meters, counters }) => ({ meters, connections: counters.get(counterCells.connectionsOpen) })),
+      listeners: live.states().map(({ listener, connections, accepted, refused }) => ({
+        listener: `${listener.kind}:${listener.name}`,
+        connections,
+        accepted,
+        refused,
+      })),
+      bridges: bridges.latest,
+      shardsRunning: crew.running,
+      shardRestarts: crew.restarts,
+      alarms: alarms.active().map(({ name }) => name),
+      diskFreeBytes: resources.diskFreeBytes,
+      certificates: resources.certificates,
+      openFiles: descriptors.open,
+      openFilesLackingSeconds: descriptors.lackingSeconds,
+    }),
+  }
+}

@@ -1,0 +1,91 @@
+// Everything by which an operator sees how this node does, put together.
+
+import type { Operations } from '../../management/index.ts'
+import type { Alarms } from '../observe/alarms.ts'
+import { DescriptorWatch } from '../observe/descriptor-monitor.ts'
+import { Gauges } from '../observe/gauges.ts'
+import type { LiveBridges } from '../bridges/bridge-config.ts'
+import type { LiveListeners } from '../listeners/listener-manager.ts'
+import { alarmOperations } from './alarms.ts'
+import { metricOperations } from './metrics.ts'
+import { slowSubscriptionOperations } from './slow-subscriptions.ts'
+import { OverloadWatch } from '../observe/overload-monitor.ts'
+import type { Log } from '../../telemetry/index.ts'
+import { ResourceWatch, type ShownCertificate } from '../observe/resource-monitor.ts'
+import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import { watchMemory } from './memory-monitoring.ts'
+import type { MemoryPlan } from '../shards/shard-plan.ts'
+import { Traces } from '../observe/traces.ts'
+
+export interface ObservationGround {
+  readonly nodeName: string
+  readonly counters: SharedArrayBuffer
+  readonly meters: SharedArrayBuffer
+  readonly memory: MemoryPlan
+  /** How many descriptors connections may still take: see `DescriptorWatch`. */
+  readonly descriptorRoom: SharedArrayBuffer
+  readonly alarms: Alarms
+  readonly log: Log
+  readonly crew: ShardCrew
+  /** Absolute. */
+  readonly dataDirectory: string
+  /** The listeners as they are now. */
+  readonly live: Pick<LiveListeners, 'addresses' | 'states'>
+  readonly bridges: Pick<LiveBridges, 'latest' | 'certificates'>
+}
+
+export interface Observation {
+  readonly operations: Pick<Operations, 'metrics' | 'alarms' | 'slowSubscriptions' | 'traces'>
+  /** Resolves when it can be asked. */
+  start(): Promise<void>
+  stop(): Promise<void>
+  /** Certificates may be others now. */
+  lookAtFiles(): void
+}
+
+export function observeNode(ground: ObservationGround): Observation {
+  const { nodeName, counters, meters, alarms, crew } = ground
+  const traces = new Traces({
+    ...ground,
+    tell: (targets) => crew.change((change) => ({ kind: 'traces', change, targets }), { traces: targets }),
+  })
+  crew.onTrace = (trace, line) => traces.note(trace, line)
+  const gauges = new Gauges(counters)
+  const resources = new ResourceWatch({ ...ground, shownCertificates: () => certificatesOf(ground) })
+  const descriptors = new DescriptorWatch(ground)
+  const overload = new OverloadWatch(meters, alarms)
+  const memory = watchMemory(ground)
+  return {
+    operations: {
+      metrics: metricOperations({ ...ground, gauges, resources, descriptors, memory }),
+      alarms: alarmOperations(nodeName, alarms),
+      traces,
+      slowSubscriptions: slowSubscriptionOperations(nodeName, crew),
+    },
+    start: async () => {
+      await traces.open()
+      gauges.start(() => overload.look())
+      resources.start()
+      descriptors.start()
+      memory.start()
+    },
+    stop: async () => {
+      gauges.stop()
+      resources.stop()
+      descriptors.stop()
+      memory.stop()
+      await traces.close()
+    },
+    lookAtFiles: () => void resources.lookAtCertificates(),
+  }
+}
+
+function certificatesOf({ live, bridges }: ObservationGround): ShownCertificate[] {
+  const ofListeners = live.addresses.flatMap((listener) => {
+    if (!('tls' in listener)) return []
+    const { certificate, byServerName } = listener.tls
+    const files = [...(certificate === undefined ? [] : [certificate]), ...byServerName]
+    return files.map(({ certFile: file }) => ({ of: `listener ${listener.kind} ${listener.name}`, file }))
+  })
+  return [...ofListeners, ...bridges.certificates]
+}

@@ -1,0 +1,227 @@
+// The broker as somebody sees it who is kept to a namespace: the same operations, with names that are put in front of
+// what goes in and taken off what comes out. Whatever is asked for, nothing else can be named.
+//
+//   c1, lamp  ──►  plant␀c1, $ns/plant/lamp  ──►  the broker  ──►  plant␀c1, $ns/plant/lamp  ──►  c1, lamp
+
+import { isOfNamespace, namespacedName, namespaceTopics } from '../../core/index.ts'
+import type {
+  ClientOperations,
+  DoingExplained,
+  InsightOperations,
+  ListPosition,
+  NamespacedOperations,
+  PublishingOperations,
+  RetainedOperations,
+  SlowSubscriptionOperations,
+  TraceOperations,
+} from '../../management/index.ts'
+import { bareFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
+import type { Asking } from './query-shard.ts'
+import { clientRuleOperations } from './client-rules.ts'
+import { credentialOperations, type CredentialGround } from './credentials.ts'
+
+/** Those of the whole broker. */
+export interface WholeBroker {
+  readonly ground: CredentialGround & { readonly crew: Asking }
+  readonly clients: ClientOperations
+  readonly publishing: PublishingOperations
+  readonly retained: RetainedOperations
+  readonly insight: InsightOperations
+  readonly slowSubscriptions: SlowSubscriptionOperations
+  readonly traces: TraceOperations
+}
+
+export function operationsWithin(whole: WholeBroker, namespace: string): NamespacedOperations {
+  const names = new Names(namespace)
+  return {
+    clients: clientsWithin(whole.clients, names),
+    clientRules: clientRuleOperations(whole.ground, namespace),
+    credentials: credentialOperations(whole.ground, namespace),
+    publishing: publishingWithin(whole.publishing, names),
+    retained: retainedWithin(whole.retained, names),
+    insight: insightWithin(whole.insight, names),
+    slowSubscriptions: {
+      nodeName: whole.slowSubscriptions.nodeName,
+      listSlow: async (asked) => {
+        const found = await whole.slowSubscriptions.listSlow({ ...asked, namespace })
+        return found.map((slow) => ({ ...slow, topic: names.topicOf(slow.topic) }))
+      },
+    },
+    traces: tracesWithin(whole.traces, names),
+  }
+}
+
+/** What is put in front, and taken off. */
+class Names {
+  readonly namespace: string
+  readonly #prefix: string
+
+  constructor(namespace: string) {
+    this.namespace = namespace
+    this.#prefix = namespaceTopics(namespace)
+  }
+
+  session(clientId: string): string {
+    return namespacedName(this.namespace, clientId)
+  }
+
+  isOwn(session: string): boolean {
+    return isOfNamespace(session, this.namespace)
+  }
+
+  mounted(topic: string): string {
+    return `${this.#prefix}${topic}`
+  }
+
+  /** Behind `$share/group/` and `$exclusive/`. Undefined: it is too long so. */
+  mountedFilter(filter: string): TopicFilter | undefined {
+    const bare = bareFilter(filter as TopicFilter)
+    return parseTopicFilter(`${filter.slice(0, filter.length - bare.length)}${this.mounted(bare)}`)
+  }
+
+  topicOf(topic: string): string {
+    return topic.startsWith(this.#prefix) ? topic.slice(this.#prefix.length) : topic
+  }
+
+  filterOf(filter: TopicFilter): TopicFilter {
+    const bare = bareFilter(filter)
+    return `${filter.slice(0, filter.length - bare.length)}${this.topicOf(bare)}` as TopicFilter
+  }
+}
+
+/** A filter that is too long with the namespace in front is nobody's. */
+const noFilter = ''
+const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
+
+function clientsWithin(clients: ClientOperations, names: Names): ClientOperations {
+  const { namespace } = names
+  const sessionOf = (clientId: string | undefined): string | undefined =>
+    clientId === undefined ? undefined : names.session(clientId)
+  const placed = (filter: string | undefined): string | undefined =>
+    filter === undefined ? undefined : (names.mountedFilter(filter) ?? noFilter)
+  return {
+    nodeName: clients.nodeName,
+    clients: (filter, wanted) =>
+      clients.clients({ ...filter, namespace, clientId: sessionOf(filter.clientId) }, wanted),
+    subscriptions: async (filter, wanted) => {
+      const within = {
+        ...filter,
+        namespace,
+        clientId: sessionOf(filter.clientId),
+        filter: placed(filter.filter),
+        bareFilter: placed(filter.bareFilter),
+        matching: placed(filter.matching),
+      }
+      const slice = await clients.subscriptions(within, wanted)
+      if ('silentShard' in slice) return slice
+      return { ...slice, rows: slice.rows.map((row) => ({ ...row, filter: names.filterOf(row.filter) })) }
+    },
+    countClients: async () => {
+      let count = 0
+      for (let from: ListPosition | undefined = beginning; from !== undefined;) {
+        const slice: Awaited<ReturnType<ClientOperations['clients']>> = await clients.clients(
+          { namespace },
+          { from, skip: 0, most: 0 },
+        )
+        if ('silentShard' in slice) return slice
+        count += slice.passed
+        from = slice.next
+      }
+      return count
+    },
+    kick: (clientId, endsSession) => clients.kick(names.session(clientId), endsSession),
+    changeKeepAlive: (clientId, seconds) => clients.changeKeepAlive(names.session(clientId), seconds),
+    verdicts: (clientId) => clients.verdicts(names.session(clientId)),
+    forgetVerdicts: (clientId) => clients.forgetVerdicts(names.session(clientId)),
+  }
+}
+
+/** Filters are as the client says them: its session knows where they lie. */
+function publishingWithin(publishing: PublishingOperations, names: Names): PublishingOperations {
+  return {
+    publish: (publication) => {
+      const [first, ...rest] = publication.topics
+      const topics = [names.mounted(first), ...rest.map((topic) => names.mounted(topic))] as const
+      return publishing.publish({ ...publication, topics, clientId: names.session(publication.clientId) })
+    },
+    subscribe: (clientId, filters, qos) => publishing.subscribe(names.session(clientId), filters, qos),
+    unsubscribe: (clientId, filters) => publishing.unsubscribe(names.session(clientId), filters),
+  }
+}
+
+function retainedWithin(retained: RetainedOperations, names: Names): RetainedOperations {
+  return {
+    list: async (filter, most) => {
+      const mounted = names.mountedFilter(filter)
+      if (mounted === undefined) return { rows: [], hasMore: false }
+      const found = await retained.list(mounted, most)
+      return found && { ...found, rows: found.rows.map((row) => ({ ...row, topic: names.topicOf(row.topic) })) }
+    },
+  }
+}
+
+function insightWithin(insight: InsightOperations, names: Names): InsightOperations {
+  const { namespace } = names
+  return {
+    explain: async (doing) => {
+      const explained = await insight.explain({ ...doing, clientId: names.session(doing.clientId) })
+      if (explained === undefined) return undefined
+      // Somebody of no namespace who may have everything is none of their business.
+      const own = explained.subscriptions.filter(({ clientId }) => names.isOwn(clientId))
+      const subscriptions = own.map((one) => ({ ...one, filter: names.filterOf(one.filter as TopicFilter) }))
+      const decision = withoutConfiguration(explained.decision)
+      return { ...explained, decision, topicHere: names.topicOf(explained.topicHere), subscriptions }
+    },
+    listDropped: async (query, window) => {
+      const clientId = query.clientId === undefined ? undefined : names.session(query.clientId)
+      const topic = query.topic === undefined ? undefined : names.mounted(query.topic)
+      const page = await insight.listDropped({ ...query, namespace, clientId, topic }, window)
+      const messages = page.messages.map((message) => ({
+        ...message,
+        topic: names.topicOf(message.topic),
+        publisher: names.isOwn(message.publisher) ? message.publisher : '',
+        subscriber: names.isOwn(message.subscriber) ? message.subscriber : '',
+      }))
+      return { ...page, messages }
+    },
+    timelineOf: (clientId) => insight.timelineOf(names.session(clientId)),
+  }
+}
+
+/** What is written in the configuration is not theirs to read; that it decides, they are told. */
+function withoutConfiguration(decision: DoingExplained['decision']): DoingExplained['decision'] {
+  if (decision?.because !== 'configured-rule') return decision
+  return { ...decision, rule: undefined, place: undefined }
+}
+
+/** Of those that there may be in all: nobody keeps the others from having any. */
+const mostTracesOfNamespace = 5
+
+/** The name of a trace is that of its file: no other has a dot in it. */
+function tracesWithin(traces: TraceOperations, names: Names): TraceOperations {
+  const { namespace } = names
+  const prefix = `ns.${namespace}.`
+  const own = (): ReturnType<TraceOperations['list']> =>
+    traces.list().filter((trace) => trace.namespace === namespace && trace.name.startsWith(prefix))
+  const isOwn = (name: string): boolean => own().some((trace) => trace.name === `${prefix}${name}`)
+  const inside = `"${JSON.stringify(names.session('')).slice(1, -1)}`
+  return {
+    list: () => own().map((trace) => ({ ...trace, name: trace.name.slice(prefix.length) })),
+    create: async (trace) => {
+      if (!isOwn(trace.name) && own().length >= mostTracesOfNamespace) return 'too-many'
+      return traces.create({ ...trace, namespace, name: `${prefix}${trace.name}` })
+    },
+    stop: async (name) => isOwn(name) && traces.stop(`${prefix}${name}`),
+    remove: async (name) => isOwn(name) && traces.remove(`${prefix}${name}`),
+    removeAll: async () => {
+      for (const { name } of own()) await traces.remove(name)
+    },
+    read: async (name) => {
+      const text = isOwn(name) ? await traces.read(`${prefix}${name}`) : undefined
+      return text
+        ?.replaceAll(inside, '"')
+        .replaceAll(`"${names.mounted('')}`, '"')
+        .replaceAll(`"${prefix}`, '"')
+    },
+  }
+}

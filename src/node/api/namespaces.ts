@@ -1,0 +1,203 @@
+import type { GodwitConfig } from '../../config/index.ts'
+import { type CommandResult, namespaceTopics } from '../../core/index.ts'
+import type {
+  ClientOperations,
+  ListPosition,
+  Namespace,
+  NamespaceLimits,
+  NamespaceOperations,
+  RemovedNamespace,
+  Unanswered,
+  Wisher,
+} from '../../management/index.ts'
+import { parseTopicFilter } from '../../protocol/index.ts'
+import type { AccessRecordKey, NamespaceRecord, OperatorRecordKey } from '../../records/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import type { AccessRecords, BookChange } from '../records/access-records.ts'
+import { maxNamespaces, type NamespaceLimitsInForce } from '../records/namespace-limits.ts'
+import { type Asking, askShard } from './query-shard.ts'
+import { orNotStored } from './credentials.ts'
+
+export interface NamespaceGround {
+  readonly accessRecords: AccessRecords
+  readonly configuration: { readonly config: GodwitConfig }
+  readonly namespaceLimits: Pick<NamespaceLimitsInForce, 'counts'>
+  readonly crew: Asking
+  readonly log: Log
+}
+
+const nothing: BookChange = { put: [], delete: [] }
+const asUsual: NamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
+
+export function namespaceOperations(
+  ground: NamespaceGround,
+  clients: Pick<ClientOperations, 'clients'>,
+): NamespaceOperations {
+  const { accessRecords: records, log } = ground
+  const tell = (what: string, { name, address }: Wisher): void =>
+    log.warn('namespaces were changed', { what, by: name, address })
+  const find = (name: string): NamespaceRecord | undefined => records.find({ kind: 'namespace', name })
+  const isFull = (): boolean => [...records.list('namespace')].length >= maxNamespaces
+  return {
+    list: () => listNamespaces(ground),
+    create: (name, by) =>
+      orNotStored(async () => {
+        let outcome = 'exists' as Namespace | 'exists' | 'too-many'
+        await records.decide(() => {
+          if (find(name) !== undefined) return nothing
+          if (isFull()) {
+            outcome = 'too-many'
+            return nothing
+          }
+          const made = { kind: 'namespace', name, createdAtMs: records.newMomentMs() } as const
+          outcome = described(ground, made)
+          return { put: [made], delete: [] }
+        })
+        if (typeof outcome === 'object') tell(`namespace ${name} made`, by)
+        return outcome
+      }),
+    changeLimits: (name, changed, by) =>
+      orNotStored(async () => {
+        let outcome = 'missing' as Namespace | 'missing' | 'too-many'
+        await records.decide(() => {
+          const before = find(name)
+          if (before === undefined && !listNamespaces(ground).some((one) => one.name === name)) return nothing
+          if (before === undefined && isFull()) {
+            outcome = 'too-many'
+            return nothing
+          }
+          const limits = { ...asUsual, ...before?.limits, ...changed }
+          const createdAtMs = before?.createdAtMs ?? records.newMomentMs()
+          const made = { kind: 'namespace', name, createdAtMs, limits } as const
+          outcome = described(ground, made)
+          return { put: [made], delete: [] }
+        })
+        if (typeof outcome === 'object') tell(`limits of the namespace ${name} changed`, by)
+        return outcome
+      }),
+    remove: (name, by) =>
+      orNotStored(async () => {
+        const known = await removeRecords(ground, name)
+        if (known === 'in-use') return known
+        // The namespace itself goes last: whoever is told that not all of it is gone can ask again.
+        const gone = await emptyNamespace(ground, clients, name)
+        if ('silentShard' in gone || 'notStored' in gone) return gone
+        const wasThere = find(name) !== undefined
+        await records.change({ put: [], delete: wasThere ? [{ kind: 'namespace', name }] : [] })
+        if (!wasThere && known === 'none' && gone.sessions + gone.retainedMessages === 0) return 'missing'
+        tell(`namespace ${name} taken away`, by)
+        return gone
+      }),
+  }
+}
+
+/** Credentials, rules and bans: nobody of it comes in by them any more. */
+async function removeRecords(ground: NamespaceGround, name: string): Promise<'some' | 'none' | 'in-use'> {
+  const { accessRecords: records } = ground
+  let outcome = 'in-use' as 'some' | 'none' | 'in-use'
+  await records.decide(() => {
+    if (isInUse(ground, name)) return nothing
+    const keys = keysOf(records, name)
+    outcome = keys.length === 0 ? 'none' : 'some'
+    return { put: [], delete: keys }
+  })
+  return outcome
+}
+
+/** Sessions and retained messages that are asked about together. */
+const rowsAtOnce = 250
+const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
+
+async function emptyNamespace(
+  { crew }: NamespaceGround,
+  clients: Pick<ClientOperations, 'clients'>,
+  namespace: string,
+): Promise<RemovedNamespace | Unanswered | { readonly notStored: string }> {
+  let [sessions, retainedMessages] = [0, 0]
+  for (let from: ListPosition | undefined = beginning; from !== undefined;) {
+    const { shard }: ListPosition = from
+    const slice: Awaited<ReturnType<ClientOperations['clients']>> = await clients.clients(
+      { namespace },
+      { from, skip: 0, most: rowsAtOnce },
+    )
+    if ('silentShard' in slice) return slice
+    // What a client said last may be all that is left of it: a shard is asked though there is no session.
+    const clientIds = slice.rows.map(({ clientId }) => clientId)
+    const ended = countOf(await askShard(crew, shard, { question: 'end-sessions', namespace, clientIds }))
+    if (typeof ended !== 'number') return ended
+    sessions += ended
+    from = slice.next
+  }
+  for (let shard = 0; shard < crew.size; shard++) {
+    const forgotten = await forgetTopics(crew, shard, namespace)
+    if (typeof forgotten !== 'number') return forgotten
+    retainedMessages += forgotten
+  }
+  return { sessions, retainedMessages }
+}
+
+async function forgetTopics(
+  crew: Asking,
+  shard: number,
+  namespace: string,
+): Promise<number | Unanswered | { readonly notStored: string }> {
+  const filter = parseTopicFilter(`${namespaceTopics(namespace)}#`)
+  if (filter === undefined) return 0
+  for (let sum = 0; ;) {
+    const found = await askShard(crew, shard, { question: 'retained', filter, most: rowsAtOnce })
+    if ('silentShard' in found) return found
+    if (found.length === 0) return sum
+    const topics = found.map(({ topic }) => topic)
+    const forgotten = countOf(await askShard(crew, shard, { question: 'forget-retained', topics }))
+    if (typeof forgotten !== 'number') return forgotten
+    // None of them was there any more: somebody else takes them away.
+    if (forgotten === 0) return sum
+    sum += forgotten
+  }
+}
+
+function countOf(result: CommandResult | Unanswered): number | Unanswered | { readonly notStored: string } {
+  if ('silentShard' in result) return result
+  return result.done ? result.matched : { notStored: 'the disk fails: not all of the namespace is gone, ask again' }
+}
+
+function listNamespaces(ground: NamespaceGround): Namespace[] {
+  const { accessRecords: records, configuration } = ground
+  const found = new Map<string, Namespace>()
+  for (const record of records.list('namespace')) found.set(record.name, described(ground, record))
+  const named = [...records.list('account'), ...records.list('api-key'), ...configuration.config.listeners]
+  for (const { namespace: name } of named) {
+    if (name !== undefined && !found.has(name)) found.set(name, described(ground, { name, createdAtMs: undefined }))
+  }
+  return [...found.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+function described(
+  { namespaceLimits }: Pick<NamespaceGround, 'namespaceLimits'>,
+  {
+    name,
+    createdAtMs,
+    limits = asUsual,
+  }: Pick<NamespaceRecord, 'name' | 'limits'> & { createdAtMs: number | undefined },
+): Namespace {
+  return { name, createdAtMs, limits, ...namespaceLimits.counts(name) }
+}
+
+function isInUse({ accessRecords: records, configuration }: NamespaceGround, name: string): boolean {
+  const named = [...records.list('account'), ...records.list('api-key'), ...configuration.config.listeners]
+  return named.some(({ namespace }) => namespace === name)
+}
+
+/** Of everything that is stored of it, but of the namespace itself: all goes at once, or nothing. */
+function keysOf(records: AccessRecords, namespace: string): (AccessRecordKey | OperatorRecordKey)[] {
+  const keys: (AccessRecordKey | OperatorRecordKey)[] = []
+  for (const by of ['username', 'clientid'] as const)
+    for (const { kind, id } of records.list(`credential ${by}`, namespace)) keys.push({ kind, namespace, by, id })
+  for (const { kind, username } of records.list('scram', namespace)) keys.push({ kind, namespace, username })
+  for (const { kind, identity } of records.list('psk', namespace)) keys.push({ kind, namespace, identity })
+  for (const about of ['clientid', 'username', 'all'] as const)
+    for (const { kind, who, topic, action } of records.list(`rule ${about}`, namespace))
+      keys.push({ kind, namespace, about, who, topic, action })
+  for (const { kind, as, who } of records.list('ban', namespace)) keys.push({ kind, namespace, as, who })
+  return keys
+}

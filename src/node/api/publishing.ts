@@ -1,0 +1,107 @@
+// Publishing and subscribing on the shard of the client in whose name it is done.
+
+import { type CommandResult, shardOf } from '../../core/index.ts'
+import type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from '../../management/index.ts'
+import type { ShardCrew } from '../shards/shard-supervisor.ts'
+
+/** A disk or a shard that hangs keeps nobody waiting for ever; what was asked may be done all the same. */
+const answerPatienceMs = 15_000
+
+const noReceipt = { receipt: undefined }
+
+export function publishingOperations(crew: ShardCrew): PublishingOperations {
+  return {
+    publish: (publication) => publish(crew, publication),
+    subscribe: async (clientId, filters, qos) =>
+      failureOf(await patiently(crew.ask(shardFor(crew, clientId), { question: 'subscribe', clientId, filters, qos }))),
+    unsubscribe: async (clientId, filters) =>
+      failureOf(await patiently(crew.ask(shardFor(crew, clientId), { question: 'unsubscribe', clientId, filters }))),
+  }
+}
+
+function shardFor({ size }: ShardCrew, clientId: string): number {
+  return shardOf(clientId, size)
+}
+
+async function publish(
+  crew: ShardCrew,
+  publication: Publication,
+): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure> {
+  const { topics, payload, qos, retain, clientId, wantsReceipt } = publication
+  const own = shardFor(crew, clientId)
+  const plain = wantsReceipt ? await foreseen(crew, own, publication) : undefined
+  const result = await patiently(
+    crew.ask(own, {
+      question: 'publish',
+      topics,
+      // Not a view of a larger buffer: that would be copied to the shard as a whole.
+      payload: new Uint8Array(payload),
+      qos,
+      retain,
+      properties: propertiesOf(publication),
+      clientId,
+      wantsDeliveries: wantsReceipt,
+    }),
+  )
+  if (result === undefined || !result.done) return { why: result?.why ?? 'no-answer' }
+  if (plain === undefined || result.deliveries === undefined) return noReceipt
+  const { matched, sent, queued, dropped, dealtToPresent, dealtToAbsent } = result.deliveries
+  const elsewhere = {
+    matched: plain.matched + dealtToPresent + dealtToAbsent,
+    sent: plain.sent + dealtToPresent,
+    queued: plain.queued + dealtToAbsent,
+  }
+  const missedHere = Math.max(0, matched - sent - queued - dropped)
+  return {
+    receipt: {
+      matched: matched + elsewhere.matched,
+      sent: sent + elsewhere.sent,
+      queued: queued + elsewhere.queued,
+      dropped,
+      missed: missedHere + elsewhere.matched - elsewhere.sent - elsewhere.queued,
+      elsewhere,
+    },
+  }
+}
+
+/** What sessions of the other shards are going to do with it. */
+async function foreseen(
+  crew: ShardCrew,
+  own: number,
+  { topics, qos }: Publication,
+): Promise<PublishReceipt['elsewhere']> {
+  const sum = { matched: 0, sent: 0, queued: 0 }
+  const others = Array.from({ length: crew.size }, (_, shard) => shard).filter((shard) => shard !== own)
+  const answers = await Promise.all(
+    others.map((shard) => patiently(crew.ask(shard, { question: 'foresee', topics, qos }))),
+  )
+  for (const answer of answers) {
+    sum.matched += answer?.matched ?? 0
+    sum.sent += answer?.sent ?? 0
+    sum.queued += answer?.queued ?? 0
+  }
+  return sum
+}
+
+function propertiesOf({ properties }: Publication) {
+  if (properties?.correlationData === undefined) return properties
+  return { ...properties, correlationData: new Uint8Array(properties.correlationData) }
+}
+
+function failureOf(result: CommandResult | undefined): OperationFailure | undefined {
+  if (result === undefined) return { why: 'no-answer' }
+  return result.done ? undefined : { why: result.why }
+}
+
+/** undefined where there is no answer in time. */
+async function patiently<Answer>(answer: Promise<Answer | undefined>): Promise<Answer | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const patience = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), answerPatienceMs)
+  })
+  try {
+    return await Promise.race([answer, patience])
+  } finally {
+    clearTimeout(timer)
+  }
+}

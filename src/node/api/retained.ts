@@ -1,0 +1,18 @@
+// Retained messages: each shard has those of its part of the topics.
+
+import type { RetainedOperations, RetainedRow } from '../../management/index.ts'
+import type { ShardCrew } from '../shards/shard-supervisor.ts'
+
+export function retainedOperations(crew: ShardCrew): RetainedOperations {
+  return {
+    list: async (filter, most) => {
+      const rows: RetainedRow[] = []
+      for (let shard = 0; shard < crew.size && rows.length <= most; shard++) {
+        const found = await crew.ask(shard, { question: 'retained', filter, most: most - rows.length })
+        if (found === undefined) return undefined
+        rows.push(...found)
+      }
+      return { rows: rows.slice(0, most), hasMore: rows.length > most }
+    },
+  }
+}

@@ -1,0 +1,72 @@
+// What the tables of an archive would do to the broker, without doing it.
+
+import { createHash } from 'node:crypto'
+import { nameOfRecord, type TableName, tableNames, type TableRecord, writeRow } from '../../backup/index.ts'
+import type { TableChange } from '../../management/index.ts'
+import type { AccountRecord } from '../../records/index.ts'
+import type { AccessRecords } from '../records/access-records.ts'
+import { Pace } from '../records/record-scan.ts'
+import { conflictsTold, foreseen, noteConflict, nothingCounted } from './import-tables.ts'
+
+/** Takes every record of an archive, and compares them with what is there. */
+export class ForeseenTables {
+  readonly accounts: AccountRecord[] = []
+  readonly #records: AccessRecords
+  readonly #changes = new Map<TableName, ReturnType<typeof nothingCounted>>()
+  /** Of retained messages: what stands for their content, by what stands for their topic. */
+  readonly #retained = new Map<number, number>()
+
+  constructor(records: AccessRecords) {
+    this.#records = records
+  }
+
+  take(table: TableName, record: TableRecord): void {
+    if (record.kind === 'retained') {
+      this.#retained.set(markOf(record.message.topic), markOf(writeRow(table, record)))
+      this.#changeOf(table)
+      return
+    }
+    const change = this.#changeOf(table)
+    const fate = foreseen(this.#records, table, record)
+    change[fate]++
+    if (fate === 'updates') noteConflict(change, record)
+    if (record.kind === 'account') this.accounts.push(record)
+  }
+
+  /** `retained`: what topics remember now. */
+  async conclude(retained: Iterable<TableRecord> | AsyncIterable<TableRecord>): Promise<readonly TableChange[]> {
+    const change = this.#changes.get('retained-messages')
+    if (change !== undefined) await this.#compareRetained(change, retained)
+    return tableNames.flatMap((table) => this.#changes.get(table) ?? [])
+  }
+
+  async #compareRetained(
+    change: ReturnType<typeof nothingCounted>,
+    retained: Iterable<TableRecord> | AsyncIterable<TableRecord>,
+  ): Promise<void> {
+    const pace = new Pace()
+    for await (const record of retained) {
+      if (pace.isTimeToRest()) await pace.rest()
+      const mark = this.#retained.get(markOf(nameOfRecord(record)))
+      if (mark === undefined) continue
+      const isSame = mark === markOf(writeRow('retained-messages', record))
+      change[isSame ? 'unchanged' : 'updates']++
+      if (!isSame && change.conflicts.length < conflictsTold) noteConflict(change, record)
+    }
+    change.inserts = this.#retained.size - change.updates - change.unchanged
+  }
+
+  #changeOf(table: TableName): ReturnType<typeof nothingCounted> {
+    let change = this.#changes.get(table)
+    if (change === undefined) {
+      change = nothingCounted(table)
+      this.#changes.set(table, change)
+    }
+    return change
+  }
+}
+
+/** 48 bits of a digest: of a million texts no two have the same, but for one chance in hundreds. */
+export function markOf(text: string): number {
+  return createHash('sha1').update(text).digest().readUIntBE(0, 6)
+}

@@ -1,0 +1,110 @@
+// What will be otherwise when an archive has been carried out, and might surprise somebody: told before it happens.
+
+import type { Profile } from '../../backup/index.ts'
+import type { GodwitConfig } from '../../config/index.ts'
+import type { AccountRecord } from '../../records/index.ts'
+import { PasswordWork } from '../admins/password-hashing.ts'
+import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
+
+export interface Foresight {
+  /** In force now. */
+  readonly before: GodwitConfig
+  /** To be in force then. */
+  readonly after: GodwitConfig
+  readonly archiveProfile: Profile
+  readonly credentials: number
+}
+
+/** A sentence each. */
+export function expectedChanges(foresight: Foresight): readonly string[] {
+  return [
+    ...listenersElsewhere(foresight),
+    ...ofAuthentication(foresight),
+    ...ofOwnAccount(foresight),
+    ...ofNamespaces(foresight),
+  ]
+}
+
+function* listenersElsewhere({ after, archiveProfile }: Foresight): Generator<string> {
+  const { securityProfile, defaultListenerAddress } = after.node
+  if (archiveProfile === securityProfile || defaultListenerAddress !== undefined) return
+  const who = securityProfile === 'hardened' ? 'from this machine only' : 'from everywhere'
+  for (const { kind, name, host } of after.listeners) {
+    if (host === undefined) {
+      yield `listeners.${kind}.${name} is given as a port only: with the profile ${securityProfile} it can be reached ${who}; name an address, or set node.default_listener_address`
+    }
+  }
+}
+
+function* ofAuthentication({ before, after, archiveProfile, credentials }: Foresight): Generator<string> {
+  const isHardened = after.node.securityProfile === 'hardened'
+  if (
+    isHardened &&
+    after.auth.chain !== undefined &&
+    after.auth.chain.filter((name) => isOn(after, name)).length === 0
+  ) {
+    yield 'auth.chain is empty, or all of it is switched off: with the profile hardened every client is denied'
+  }
+  if (isHardened && archiveProfile === 'legacy' && after.auth.http !== undefined) {
+    yield 'auth.http_auth: while the service fails clients are denied; the profile legacy of the archive passes over a service that fails'
+  }
+  if (isHardened && archiveProfile === 'legacy' && after.auth.allowAnonymous === undefined) {
+    yield 'auth.allow_anonymous is not set: clients without a known name are let in from this machine only'
+  }
+  const [old, now] = [mannerOf(before), mannerOf(after)]
+  if (old !== now) {
+    const stored =
+      credentials > 0 ? 'those in the archive and those that are stored keep' : 'those that are stored keep'
+    yield `auth.password_hash and auth.salt_position change from ${old} to ${now}: ${stored} the manner in which they were made, new ones get the new one; credentials that other programs make with the old manner do not work`
+  }
+}
+
+/** Whether something of this name in a chain can know anybody. */
+function isOn({ auth }: GodwitConfig, name: string): boolean {
+  if (name === 'jwt') return auth.jwt !== undefined
+  if (name === 'http') return auth.http !== undefined
+  if (name === 'scram') return auth.scram !== undefined
+  if (name === 'certificate') return auth.certificate !== undefined
+  return true
+}
+
+function mannerOf({ auth }: GodwitConfig): string {
+  return `${auth.passwordHash} with the salt as ${auth.saltPosition}`
+}
+
+function* ofOwnAccount({ before, after }: Foresight): Generator<string> {
+  const { username, password } = after.http
+  if (after.node.securityProfile !== 'hardened' || password === undefined) return
+  if (password === before.http.password && username === before.http.username) return
+  if (isWellKnownPassword(username, password)) {
+    yield `http_server.password: ${username} has a password that everybody tries first; with the profile hardened it opens the API on this machine only`
+  }
+}
+
+function* ofNamespaces({ before, after }: Foresight): Generator<string> {
+  if (before.namespaces === undefined && after.namespaces !== undefined) {
+    yield 'namespaces.enable: nobody is asked for a namespace before the next start; until then clients come in as those of none'
+  }
+}
+
+/** Each costs a good part of a tenth of a second. */
+const mostAccountsTried = 20
+
+/** Of accounts that could not log in here, as everybody knows their password. */
+export async function wellKnownAccounts(
+  accounts: readonly AccountRecord[],
+  { node }: Pick<GodwitConfig, 'node'>,
+): Promise<readonly string[]> {
+  if (node.securityProfile !== 'hardened') return []
+  const work = new PasswordWork()
+  const found: string[] = []
+  for (const { name, password } of accounts.slice(0, mostAccountsTried)) {
+    for (const tried of new Set(['public', name])) {
+      if (!(await work.isPassword(tried, password, ''))) continue
+      found.push(
+        `the account ${JSON.stringify(name)} has a password that everybody tries first: with the profile hardened it cannot log in`,
+      )
+    }
+  }
+  return found
+}

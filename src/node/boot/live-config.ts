@@ -1,0 +1,122 @@
+// The node's configuration while it runs: which part of the node takes which setting.
+
+import { join } from 'node:path'
+import { faultAt, type GodwitConfig, type Warning } from '../../config/index.ts'
+import type { ShardSettings } from '../../shard/index.ts'
+import type { Logger } from '../../telemetry/index.ts'
+import { accessSettingsOf } from '../records/access-settings.ts'
+import { AllowedPaths } from '../configuration/allowed-paths.ts'
+import { ConfigHistory } from '../configuration/config-history.ts'
+import { nothingChanged } from '../configuration/config-layers.ts'
+import type { ConfigOwner } from '../configuration/config-consumers.ts'
+import { LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigurationSources } from '../configuration/read-configuration.ts'
+import { logOwner } from '../observe/log-config.ts'
+import { dangerOfPassword, wellKnownInWords } from '../admins/default-admin.ts'
+import type { ShardCrew } from '../shards/shard-supervisor.ts'
+import { doorLimitsOf } from '../shards/shard-plan.ts'
+import type { SysTopics } from '../observe/sys-topics.ts'
+
+export interface LiveConfigGround {
+  readonly config: GodwitConfig
+  /** undefined: the node was started with a configuration that was made elsewhere. */
+  readonly sources: ConfigurationSources | undefined
+  readonly dataDirectory: string
+  /** Of this node: what is made of it looks random and stays the same. */
+  readonly secret: Uint8Array
+  readonly crew: ShardCrew
+  /** Connections that the machine has room for. */
+  readonly room: number
+  readonly sysTopics: SysTopics
+  readonly log: Logger
+  /** Owners of their own: they are asked before those that cannot refuse. */
+  readonly others: readonly ConfigOwner[]
+}
+
+/** `LiveConfig` itself asks for them with each change. */
+const allowedDirectoriesOwner: ConfigOwner = {
+  owns: (key) => key === 'node.allowed_directories',
+  apply: async () => undefined,
+}
+
+export async function createLiveConfig(ground: LiveConfigGround): Promise<LiveConfig> {
+  const { config, dataDirectory, secret, sysTopics, log, others } = ground
+  const sources = ground.sources ?? sourcesOf(config, dataDirectory)
+  return new LiveConfig({
+    ...sources,
+    config,
+    history: await ConfigHistory.open(dataDirectory, secret),
+    owners: [
+      ...others,
+      allowedDirectoriesOwner,
+      logOwner(log, dataDirectory, config),
+      shardsOwner(ground),
+      sysTopicsOwner(sysTopics),
+    ],
+    problemOf: (changed) => {
+      const admission = accessSettingsOf(changed, secret)
+      return 'problem' in admission ? admission : undefined
+    },
+    warningsOf,
+    reasonToWait,
+    log,
+  })
+}
+
+/** Of a configuration that was made elsewhere: no file is known, but everything that it names is local. */
+function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSources {
+  const paths = new AllowedPaths(dataDirectory)
+  paths.takeLocal(config, dataDirectory)
+  return {
+    ground: {
+      file: join(dataDirectory, 'godwit.conf'),
+      changesFile: join(dataDirectory, 'changed-settings.conf'),
+      overrides: [],
+      environment: {},
+    },
+    layers: { document: undefined, changes: nothingChanged, untilRestart: nothingChanged },
+    paths,
+  }
+}
+
+/** Where it would be a danger it has been refused already. */
+function warningsOf(held: GodwitConfig): readonly Warning[] {
+  if (!held.http.isEnabled || dangerOfPassword(held, true) === undefined) return []
+  const { key, message, hint } = wellKnownInWords
+  return [faultAt(held.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
+}
+
+/** What is not said means something else in the other profile, and half a profile is none. */
+function reasonToWait(changed: GodwitConfig, running: GodwitConfig): string | undefined {
+  return changed.node.securityProfile === running.node.securityProfile ? undefined : 'node.security_profile'
+}
+
+const shardSections = ['auth.', 'flapping_detect.', 'limits.', 'mqtt.', 'retainer.', 'log.level']
+
+/** Asked always: files of rules and keys may say something else, too. */
+function shardsOwner({ secret, crew, room }: Pick<LiveConfigGround, 'secret' | 'crew' | 'room'>): ConfigOwner {
+  return {
+    owns: (key) => shardSections.some((section) => key.startsWith(section)),
+    isAlwaysAsked: true,
+    apply: async (config) => {
+      const admission = accessSettingsOf(config, secret)
+      if ('problem' in admission) return admission
+      const { core, maxPropertyBytes, log } = config
+      const { access } = admission
+      const limits = doorLimitsOf(config, room, crew.size)
+      const settings: ShardSettings = { core, access, maxPropertyBytes, logLevel: log.level, ...limits }
+      await crew.change((change) => ({ kind: 'settings', change, settings }), settings)
+      return undefined
+    },
+  }
+}
+
+function sysTopicsOwner(sysTopics: SysTopics): ConfigOwner {
+  return {
+    owns: (key) => key === 'sys_topics.interval',
+    apply: async (config) => {
+      sysTopics.changeInterval(config.sysTopics.intervalMs)
+      return undefined
+    },
+  }
+}

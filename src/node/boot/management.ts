@@ -1,0 +1,239 @@
+// The management API of this node: who may use it, what it is asked, and where it listens: over HTTP as the
+// configuration says, and on a socket in the data directory for whoever may read that.
+
+import { lookup } from 'node:dns/promises'
+import type { GodwitConfig } from '../../config/index.ts'
+import {
+  closeGraceMs,
+  createDoorkeeper,
+  createManagementServer,
+  maxSocketHeaderBytes,
+  type Logins,
+  type ManagementServer,
+  type ManagementSettings,
+  type Operations,
+  socketDoorkeeper,
+  WaitingRoom,
+} from '../../management/index.ts'
+import type { Logger } from '../../telemetry/index.ts'
+import type { AccessRecords } from '../records/access-records.ts'
+import type { ConfigOwner, Problem } from '../configuration/config-consumers.ts'
+import { prepareControlSocket } from '../api/control-socket.ts'
+import { hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
+import { accountOperations } from '../api/accounts.ts'
+import { apiTokens } from '../admins/api-tokens.ts'
+import { PasswordWork } from '../admins/password-hashing.ts'
+import { RecentSignIns } from '../admins/recent-sign-ins.ts'
+import { operatorLogins } from '../admins/logins.ts'
+import { operatorSignIn, type OwnAccount } from '../admins/operator-sign-in.ts'
+import { dangerOfPassword, makeFirstPassword, type NewPassword, ownAccountOf } from '../admins/default-admin.ts'
+import { type HttpAddress, type HttpPlace, ServedHttp } from '../api/http-endpoint.ts'
+
+export interface RunningManagement {
+  /** Where it is served over HTTP now; undefined: nowhere. */
+  readonly address: HttpAddress | undefined
+  /** Made at this start because none was set: to be shown once. */
+  readonly newPassword: NewPassword | undefined
+  /** Of `http_server`. */
+  readonly owner: ConfigOwner
+  close(): Promise<void>
+}
+
+export interface ManagementGround {
+  readonly config: GodwitConfig
+  readonly dataDirectory: string
+  /** All but those about accounts. */
+  readonly operations: Omit<Operations, 'accounts'>
+  readonly accessRecords: AccessRecords
+  readonly log: Logger
+}
+
+/** A problem is a sentence for the operator. */
+export async function startManagement(ground: ManagementGround): Promise<RunningManagement | Problem> {
+  const { config, accessRecords: records, log } = ground
+  const accounts = new OperatorAccounts(ground)
+  const inForce = accounts.settingsOf(config)
+  if ('problem' in inForce) return inForce
+  const operations = { ...ground.operations, accounts: accounts.operations }
+  const http = new ServedHttp((settings) => createManagementServer({ operations, log, ...settings }), log)
+  const problem = (await problemOfDanger(config, log)) ?? (await http.change(placeOf(config, config), inForce))
+  if (problem !== undefined) return problem
+  accounts.take(config)
+  const socket = createManagementServer({
+    ...{ operations, log, headerBytes: maxSocketHeaderBytes },
+    ...atSocket(inForce),
+  })
+  const closeSocket = await serveSocket(socket, ground)
+  const needsPassword = http.address !== undefined && config.http.authType === 'basic'
+  const newPassword = needsPassword ? await makeFirstPassword(accounts.own, records, accounts.work) : undefined
+  return {
+    get address() {
+      return http.address
+    },
+    newPassword,
+    owner: ownerOf(ground, { accounts, http, socket }),
+    close: async () => {
+      accounts.waitingRoom.close()
+      await Promise.all([http.close(), closeSocket()])
+    },
+  }
+}
+
+function atSocket(settings: ManagementSettings): ManagementSettings {
+  return { ...settings, doorkeeper: socketDoorkeeper(settings.doorkeeper) }
+}
+
+interface Parts {
+  readonly accounts: OperatorAccounts
+  readonly http: ServedHttp
+  readonly socket: ManagementServer
+}
+
+/** Asked always: the file with the key of tokens may say something else. */
+function ownerOf({ config: atStart, log }: ManagementGround, { accounts, http, socket }: Parts): ConfigOwner {
+  let taken = JSON.stringify(atStart.http)
+  return {
+    owns: (key) => key.startsWith('http_server.'),
+    isAlwaysAsked: true,
+    apply: async (config) => {
+      const wanted = JSON.stringify(config.http)
+      if (wanted === taken) return undefined
+      const settings = accounts.settingsOf(config)
+      if ('problem' in settings) return settings
+      const problem = accounts.problemOfOwn(config) ?? (await problemOfDanger(config, log))
+      if (problem !== undefined) return problem
+      const unserved = await http.change(placeOf(config, atStart), settings)
+      if (unserved !== undefined) return unserved
+      socket.change(atSocket(settings))
+      accounts.take(config)
+      taken = wanted
+      return undefined
+    },
+  }
+}
+
+/** undefined: it is not served over HTTP. Where a port without a host is, holds from start to start. */
+function placeOf({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
+  if (!http.isEnabled) return undefined
+  const isNamed = places.has('http_server.port') || places.has('http_server.ip_addr')
+  return { hosts: http.host === undefined ? hostsOfPort(atStart) : [http.host], port: http.port, isNamed }
+}
+
+/** Who may come in, as the configuration says it now. */
+class OperatorAccounts {
+  readonly work: PasswordWork
+  readonly waitingRoom: WaitingRoom
+  readonly operations: Operations['accounts']
+  readonly #logins: Logins
+  readonly #recent = new RecentSignIns()
+  readonly #ground: ManagementGround
+  #own: OwnAccount
+  /** `auth_type = jwt`: the account of `http_server` does not come in. */
+  #refusesOwn: boolean
+
+  constructor(ground: ManagementGround) {
+    const { config, accessRecords: records, log } = ground
+    this.work = new PasswordWork()
+    this.waitingRoom = new WaitingRoom(log)
+    this.#ground = ground
+    this.#own = ownAccountOf(config, records)
+    this.#refusesOwn = refusesOwn(config)
+    const isHardened = config.node.securityProfile === 'hardened'
+    const own = (): OwnAccount => this.#own
+    this.operations = accountOperations({ records, work: this.work, own, isHardened, log })
+    const mayComeIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
+    this.#logins = operatorLogins({ records, own, mayComeIn, nowMs: () => performance.now() })
+  }
+
+  get own(): OwnAccount {
+    return this.#own
+  }
+
+  take(config: GodwitConfig): void {
+    this.#refusesOwn = refusesOwn(config)
+    const { username, password } = ownAccountOf(config, this.#ground.accessRecords)
+    // It is another account only where it is: who has signed in before stays so.
+    if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
+  }
+
+  settingsOf(config: GodwitConfig): ManagementSettings | Problem {
+    const tokens = apiTokens(config)
+    if ('problem' in tokens) return tokens
+    const { http, node } = config
+    const { accessRecords: records } = this.#ground
+    const accounts = operatorSignIn({
+      records,
+      work: this.work,
+      recent: this.#recent,
+      own: ownAccountOf(config, records),
+      isHardened: node.securityProfile === 'hardened',
+      refusesOwn: refusesOwn(config),
+      nowMs: () => Date.now(),
+    })
+    const ways = { accounts, logins: this.#logins, ...tokens, isOpen: http.authType === 'no_auth' }
+    const doorkeeper = createDoorkeeper(ways, this.waitingRoom)
+    const { maxBodyBytes, maxUploadBytes, maxRequests } = http
+    return { doorkeeper, maxBodyBytes, maxUploadBytes, maxRequests }
+  }
+
+  /** A password is made at a start, where it can be shown. */
+  problemOfOwn(config: GodwitConfig): Problem | undefined {
+    const { accessRecords: records } = this.#ground
+    const { username, password } = ownAccountOf(config, records)
+    if (!config.http.isEnabled || config.http.authType !== 'basic' || password !== undefined) return undefined
+    if (records.find({ kind: 'account', name: username }) !== undefined) return undefined
+    return {
+      problem: `http_server.username: ${JSON.stringify(username)} has no password yet: set http_server.password as well`,
+    }
+  }
+}
+
+function refusesOwn({ http }: GodwitConfig): boolean {
+  return http.authType === 'jwt'
+}
+
+/** What must not be reached by others is not opened to them. */
+async function problemOfDanger(config: GodwitConfig, log: Logger): Promise<Problem | undefined> {
+  const { http } = config
+  if (!http.isEnabled) return undefined
+  const hosts = http.host === undefined ? hostsOfPort(config) : [http.host]
+  const isLoopback = (await Promise.all(hosts.map(isLoopbackHost))).every(Boolean)
+  if (http.authType === 'no_auth' && !isLoopback) {
+    return { problem: 'http_server.auth_type: no_auth is for loopback only: set http_server.ip_addr = "127.0.0.1"' }
+  }
+  const danger = dangerOfPassword(config, isLoopback)
+  if (danger === undefined || 'problem' in danger) return danger
+  log.warn('configuration', danger)
+  return undefined
+}
+
+/** A name counts by the addresses that it leads to. */
+async function isLoopbackHost(host: string): Promise<boolean> {
+  try {
+    const addresses = await lookup(host, { all: true })
+    return addresses.every(({ address }) => isLoopbackAddress(address))
+  } catch {
+    // Listening there will say what is wrong with it.
+    return false
+  }
+}
+
+/** The broker does without it where the file system has no sockets. */
+async function serveSocket(server: ManagementServer, ground: ManagementGround): Promise<() => Promise<void>> {
+  const { log, dataDirectory } = ground
+  try {
+    const place = await prepareControlSocket(dataDirectory)
+    const listening = await server.listen({ path: place.path })
+    if (!('problem' in listening)) {
+      return async () => {
+        await server.close(closeGraceMs)
+        await place.remove()
+      }
+    }
+    log.error('godwit ctl cannot reach this node', { why: listening.problem })
+    await place.remove()
+  } catch (error) {
+    log.error('godwit ctl cannot reach this node', { why: (error as Error).message })
+  }
+  return () => server.close(closeGraceMs)
+}

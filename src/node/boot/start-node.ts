@@ -1,0 +1,414 @@
+// One machine's broker, from the outside in: a data directory that is ours alone, a log, ports that are free, and then
+// the threads that do the work. Each step either gives what the next one needs or the one sentence that says why not.
+
+import { homedir } from 'node:os'
+import type { AccessSettings } from '../../access/index.ts'
+import { formatFault, type GodwitConfig, type Warning } from '../../config/index.ts'
+import type { BackupOperations } from '../../management/index.ts'
+import { type BridgePlan, clockBaseMs, readClock, shardEntry, type ShardStart } from '../../shard/index.ts'
+import { StorageFailure } from '../../storage/index.ts'
+import { createLogger, type Logger } from '../../telemetry/index.ts'
+import { denyAddresses } from '../../transports/index.ts'
+import { defaultDataDirectory, type Installation, prepareDataDirectory } from '../data-dir/data-directory.ts'
+import { settleAccessSecret } from '../data-dir/access-secret.ts'
+import { Alarms } from '../observe/alarms.ts'
+import { type AuditLog, openAuditLog, reloadWithAudit } from '../observe/audit-log.ts'
+import { type AccessRecords, type AccessRecordsWorld, openAccessRecords } from '../records/access-records.ts'
+import { accessSettingsOf } from '../records/access-settings.ts'
+import { type DirectoryLock, lockDirectory } from '../data-dir/directory-lock.ts'
+import { type ListenerAddress, resolveListeners } from '../listeners/listener-addresses.ts'
+import type { ConfigOwner } from '../configuration/config-consumers.ts'
+import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
+import type { ConfigurationSources } from '../configuration/read-configuration.ts'
+import { brokerIdOf, LiveBridges, planBridges } from '../bridges/bridge-config.ts'
+import { listenersOwner, LiveListeners } from '../listeners/listener-manager.ts'
+import { HiddenPresets } from '../records/shadowed-credentials.ts'
+import { createLiveConfig } from './live-config.ts'
+import { logTargetsOf, problemOfLog } from '../observe/log-config.ts'
+import { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
+import { settleNodeName } from '../data-dir/node-name.ts'
+import { type RunningManagement, startManagement } from './management.ts'
+import { ScheduledBackups } from '../backup/backup-schedule.ts'
+import { operationsOf } from '../api/all.ts'
+import type { NodeBackups } from '../api/backup.ts'
+import { controlDesk, type Wish } from '../api/control.ts'
+import { type NodeStore, openNodeStore } from '../shards/node-store.ts'
+import { observeNode } from '../api/monitoring.ts'
+import { withoutMissingQuic } from '../listeners/quic-presence.ts'
+import { setAsideInWords } from '../data-dir/quarantine.ts'
+import { ShardCrew } from '../shards/shard-supervisor.ts'
+import { planShards, shardsOf } from '../shards/shard-plan.ts'
+import { SysTopics, type SysTopicsOptions } from '../observe/sys-topics.ts'
+import { defaultRestartPolicy, type RestartPolicy } from '../shards/supervised-shard.ts'
+
+export interface NodeOptions {
+  readonly config: GodwitConfig
+  /** What the configuration's reader wants to be known; goes to the log. */
+  readonly warnings: readonly Warning[]
+  readonly installation: Installation
+  /** What the configuration was made of; without it only what the API changes can be changed. */
+  readonly sources?: ConfigurationSources
+  /** Of this program, for those who ask the broker. */
+  readonly version?: string
+  /** The thread to run as a shard; tests have their own. */
+  readonly shardEntry?: URL
+  readonly restarts?: RestartPolicy
+  /** How long the shards may take to stop; less than the ten seconds that the node has. */
+  readonly shardStopMs?: number
+  /** Why the node could not be started again as things are now: asked before somebody's wish for it is granted. */
+  readonly problemOfRestart?: () => string | undefined
+}
+
+export interface RunningNode {
+  readonly name: string
+  /** Absolute. */
+  readonly dataDirectory: string
+  /** Those that are open now. */
+  readonly listeners: readonly ListenerAddress[]
+  readonly log: Logger
+  /** The management API. */
+  readonly management: Pick<RunningManagement, 'address' | 'newPassword'>
+  /** Shared counters of all shards, for `readCounters`. */
+  readonly counters: SharedArrayBuffer
+  /** Resolves with a sentence when the node cannot go on by itself: then `stop` it and end the process with 1. */
+  readonly broken: Promise<string>
+  /** Resolves when somebody wants the node to end: `stop` it, and for a restart start it anew. */
+  readonly wished: Promise<Wish>
+  /** Certificates, keys and revocations are looked at now and not only at the next interval. */
+  reloadFiles(): void
+  /** What is stored of who may come in and what they may do; here it is changed, for all shards. */
+  readonly accessRecords: AccessRecords
+  /** Archives of all that is kept. */
+  readonly backup: BackupOperations
+  /** Changes it while the node runs. */
+  readonly configuration: LiveConfig
+  /** Somebody wants the configuration to be as its files say now, and it is noted that they did. */
+  reloadConfiguration(): Promise<ConfigOutcome>
+  /** Clients get DISCONNECT 0x8B, the store is closed, the data directory is free. At most 10 seconds. */
+  stop(): Promise<void>
+}
+
+export type NodeStart = { readonly node: RunningNode } | { readonly problem: string }
+
+/** Of the ten seconds that a stop may take, so much is for the shards. */
+const defaultShardStopMs = 8_000
+
+/** Starts the node. A problem is a sentence for the operator; then nothing is left running. */
+export async function startNode(options: NodeOptions): Promise<NodeStart> {
+  // Whatever is written from here on is for this account alone.
+  process.umask(0o077)
+  denyAddresses(options.config.node.deniedAddresses)
+  const directory = await prepareDataDirectory(dataDirectoryOf(options))
+  if ('problem' in directory) return directory
+  const locked = await lockDirectory(directory.path)
+  if ('problem' in locked) return locked
+  const started = await startInDirectory(options, directory.path, locked.lock)
+  if ('problem' in started) {
+    await locked.lock.release()
+    return started
+  }
+  const { node } = started
+  if (directory.isOpenToOthers) warnOpenDirectory(node)
+  if (locked.wasLeftBehind)
+    node.log.warn(
+      'the last run did not end in good order: it was killed, or the machine went down; nothing is to be done',
+      {
+        directory: directory.path,
+      },
+    )
+  return started
+}
+
+function dataDirectoryOf({ config, installation }: NodeOptions): string {
+  const account = { userId: process.getuid?.(), homeDirectory: homedir() }
+  return config.node.dataDir ?? defaultDataDirectory(installation, account)
+}
+
+function warnOpenDirectory(node: RunningNode): void {
+  node.log.warn('other accounts may look into the data directory', {
+    directory: node.dataDirectory,
+    remedy: `chmod 700 ${node.dataDirectory}`,
+  })
+}
+
+async function startInDirectory(options: NodeOptions, directory: string, lock: DirectoryLock): Promise<NodeStart> {
+  const { config } = options
+  const logging = await openLog(config, directory)
+  if ('problem' in logging) return logging
+  const { log } = logging
+  for (const warning of options.warnings) log.warn('configuration', { warning: formatFault(warning) })
+  const started = await startOnLog(options, { directory, lock, log })
+  if ('problem' in started) await log.close()
+  return started
+}
+
+async function startOnLog(
+  options: NodeOptions,
+  ground: Pick<Foundation, 'directory' | 'lock' | 'log'>,
+): Promise<NodeStart> {
+  const { config } = options
+  const name = await settleNodeName(ground.directory, config.node.name)
+  const accessSecret = await settleAccessSecret(ground.directory)
+  const admission = accessSettingsOf(config, accessSecret)
+  if ('problem' in admission) return admission
+  const planned = planBridges(config, accessSecret)
+  if ('problem' in planned) return planned
+  const resolved = await resolveListeners(config)
+  if ('problem' in resolved) return resolved
+  const listeners = await withoutMissingQuic(resolved.listeners, ground.log)
+  const alarms = new Alarms(ground)
+  const bridges = planned.plans
+  return startOnStore(options, { ...ground, alarms, name, accessSecret, ...admission, listeners, bridges })
+}
+
+type Logging = { readonly log: Logger } | { readonly problem: string }
+
+async function openLog({ log }: GodwitConfig, dataDirectory: string): Promise<Logging> {
+  const targets = logTargetsOf(log, dataDirectory)
+  try {
+    return { log: await createLogger({ ...targets, level: log.level }) }
+  } catch (error) {
+    return problemOfLog(targets, error)
+  }
+}
+
+interface Foundation {
+  readonly directory: string
+  readonly lock: DirectoryLock
+  readonly log: Logger
+  readonly alarms: Alarms
+  readonly name: string
+  readonly access: AccessSettings
+  readonly accessSecret: Uint8Array
+  readonly bridges: readonly BridgePlan[]
+  readonly listeners: readonly ListenerAddress[]
+}
+
+async function startOnStore(options: NodeOptions, foundation: Foundation): Promise<NodeStart> {
+  const { config } = options
+  const { directory, alarms } = foundation
+  try {
+    const store = await openNodeStore({ dataDirectory: directory, shards: shardsOf(config), ...config.storage, alarms })
+    return await startShards(options, foundation, store)
+  } catch (error) {
+    if (!(error instanceof StorageFailure)) throw error
+    return { problem: error.message }
+  }
+}
+
+async function startShards(options: NodeOptions, foundation: Foundation, store: NodeStore): Promise<NodeStart> {
+  const { config } = options
+  const { log, alarms, directory, name, access } = foundation
+  const clock = clockBaseMs(await readClock(store.own))
+  const live = liveListeners(config, foundation, () => crew)
+  const ofBridges = { bridges: foundation.bridges, nameAmongBridges: brokerIdOf(foundation.accessSecret) }
+  const dealt = { ...ofBridges, listeners: live.dealt, nodeName: name, clockBaseMs: clock }
+  const plan = await planShards({ ...dealt, config, directory, access })
+  const { starts, counters, meters, memory, room, descriptorRoom } = plan
+  const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
+  const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
+  const sysTopics = sysTopicsOf(options, { nodeName: name, counters, crew: () => crew })
+  alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
+  const crew = crewOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
+  const bridges = liveBridges(foundation, crew)
+  const audit = openAuditLog(directory, log, config.maxAuditBytes)
+  const shared = { nodeName: name, dataDirectory: directory, counters, crew, log, bridges, audit }
+  const observation = observeNode({ ...shared, meters, memory, descriptorRoom, alarms, live })
+  const accessRecords = await openAccessRecords({ store: store.own, ...tellAccess(crew, namespaceLimits) })
+  const hiddenPresets = new HiddenPresets({ records: accessRecords, log, presets: config.auth.credentials })
+  const owners = { listeners: live, bridges, hiddenPresets }
+  const configuration = await configurationOf(options, foundation, { ...owners, crew, room, sysTopics })
+  const outcome = await crew.start()
+  const reloadFiles = (): void => {
+    for (const { shardNumber } of starts) crew.send(shardNumber, { kind: 'reload-files' })
+    observation.lookAtFiles()
+  }
+  let closeManagement = nothingToClose
+  const stop = async (): Promise<void> => {
+    await closeManagement()
+    await audit.close()
+    await observation.stop()
+    sysTopics.stop()
+    await crew.stop(options.shardStopMs ?? defaultShardStopMs)
+    await store.close()
+    await foundation.lock.release()
+    await log.close()
+  }
+  if (!outcome.ready) {
+    await stop()
+    return { problem: outcome.message }
+  }
+  const control = controlDesk(log, options.problemOfRestart)
+  const inForce = { config, accessRecords, control, configuration, observation }
+  const ground = {
+    ...shared,
+    ...inForce,
+    version: options.version ?? '',
+    listeners: live,
+    room,
+    ownStore: store.own,
+  }
+  const operations = operationsOf({ ...ground, hiddenPresets, namespaceLimits })
+  await observation.start()
+  const management = await startManagement({ config, dataDirectory: directory, operations, accessRecords, log })
+  if ('problem' in management) {
+    await stop()
+    return management
+  }
+  const schedule = scheduledBackups(config, operations.backup)
+  closeManagement = () => schedule.endWith(management)
+  const own = [filesOwner(reloadFiles), schedule.owner, auditOwner(audit), namespaceLimits.owner]
+  for (const owner of [management.owner, ...own]) configuration.addOwner(owner)
+  sysTopics.start()
+  await configuration.noteStart()
+  const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
+  const doing = { broken, wished: control.wished, reloadConfiguration, reloadFiles, stop }
+  const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
+  return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
+}
+
+function tellAccess(
+  crew: ShardCrew,
+  limits: NamespaceLimitsInForce,
+): Pick<AccessRecordsWorld, 'tell' | 'noteNamespace'> {
+  return {
+    tell: (records) => crew.change((change) => ({ kind: 'access', change, records }), {}),
+    noteNamespace: (name, record) => limits.note(name, record),
+  }
+}
+
+function auditOwner(audit: AuditLog): ConfigOwner {
+  return {
+    owns: (key) => key.startsWith('audit.'),
+    apply: async ({ maxAuditBytes }) => {
+      await audit.changeSize(maxAuditBytes)
+      return undefined
+    },
+  }
+}
+
+/** Archives that the node makes by itself, from now on. */
+function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) {
+  const backups = new ScheduledBackups(config.backup, { nowMs: () => Date.now(), make: makeScheduled })
+  backups.start()
+  const owner: ConfigOwner = {
+    owns: (key) => key.startsWith('backup.'),
+    apply: async (changed) => {
+      backups.change(changed.backup)
+      return undefined
+    },
+  }
+  const endWith = (management: Pick<RunningManagement, 'close'>): Promise<void> => {
+    backups.stop()
+    return management.close()
+  }
+  return { owner, endWith }
+}
+
+/** Whoever has the configuration read again means the files as well that it names. */
+function filesOwner(reloadFiles: () => void): ConfigOwner {
+  return {
+    owns: () => false,
+    isAlwaysAsked: true,
+    apply: async () => {
+      reloadFiles()
+      return undefined
+    },
+  }
+}
+
+/** What they are changes while the node runs. */
+function withListeners(node: Omit<RunningNode, 'listeners'>, live: LiveListeners): RunningNode {
+  return {
+    ...node,
+    get listeners() {
+      return live.addresses
+    },
+  }
+}
+
+function liveListeners(config: GodwitConfig, foundation: Foundation, crew: () => ShardCrew): LiveListeners {
+  return new LiveListeners({
+    config,
+    addresses: foundation.listeners,
+    shards: shardsOf(config),
+    log: foundation.log,
+    tell: (step, difference, dealt) =>
+      crew().attempt(
+        (change) => ({ kind: 'listeners', change, step, difference }),
+        dealt === undefined ? {} : { listeners: dealt },
+      ),
+  })
+}
+
+function liveBridges({ accessSecret: secret, bridges: plans }: Foundation, crew: ShardCrew): LiveBridges {
+  const bridges = new LiveBridges({
+    plans,
+    secret,
+    tell: (changed) => crew.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
+    ask: async () => {
+      const shards = Array.from({ length: crew.size }, (_, shard) => crew.ask(shard, { question: 'bridges' }))
+      return (await Promise.all(shards)).flatMap((reports) => reports ?? [])
+    },
+  })
+  crew.onBridges = (shard, reports) => bridges.note(shard, reports)
+  return bridges
+}
+
+function sysTopicsOf(
+  { config, version = '' }: NodeOptions,
+  {
+    nodeName,
+    counters,
+    crew,
+  }: { readonly nodeName: string; readonly counters: SharedArrayBuffer; readonly crew: () => ShardCrew },
+): SysTopics {
+  const { intervalMs } = config.sysTopics
+  const tell: SysTopicsOptions['tell'] = (messages) => crew().send(0, { kind: 'tell', messages })
+  return new SysTopics({ nodeName, version, counters, intervalMs, tell })
+}
+
+interface CrewGround {
+  readonly options: NodeOptions
+  readonly foundation: Foundation
+  readonly store: NodeStore
+  readonly starts: readonly ShardStart[]
+  readonly maxHeapMb: number
+  readonly giveUp: (message: string) => void
+}
+
+function crewOf({ options, foundation, store, starts, maxHeapMb, giveUp }: CrewGround): ShardCrew {
+  const { log, directory, alarms } = foundation
+  return new ShardCrew({
+    entry: options.shardEntry ?? shardEntry,
+    starts,
+    keeper: store.keeper,
+    log,
+    restarts: options.restarts ?? defaultRestartPolicy,
+    maxHeapMb,
+    onGivenUp: giveUp,
+    setAside: async (suspect) => {
+      const text = await setAsideInWords(store.own, directory, suspect)
+      alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)
+    },
+    alarms,
+  })
+}
+
+function configurationOf(
+  { config, sources }: NodeOptions,
+  { directory, accessSecret: secret, log }: Foundation,
+  parts: {
+    readonly crew: ShardCrew
+    readonly room: number
+    readonly sysTopics: SysTopics
+    readonly listeners: LiveListeners
+    readonly bridges: LiveBridges
+    readonly hiddenPresets: HiddenPresets
+  },
+): Promise<LiveConfig> {
+  const others = [listenersOwner(parts.listeners), parts.bridges, parts.hiddenPresets]
+  return createLiveConfig({ ...parts, config, sources, dataDirectory: directory, secret, log, others })
+}
+
+const nothingToClose = async (): Promise<void> => {}

@@ -1,0 +1,206 @@
+// The bridges of the node while it runs: what the configuration makes of them, and what their shards last said of them.
+//
+//   plan: settings are read whole, and files tried      here, for a sentence
+//     -> all shards, each of which takes its own        see `bridges/bridge-manager.ts`
+
+import { readFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { type BridgeFacts, bridgeSettings, connectTimeoutOf } from '../../bridges/index.ts'
+import {
+  bridgesOfAws,
+  type GodwitConfig,
+  type MqttBridgeConfig,
+  parseServerUrl,
+  spoolMessagesIn,
+  tlsOfBridge,
+} from '../../config/index.ts'
+import type { BridgeLink, BridgePlan, BridgeReport } from '../../shard/index.ts'
+import { problemOfDialFiles } from '../../transports/index.ts'
+import type { ConfigOwner, Problem } from '../configuration/config-consumers.ts'
+
+export interface LiveBridgesOptions {
+  readonly plans: readonly BridgePlan[]
+  /** Of this node: its name among bridges is made of it. */
+  readonly secret: Uint8Array
+  /** Resolves when every shard has them in force. */
+  tell(plans: readonly BridgePlan[]): Promise<void>
+  /** Asks the shards; those that are not there say nothing. */
+  ask(): Promise<readonly BridgeReport[]>
+}
+
+const cachePrefix = 'bridges.mqtt.cache.'
+
+export class LiveBridges implements ConfigOwner {
+  readonly isAlwaysAsked = true
+  readonly #options: LiveBridgesOptions
+  #plans: readonly BridgePlan[]
+  /** What each shard has said last. */
+  readonly #reports = new Map<number, readonly BridgeReport[]>()
+
+  constructor(options: LiveBridgesOptions) {
+    this.#options = options
+    this.#plans = options.plans
+  }
+
+  owns(key: string): boolean {
+    if (key.startsWith('bridges.aws.')) return true
+    return key.startsWith('bridges.mqtt.') && (!key.startsWith(cachePrefix) || key === `${cachePrefix}disk_cache_size`)
+  }
+
+  async apply(config: GodwitConfig): Promise<Problem | undefined> {
+    const planned = planBridges(config, this.#options.secret)
+    if ('problem' in planned) return planned
+    const { plans } = planned
+    if (isDeepStrictEqual(plans, this.#plans)) return undefined
+    const known = new Map(this.#plans.map((plan) => [plan.name, plan]))
+    const changed = plans.filter((plan) => !isDeepStrictEqual(known.get(plan.name), plan))
+    for (const plan of changed) {
+      const problem = problemOfFiles(plan)
+      if (problem !== undefined) return { problem }
+    }
+    await this.#options.tell(plans)
+    this.#plans = plans
+    return undefined
+  }
+
+  /** A shard has said how its bridges are. */
+  note(shard: number, reports: readonly BridgeReport[]): void {
+    this.#reports.set(shard, reports)
+  }
+
+  /** As they were a second ago. */
+  get latest(): readonly BridgeReport[] {
+    return [...this.#reports.values()].flat()
+  }
+
+  /** Those that bridges show which are on. */
+  get certificates(): { readonly of: string; readonly file: string }[] {
+    return this.#plans.flatMap(({ name, config, facts }) => {
+      const { certFile } = (facts.link as BridgeLink).tls
+      return config.enable && certFile !== undefined ? [{ of: `bridge ${name}`, file: certFile }] : []
+    })
+  }
+
+  /** As they are. By name; one whose shard is away is not there. */
+  async reports(): Promise<ReadonlyMap<string, BridgeReport>> {
+    if (this.#plans.length === 0) return new Map()
+    return new Map((await this.#options.ask()).map((report) => [report.name, report]))
+  }
+}
+
+/** A problem begins with the key of a setting. */
+export function planBridges(
+  { bridges, core }: GodwitConfig,
+  secret: Uint8Array,
+): { readonly plans: readonly BridgePlan[] } | Problem {
+  const brokerId = brokerIdOf(secret)
+  const spoolMessages = spoolMessagesIn(bridges.mqtt.cache)
+  const plans: BridgePlan[] = []
+  const add = (
+    name: string,
+    config: MqttBridgeConfig,
+    where: Pick<BridgeFacts, 'key' | 'isOfAws'>,
+  ): Problem | undefined => {
+    const facts = { brokerId, link: linkOf(config, core.maxPacketBytes), spoolMessages, ...where }
+    const read = bridgeSettings(name, config, facts)
+    if ('problem' in read) return read
+    plans.push({ name, config, facts })
+    return undefined
+  }
+  for (const [name, config] of bridges.mqtt.named) {
+    const problem = add(name, config, { key: `bridges.mqtt.${name}` })
+    if (problem !== undefined) return problem
+  }
+  for (const [name, config] of bridgesOfAws(bridges)) {
+    const problem = add(name, config, { key: `bridges.${name}`, isOfAws: true })
+    if (problem !== undefined) return problem
+  }
+  return { plans }
+}
+
+const brokerIdCharacters = 16
+
+/** Nobody learns the secret by it, and it is the same as long as that is. */
+export function brokerIdOf(secret: Uint8Array): string {
+  return createHash('sha256').update('bridges').update(secret).digest('hex').slice(0, brokerIdCharacters)
+}
+
+/** So many streams carry messages at most where topics have streams of their own. */
+const mostDataStreams = 64
+/** Where 0 is written. */
+const usualHandshakeMs = 60_000
+
+function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
+  const { tcp } = bridge
+  const tls = tlsOfBridge(bridge)
+  const hasStreams = bridge.multi_stream ?? bridge.quic_multi_stream
+  return {
+    connectTimeoutMs: connectTimeoutOf(bridge),
+    quicHandshakeTimeoutMs: bridge.quic_handshake_timeout === 0 ? usualHandshakeMs : bridge.quic_handshake_timeout,
+    usesTls: tls.enable,
+    noDelay: tcp.nodelay,
+    keepAliveAfterMs: tcp.keepalive ? tcp.keepidle : undefined,
+    networkInterface: named(tcp.bind_interface),
+    maxMessageBytes,
+    tls: {
+      verifyPeer: tls.verify_peer,
+      caFile: fileOf(tls.cacertfile),
+      certFile: fileOf(tls.certfile),
+      keyFile: fileOf(tls.keyfile),
+      keyPassword: named(tls.key_password),
+    },
+    quic: {
+      keepAliveMs: bridge.quic_keepalive,
+      idleTimeoutMs: bridge.quic_idle_timeout,
+      dataStreams: hasStreams ? Math.min(mostDataStreams, bridge.max_parallel_processes) : 0,
+    },
+  }
+}
+
+/** Sample files write "" for what is not wanted. */
+function named(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text
+}
+
+function fileOf(file: string | undefined): string | undefined {
+  return file === undefined || file === '' ? undefined : resolve(file)
+}
+
+/**
+ * What keeps bridges from being as `config` says: those that are otherwise than in `known`; undefined: nothing. `texts`: of
+ * files that are not there yet, by path.
+ */
+export function problemOfBridges(
+  config: GodwitConfig,
+  known: GodwitConfig,
+  texts: ReadonlyMap<string, Buffer>,
+): string | undefined {
+  const [planned, before] = [planBridges(config, nobodysSecret), planBridges(known, nobodysSecret)]
+  if ('problem' in planned) return planned.problem
+  const plans = new Map('plans' in before ? before.plans.map((plan) => [plan.name, plan]) : [])
+  const read = (file: string): Buffer => texts.get(file) ?? readFileSync(file)
+  for (const plan of planned.plans) {
+    const problem = isDeepStrictEqual(plans.get(plan.name), plan) ? undefined : problemOfFiles(plan, read)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** Plans are only compared. */
+const nobodysSecret = new Uint8Array(32)
+
+/** Of a bridge that is to be on and shows or verifies certificates. Asked when it changes: at a start they may still be to come. */
+function problemOfFiles({ name, config, facts }: BridgePlan, read?: (file: string) => Buffer): string | undefined {
+  const { usesTls, tls } = facts.link as BridgeLink
+  const servers = [config.server ?? '', ...(config.hybrid_bridging ? config.hybrid_servers : [])]
+  const isSecure = usesTls || servers.some((server) => isSecureServer(server))
+  const problem = config.enable && isSecure ? problemOfDialFiles(tls, read) : undefined
+  return problem === undefined ? undefined : `${facts.key ?? name}.${config.tls.isSet ? 'tls' : 'ssl'}.${problem}`
+}
+
+function isSecureServer(server: string): boolean {
+  const parsed = parseServerUrl(server)
+  return 'url' in parsed && ['tls', 'wss', 'quic'].includes(parsed.url.scheme)
+}

@@ -1,0 +1,84 @@
+// What a shard has died of twice would kill it for ever: a session, or the message that a topic remembers. It is written
+// to a file beside the store and taken out of it, and an alarm says so.
+
+import { createHash } from 'node:crypto'
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { StoredRecord } from '../../records/index.ts'
+import type { Suspect } from '../../shard/index.ts'
+import type { RecordRange, Store } from '../../storage/index.ts'
+
+const linesAtOnce = 500
+const nameCharacters = 16
+
+/** Resolves with what became of it, for the operator. */
+export async function setAsideInWords(store: Store, dataDirectory: string, suspect: Suspect): Promise<string> {
+  const what =
+    suspect.kind === 'session'
+      ? `The session of client '${suspect.clientId}' has ended its shard twice`
+      : `The retained message of topic '${suspect.topic}' has ended its shard twice`
+  try {
+    const path =
+      suspect.kind === 'session'
+        ? await setAsideSession(store, dataDirectory, suspect.clientId)
+        : await setAsideRetained(store, dataDirectory, suspect.topic)
+    return `${what}: it was taken out of the store and is in ${path}.`
+  } catch (error) {
+    // The shard is started all the same: the others that it serves need it.
+    return `${what} and could not be set aside: ${error instanceof Error ? error.message : String(error)}.`
+  }
+}
+
+/** Resolves with the path of the file: a line of JSON for each record, payloads in base64. */
+async function setAsideSession(store: Store, dataDirectory: string, clientId: string): Promise<string> {
+  const path = pathFor(dataDirectory, 'session', clientId)
+  const ranges: RecordRange[] = [
+    { kind: 'session', clientId },
+    { kind: 'subscription', clientId },
+    { kind: 'incoming', clientId },
+    { kind: 'outgoing', clientId },
+    { kind: 'will', clientId },
+    { kind: 'queued', clientId, withBodies: true },
+  ]
+  for (const range of ranges) await appendAll(path, store.read(range))
+  await store.commit([{ change: 'delete-session', clientId }])
+  return path
+}
+
+async function setAsideRetained(store: Store, dataDirectory: string, topic: string): Promise<string> {
+  const path = pathFor(dataDirectory, 'retained', topic)
+  for await (const record of store.read({ kind: 'retained' })) {
+    if (record.kind === 'retained' && record.message.topic === topic) await append(path, [lineOf(record)])
+  }
+  await store.commit([{ change: 'delete', key: { kind: 'retained', topic } }])
+  return path
+}
+
+function pathFor(dataDirectory: string, kind: Suspect['kind'], of: string): string {
+  const name = createHash('sha256').update(of).digest('hex').slice(0, nameCharacters)
+  return join(dataDirectory, `${kind}-${name}.damaged`)
+}
+
+async function appendAll(path: string, records: AsyncIterable<StoredRecord>): Promise<void> {
+  let lines: string[] = []
+  for await (const record of records) {
+    if (lines.push(lineOf(record)) < linesAtOnce) continue
+    await append(path, lines)
+    lines = []
+  }
+  if (lines.length > 0) await append(path, lines)
+}
+
+function lineOf(record: StoredRecord): string {
+  return JSON.stringify(record, bytesAsBase64)
+}
+
+function append(path: string, lines: readonly string[]): Promise<void> {
+  return appendFile(path, `${lines.join('\n')}\n`, { mode: 0o600, flush: true })
+}
+
+/** Buffers know how to become JSON themselves, so the value is taken from where it stands. */
+function bytesAsBase64(this: unknown, key: string, value: unknown): unknown {
+  const held = (this as Readonly<Record<string, unknown>>)[key]
+  return held instanceof Uint8Array ? Buffer.from(held).toString('base64') : value
+}

@@ -1,0 +1,186 @@
+// From listeners as they are configured to addresses that shards can listen on: the profile decides for those that were
+// given as a port only, port 0 is resolved, and a port in use is noticed here, where it can be said in one line.
+
+import { createSocket, type Socket } from 'node:dgram'
+import { readFileSync } from 'node:fs'
+import { createServer, isIPv6, type AddressInfo, type Server } from 'node:net'
+import { lookup } from 'node:dns/promises'
+import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { GodwitConfig, ListenerConfig, TlsConfig } from '../../config/index.ts'
+import { problemOfQuicFiles, problemOfTlsFiles, type TlsProblem, whyNotListening } from '../../transports/index.ts'
+
+/** A listener as it is configured, with what only this machine knows. Its files are named absolutely. */
+export type ListenerAddress = ListenerConfig & {
+  /** An address, not a name. */
+  readonly host: string
+  readonly isLoopback: boolean
+}
+
+export type ResolvedListeners = { readonly listeners: readonly ListenerAddress[] } | { readonly problem: string }
+
+/** Binds each port once, alone, and lets go of all of them when it knows them. */
+export async function resolveListeners(config: GodwitConfig): Promise<ResolvedListeners> {
+  const servers: (Server | Socket)[] = []
+  try {
+    const listeners: ListenerAddress[] = []
+    for (const listener of config.listeners) {
+      const bound = await bindFirst(listener, hostsFor(listener, config))
+      if ('problem' in bound) return bound
+      servers.push(bound.server)
+      const checked = withFiles(listener, placeOf(bound.server))
+      if ('problem' in checked) return checked
+      listeners.push(checked.listener)
+    }
+    return { listeners }
+  } finally {
+    await Promise.all(servers.map((server) => new Promise<void>((closed) => server.close(() => closed()))))
+  }
+}
+
+export type ResolvedListener = { readonly listener: ListenerAddress } | { readonly problem: string }
+
+/** For one more listener of a broker that runs. `freePorts` will be free by then: listeners that go have them now. */
+export async function resolveListener(
+  listener: ListenerConfig,
+  config: GodwitConfig,
+  freePorts: readonly number[],
+): Promise<ResolvedListener> {
+  const hosts = hostsFor(listener, config)
+  const bound = await bindFirst(listener, hosts)
+  if ('problem' in bound) {
+    if (bound.code !== 'EADDRINUSE' || !freePorts.includes(listener.port)) return bound
+    const { address: host } = await lookup(bound.host)
+    return withFiles(listener, { host, port: listener.port })
+  }
+  const { server } = bound
+  const place = placeOf(server)
+  await new Promise<void>((closed) => server.close(() => closed()))
+  return withFiles(listener, place)
+}
+
+/** A listener that stays where it is and has other settings. */
+export function changedAddress({ host, port }: ListenerAddress, listener: ListenerConfig): ResolvedListener {
+  return withFiles(listener, { host, port })
+}
+
+interface Place {
+  readonly host: string
+  readonly port: number
+}
+
+function placeOf(server: Server | Socket): Place {
+  const { address: host, port } = server.address() as AddressInfo
+  return { host, port }
+}
+
+function withFiles(listener: ListenerConfig, { host, port }: Place): ResolvedListener {
+  const resolved = { host, port, isLoopback: isLoopbackAddress(host) }
+  if (!('tls' in listener)) return { listener: { ...listener, ...resolved } }
+  const tls = withAbsoluteFiles(listener.tls)
+  const problem = listener.kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls)
+  if (problem !== undefined) return { problem: `${keyOfFile(listener, problem)}: ${problem.message}` }
+  return { listener: { ...listener, ...resolved, tls } }
+}
+
+/**
+ * What keeps a listener that is not among `known` from taking the files that it names; undefined: nothing. `texts`: of files
+ * that are not there yet, by path.
+ */
+export function problemOfListenerFiles(
+  { listeners }: Pick<GodwitConfig, 'listeners'>,
+  known: Pick<GodwitConfig, 'listeners'>,
+  texts: ReadonlyMap<string, Buffer>,
+): string | undefined {
+  const read = (file: string): Buffer => texts.get(file) ?? readFileSync(file)
+  const before = new Map(known.listeners.map((listener) => [`${listener.kind} ${listener.name}`, listener]))
+  for (const listener of listeners) {
+    const isKnown = isDeepStrictEqual(before.get(`${listener.kind} ${listener.name}`), listener)
+    if (!('tls' in listener) || isKnown) continue
+    const problem = problemOfTlsFiles(withAbsoluteFiles(listener.tls), read)
+    if (problem !== undefined) return `${keyOfFile(listener, problem)}: ${problem.message}`
+  }
+  return undefined
+}
+
+/** Relative to where the program was started, as every file that is named on a command line. */
+function withAbsoluteFiles(tls: TlsConfig): TlsConfig {
+  return {
+    ...tls,
+    certificate: tls.certificate === undefined ? undefined : withAbsolutePair(tls.certificate),
+    byServerName: tls.byServerName.map(withAbsolutePair),
+    caFile: absolute(tls.caFile),
+    crlFile: absolute(tls.crlFile),
+    pskFile: absolute(tls.pskFile),
+  }
+}
+
+function withAbsolutePair<Files extends { readonly certFile: string; readonly keyFile: string }>(files: Files): Files {
+  return { ...files, certFile: resolve(files.certFile), keyFile: resolve(files.keyFile) }
+}
+
+function absolute(file: string | undefined): string | undefined {
+  return file === undefined ? undefined : resolve(file)
+}
+
+/** Whether only this machine can reach the address. */
+export function isLoopbackAddress(address: string): boolean {
+  const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+  return plain === '::1' || /^127\.\d+\.\d+\.\d+$/.test(plain)
+}
+
+/** Hosts to try in order: the next one only where the machine does not have the one before. */
+export function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
+  return listener.host === undefined ? hostsOfPort(config) : [listener.host]
+}
+
+/** Of whatever listens and is given as a port only. */
+export function hostsOfPort(config: GodwitConfig): readonly string[] {
+  const { defaultListenerAddress, securityProfile } = config.node
+  if (defaultListenerAddress !== undefined) return [defaultListenerAddress]
+  return securityProfile === 'legacy' ? ['::', '0.0.0.0'] : ['127.0.0.1']
+}
+
+type Bound =
+  | { readonly server: Server | Socket }
+  | { readonly problem: string; readonly code: string | undefined; readonly host: string }
+
+async function bindFirst(listener: ListenerConfig, hosts: readonly string[]): Promise<Bound> {
+  const [host = '', ...others] = hosts
+  try {
+    return { server: await (listener.kind === 'quic' ? bindUdp : bind)(host, listener.port) }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
+    if (isMissing && others.length > 0) return bindFirst(listener, others)
+    const why = whyNotListening(error as NodeJS.ErrnoException, host, listener.port)
+    return { code, host, problem: `${keyOf(listener, 'bind')}: ${why}` }
+  }
+}
+
+function bind(host: string, port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen({ host, port, exclusive: true }, () => resolve(server))
+  })
+}
+
+/** The first address of a name, as for TCP. */
+async function bindUdp(host: string, port: number): Promise<Socket> {
+  const { address } = await lookup(host)
+  const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.bind({ address, port, exclusive: true }, () => resolve(socket))
+  })
+}
+
+function keyOfFile(listener: ListenerConfig, { setting, certificateName }: TlsProblem): string {
+  return keyOf(listener, certificateName === undefined ? setting : `sni.${certificateName}.${setting}`)
+}
+
+/** The dotted key that the operator wrote, or would write. */
+function keyOf({ kind, name }: ListenerConfig, setting: string): string {
+  return name === 'default' ? `listeners.${kind}.${setting}` : `listeners.${kind}.${name}.${setting}`
+}

@@ -1,0 +1,17 @@
+import type { Log } from '../../telemetry/index.ts'
+import { problemOfQuic } from '../../transports/index.ts'
+import type { ListenerAddress } from './listener-addresses.ts'
+
+/** QUIC comes with a library that not every machine has. Everybody else is served all the same. */
+export async function withoutMissingQuic(
+  listeners: readonly ListenerAddress[],
+  log: Log,
+): Promise<readonly ListenerAddress[]> {
+  const overQuic = listeners.filter(({ kind }) => kind === 'quic')
+  const problem = overQuic.length === 0 ? undefined : await problemOfQuic()
+  if (problem === undefined) return listeners
+  for (const { name, port } of overQuic) {
+    log.warn('a listener is not served', { listener: `quic:${name}`, port, why: problem })
+  }
+  return listeners.filter(({ kind }) => kind !== 'quic')
+}

@@ -1,0 +1,124 @@
+// What the operator must know of: raised where it is noticed, kept here until it is over, told to whoever listens.
+//
+//   raise ──> active: one for each name, with those that raised it ──over──> history: the last of them
+//
+// The names are our own, so there are few; what stands behind a name may be the trouble of several at once (shards,
+// listeners), and it is over when it is over for all of them.
+
+import type { Logger } from '../../telemetry/index.ts'
+
+export interface Alarm {
+  readonly name: string
+  /** What was said last. */
+  readonly message: string
+  /** Wall clock. */
+  readonly activatedAtMs: number
+  /** Undefined: it holds. */
+  readonly deactivatedAtMs: number | undefined
+  /** How often it was raised meanwhile. */
+  readonly occurrences: number
+}
+
+export interface AlarmsOptions {
+  readonly log: Pick<Logger, 'error' | 'warn'>
+  readonly nowMs?: () => number
+  readonly mostInHistory?: number
+}
+
+/** Told of everything that is raised and of everything that is over. */
+export type AlarmListener = (what: 'activate' | 'deactivate', alarm: Alarm) => void
+
+const defaultMostInHistory = 1_000
+/** Who raises alarms is one of ours; more would be a mistake. */
+const mostActive = 1_000
+
+interface ActiveAlarm {
+  message: string
+  readonly activatedAtMs: number
+  readonly sources: Set<string>
+  occurrences: number
+}
+
+export class Alarms {
+  readonly #options: AlarmsOptions
+  readonly #nowMs: () => number
+  readonly #active = new Map<string, ActiveAlarm>()
+  readonly #history: Alarm[] = []
+  readonly #listeners: AlarmListener[] = []
+
+  constructor(options: AlarmsOptions) {
+    this.#options = options
+    this.#nowMs = options.nowMs ?? Date.now
+  }
+
+  listen(listener: AlarmListener): void {
+    this.#listeners.push(listener)
+  }
+
+  /** `source`: whose trouble it is, where several may have the same. */
+  raise(name: string, message: string, source = ''): void {
+    let active = this.#active.get(name)
+    if (active === undefined) {
+      if (this.#active.size >= mostActive) return
+      active = { message, activatedAtMs: this.#nowMs(), sources: new Set(), occurrences: 0 }
+      this.#active.set(name, active)
+    }
+    active.message = message
+    active.occurrences += 1
+    if (active.sources.size < mostActive) active.sources.add(source)
+    this.#options.log.error('alarm', { name, message })
+    this.#tell('activate', alarmOf(name, active, undefined))
+  }
+
+  /** It is in order again for this source. Nothing is said where nothing was raised. */
+  over(name: string, message: string, source = ''): void {
+    const active = this.#active.get(name)
+    if (active === undefined || !active.sources.delete(source) || active.sources.size > 0) return
+    this.#end(name, active, message)
+  }
+
+  /** An operator has seen to it. False: no such alarm holds. */
+  deactivate(name: string): boolean {
+    const active = this.#active.get(name)
+    if (active === undefined) return false
+    this.#end(name, active, active.message)
+    return true
+  }
+
+  /** Names of what is trouble of this source, too. */
+  raisedBy(source: string): string[] {
+    return [...this.#active].filter(([, { sources }]) => sources.has(source)).map(([name]) => name)
+  }
+
+  /** Oldest first. */
+  active(): Alarm[] {
+    return [...this.#active].map(([name, active]) => alarmOf(name, active, undefined))
+  }
+
+  /** Those that are over, the last first. */
+  history(): Alarm[] {
+    return this.#history.toReversed()
+  }
+
+  forgetHistory(): void {
+    this.#history.length = 0
+  }
+
+  #end(name: string, active: ActiveAlarm, message: string): void {
+    this.#active.delete(name)
+    const alarm = alarmOf(name, active, this.#nowMs())
+    this.#history.push(alarm)
+    if (this.#history.length > (this.#options.mostInHistory ?? defaultMostInHistory)) this.#history.shift()
+    this.#options.log.warn('alarm is over', { name, message })
+    this.#tell('deactivate', alarm)
+  }
+
+  #tell(what: 'activate' | 'deactivate', alarm: Alarm): void {
+    for (const listener of this.#listeners) listener(what, alarm)
+  }
+}
+
+function alarmOf(name: string, active: ActiveAlarm, deactivatedAtMs: number | undefined): Alarm {
+  const { message, activatedAtMs, occurrences } = active
+  return { name, message, activatedAtMs, deactivatedAtMs, occurrences }
+}

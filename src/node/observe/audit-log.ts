@@ -1,0 +1,205 @@
+// Who has changed what, on disk: one line of JSON for each, in two files of which the older one goes when the newer one is
+// full.
+//
+//   <data dir>/audit/audit.jsonl         grows up to half of what may be kept
+//   <data dir>/audit/audit.old.jsonl     the half before it
+//
+// What is noted while the disk is busy is written together afterwards.
+
+import { createReadStream, createWriteStream } from 'node:fs'
+import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { AuditEntry, AuditOperations, AuditQuestion } from '../../management/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import type { ConfigOutcome, LiveConfig } from '../configuration/live-config.ts'
+
+export interface AuditLog extends AuditOperations {
+  /** audit.max_size, of both files together. */
+  changeSize(maxBytes: number): Promise<void>
+  /** What was noted is on disk. */
+  close(): Promise<void>
+}
+
+/** Its file is opened when there is something to write. `maxBytes`: of both files together. */
+export function openAuditLog(dataDirectory: string, log: Log, maxBytes: number): AuditLog {
+  const file = new AuditFile(join(dataDirectory, 'audit'), maxBytes / 2)
+  const keeper = new Keeper(file, log)
+  return {
+    get maxBytes() {
+      return file.maxBytes * 2
+    },
+    changeSize: (changed) => {
+      file.maxBytes = changed / 2
+      return keeper.shorten()
+    },
+    note: (entry) => keeper.note(`${JSON.stringify(entry)}\n`),
+    list: async (question, { page, limit }) => {
+      const lines = await file.linesOf(question)
+      const last = lines.length - (page - 1) * limit
+      const chosen = lines.slice(Math.max(0, last - limit), Math.max(0, last)).toReversed()
+      return { items: chosen.map((line) => JSON.parse(line) as AuditEntry), count: lines.length }
+    },
+    close: () => keeper.close(),
+  }
+}
+
+/** Gathers what is noted while something is written. */
+class Keeper {
+  readonly #file: AuditFile
+  readonly #log: Log
+  #waiting: string[] = []
+  #writing: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(file: AuditFile, log: Log) {
+    this.#file = file
+    this.#log = log
+  }
+
+  async note(line: string): Promise<void> {
+    if (this.#isClosed) return
+    this.#waiting.push(line)
+    // What is being written does not have this line; what is written after it does.
+    await this.#writing
+    this.#writing ??= this.#write()
+    await this.#writing
+  }
+
+  /** What is more than may be kept goes now. */
+  async shorten(): Promise<void> {
+    await this.#writing
+    this.#writing ??= this.#whileWriting(() => this.#file.shorten())
+    await this.#writing
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#writing
+    await this.#file.close()
+  }
+
+  #write(): Promise<void> {
+    const lines = this.#waiting.splice(0)
+    return this.#whileWriting(async () => {
+      if (lines.length > 0) await this.#file.append(Buffer.from(lines.join('')))
+    }, lines.length)
+  }
+
+  async #whileWriting(work: () => Promise<void>, lines = 0): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      const why = (error as Error).message
+      this.#log.error('what was changed could not be written to the audit log', { why, lines })
+    } finally {
+      this.#writing = undefined
+    }
+  }
+}
+
+class AuditFile {
+  /** Of each of the two files. */
+  maxBytes: number
+  readonly #folder: string
+  readonly #path: string
+  readonly #oldPath: string
+  #handle: FileHandle | undefined
+  #bytes = 0
+
+  constructor(folder: string, maxBytes: number) {
+    this.#folder = folder
+    this.#path = join(folder, 'audit.jsonl')
+    this.#oldPath = join(folder, 'audit.old.jsonl')
+    this.maxBytes = maxBytes
+  }
+
+  async append(lines: Buffer): Promise<void> {
+    let handle = (this.#handle ??= await this.#open())
+    if (this.#bytes + lines.length > this.maxBytes && this.#bytes > 0) {
+      await this.close()
+      await rename(this.#path, this.#oldPath)
+      handle = this.#handle = await this.#open()
+    }
+    await handle.appendFile(lines)
+    await handle.datasync()
+    this.#bytes += lines.length
+  }
+
+  async #open(): Promise<FileHandle> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    const handle = await open(this.#path, 'a', 0o600)
+    const { size } = await handle.stat()
+    // A crash may have left half a line.
+    if (size > 0) await handle.appendFile('\n')
+    this.#bytes = size + Math.min(size, 1)
+    return handle
+  }
+
+  /** Where less may be kept than before: of a file that has more the end is kept. */
+  async shorten(): Promise<void> {
+    await this.close()
+    for (const path of [this.#oldPath, this.#path]) {
+      const { size } = await stat(path).catch(() => ({ size: 0 }))
+      if (size <= this.maxBytes) continue
+      const shorter = `${path}.shorter`
+      const end = createReadStream(path, { start: size - this.maxBytes })
+      // It may begin amid a line, which nobody takes for an entry.
+      await pipeline(end, createWriteStream(shorter, { mode: 0o600, flush: true }))
+      await rename(shorter, path)
+    }
+  }
+
+  /** The oldest first. They are no more bytes than may be kept. */
+  async linesOf(question: AuditQuestion): Promise<string[]> {
+    const found: string[] = []
+    for (const path of [this.#oldPath, this.#path]) {
+      const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+        return undefined
+      })
+      if (handle === undefined) continue
+      for await (const line of handle.readLines()) if (isAnswer(line, question)) found.push(line)
+    }
+    return found
+  }
+
+  async close(): Promise<void> {
+    await this.#handle?.close()
+    this.#handle = undefined
+  }
+}
+
+function isAnswer(line: string, question: AuditQuestion): boolean {
+  if (line === '') return false
+  let entry: AuditEntry
+  try {
+    entry = JSON.parse(line) as AuditEntry
+  } catch {
+    // Half a line, from a crash.
+    return false
+  }
+  const { sinceMs = -Infinity, untilMs = Infinity, ...same } = question
+  if (entry.atMs < sinceMs || entry.atMs > untilMs) return false
+  return Object.entries(same).every(
+    ([key, wanted]) => wanted === undefined || entry[key as keyof AuditEntry] === wanted,
+  )
+}
+
+const bySignal = { name: '', by: 'signal', address: '' } as const
+
+/** SIGHUP, as one line among those of the API. */
+export async function reloadWithAudit(
+  configuration: Pick<LiveConfig, 'reload'>,
+  audit: Pick<AuditOperations, 'note'>,
+): Promise<ConfigOutcome> {
+  const atMs = Date.now()
+  const outcome = await configuration.reload(bySignal)
+  const same = { role: 'administrator', namespace: null, via: 'signal', operation: 'reload_configuration' } as const
+  const told = { method: 'SIGHUP', path: '', request: null, status: 0, code: 0 }
+  const fate = outcome.isDone
+    ? ({ outcome: 'done', message: '' } as const)
+    : ({ outcome: 'refused', message: outcome.message } as const)
+  await audit.note({ atMs, ...bySignal, ...same, ...told, ...fate, tookMs: Date.now() - atMs })
+  return outcome
+}

@@ -1,0 +1,148 @@
+// What is measured of the node as a whole once a second: processor, memory, rates, and the highest values that were seen.
+// Everything is in shared memory or the system's own: no shard is asked.
+
+import { availableParallelism } from 'node:os'
+import type { HighestName } from '../../management/index.ts'
+import {
+  type CounterName,
+  type LoopDelay,
+  memoryOfThread,
+  readCounters,
+  type ThreadMemory,
+  watchLoop,
+} from '../../telemetry/index.ts'
+
+const intervalMs = 1_000
+/** Rates are over so many intervals. */
+const rateIntervals = 10
+const usPerMs = 1_000
+
+const highestCounters: readonly (readonly [HighestName, CounterName])[] = [
+  ['connections', 'connectionsOpen'],
+  ['sessions', 'sessionsStored'],
+  ['topics', 'topicsStored'],
+  ['subscribers', 'subscribersStored'],
+  ['subscriptions', 'subscriptionsStored'],
+  ['sharedSubscriptions', 'sharedSubscriptionsStored'],
+  ['retained', 'retainedStored'],
+]
+
+interface Moment {
+  readonly atMs: number
+  readonly received: number
+  readonly sent: number
+  readonly dropped: number
+}
+
+export interface GaugeReading {
+  readonly counters: Record<CounterName, number>
+  readonly memoryBytes: number
+  readonly cpuPercent: number
+  readonly highest: Readonly<Record<HighestName, number>>
+  readonly rates: { readonly received: number; readonly sent: number; readonly dropped: number }
+  readonly loopDelay: LoopDelay
+  /** Of this thread. */
+  readonly memory: ThreadMemory
+}
+
+export class Gauges {
+  readonly #counters: SharedArrayBuffer
+  readonly #highest: Record<HighestName, number>
+  readonly #moments: Moment[] = []
+  #memoryBytes = 0
+  #cpu = { atMs: performance.now(), usage: process.cpuUsage() }
+  #cpuPercent = 0
+  #loopDelay: LoopDelay = { meanSeconds: 0, p99Seconds: 0, maxSeconds: 0 }
+  #timer: NodeJS.Timeout | undefined = undefined
+  #endLoopWatch = (): void => {}
+
+  constructor(counters: SharedArrayBuffer) {
+    this.#counters = counters
+    this.#highest = {
+      connections: 0,
+      sessions: 0,
+      topics: 0,
+      subscribers: 0,
+      subscriptions: 0,
+      sharedSubscriptions: 0,
+      retained: 0,
+      memoryBytes: 0,
+      cpuPercent: 0,
+    }
+  }
+
+  /** `onSample`: told after each second. */
+  start(onSample: () => void): void {
+    this.#endLoopWatch = watchLoop((delay) => (this.#loopDelay = delay))
+    this.#timer = setInterval(() => {
+      this.read()
+      this.#noteMoment()
+      onSample()
+    }, intervalMs).unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#endLoopWatch()
+  }
+
+  read(): GaugeReading {
+    const counters = readCounters(this.#counters)
+    const memoryBytes = this.#measureMemory()
+    const cpuPercent = this.#measureCpu()
+    for (const [name, counter] of highestCounters) this.#raise(name, counters[counter])
+    this.#raise('memoryBytes', memoryBytes)
+    this.#raise('cpuPercent', cpuPercent)
+    const { loopDelay, rates } = { loopDelay: this.#loopDelay, rates: this.#rates(counters) }
+    const memory = memoryOfThread()
+    return { counters, memoryBytes, cpuPercent, highest: this.#highest, rates, loopDelay, memory }
+  }
+
+  #raise(name: HighestName, value: number): void {
+    if (value > this.#highest[name]) this.#highest[name] = value
+  }
+
+  /** The system tells it in a file: where there are no descriptors left it is what it was. */
+  #measureMemory(): number {
+    try {
+      this.#memoryBytes = process.memoryUsage.rss()
+    } catch {
+      // Nobody is served worse for a number that is some seconds old.
+    }
+    return this.#memoryBytes
+  }
+
+  /** Over a second at least: over less the figure would be mostly of the question itself. */
+  #measureCpu(): number {
+    const nowMs = performance.now()
+    const passedMs = nowMs - this.#cpu.atMs
+    if (passedMs < intervalMs && this.#cpuPercent > 0) return this.#cpuPercent
+    const usage = process.cpuUsage(this.#cpu.usage)
+    const usedMs = (usage.user + usage.system) / usPerMs
+    this.#cpuPercent = Math.min(100, (usedMs / Math.max(passedMs, 1) / availableParallelism()) * 100)
+    this.#cpu = { atMs: nowMs, usage: process.cpuUsage() }
+    return this.#cpuPercent
+  }
+
+  #noteMoment(): void {
+    this.#moments.push(momentOf(readCounters(this.#counters)))
+    if (this.#moments.length > rateIntervals) this.#moments.shift()
+  }
+
+  #rates(counters: Record<CounterName, number>): GaugeReading['rates'] {
+    const now = momentOf(counters)
+    const then = this.#moments[0]
+    const seconds = then === undefined ? 0 : (now.atMs - then.atMs) / 1_000
+    if (then === undefined || seconds <= 0) return { received: 0, sent: 0, dropped: 0 }
+    const rate = (to: number, from: number): number => Math.max(0, Math.round((to - from) / seconds))
+    return {
+      received: rate(now.received, then.received),
+      sent: rate(now.sent, then.sent),
+      dropped: rate(now.dropped, then.dropped),
+    }
+  }
+}
+
+function momentOf({ messagesReceived, messagesSent, messagesDropped }: Record<CounterName, number>): Moment {
+  return { atMs: performance.now(), received: messagesReceived, sent: messagesSent, dropped: messagesDropped }
+}

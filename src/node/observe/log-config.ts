@@ -1,0 +1,37 @@
+// Where the lines of this node go, while it runs.
+
+import { isAbsolute, join } from 'node:path'
+import type { GodwitConfig } from '../../config/index.ts'
+import type { Logger, LogTargets } from '../../telemetry/index.ts'
+import type { ConfigOwner, Problem } from '../configuration/config-consumers.ts'
+
+/** Without a directory of their own, and with a relative one, log files lie in the data directory. */
+export function logTargetsOf({ level: _level, dir, ...rest }: GodwitConfig['log'], dataDirectory: string): LogTargets {
+  const directory = dir === undefined ? join(dataDirectory, 'log') : isAbsolute(dir) ? dir : join(dataDirectory, dir)
+  return { ...rest, dir: directory }
+}
+
+export function problemOfLog({ dir, file }: LogTargets, error: unknown): Problem {
+  const { message } = error as Error
+  return { problem: `log.dir: cannot write ${file} in ${dir}: ${message}; choose another directory` }
+}
+
+/** Of `log`. A file is opened anew only where something of it is otherwise. */
+export function logOwner(log: Logger, dataDirectory: string, atStart: GodwitConfig): ConfigOwner {
+  let taken = JSON.stringify(logTargetsOf(atStart.log, dataDirectory))
+  return {
+    owns: (key) => key.startsWith('log.'),
+    apply: async (config) => {
+      const targets = logTargetsOf(config.log, dataDirectory)
+      const wanted = JSON.stringify(targets)
+      try {
+        if (wanted !== taken) await log.changeTargets(targets)
+      } catch (error) {
+        return problemOfLog(targets, error)
+      }
+      taken = wanted
+      log.changeLevel(config.log.level)
+      return undefined
+    },
+  }
+}

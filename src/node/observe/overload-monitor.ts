@@ -1,0 +1,51 @@
+// A shard whose event loop comes late for seconds on end has more to do than it can: then every client of it waits.
+
+import { type Meters, meterRows } from '../../telemetry/index.ts'
+import type { Alarms } from './alarms.ts'
+
+/** So late, in so many looks one after the other; one look a second. */
+const lateSeconds = 0.5
+const looksUntilRaised = 10
+const looksUntilOver = 10
+
+/** What it looks at: a row of each shard. */
+export type LoopDelays = readonly Pick<Meters, 'loopDelay'>[]
+
+interface Seen {
+  late: number
+  inTime: number
+  isRaised: boolean
+}
+
+export class OverloadWatch {
+  readonly #rows: LoopDelays
+  readonly #alarms: Alarms
+  readonly #seen: Seen[]
+
+  constructor(rows: SharedArrayBuffer | LoopDelays, alarms: Alarms) {
+    this.#rows = rows instanceof SharedArrayBuffer ? meterRows(rows) : rows
+    this.#alarms = alarms
+    this.#seen = this.#rows.map(() => ({ late: 0, inTime: 0, isRaised: false }))
+  }
+
+  /** Once a second. */
+  look(): void {
+    for (const [shard, { loopDelay }] of this.#rows.entries()) this.#lookAt(shard, loopDelay.meanSeconds)
+  }
+
+  #lookAt(shard: number, seconds: number): void {
+    const seen = this.#seen[shard]
+    const isLate = seconds > lateSeconds
+    seen.late = isLate ? seen.late + 1 : 0
+    seen.inTime = isLate ? 0 : seen.inTime + 1
+    const source = `shard ${shard}`
+    if (!seen.isRaised && seen.late >= looksUntilRaised) {
+      seen.isRaised = true
+      const text = `${source} is overloaded: its turns take ${Math.round(seconds * 1_000)} ms; give the node more cores or fewer clients`
+      this.#alarms.raise('overload', text, source)
+    } else if (seen.isRaised && seen.inTime >= looksUntilOver) {
+      seen.isRaised = false
+      this.#alarms.over('overload', `${source} keeps up again`, source)
+    }
+  }
+}

@@ -1,0 +1,135 @@
+// The disk under the data directory, before it is full, and the certificates that listeners and bridges show, before they
+// have ended.
+
+import { X509Certificate } from 'node:crypto'
+import { readFile, statfs } from 'node:fs/promises'
+import type { CertificateReading } from '../../management/index.ts'
+import type { Alarms } from './alarms.ts'
+
+const diskIntervalMs = 10_000
+const certificateIntervalMs = 3_600_000
+const dayMs = 86_400_000
+/** So much is left for what is written at any time: journals, logs, compaction. */
+const leastFreeBytes = 128 * 1_024 * 1_024
+const daysOfWarning = 30
+const bytesPerMib = 1_048_576
+
+/** A certificate, as the broker shows it. */
+export type ShownCertificate = Pick<CertificateReading, 'of' | 'file'>
+
+export interface ResourceWatchOptions {
+  /** Absolute. */
+  readonly dataDirectory: string
+  /** Those that are in use now; `file` absolute. */
+  readonly shownCertificates: () => readonly ShownCertificate[]
+  readonly alarms: Alarms
+  readonly nowMs?: () => number
+  /** Of the disk under a directory, for this account. */
+  readonly freeBytes?: (directory: string) => Promise<number>
+}
+
+export class ResourceWatch {
+  readonly #options: ResourceWatchOptions
+  #timers: NodeJS.Timeout[] = []
+  #diskFreeBytes: number | undefined = undefined
+  /** When the alarm was raised last: it is told again when half of that is left. */
+  #saidFreeBytes = 0
+  #certificates: readonly CertificateReading[] = []
+  /** What was said last of certificates with little time left, by who shows them. */
+  readonly #raised = new Map<string, string>()
+
+  constructor(options: ResourceWatchOptions) {
+    this.#options = options
+  }
+
+  /** As it was found last; undefined: nobody knows. */
+  get diskFreeBytes(): number | undefined {
+    return this.#diskFreeBytes
+  }
+
+  /** Those that could be read last. */
+  get certificates(): readonly CertificateReading[] {
+    return this.#certificates
+  }
+
+  start(): void {
+    const lookAtDisk = (): void => void this.lookAtDisk()
+    const lookAtCertificates = (): void => void this.lookAtCertificates()
+    lookAtDisk()
+    lookAtCertificates()
+    this.#timers = [
+      setInterval(lookAtDisk, diskIntervalMs).unref(),
+      setInterval(lookAtCertificates, certificateIntervalMs).unref(),
+    ]
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+  }
+
+  async lookAtDisk(): Promise<void> {
+    const { dataDirectory, alarms, freeBytes = freeBytesOf } = this.#options
+    this.#diskFreeBytes = undefined
+    try {
+      this.#diskFreeBytes = await freeBytes(dataDirectory)
+    } catch (error) {
+      return alarms.raise('disk-unreadable', `the disk under ${dataDirectory}: ${(error as Error).message}`)
+    }
+    alarms.over('disk-unreadable', 'it can be looked at again')
+    if (this.#diskFreeBytes >= leastFreeBytes) return alarms.over('disk-full', 'there is room on the disk again')
+    const isSaid = alarms.active().some(({ name }) => name === 'disk-full')
+    if (isSaid && this.#diskFreeBytes > this.#saidFreeBytes / 2) return
+    this.#saidFreeBytes = this.#diskFreeBytes
+    const text = `${Math.floor(this.#diskFreeBytes / bytesPerMib)} MiB are left on the disk under ${dataDirectory}: make room on it`
+    alarms.raise('disk-full', text)
+  }
+
+  /** Resolves when every certificate file has been looked at. */
+  async lookAtCertificates(): Promise<void> {
+    const shown = this.#options.shownCertificates()
+    const found = await Promise.all(shown.map(async (one) => ({ ...one, endsAtMs: await endOf(one.file) })))
+    // One that cannot be read is told of by whoever shows it.
+    this.#certificates = found.filter((one) => one.endsAtMs !== undefined) as readonly CertificateReading[]
+    for (const certificate of this.#certificates) this.#judge(certificate)
+    const inUse = new Set(shown.map(sourceOf))
+    for (const source of this.#raised.keys()) if (!inUse.has(source)) this.#end(source, `${source} is in use no more`)
+  }
+
+  #judge(certificate: CertificateReading): void {
+    const { alarms, nowMs = Date.now } = this.#options
+    const { of, file, endsAtMs } = certificate
+    const source = sourceOf(certificate)
+    const days = Math.floor((endsAtMs - nowMs()) / dayMs)
+    if (days >= daysOfWarning) return this.#end(source, `${file} is good for ${days} days`)
+    const text = `${of}: the certificate in ${file} ${whenIn(days)}: renew it`
+    if (this.#raised.get(source) === text) return
+    this.#raised.set(source, text)
+    alarms.raise('certificate-ends', text, source)
+  }
+
+  #end(source: string, words: string): void {
+    if (this.#raised.delete(source)) this.#options.alarms.over('certificate-ends', words, source)
+  }
+}
+
+function whenIn(days: number): string {
+  if (days < 0) return 'has ended'
+  return days === 0 ? 'ends today' : days === 1 ? 'ends in a day' : `ends in ${days} days`
+}
+
+function sourceOf({ of, file }: ShownCertificate): string {
+  return `${of} ${file}`
+}
+
+async function endOf(file: string): Promise<number | undefined> {
+  try {
+    return Date.parse(new X509Certificate(await readFile(file)).validTo)
+  } catch {
+    return undefined
+  }
+}
+
+async function freeBytesOf(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory)
+  return bavail * bsize
+}

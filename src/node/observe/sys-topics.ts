@@ -1,0 +1,126 @@
+// What the node says of itself below `$SYS/brokers`, by the names that EMQX 4 has for it: at intervals, and alarms when
+// they are raised. One shard says it, to the subscribers of all.
+
+import type { OwnMessage } from '../../shard/index.ts'
+import { type CounterName, readCounters } from '../../telemetry/index.ts'
+import type { Alarm } from './alarms.ts'
+
+export interface SysTopicsOptions {
+  readonly nodeName: string
+  readonly version: string
+  readonly counters: SharedArrayBuffer
+  /** 0: nothing is said at intervals. */
+  readonly intervalMs: number
+  tell(messages: readonly OwnMessage[]): void
+}
+
+/** Oftener it would be noise. */
+const shortestIntervalMs = 1_000
+
+/** Gauges, each with the highest value that an interval has ended with. */
+const stats: readonly (readonly [topic: string, counter: CounterName])[] = [
+  ['connections', 'connectionsOpen'],
+  ['sessions', 'sessionsStored'],
+  ['subscriptions', 'subscriptionsStored'],
+  ['subscriptions/shared', 'sharedSubscriptionsStored'],
+  ['subscribers', 'subscribersStored'],
+  ['topics', 'topicsStored'],
+  ['retained', 'retainedStored'],
+]
+
+const metrics: readonly (readonly [topic: string, counter: CounterName])[] = [
+  ['bytes/received', 'bytesReceived'],
+  ['bytes/sent', 'bytesSent'],
+  ['packets/received', 'packetsReceived'],
+  ['packets/sent', 'packetsSent'],
+  ['messages/received', 'messagesReceived'],
+  ['messages/sent', 'messagesSent'],
+  ['messages/dropped', 'messagesDropped'],
+]
+
+/** Below which the clients of a node are told of. */
+export function clientEventsTopic(nodeName: string): string {
+  return `${topicOf(nodeName)}/clients`
+}
+
+export class SysTopics {
+  readonly #options: SysTopicsOptions
+  readonly #topic: string
+  readonly #startedAtMs: number
+  readonly #highest: Map<string, number>
+  #intervalMs: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: SysTopicsOptions) {
+    this.#options = options
+    this.#topic = topicOf(options.nodeName)
+    this.#startedAtMs = performance.now()
+    this.#highest = new Map()
+    this.#intervalMs = options.intervalMs
+    this.#timer = undefined
+  }
+
+  start(): void {
+    const intervalMs = this.#intervalMs
+    if (intervalMs === 0) return
+    this.#tellAll()
+    this.#timer = setInterval(() => this.#tellAll(), Math.max(intervalMs, shortestIntervalMs)).unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** The next round comes after so long. */
+  changeInterval(intervalMs: number): void {
+    this.stop()
+    this.#intervalMs = intervalMs
+    this.start()
+  }
+
+  /** An alarm has been raised or is over. Not retained: whoever comes later asks the API for those that hold. */
+  noteAlarm(what: 'activate' | 'deactivate', { name, message, activatedAtMs, deactivatedAtMs }: Alarm): void {
+    const payload = JSON.stringify({ name, message, activated_at: activatedAtMs, deactivated_at: deactivatedAtMs })
+    this.#options.tell([{ topic: `${this.#topic}/alarms/${what}`, payload, retain: false }])
+  }
+
+  #tellAll(): void {
+    const { nodeName, version, counters } = this.#options
+    const sums = readCounters(counters)
+    const messages: OwnMessage[] = [{ topic: '$SYS/brokers', payload: nodeName, retain: true }]
+    const tell = (name: string, payload: string | number): void =>
+      void messages.push({ topic: `${this.#topic}/${name}`, payload: String(payload), retain: true })
+    tell('version', version)
+    tell('sysdescr', 'Godwit MQTT broker')
+    tell('uptime', inWords(performance.now() - this.#startedAtMs))
+    tell('datetime', new Date().toISOString().slice(0, 19).replace('T', ' '))
+    for (const [name, counter] of stats) {
+      const highest = Math.max(sums[counter], this.#highest.get(name) ?? 0)
+      this.#highest.set(name, highest)
+      tell(`stats/${name}/count`, sums[counter])
+      tell(`stats/${name}/max`, highest)
+    }
+    for (const [name, counter] of metrics) tell(`metrics/${name}`, sums[counter])
+    this.#options.tell(messages)
+  }
+}
+
+function topicOf(nodeName: string): string {
+  return `$SYS/brokers/${nodeName}`
+}
+
+/** `2 days, 1 hours, 0 minutes, 5 seconds` */
+function inWords(spanMs: number): string {
+  const seconds = Math.floor(spanMs / 1_000)
+  const parts = [
+    [Math.floor(seconds / 86_400), 'days'],
+    [Math.floor(seconds / 3_600) % 24, 'hours'],
+    [Math.floor(seconds / 60) % 60, 'minutes'],
+    [seconds % 60, 'seconds'],
+  ] as const
+  const first = parts.findIndex(([count]) => count > 0)
+  return parts
+    .slice(first === -1 ? 3 : first)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(', ')
+}

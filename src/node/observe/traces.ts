@@ -1,0 +1,194 @@
+// What certain clients do, written to a file each for a while: `<data directory>/trace/<name>.jsonl`. How many there are,
+// how long they run and how much they hold is bounded. The first line says what is traced, so that a trace is known
+// after a restart; running it is not any more then.
+
+import { createWriteStream, type WriteStream } from 'node:fs'
+import { mkdir, open, readdir, readFile, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { NewTrace, TraceOperations, TraceRecord } from '../../management/index.ts'
+import type { TraceLine, TraceTarget } from '../../shard/index.ts'
+import { escapeUnseen, type Log } from '../../telemetry/index.ts'
+
+const mostTraces = 30
+const mostBytes = 16 * 1_024 * 1_024
+/** Lines that may wait for a slow disk; more are left out. */
+const mostWaitingBytes = 1_024 * 1_024
+/** A value of 65,535 characters, each escaped. */
+const mostFirstLineBytes = 512 * 1_024
+const extension = '.jsonl'
+const fileMode = 0o600
+
+export interface TracesOptions {
+  /** Absolute. */
+  readonly dataDirectory: string
+  readonly log: Log
+  /** Resolves when every shard writes for exactly these. */
+  tell(targets: readonly TraceTarget[]): Promise<unknown>
+}
+
+interface KeptTrace extends Omit<TraceRecord, 'isRunning'> {
+  bytes: number
+  endsAtMs: number
+  /** Undefined: it has ended. */
+  stream: WriteStream | undefined
+  timer: NodeJS.Timeout | undefined
+}
+
+export class Traces implements TraceOperations {
+  readonly #options: TracesOptions
+  readonly #directory: string
+  readonly #traces = new Map<string, KeptTrace>()
+
+  constructor(options: TracesOptions) {
+    this.#options = options
+    this.#directory = join(options.dataDirectory, 'trace')
+  }
+
+  /** Finds the traces of before a restart. Those that cannot be read keep no broker from starting. */
+  async open(): Promise<void> {
+    try {
+      await mkdir(this.#directory, { recursive: true, mode: 0o700 })
+      const files = await readdir(this.#directory)
+      for (const file of files.filter((name) => name.endsWith(extension))) await this.#find(file)
+    } catch (error) {
+      this.#options.log.error('traces of before cannot be looked at', { why: (error as Error).message })
+    }
+  }
+
+  async #find(file: string): Promise<void> {
+    try {
+      const found = foundTrace(file.slice(0, -extension.length), await beginningOf(join(this.#directory, file)))
+      if (found !== undefined) this.#traces.set(found.name, found)
+    } catch (error) {
+      this.#options.log.warn('a trace of before cannot be read', { file, why: (error as Error).message })
+    }
+  }
+
+  list(): TraceRecord[] {
+    return [...this.#traces.values()].map(({ name, namespace, type, value, startedAtMs, endsAtMs, bytes, stream }) => ({
+      name,
+      namespace,
+      type,
+      value,
+      startedAtMs,
+      endsAtMs,
+      bytes,
+      isRunning: stream !== undefined,
+    }))
+  }
+
+  async create({ name, namespace, type, value, durationMs }: NewTrace): Promise<'taken' | 'too-many' | undefined> {
+    if (this.#traces.has(name)) return 'taken'
+    if (this.#traces.size >= mostTraces) return 'too-many'
+    const startedAtMs = Date.now()
+    const stream = createWriteStream(this.#path(name), { flags: 'w', mode: fileMode })
+    const timer = setTimeout(() => void this.#end(name), durationMs).unref()
+    const endsAtMs = startedAtMs + durationMs
+    const what = { name, namespace, type, value, startedAtMs, endsAtMs }
+    const trace: KeptTrace = { ...what, bytes: 0, stream, timer }
+    stream.on('error', (error) => {
+      this.#options.log.error('a trace cannot be written and is ended', { trace: name, error: error.message })
+      trace.stream = undefined
+      void this.#end(name)
+    })
+    this.#traces.set(name, trace)
+    this.note(name, { trace: name, namespace, type, value, startedAtMs, endsAtMs })
+    await this.#tellShards()
+    return undefined
+  }
+
+  /** A line for the trace of that name, if it still runs. */
+  note(name: string, line: TraceLine): void {
+    const trace = this.#traces.get(name)
+    if (trace?.stream === undefined || trace.stream.writableLength > mostWaitingBytes) return
+    const text = `${escapeUnseen(JSON.stringify(line))}\n`
+    const bytes = Buffer.byteLength(text)
+    if (trace.bytes + bytes > mostBytes) {
+      this.#options.log.warn('a trace is as large as one may be and is ended', { trace: name, bytes: trace.bytes })
+      return void this.#end(name)
+    }
+    trace.bytes += bytes
+    trace.stream.write(text)
+  }
+
+  async stop(name: string): Promise<boolean> {
+    if (!this.#traces.has(name)) return false
+    await this.#end(name)
+    return true
+  }
+
+  async remove(name: string): Promise<boolean> {
+    if (!this.#traces.has(name)) return false
+    await this.#end(name)
+    this.#traces.delete(name)
+    await unlink(this.#path(name)).catch((error: NodeJS.ErrnoException) => {
+      // It is not there: that is what was asked for.
+      if (error.code !== 'ENOENT') throw error
+    })
+    return true
+  }
+
+  async removeAll(): Promise<void> {
+    for (const name of this.#traces.keys()) await this.remove(name)
+  }
+
+  async read(name: string): Promise<string | undefined> {
+    const trace = this.#traces.get(name)
+    if (trace === undefined) return undefined
+    const { stream } = trace
+    // What has been written so far is in the file when this callback comes.
+    if (stream !== undefined) await new Promise((resolve) => stream.write('', resolve))
+    return readFile(this.#path(name), 'utf8')
+  }
+
+  /** The node stops: files are closed, and stay. */
+  async close(): Promise<void> {
+    for (const trace of this.#traces.values()) await closeTrace(trace)
+  }
+
+  async #end(name: string): Promise<void> {
+    const trace = this.#traces.get(name)
+    if (trace === undefined) return
+    const isEarly = Date.now() < trace.endsAtMs && trace.stream !== undefined
+    if (isEarly) trace.endsAtMs = Date.now()
+    await closeTrace(trace)
+    await this.#tellShards()
+  }
+
+  async #tellShards(): Promise<void> {
+    const running = [...this.#traces.values()].filter(({ stream }) => stream !== undefined)
+    await this.#options.tell(running.map(({ name, namespace, type, value }) => ({ name, namespace, type, value })))
+  }
+
+  #path(name: string): string {
+    return join(this.#directory, `${name}${extension}`)
+  }
+}
+
+async function closeTrace(trace: KeptTrace): Promise<void> {
+  clearTimeout(trace.timer)
+  const { stream } = trace
+  trace.stream = undefined
+  if (stream !== undefined) await new Promise<void>((resolve) => stream.end(() => resolve()))
+}
+
+/** As much as the longest first line has, and the size of the file. */
+async function beginningOf(path: string): Promise<{ readonly text: string; readonly bytes: number }> {
+  await using file = await open(path)
+  const { size } = await file.stat()
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, mostFirstLineBytes)), { position: 0 })
+  return { text: buffer.toString('utf8', 0, bytesRead), bytes: size }
+}
+
+/** From the first line of its file; undefined: the file is not one of ours. */
+function foundTrace(name: string, { text, bytes }: { text: string; bytes: number }): KeptTrace | undefined {
+  try {
+    const { namespace, type, value, startedAtMs, endsAtMs } = JSON.parse(
+      text.slice(0, text.indexOf('\n')),
+    ) as NewTrace & TraceRecord
+    if (![type, value].every((part) => typeof part === 'string')) return undefined
+    return { name, namespace, type, value, startedAtMs, endsAtMs, bytes, stream: undefined, timer: undefined }
+  } catch {
+    return undefined
+  }
+}

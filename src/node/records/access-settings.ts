@@ -1,0 +1,87 @@
+// Who may come in, as the configuration has it and as the shards need it: passwords are hashed and keys are looked at
+// here, once, before any shard hears of it.
+
+import {
+  authenticatorNames,
+  hashPassword,
+  makeScramRecord,
+  readTokenKeys,
+  saltFor,
+  type AccessSettings,
+  type AuthenticatorName,
+  type RuleSettings,
+} from '../../access/index.ts'
+import { faultAt, formatFault, type AuthConfig, type GodwitConfig } from '../../config/index.ts'
+
+const nowhere = { file: 'configuration', line: 0, column: 0 }
+
+/**
+ * The settings, or a sentence with file, line and key that says why there are none: a key that cannot be used. Who runs
+ * on other settings keeps them then. `secret` is the node's own and stays the same (see `settleAccessSecret`).
+ */
+export function accessSettingsOf(
+  config: GodwitConfig,
+  secret: Uint8Array,
+): { readonly access: AccessSettings } | { readonly problem: string } {
+  const { auth, node } = config
+  const problem = problemOfTokenKeys(config)
+  if (problem !== undefined) return { problem }
+  const manner = { algorithm: auth.passwordHash, saltPosition: auth.saltPosition }
+  const access: AccessSettings = {
+    profile: node.securityProfile,
+    allowAnonymous: auth.allowAnonymous,
+    chain: chainOf(auth),
+    isChainConfigured: auth.chain !== undefined,
+    credentials: auth.credentials.map(({ by, id, password, isSuperuser }) => {
+      return { kind: 'credential', by, id, isSuperuser, createdAtMs: 0, ...hashPassword(password, manner) }
+    }),
+    hashManner: manner,
+    certificateName: auth.certificate?.username ?? 'common_name',
+    scram: scramSettingsOf(auth, secret),
+    token: auth.jwt,
+    http: auth.http,
+    flapping: config.flapping,
+    rules: ruleSettingsOf(config),
+  }
+  return { access }
+}
+
+/** A file can be read and yet hold no key. */
+function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | undefined {
+  const read = jwt === undefined ? undefined : readTokenKeys(jwt.key)
+  if (jwt === undefined || read === undefined || !('problem' in read)) return undefined
+  const key = jwt.key.kind === 'jwks' ? 'auth.jwt.jwks_file' : 'auth.jwt.public_key_file'
+  const fault = faultAt(places.get(key) ?? nowhere, key, `tokens can not be checked with the file: ${read.problem}`)
+  return formatFault(fault)
+}
+
+function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings {
+  const { rules, noMatch, denyAction, asksService, maxVerdicts, verdictTtlMs } = auth.acl
+  const failingDenies = node.securityProfile === 'hardened'
+  const hasTokens = auth.jwt !== undefined
+  const hasNamespaces = namespaces !== undefined
+  const said = { rules, noMatch, denyAction, asksService, maxVerdicts, verdictTtlMs }
+  return { ...said, failingDenies, hasTokens, hasNamespaces }
+}
+
+/** As it is written, or what is set up; without what is switched off. */
+function chainOf(auth: AuthConfig): readonly AuthenticatorName[] {
+  const isThere: Readonly<Record<AuthenticatorName, boolean>> = {
+    certificate: auth.certificate !== undefined,
+    psk: auth.isPskEnough,
+    password: true,
+    scram: auth.scram !== undefined,
+    jwt: auth.jwt !== undefined,
+    http: auth.http?.authRequest !== undefined,
+  }
+  return (auth.chain ?? authenticatorNames).filter((name) => isThere[name])
+}
+
+function scramSettingsOf({ scram }: AuthConfig, secret: Uint8Array): AccessSettings['scram'] {
+  if (scram === undefined) return undefined
+  const { iterations } = scram
+  const users = scram.users.map((user) =>
+    makeScramRecord({ ...user, iterations, createdAtMs: 0, salt: saltFor(user.username, user.algorithm, secret) }),
+  )
+  return { users, iterations, secret }
+}

@@ -1,0 +1,45 @@
+// What namespaces may have, where all shards look it up: what the configuration says for all of them, and what stands in the
+// record of one.
+
+import type { GodwitConfig } from '../../config/index.ts'
+import type { NamespaceRecord } from '../../records/index.ts'
+import { type NamespaceCounts, NamespaceTable, type OwnNamespaceLimits } from '../../shard/index.ts'
+import type { ConfigOwner } from '../configuration/config-consumers.ts'
+
+/** Namespaces that were created through the API, of one node. */
+export const maxNamespaces = 10_000
+
+const asUsual: OwnNamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
+const nothing: NamespaceCounts = { clients: 0, retainedMessages: 0 }
+
+const ownKeys: ReadonlySet<string> = new Set(['max_clients', 'max_retained_messages', 'messages_rate'])
+
+export class NamespaceLimitsInForce {
+  readonly #table: NamespaceTable | undefined
+
+  /** `table` undefined: nobody belongs to a namespace until the next start. */
+  constructor(config: GodwitConfig, table: SharedArrayBuffer | undefined, shards: number) {
+    this.#table = table && new NamespaceTable(table, { shards })
+    this.#take(config)
+  }
+
+  readonly owner: ConfigOwner = {
+    owns: (key) => key.startsWith('namespaces.') && ownKeys.has(key.slice('namespaces.'.length)),
+    apply: async (config) => {
+      this.#take(config)
+      return undefined
+    },
+  }
+
+  note(name: string, record: NamespaceRecord | undefined): void {
+    this.#table?.setOwnLimits(name, record?.limits ?? asUsual)
+  }
+
+  counts(name: string): NamespaceCounts {
+    return this.#table?.counts(name) ?? nothing
+  }
+
+  #take({ namespaces }: GodwitConfig): void {
+    if (namespaces !== undefined) this.#table?.setUsualLimits(namespaces.limits)
+  }
+}

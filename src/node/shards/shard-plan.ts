@@ -1,0 +1,138 @@
+// What each shard is started with: the configuration, and its part of what the machine has.
+
+import { availableParallelism } from 'node:os'
+import type { AccessSettings } from '../../access/index.ts'
+import type { GodwitConfig } from '../../config/index.ts'
+import {
+  type BridgePlan,
+  createLoadMark,
+  createMemoryTable,
+  createNamespaceTable,
+  type ShardListener,
+  type ShardStart,
+} from '../../shard/index.ts'
+import { createCounterTable, createMeterTable } from '../../telemetry/index.ts'
+import { createDescriptorRoom } from '../../transports/index.ts'
+import { placesFor } from './connection-slots.ts'
+import { memoryLimitOf, roomForConnections } from '../data-dir/machine-limits.ts'
+import { clientEventsTopic } from '../observe/sys-topics.ts'
+
+/** Of connections, for all listeners of a shard together. */
+export type DoorLimits = Pick<ShardStart, 'maxConnections' | 'maxConnectionRate'>
+
+/** What `limits` leaves of the `room` that the machine has; each shard lets in its share of what may come in a second. */
+export function doorLimitsOf({ limits }: GodwitConfig, room: number, shards: number): DoorLimits {
+  const { maxConnections = Number.POSITIVE_INFINITY, maxConnectionRate } = limits
+  return {
+    maxConnections: Math.min(maxConnections, room),
+    maxConnectionRate: maxConnectionRate === undefined ? undefined : maxConnectionRate / shards,
+  }
+}
+
+export interface MemoryPlan {
+  /** node.memory_limit */
+  readonly limitBytes: number
+  /** Of each thread's own heap, in MiB. */
+  readonly maxHeapMb: number
+  /** What shards hold for clients: see `createMemoryTable`. */
+  readonly table: SharedArrayBuffer
+}
+
+export interface ShardPlan {
+  /** One for each shard, in order. */
+  readonly starts: readonly ShardStart[]
+  /** Connections that the machine has room for. */
+  readonly room: number
+  readonly memory: MemoryPlan
+  /** Shared counters of all shards. */
+  readonly counters: SharedArrayBuffer
+  /** Shared histograms of all shards. */
+  readonly meters: SharedArrayBuffer
+  /** How many descriptors connections may still take, for `DescriptorWatch`. */
+  readonly descriptorRoom: SharedArrayBuffer
+  /** What namespaces have and may have; undefined: nobody belongs to one. */
+  readonly namespaceTable: SharedArrayBuffer | undefined
+}
+
+export interface Surroundings {
+  readonly config: GodwitConfig
+  readonly directory: string
+  readonly listeners: readonly ShardListener[]
+  readonly bridges: readonly BridgePlan[]
+  readonly nameAmongBridges: string
+  readonly access: AccessSettings
+  readonly nodeName: string
+  readonly clockBaseMs: number
+}
+
+/** Their numbers stand in one byte of the store's keys, with room for the main thread's. */
+const mostShards = 250
+/**
+ * So much of `node.memory_limit` may be the heap of one shard, as most of what is held may be held by one of them: that all
+ * together keep to the limit is seen to by `MemoryWatch`. And each has at least so much.
+ */
+const heapShare = 0.75
+const leastHeapMb = 256
+const bytesPerMb = 1_048_576
+
+/** `node.shards`, or one for each core that this process may use. */
+export function shardsOf(config: GodwitConfig): number {
+  return config.node.shards ?? Math.min(availableParallelism(), mostShards)
+}
+
+export async function planShards(surroundings: Surroundings): Promise<ShardPlan> {
+  const { config, directory, listeners, bridges, nameAmongBridges, access, clockBaseMs } = surroundings
+  const shards = shardsOf(config)
+  const counters = createCounterTable(shards)
+  const meters = createMeterTable(shards)
+  const room = await roomForConnections()
+  const memory = planMemory(config, shards)
+  const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
+  const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8
+  const places = placesFor(shards)
+  const descriptorRoom = createDescriptorRoom()
+  const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
+  const starts = Array.from({ length: shards }, (_, shardNumber) => ({
+    shardNumber,
+    shards,
+    dataDirectory: directory,
+    listeners,
+    deniedAddresses: config.node.deniedAddresses,
+    bridges,
+    nameAmongBridges,
+    ...doorLimitsOf(config, room, shards),
+    core: config.core,
+    namespaces: config.namespaces,
+    namespaceTable,
+    clockBaseMs,
+    storage: config.storage,
+    access,
+    maxPropertyBytes: config.maxPropertyBytes,
+    maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shards),
+    maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / shards),
+    memoryTable: memory.table,
+    memoryPartBytes: Math.floor(memory.limitBytes / shards),
+    places,
+    descriptorRoom,
+    counters,
+    meters,
+    loadMark: createLoadMark(),
+    logLevel: config.log.level,
+    clientEventsTopic: config.sysTopics.clientEvents ? clientEventsTopic(surroundings.nodeName) : undefined,
+  }))
+  return {
+    starts,
+    counters,
+    meters,
+    descriptorRoom,
+    namespaceTable,
+    room,
+    memory,
+  }
+}
+
+function planMemory(config: GodwitConfig, shards: number): MemoryPlan {
+  const limitBytes = memoryLimitOf(config)
+  const maxHeapMb = Math.max(leastHeapMb, Math.floor((limitBytes * heapShare) / bytesPerMb))
+  return { limitBytes, maxHeapMb, table: createMemoryTable(shards) }
+}

@@ -1,0 +1,162 @@
+// The shards of a node together: links between each two of them, one start, one stop, and what is said to all.
+//
+// Of the two ports of a link each end gets its own with its start, or, where it runs already, by message. An end that is
+// between two lives finds the port of a sibling that was faster in `#waiting`.
+
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type {
+  AnswerTo,
+  BridgeReport,
+  FilterNotice,
+  NodeToShard,
+  QuestionName,
+  QuestionOf,
+  ShardLink,
+  ShardStart,
+  Suspect,
+  TraceLine,
+} from '../../shard/index.ts'
+import type { StoreKeeper } from '../../storage/index.ts'
+import type { Logger } from '../../telemetry/index.ts'
+import type { Alarms } from '../observe/alarms.ts'
+import { freePlacesOf } from './connection-slots.ts'
+import { type RestartPolicy, type ShardStartOutcome, WatchedShard } from './supervised-shard.ts'
+
+export interface ShardCrewOptions {
+  readonly entry: URL
+  /** One for each shard, in order. */
+  readonly starts: readonly ShardStart[]
+  readonly keeper: StoreKeeper
+  readonly log: Logger
+  readonly restarts: RestartPolicy
+  /** Of each thread's own heap, in MiB. */
+  readonly maxHeapMb: number
+  /** A shard died too often: the node cannot go on. */
+  onGivenUp(message: string): void
+  readonly alarms: Alarms
+  /** Taking this in has killed its shard twice: resolves when it is out of the way. */
+  setAside(suspect: Suspect): Promise<void>
+}
+
+export class ShardCrew {
+  readonly #shards: readonly WatchedShard[]
+  /** Told of what the shards write for traces. */
+  onTrace: (trace: string, line: TraceLine) => void = () => {}
+  /** Told of how the bridges of a shard are. */
+  onBridges: (shard: number, reports: readonly BridgeReport[]) => void = () => {}
+  /** By shard: ports of siblings' links that it takes along when it starts. */
+  readonly #waiting: readonly Map<number, MessagePort>[]
+  #lastChange: number
+  #lastAsk: number
+
+  constructor(options: ShardCrewOptions) {
+    const { starts, entry, keeper, log, restarts, maxHeapMb } = options
+    this.#lastChange = 0
+    this.#lastAsk = 0
+    this.#waiting = starts.map(() => new Map())
+    this.#shards = starts.map(
+      (start, number) =>
+        new WatchedShard({
+          entry,
+          start,
+          keeper,
+          log,
+          restarts,
+          maxHeapMb,
+          onGivenUp: (message) => options.onGivenUp(message),
+          setAside: (suspect) => options.setAside(suspect),
+          alarms: options.alarms,
+          noteBridges: (reports) => this.onBridges(number, reports),
+          passFilters: (notice) => this.#passFilters(number, notice),
+          noteTrace: (trace, line) => this.onTrace(trace, line),
+          links: () => this.#linksOf(number),
+          onThreadEnd: (ended) => {
+            freePlacesOf(ended)
+            this.#forgetLinks(number)
+          },
+        }),
+    )
+  }
+
+  /** Resolves when all accept connections, or with the reason why one of them cannot. */
+  async start(): Promise<ShardStartOutcome> {
+    const outcomes = await Promise.all(this.#shards.map((shard) => shard.start()))
+    return outcomes.find((outcome) => !outcome.ready) ?? { ready: true }
+  }
+
+  /** All are asked at once; those that do not answer within the deadline are ended. */
+  async stop(deadlineMs: number): Promise<void> {
+    await Promise.all(this.#shards.map((shard) => shard.stop(deadlineMs)))
+  }
+
+  /** To one shard, if it lives. */
+  send(shard: number, message: NodeToShard): void {
+    this.#shards[shard]?.send(message)
+  }
+
+  /** What the shard answers; undefined where it is not there. */
+  ask<Name extends QuestionName>(shard: number, question: QuestionOf<Name>): Promise<AnswerTo<Name> | undefined> {
+    return this.#shards[shard].ask(++this.#lastAsk, question)
+  }
+
+  get size(): number {
+    return this.#shards.length
+  }
+
+  /** How many of them serve. */
+  get running(): number {
+    return this.#shards.filter(({ isRunning }) => isRunning).length
+  }
+
+  /** How often one of them died and was started again. */
+  get restarts(): number {
+    return this.#shards.reduce((sum, { restarts }) => sum + restarts, 0)
+  }
+
+  /**
+   * Says the same to every shard and resolves when each has it in force. `alters` is what it changes of a shard's start:
+   * one that dies meanwhile starts with that.
+   */
+  async change(message: (change: number) => NodeToShard, alters: Partial<ShardStart>): Promise<void> {
+    await this.attempt(message, alters)
+  }
+
+  /** As `change`, of what a shard may be unable to do: resolves with the first problem. */
+  async attempt(message: (change: number) => NodeToShard, alters: Partial<ShardStart>): Promise<string | undefined> {
+    const change = ++this.#lastChange
+    const problems = await Promise.all(this.#shards.map((shard) => shard.change(change, message(change), alters)))
+    return problems.find((problem) => problem !== undefined)
+  }
+
+  #passFilters(from: number, notice: FilterNotice): void {
+    for (const [number, shard] of this.#shards.entries()) {
+      if (number !== from) shard.send({ kind: 'client-filters', from, notice })
+    }
+  }
+
+  /** For a shard that starts: a port to each sibling. */
+  #linksOf(number: number): ShardLink[] {
+    const waiting = this.#waiting[number]
+    return this.#shards.flatMap((sibling, peer): ShardLink[] => {
+      if (peer === number) return []
+      const port = waiting.get(peer)
+      waiting.delete(peer)
+      return [{ peer, port: port ?? this.#newLink(number, sibling, peer) }]
+    })
+  }
+
+  #newLink(number: number, sibling: WatchedShard, peer: number): MessagePort {
+    const { port1, port2 } = new MessageChannel()
+    if (sibling.hasThread) sibling.send({ kind: 'link', peer: number, port: port2 }, [port2])
+    else this.#waiting[peer].set(number, port2)
+    return port1
+  }
+
+  /** The other ends of its links are gone with it. */
+  #forgetLinks(number: number): void {
+    for (const waiting of this.#waiting) {
+      waiting.get(number)?.close()
+      waiting.delete(number)
+    }
+  }
+}

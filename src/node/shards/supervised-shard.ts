@@ -1,0 +1,369 @@
+// One shard as the main thread sees it: a thread that is started, heard, started again when it dies, and stopped.
+//
+//   starting --ready--> running --dies--> waiting --(delay)--> starting
+//      |                   |                 |
+//      '-------------- stop -----------------'--> stopping --> stopped
+
+import { type Transferable, Worker } from 'node:worker_threads'
+import { counterCells, Counters, type Logger } from '../../telemetry/index.ts'
+import {
+  type AnswerTo,
+  type BridgeReport,
+  type FilterNotice,
+  LoadMark,
+  type NodeToShard,
+  type QuestionName,
+  type QuestionOf,
+  type ShardLink,
+  type ShardQuestion,
+  type ShardStart,
+  type ShardToNode,
+  type Suspect,
+  type TraceLine,
+} from '../../shard/index.ts'
+import type { KeptSeat, StoreKeeper } from '../../storage/index.ts'
+import type { Alarms } from '../observe/alarms.ts'
+
+export interface RestartPolicy {
+  /** Before the first restart; doubled for each further one. */
+  readonly firstDelayMs: number
+  readonly longestDelayMs: number
+  /** A shard that ran for so long starts with a clean record when it dies. */
+  readonly forgivenAfterMs: number
+  /** Deaths in a row after which the node gives up: whoever runs it should know. */
+  readonly maxDeathsInARow: number
+}
+
+export const defaultRestartPolicy: RestartPolicy = {
+  firstDelayMs: 100,
+  longestDelayMs: 30_000,
+  forgivenAfterMs: 60_000,
+  maxDeathsInARow: 10,
+}
+
+export interface WatchedShardOptions {
+  readonly entry: URL
+  readonly start: ShardStart
+  /** Lets it have the store that all shards share. */
+  readonly keeper: StoreKeeper
+  readonly log: Logger
+  readonly restarts: RestartPolicy
+  /** Of the thread's own heap, in MiB. */
+  readonly maxHeapMb: number
+  /** It died `maxDeathsInARow` times: it is not started again. */
+  onGivenUp(message: string): void
+  readonly alarms: Alarms
+  noteTrace(name: string, line: TraceLine): void
+  noteBridges(reports: readonly BridgeReport[]): void
+  /** To all other shards: what clients of this one are subscribed to. */
+  passFilters(notice: FilterNotice): void
+  /** Taking this in has killed the shard twice: resolves when it is out of the way. */
+  setAside(suspect: Suspect): Promise<void>
+  /** Ports to its siblings, for a thread that begins. */
+  links(): readonly ShardLink[]
+  /** `start`: as its next thread is started. */
+  onThreadEnd(start: ShardStart): void
+}
+
+export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
+
+const mostSuspects = 1_000
+
+/** Alarms that are about the thread itself and not about what is stored. */
+const troublesOfThread = new Set(['storage', 'storage-reading', 'shards', 'connections', 'listener'])
+/** As are those about one of its listeners, whose name stands behind. */
+const troubleOfListener = /^(?:certificates|listener-closed):/
+
+/** Objects of one turn die young: with room for them fewer are copied into the old generation. */
+const youngGenerationMb = 64
+
+export class WatchedShard {
+  readonly #options: WatchedShardOptions
+  readonly #counters: Counters
+  #state: 'starting' | 'running' | 'waiting' | 'stopping' | 'stopped'
+  #worker: Worker | undefined
+  #seat: KeptSeat | undefined
+  /** With what its next thread is started. */
+  #start: ShardStart
+  /** Who waits until it has taken a change, by the number of that. */
+  readonly #changes: Map<number, (problem: string | undefined) => void>
+  /** Who waits for what it answers, by the number of the question. */
+  readonly #asked: Map<number, (answer: unknown) => void>
+  #deathsInARow: number
+  #restarts: number
+  #startedAtMs: number
+  /** What it said about its own end, for the log. */
+  #lastWords: string | undefined
+  /** It broke, and its last words are a stack. */
+  #isOurMistake: boolean
+  /** Its thread has run out of memory: what it was taking in then was only the last straw. */
+  #isOutOfMemory: boolean
+  /** What a life of the shard has ended with, by kind and name. */
+  readonly #suspects: Set<string>
+  #timer: NodeJS.Timeout | undefined
+  #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
+  #settleStop: (() => void) | undefined
+
+  constructor(options: WatchedShardOptions) {
+    this.#options = options
+    this.#counters = new Counters(options.start.counters, options.start.shardNumber)
+    this.#state = 'starting'
+    this.#worker = undefined
+    this.#seat = undefined
+    this.#start = options.start
+    this.#changes = new Map()
+    this.#asked = new Map()
+    this.#suspects = new Set()
+    this.#deathsInARow = 0
+    this.#restarts = 0
+    this.#startedAtMs = 0
+    this.#lastWords = undefined
+    this.#isOurMistake = false
+    this.#isOutOfMemory = false
+    this.#timer = undefined
+    this.#settleFirstStart = undefined
+    this.#settleStop = undefined
+  }
+
+  /** Resolves when the shard accepts connections, or with the reason why it cannot; then it is not tried again. */
+  start(): Promise<ShardStartOutcome> {
+    return new Promise((resolve) => {
+      this.#settleFirstStart = resolve
+      this.#startThread()
+    })
+  }
+
+  /** It serves. */
+  get isRunning(): boolean {
+    return this.#state === 'running'
+  }
+
+  /** How often it died and was started again. */
+  get restarts(): number {
+    return this.#restarts
+  }
+
+  get #source(): string {
+    return `shard ${this.#start.shardNumber}`
+  }
+
+  get hasThread(): boolean {
+    return this.#worker !== undefined
+  }
+
+  /** Lost where it has no thread. */
+  send(message: NodeToShard, transfer: readonly Transferable[] = []): void {
+    this.#worker?.postMessage(message, transfer)
+  }
+
+  /**
+   * Resolves when the shard has taken the change, or with the problem why it cannot; also when its thread is gone: the next
+   * one starts with the change.
+   */
+  change(number: number, message: NodeToShard, alters: Partial<ShardStart>): Promise<string | undefined> {
+    this.#start = { ...this.#start, ...alters }
+    if (this.#worker === undefined) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      this.#changes.set(number, resolve)
+      this.send(message)
+    })
+  }
+
+  /** Resolves with what the shard answers, or with undefined where it has no thread or loses it meanwhile. */
+  ask<Name extends QuestionName>(number: number, question: QuestionOf<Name>): Promise<AnswerTo<Name> | undefined> {
+    if (this.#worker === undefined) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      this.#asked.set(number, resolve as (answer: unknown) => void)
+      this.send({ kind: 'ask', ask: number, question: question as ShardQuestion })
+    })
+  }
+
+  /** Asks the shard to tell its clients and to close its store; ends the thread when it has, or after `deadlineMs`. */
+  async stop(deadlineMs: number): Promise<void> {
+    clearTimeout(this.#timer)
+    const worker = this.#worker
+    this.#state = 'stopping'
+    if (worker !== undefined) {
+      await this.#askToStop(deadlineMs)
+      await worker.terminate()
+    }
+    this.#state = 'stopped'
+    this.#settleFirstStart?.({ ready: false, message: 'the node is stopped' })
+  }
+
+  #askToStop(deadlineMs: number): Promise<void> {
+    return new Promise<void>((resolve) => {
+      this.#settleStop = resolve
+      this.#timer = setTimeout(() => {
+        this.#say('warn', 'a shard did not stop in time and is ended', undefined)
+        resolve()
+      }, deadlineMs)
+      this.send({ kind: 'stop' })
+    }).then(() => clearTimeout(this.#timer))
+  }
+
+  #startThread(): void {
+    this.#state = 'starting'
+    this.#lastWords = undefined
+    this.#isOurMistake = false
+    this.#isOutOfMemory = false
+    this.#startedAtMs = performance.now()
+    this.#counters.clearGauges()
+    const links = this.#options.links()
+    const worker = new Worker(this.#options.entry, {
+      name: `shard ${this.#start.shardNumber}`,
+      workerData: { ...this.#start, links, hasServed: this.#settleFirstStart === undefined } satisfies ShardStart,
+      transferList: links.map(({ port }) => port),
+      resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb, maxOldGenerationSizeMb: this.#options.maxHeapMb },
+    })
+    this.#worker = worker
+    this.#seat = this.#options.keeper.seat((notice) => worker.postMessage({ kind: 'store', notice }))
+    worker.on('message', (message: ShardToNode) => this.#hear(message))
+    worker.on('error', (error) => {
+      this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      this.#isOurMistake = true
+      this.#isOutOfMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+    })
+    worker.on('exit', () => this.#threadEnded())
+  }
+
+  #hear(message: ShardToNode): void {
+    switch (message.kind) {
+      case 'ready':
+        return this.#isReady()
+      // It ends itself: a thread that is ended from outside in the midst of a call of LevelDB takes the process with it.
+      case 'failed':
+        this.#lastWords = message.message
+        return
+      case 'log':
+        this.#counters.add(counterCells.logLinesTaken, 1)
+        this.#options.log.write(message.level, message.event, message.fields)
+        return
+      case 'trace':
+        return this.#options.noteTrace(message.name, message.line)
+      case 'bridges':
+        return this.#options.noteBridges(message.reports)
+      case 'client-filters':
+        return this.#options.passFilters(message.notice)
+      case 'alarm':
+        return this.#options.alarms.raise(message.name, message.message, this.#source)
+      case 'alarm-over':
+        return this.#options.alarms.over(message.name, message.message, this.#source)
+      case 'store':
+        return this.#seat?.note(message.request)
+      case 'answer':
+        this.#asked.get(message.ask)?.(message.answer)
+        this.#asked.delete(message.ask)
+        return
+      case 'changed':
+        this.#changes.get(message.change)?.(message.problem)
+        this.#changes.delete(message.change)
+        return
+      case 'stopped':
+        return this.#settleStop?.()
+      default:
+        message satisfies never
+    }
+  }
+
+  #isReady(): void {
+    // Stopped while it started: the answer to `stop` is on its way.
+    if (this.#state !== 'starting') return
+    this.#state = 'running'
+    if (this.#deathsInARow > 0) {
+      this.#say('warn', 'a shard is back', undefined)
+      this.#options.alarms.over('shard-restarting', `${this.#source} serves again`, this.#source)
+    }
+    this.#settleFirstStart?.({ ready: true })
+    this.#settleFirstStart = undefined
+  }
+
+  #threadEnded(): void {
+    this.#worker = undefined
+    this.#seat?.gone()
+    this.#options.onThreadEnd(this.#start)
+    // What its next life finds in order it does not say again.
+    this.#options.noteBridges([])
+    const { alarms } = this.#options
+    for (const name of alarms.raisedBy(this.#source)) {
+      if (isTroubleOfThread(name)) alarms.over(name, 'the shard has ended', this.#source)
+    }
+    for (const settle of this.#changes.values()) settle(undefined)
+    this.#changes.clear()
+    for (const settle of this.#asked.values()) settle(undefined)
+    this.#asked.clear()
+    this.#settleStop?.()
+    const lastWords = this.#lastWords ?? 'its thread ended without a word'
+    const suspect = this.#takeSuspect()
+    const isWorthAnother = this.#settleFirstStart === undefined || suspect !== undefined
+    if (this.#state !== 'stopping' && isWorthAnother) this.#restartLater(lastWords, suspect)
+    else if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, lastWords)
+  }
+
+  #failFirstStart(settle: (outcome: ShardStartOutcome) => void, lastWords: string): void {
+    this.#settleFirstStart = undefined
+    if (this.#state !== 'stopping') this.#state = 'stopped'
+    if (this.#isOurMistake) this.#say('error', 'a shard cannot start', lastWords)
+    settle({ ready: false, message: this.#isOurMistake ? `a shard cannot start: ${firstLine(lastWords)}` : lastWords })
+  }
+
+  #restartLater(lastWords: string, suspect: Suspect | undefined): void {
+    const { restarts } = this.#options
+    const ranForMs = performance.now() - this.#startedAtMs
+    const isForgiven = this.#state === 'running' && ranForMs >= restarts.forgivenAfterMs
+    this.#deathsInARow = isForgiven ? 1 : this.#deathsInARow + 1
+    if (this.#deathsInARow > restarts.maxDeathsInARow) {
+      this.#state = 'stopped'
+      this.#say('error', 'a shard died too often and is given up', lastWords)
+      if (this.#settleFirstStart !== undefined) return this.#failFirstStart(this.#settleFirstStart, lastWords)
+      this.#options.onGivenUp(
+        `a shard died ${this.#deathsInARow} times in a row: ${firstLine(lastWords)}; the log has more`,
+      )
+      return
+    }
+    const delayMs = Math.min(restarts.longestDelayMs, restarts.firstDelayMs * 2 ** (this.#deathsInARow - 1))
+    this.#state = 'waiting'
+    this.#restarts += 1
+    this.#say('error', 'a shard died and is started again', lastWords)
+    const text = `${this.#source} died and is started again: ${firstLine(lastWords)}`
+    this.#options.alarms.raise('shard-restarting', text, this.#source)
+    const isAway = this.#setAsideSecond(suspect)
+    this.#timer = setTimeout(() => void isAway.then(() => this.#startAgain()), delayMs)
+  }
+
+  #startAgain(): void {
+    if (this.#state === 'waiting') this.#startThread()
+  }
+
+  /** What was being taken in when the thread ended, if that is what it ended of. */
+  #takeSuspect(): Suspect | undefined {
+    const { loadMark } = this.#start
+    if (loadMark === undefined) return undefined
+    const mark = new LoadMark(loadMark)
+    const { suspect } = mark
+    mark.clear()
+    // At its start any record may be the one for which there is no room.
+    return this.#isOutOfMemory && this.#state === 'starting' ? undefined : suspect
+  }
+
+  /** Where it is the second time that the shard died of it. */
+  async #setAsideSecond(suspect: Suspect | undefined): Promise<void> {
+    if (suspect === undefined) return
+    const name = `${suspect.kind} ${suspect.kind === 'session' ? suspect.clientId : suspect.topic}`
+    if (this.#suspects.delete(name)) return this.#options.setAside(suspect)
+    if (this.#suspects.size >= mostSuspects) this.#suspects.clear()
+    this.#suspects.add(name)
+  }
+
+  #say(level: 'warn' | 'error', event: string, lastWords: string | undefined): void {
+    const { shardNumber } = this.#options.start
+    this.#options.log.write(level, event, { shard: shardNumber, deathsInARow: this.#deathsInARow, lastWords })
+  }
+}
+
+function isTroubleOfThread(alarm: string): boolean {
+  return troublesOfThread.has(alarm) || troubleOfListener.test(alarm)
+}
+
+/** The log has the whole stack; a sentence for the operator is one line. */
+const firstLine = (text: string): string => text.split('\n', 1)[0]

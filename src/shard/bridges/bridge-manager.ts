@@ -1,0 +1,305 @@
+// The bridges of a shard while it runs. Each belongs to the shard that has its session, by the name of that session, so
+// nothing of it is carried over links.
+//
+//   remote broker <--dialer--> Bridge <--joined streams--> a client of this shard, with a session like any other
+//
+// All shards are told of all bridges, and each takes what is its own. A shard that starts takes its bridges up with what
+// is in their sessions.
+
+import {
+  Bridge,
+  type BridgeEvent,
+  bridgeSettings,
+  type BridgeSettings,
+  type BridgeWorld,
+  joinedStreams,
+  type LocalBroker,
+} from '../../bridges/index.ts'
+import { bridgeClientId, type BrokerCore, type PeerNumber, shardOf } from '../../core/index.ts'
+import { assert } from '../../protocol/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import type { ByteStream } from '../../transports/index.ts'
+import { BridgeDialer } from './bridge-dialer.ts'
+import { BridgeRates } from './bridge-rates.ts'
+import { FilterTalk } from './filter-sync.ts'
+import type { FilterNotice } from '../messages/messages.ts'
+import { bridgesWithSession, goneBridge } from './removed-bridges.ts'
+import { DeadlineTimer } from '../runtime/deadline-timer.ts'
+import type { BridgePlan, BridgeReport } from '../messages/bridge-assignment.ts'
+import type { ShardListener } from '../messages/messages.ts'
+import { OldestWaiting, type ReadOldest } from './oldest-queued.ts'
+
+/** The shard. */
+interface BridgeHome {
+  readonly core: Pick<BrokerCore, 'view' | 'clientFilters'>
+  input(input: { readonly kind: 'client-filters'; readonly areWanted: boolean }): void
+  welcome(stream: ByteStream, listener: ShardListener): unknown
+}
+
+export interface BridgeCrewGround {
+  readonly shard: BridgeHome
+  readonly own: PeerNumber
+  readonly shards: number
+  readonly log: Log
+  nowMs(): number
+  /** Of what clients may send, and how much of it at a time. */
+  limits(): Pick<LocalBroker, 'limits' | 'receiveMaximum'>
+  alarm(name: string, message: string): void
+  alarmOver(name: string, message: string): void
+  fail(error: unknown): void
+  /** To all other shards. */
+  tellFilters(notice: FilterNotice): void
+  readonly readOldest: ReadOldest
+  /** Once a second, while there are bridges. */
+  report(reports: readonly BridgeReport[]): void
+}
+
+interface RunningBridge {
+  readonly bridge: Bridge
+  readonly timer: DeadlineTimer
+  readonly rates: BridgeRates
+  /** It is not configured any more, and here until its session has ended. */
+  isRetiring: boolean
+  /** It passes on what clients are subscribed to. */
+  isTransparent: boolean
+}
+
+const reportIntervalMs = 1_000
+
+/** Bridges are clients that come by no listener. */
+const bridgeListener: ShardListener = {
+  number: 0,
+  kind: 'tcp',
+  name: 'bridges',
+  host: '127.0.0.1',
+  port: 0,
+  maxConnections: undefined,
+  isLoopback: true,
+  sharesPort: false,
+  isBridge: true,
+}
+
+export class BridgeCrew {
+  readonly #ground: BridgeCrewGround
+  readonly #bridges = new Map<string, RunningBridge>()
+  readonly #dialer = new BridgeDialer()
+  /** What clients on all shards are subscribed to, for bridges that pass it on. */
+  readonly filters: FilterTalk
+  #reporter: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(ground: BridgeCrewGround) {
+    this.#ground = ground
+    const { own, shards, shard } = ground
+    this.filters = new FilterTalk({
+      core: shard.core,
+      own,
+      shards,
+      count: (areWanted) => shard.input({ kind: 'client-filters', areWanted }),
+      tell: (notice) => ground.tellFilters(notice),
+      passOn: (wishes) => {
+        for (const { bridge, isTransparent } of this.#bridges.values()) if (isTransparent) bridge.passOn(wishes)
+      },
+      guard: (work) => this.#guarded(work),
+    })
+  }
+
+  /** From here on the bridges are these. Their settings have been checked. */
+  take(plans: readonly BridgePlan[]): void {
+    if (this.#isStopped) return
+    const own = plans.filter(({ name }) => this.#isOurs(name))
+    const wanted = new Set(own.map(({ name }) => name))
+    for (const [name, running] of this.#bridges) if (!wanted.has(name)) this.#retire(name, running)
+    for (const plan of own) this.#takeOne(plan)
+    this.filters.set(plans.some(passesOn), own.some(passesOn))
+    for (const running of this.#bridges.values()) {
+      if (running.isTransparent) running.bridge.passOn(this.filters.wishes)
+    }
+    this.#setReporter()
+  }
+
+  /** Ends what bridges have left behind that are not configured any more. */
+  async tidy(): Promise<void> {
+    for (const name of await bridgesWithSession(this.#ground.shard.core.view)) {
+      if (this.#isStopped || this.#bridges.has(name)) continue
+      const running = this.#add(name, goneBridge(name))
+      this.#retire(name, running)
+    }
+    this.#setReporter()
+  }
+
+  reports(): readonly BridgeReport[] {
+    return [...this.#bridges.values()].filter(({ isRetiring }) => !isRetiring).map(reportOf)
+  }
+
+  /** They say goodbye on both sides. What is under way is in their sessions. */
+  stop(): void {
+    this.#isStopped = true
+    clearInterval(this.#reporter)
+    this.filters.stop()
+    for (const { bridge, timer } of this.#bridges.values()) {
+      timer.stop()
+      bridge.stop()
+    }
+  }
+
+  #isOurs(name: string): boolean {
+    return shardOf(bridgeClientId(name), this.#ground.shards) === this.#ground.own
+  }
+
+  #takeOne(plan: BridgePlan): void {
+    const running = this.#bridges.get(plan.name)
+    const settings = settingsOf(plan)
+    if (running === undefined || running.isRetiring) {
+      // One that comes back while it is being taken out begins anew: what waited for the one before it is not its own.
+      const isAnew = running !== undefined
+      if (running !== undefined) this.#remove(plan.name, running)
+      return this.#add(plan.name, settings).bridge.start(isAnew)
+    }
+    running.isTransparent = settings.isTransparent
+    running.bridge.change(settings)
+  }
+
+  #add(name: string, settings: BridgeSettings): RunningBridge {
+    const timer = new DeadlineTimer(() => this.#guarded(() => this.#ring(name)))
+    const bridge = new Bridge(settings, this.#worldOf(name, timer))
+    const { isTransparent } = settings
+    const running = { bridge, timer, rates: new BridgeRates(), isRetiring: false, isTransparent }
+    this.#bridges.set(name, running)
+    return running
+  }
+
+  #ring(name: string): void {
+    const running = this.#bridges.get(name)
+    if (running === undefined) return
+    running.timer.begin()
+    running.bridge.tick()
+  }
+
+  #retire(name: string, running: RunningBridge): void {
+    if (running.isRetiring) return
+    running.isRetiring = true
+    running.bridge.retire()
+    this.#ground.alarmOver(alarmOf(name), `the bridge ${name} is not configured any more`)
+  }
+
+  #remove(name: string, { bridge, timer }: RunningBridge): void {
+    timer.stop()
+    bridge.stop()
+    this.#bridges.delete(name)
+  }
+
+  #worldOf(name: string, timer: DeadlineTimer): BridgeWorld {
+    const nowMs = (): number => this.#ground.nowMs()
+    return {
+      connector: this.#dialer,
+      broker: this.#localBroker(name),
+      nowMs,
+      random: Math.random,
+      later: (work) => void setImmediate(() => this.#guarded(work)),
+      wakeAt: (timeMs) => timer.setFor(timeMs, nowMs),
+      tell: (event) => this.#note(name, event),
+    }
+  }
+
+  #localBroker(name: string): LocalBroker {
+    const ground = this.#ground
+    const { shard } = ground
+    const clientId = bridgeClientId(name)
+    const oldest = new OldestWaiting(clientId, ground.readOldest, (error) => ground.fail(error))
+    return {
+      open: () => {
+        // Right behind what is done now: an answer and what it makes room for pass within one round of the event loop.
+        const [ours, theirs] = joinedStreams((work) => process.nextTick(() => this.#guarded(work)))
+        shard.welcome(theirs, bridgeListener)
+        return ours
+      },
+      standing: () => {
+        const session = shard.core.view.bridgeSession(clientId)
+        if (session === undefined) return nothing
+        const isOnDisk = session.oldestAtMs === undefined && session.spooled > 0 && session.onDiskFrom !== undefined
+        return isOnDisk ? { ...session, oldestAtMs: oldest.from(session.onDiskFrom) } : session
+      },
+      // As they are when they are asked for: they may change while the bridge runs.
+      get limits() {
+        return ground.limits().limits
+      },
+      get receiveMaximum() {
+        return ground.limits().receiveMaximum
+      },
+    }
+  }
+
+  #note(name: string, event: BridgeEvent): void {
+    const ground = this.#ground
+    const { log } = ground
+    if (event.event === 'connected') {
+      const { server, sessionPresent, version } = event
+      log.info('a bridge is connected', { bridge: name, server, sessionPresent, mqtt: version })
+      ground.alarmOver(alarmOf(name), `the bridge ${name} is connected to ${server}`)
+    } else if (event.event === 'warning') log.warn('a bridge', { bridge: name, warning: event.text })
+    else if (event.event === 'notice') log.info('a bridge', { bridge: name, notice: event.text })
+    else {
+      const { server, why, isNew } = event
+      const fields = { bridge: name, server, why }
+      if (!isNew) return log.debug('a bridge is not connected', fields)
+      log.warn('a bridge is not connected', fields)
+      ground.alarm(alarmOf(name), `the bridge ${name} is not connected to ${server}: ${why}`)
+    }
+  }
+
+  #setReporter(): void {
+    clearInterval(this.#reporter)
+    this.#reporter = undefined
+    this.#report()
+    if (this.#bridges.size > 0) this.#reporter = setInterval(() => this.#report(), reportIntervalMs).unref()
+  }
+
+  #report(): void {
+    const nowMs = this.#ground.nowMs()
+    for (const [name, running] of this.#bridges) {
+      if (running.isRetiring && !this.#hasSession(name)) this.#remove(name, running)
+    }
+    for (const { bridge, rates } of this.#bridges.values()) rates.note(bridge.status().counters, nowMs)
+    this.#ground.report(this.reports())
+  }
+
+  #hasSession(name: string): boolean {
+    return this.#ground.shard.core.view.bridgeSession(bridgeClientId(name)) !== undefined
+  }
+
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#ground.fail(error)
+    }
+  }
+}
+
+const nothing = {
+  subscriptions: new Map(),
+  unreleased: [],
+  spooled: 0,
+  oldestAtMs: undefined,
+  dropped: 0,
+  drops: new Map(),
+}
+
+function passesOn({ config }: BridgePlan): boolean {
+  return config.enable && config.transparent
+}
+
+function alarmOf(name: string): string {
+  return `bridge:${name}`
+}
+
+function settingsOf({ name, config, facts }: BridgePlan): BridgeSettings {
+  const read = bridgeSettings(name, config, facts)
+  assert('settings' in read, 'the node has read the settings of the bridge')
+  return read.settings
+}
+
+function reportOf({ bridge, rates }: RunningBridge): BridgeReport {
+  return { ...bridge.status(), ...rates.read() }
+}

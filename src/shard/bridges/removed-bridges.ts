@@ -1,0 +1,63 @@
+// Bridges that were taken out of the configuration while the broker was not running have left their sessions behind, and
+// with them a queue that nobody will empty.
+
+import type { BridgeSettings } from '../../bridges/index.ts'
+import { bridgeClientId, type BrokerView, type WalkPosition } from '../../core/index.ts'
+import { wantedOf } from '../runtime/result-slices.ts'
+
+/** Names of bridges that have a session here, looked for between turns. */
+export async function bridgesWithSession(view: BrokerView): Promise<readonly string[]> {
+  const prefix = bridgeClientId('')
+  const names: string[] = []
+  for (let from: WalkPosition | undefined = { place: 0, offset: 0 }; from !== undefined;) {
+    const slice = view.clientSlice({ clientIdPart: prefix }, wantedOf({ from, skip: 0, most: Infinity }))
+    for (const { clientId } of slice.rows) {
+      if (clientId.startsWith(prefix)) names.push(clientId.slice(prefix.length))
+    }
+    from = slice.next
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return names
+}
+
+/** All that is still to happen to it is that its session ends. */
+export function goneBridge(name: string): BridgeSettings {
+  return {
+    name,
+    isEnabled: false,
+    servers: [''],
+    version: 5,
+    clientId: '',
+    username: undefined,
+    password: undefined,
+    keepAliveSeconds: 0,
+    cleanStart: true,
+    retriesQoS0: false,
+    mostUnacknowledged: undefined,
+    mostUnanswered: undefined,
+    spool: { maxMessages: undefined, dropsNewest: false, dropsOldest: false },
+    isTransparent: false,
+    mostQoS: 2,
+    filtersAtOnce: 1,
+    connectPauseMs: 0,
+    answerPatience: undefined,
+    sessionExpirySeconds: 0,
+    receiveMaximum: 1,
+    maximumPacketBytes: undefined,
+    topicAliasMaximum: 0,
+    requestProblemInformation: false,
+    requestResponseInformation: false,
+    connectUserProperties: [],
+    will: undefined,
+    subscriptionIdentifier: undefined,
+    subscribeUserProperties: [],
+    unsubscribeUserProperties: [],
+    forwards: [],
+    subscriptions: [],
+    backoffMaxMs: 0,
+    connectTimeoutMs: 0,
+    noLocalBefore5: false,
+    brokerId: '',
+    link: {},
+  }
+}

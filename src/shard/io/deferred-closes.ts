@@ -1,0 +1,19 @@
+// Streams that may end only when what their clients are told is on disk.
+
+import type { Outlet } from './client-output.ts'
+
+export class LateCloses {
+  #closes: { readonly outlet: Outlet; readonly afterBatch: number }[] = []
+
+  add(outlet: Outlet, afterBatch: number): void {
+    this.#closes.push({ outlet, afterBatch })
+  }
+
+  /** Those that waited for batches up to this one. */
+  take(batch: number): Outlet[] {
+    if (this.#closes.length === 0) return []
+    const ready = this.#closes.filter(({ afterBatch }) => afterBatch <= batch)
+    this.#closes = this.#closes.filter(({ afterBatch }) => afterBatch > batch)
+    return ready.map(({ outlet }) => outlet)
+  }
+}

@@ -1,0 +1,118 @@
+// Writes what the core wants sent into the buffers of its connections. Here a message becomes a packet again, and
+// where it can it stays the one that came in: its frame is copied as a whole and only first byte and packet id change.
+
+import {
+  headBits,
+  remainingSeconds,
+  sendKinds,
+  type Connection,
+  type Message,
+  type PublishExtra,
+  type SendList,
+} from '../../core/index.ts'
+import {
+  measurePacket,
+  measurePublish,
+  writeAck,
+  writePacket,
+  writePublish,
+  type AckType,
+  type ControlPacket,
+  type ProtocolVersion,
+} from '../../protocol/index.ts'
+import type { Outlet } from './client-output.ts'
+
+const ackBytes = 4
+const ackTypes: Readonly<Record<number, AckType>> = {
+  [sendKinds.puback]: 'puback',
+  [sendKinds.pubrec]: 'pubrec',
+  [sendKinds.pubrel]: 'pubrel',
+  [sendKinds.pubcomp]: 'pubcomp',
+}
+
+export function drainSends(sends: SendList, nowMs: number): void {
+  for (let index = 0; index < sends.length; index++) {
+    const connection = sends.connectionAt(index)
+    const outlet = connection.outlet as Outlet
+    if (outlet.isClosed) continue
+    connection.sentPackets++
+    const head = sends.head[index]
+    const what = sends.what[index]
+    if (headBits.kind(head) === sendKinds.publish) {
+      drainPublish(outlet, connection, what as Message, { head, extra: sends.extra[index], nowMs })
+    } else if (what === undefined) {
+      const target = outlet.reserve(ackBytes)
+      writeAck(ackTypes[headBits.kind(head)], headBits.packetId(head), target, outlet.at)
+      outlet.advance(ackBytes)
+      outlet.unreadAnswerBytes += ackBytes
+    } else {
+      drainPacket(outlet, connection, what as ControlPacket)
+    }
+  }
+}
+
+/** Appends one packet to what the connection is to be sent. */
+export function drainPacket(outlet: Outlet, { version }: { version: ProtocolVersion }, packet: ControlPacket): void {
+  const bytes = measurePacket(packet, version)
+  const target = outlet.reserve(bytes)
+  writePacket(packet, version, target, outlet.at)
+  outlet.advance(bytes)
+  outlet.unreadAnswerBytes += bytes
+}
+
+interface HowToPublish {
+  readonly head: number
+  readonly extra: PublishExtra | undefined
+  readonly nowMs: number
+}
+
+function drainPublish(outlet: Outlet, connection: Connection, message: Message, how: HowToPublish): void {
+  const { head, extra } = how
+  const shape = connection.version === 5 ? 5 : 4
+  const hasPacketId = headBits.qos(head) !== 0
+  if (message.frameShape === shape && extra === undefined && hasPacketId === (message.packetIdAt !== 0)) {
+    passFrame(outlet, message, head)
+  } else {
+    writeAnew(outlet, connection, message, how)
+  }
+}
+
+/** Same version, same layout: the bytes that came are the bytes that go, but for flags and packet id. */
+function passFrame(outlet: Outlet, message: Message, head: number): void {
+  const { frameStart, packetIdAt } = message
+  const at = outlet.appendRange(message.chunk, frameStart, message.frameEnd)
+  const target = outlet.buffer
+  // First byte: type 3, then DUP, QoS and RETAIN; `head` has RETAIN in bit 3, DUP in bit 4, QoS in bits 5 and 6.
+  target[at] = 0x30 | ((head & 16) >> 1) | ((head >> 4) & 6) | ((head >> 3) & 1)
+  if (packetIdAt === 0) return
+  const idAt = at + packetIdAt - frameStart
+  target[idAt] = (head >> 16) & 0xff
+  target[idAt + 1] = (head >> 8) & 0xff
+}
+
+function writeAnew(
+  outlet: Outlet,
+  connection: Connection,
+  message: Message,
+  { head, extra, nowMs }: HowToPublish,
+): void {
+  const fields = {
+    topic: message.topic,
+    topicIsOmitted: extra !== undefined && extra.topicIsOmitted,
+    topicAlias: extra === undefined ? 0 : extra.topicAlias,
+    qos: headBits.qos(head),
+    retain: headBits.retain(head),
+    dup: headBits.dup(head),
+    packetId: headBits.packetId(head),
+    properties: message.properties,
+    messageExpiryIntervalSeconds: remainingSeconds(message, nowMs),
+    subscriptionIdentifiers: extra === undefined ? undefined : extra.subscriptionIdentifiers,
+    chunk: message.chunk,
+    payloadStart: message.payloadStart,
+    payloadEnd: message.frameEnd,
+  }
+  const bytes = measurePublish(fields, connection.version)
+  const target = outlet.reserve(bytes)
+  writePublish(fields, connection.version, target, outlet.at)
+  outlet.advance(bytes)
+}

@@ -1,0 +1,83 @@
+// The first packet of a connection where a node has several shards: the kernel has dealt the socket to any of them, and
+// only CONNECT says which one has the session. Until then the bytes are kept, to be told again to that shard.
+//
+// Where there is one shard only, this is never made: the chunks go to the decoder as they come.
+
+import { shardOf, type PeerNumber } from '../../core/index.ts'
+import { ProtocolError, type ConnectPacket, type Packet, type PacketDecoder } from '../../protocol/index.ts'
+
+export interface BeginningOwner {
+  /** The connection stays here. `first` is its first packet; undefined: the decoder refuses what came. */
+  beginHere(first: Packet | undefined, bytes: number): void
+  /** Its session is with another shard, which is to hear `begun` first. */
+  beginAt(peer: PeerNumber, connect: ConnectPacket, begun: Buffer): void
+}
+
+export interface BeginningPlace {
+  readonly own: PeerNumber
+  readonly shards: number
+  /** The name of the session of a client; undefined: it has none, and stays where it is. */
+  sessionOf(connect: ConnectPacket): string | undefined
+}
+
+const smallestRoom = 512
+
+export class Beginning {
+  readonly #decoder: PacketDecoder
+  readonly #place: BeginningPlace
+  readonly #owner: BeginningOwner
+  /** All that has come: mostly one chunk, as it came. At most doubles what has arrived. */
+  #begun: Buffer | undefined
+  #begunBytes = 0
+
+  constructor(decoder: PacketDecoder, place: BeginningPlace, owner: BeginningOwner) {
+    this.#decoder = decoder
+    this.#place = place
+    this.#owner = owner
+  }
+
+  /** One of the owner's two answers comes with the chunk that makes the packet whole, or wrong. */
+  noteChunk(chunk: Buffer): void {
+    this.#keep(chunk)
+    this.#decoder.push(chunk)
+    const first = this.#next()
+    if (first === 'not-yet') return
+    const home = first?.type === 'connect' ? this.#homeOf(first) : this.#place.own
+    if (first?.type !== 'connect' || home === this.#place.own) this.#owner.beginHere(first, this.#begunBytes)
+    else this.#owner.beginAt(home, first, this.#bytes())
+  }
+
+  /** Undefined: what came is no packet. The decoder says so again when it is asked again. */
+  #next(): Packet | 'not-yet' | undefined {
+    try {
+      return this.#decoder.next() ?? 'not-yet'
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+      return undefined
+    }
+  }
+
+  #homeOf(connect: ConnectPacket): PeerNumber {
+    const { own, shards } = this.#place
+    const session = this.#place.sessionOf(connect)
+    return session === undefined ? own : shardOf(session, shards)
+  }
+
+  #keep(chunk: Buffer): void {
+    const bytes = this.#begunBytes + chunk.length
+    if (this.#begun === undefined) this.#begun = chunk
+    else {
+      if (bytes > this.#begun.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes, smallestRoom))
+        this.#begun.copy(larger, 0, 0, this.#begunBytes)
+        this.#begun = larger
+      }
+      chunk.copy(this.#begun, this.#begunBytes)
+    }
+    this.#begunBytes = bytes
+  }
+
+  #bytes(): Buffer {
+    return this.#begun === undefined ? Buffer.alloc(0) : this.#begun.subarray(0, this.#begunBytes)
+  }
+}

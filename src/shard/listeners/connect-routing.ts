@@ -1,0 +1,102 @@
+// How a connection begins where a node has several shards. The kernel has dealt the socket to any of them; CONNECT says
+// which one has the session, and there the connection is carried.
+
+import { type Connection, namespacedName, namespaceOf } from '../../core/index.ts'
+import { counterCells, type Counters, type Log } from '../../telemetry/index.ts'
+import {
+  reasonCodes,
+  returnCodeFor,
+  type ConnectPacket,
+  type Packet,
+  type ProtocolVersion,
+} from '../../protocol/index.ts'
+import { Beginning } from './beginning.ts'
+import { drainPacket } from '../io/encode-sends.ts'
+import type { ShardListener, ShardStart } from '../messages/messages.ts'
+import type { Outlet } from '../io/client-output.ts'
+import type { PeerLinks } from '../peers/peer-links.ts'
+
+export interface ArrivalsOwner {
+  /** Its first packet is `first`; undefined: its decoder refuses what came. More may wait in the decoder. */
+  beginHere(outlet: Outlet, first: Packet | undefined): void
+  /** Nobody knows the connection any more. */
+  forget(outlet: Outlet): void
+  /** More of its first packet has come. */
+  noteRead(outlet: Outlet): void
+  /** The stream of a connection that was forgotten is to be closed when it has been sent what was appended. */
+  dismiss(outlet: Outlet): void
+}
+
+export interface ArrivalsWorld {
+  readonly start: ShardStart
+  readonly counters: Counters
+  readonly log: Log
+}
+
+export class Arrivals {
+  readonly #world: ArrivalsWorld
+  readonly #peers: PeerLinks
+  readonly #owner: ArrivalsOwner
+
+  constructor(world: ArrivalsWorld, peers: PeerLinks, owner: ArrivalsOwner) {
+    this.#world = world
+    this.#peers = peers
+    this.#owner = owner
+  }
+
+  /** The connection is new and its listener one of this shard's. */
+  watch(outlet: Outlet, listener: ShardListener): void {
+    const { stream, connection } = outlet
+    const { shardNumber: own, shards = 1 } = this.#world.start
+    const sessionOf = (connect: ConnectPacket): string | undefined => this.#sessionOf(connection, listener, connect)
+    const place = { own, shards, sessionOf }
+    const passOn = stream.onData
+    const beginning = new Beginning(outlet.decoder, place, {
+      beginHere: (first, bytes) => {
+        stream.onData = passOn
+        this.#world.counters.add(counterCells.bytesReceived, bytes)
+        if (connection !== undefined) connection.receivedBytes += bytes
+        this.#owner.beginHere(outlet, first)
+      },
+      beginAt: (peer, connect, begun) => {
+        this.#owner.forget(outlet)
+        this.#carry(outlet, listener, { peer, connect, begun })
+      },
+    })
+    stream.onData = (chunk) => {
+      beginning.noteChunk(chunk)
+      if (stream.onData !== passOn) this.#owner.noteRead(outlet)
+    }
+  }
+
+  /** As the core will name it. */
+  #sessionOf(connection: Connection | undefined, listener: ShardListener, connect: ConnectPacket): string | undefined {
+    const { namespaces } = this.#world.start
+    const arrival = connection?.arrival
+    // What a certificate says counts instead of what CONNECT says.
+    const clientId = arrival?.clientId ?? connect.clientId
+    if (clientId === '') return undefined
+    const username = arrival?.username ?? connect.username
+    const namespace = namespaces === undefined ? undefined : namespaceOf(namespaces, { listener, arrival, username })
+    return namespacedName(namespace, clientId)
+  }
+
+  #carry(
+    outlet: Outlet,
+    listener: ShardListener,
+    { peer, connect, begun }: { peer: number; connect: ConnectPacket; begun: Buffer },
+  ): void {
+    const isCarried = this.#peers.relay(peer, outlet.stream, listener.number, begun)
+    if (!isCarried) this.#turnAway(outlet, connect.version)
+  }
+
+  /** The shard that has its session is being started again: the client may try again soon. */
+  #turnAway(outlet: Outlet, version: ProtocolVersion): void {
+    const reason = reasonCodes.serverUnavailable
+    const reasonCode = version === 5 ? reason : returnCodeFor(reason)
+    drainPacket(outlet, { version }, { type: 'connack', sessionPresent: false, reasonCode, properties: undefined })
+    this.#owner.dismiss(outlet)
+    const why = 'the shard that has its session is not there'
+    this.#world.log.warn('client refused', { address: outlet.stream.remoteAddress, reason, why })
+  }
+}

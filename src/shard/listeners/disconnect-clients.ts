@@ -1,0 +1,29 @@
+// Clients that cannot stay, told and let go a few at a time: the others are served between.
+
+import type { Input } from '../../core/index.ts'
+import type { ShardListener } from '../messages/messages.ts'
+import type { Outlet } from '../io/client-output.ts'
+
+export interface SendAwayGround {
+  readonly outlets: Iterable<Outlet>
+  input(input: Input): void
+}
+
+const clientsPerTurn = 256
+
+/** Resolves when everybody who came in by one of the listeners has been told to go. */
+export async function sendAway(shard: SendAwayGround, listeners: ReadonlySet<number>): Promise<void> {
+  const concerned = [...shard.outlets].filter((outlet) => listeners.has(listenerNumberOf(outlet)))
+  for (const [index, outlet] of concerned.entries()) {
+    if (index > 0 && index % clientsPerTurn === 0) await new Promise((resolve) => setImmediate(resolve))
+    const { connection } = outlet
+    // Who has not said who they are cannot be told.
+    if (connection === undefined || connection.now.state === 'awaiting-connect') outlet.stream.destroy()
+    else shard.input({ kind: 'listener-closed', connection })
+  }
+}
+
+/** The driver makes connections with its own listeners, see `Shard.accept`. */
+function listenerNumberOf({ connection }: Outlet): number {
+  return (connection?.listener as ShardListener | undefined)?.number ?? -1
+}

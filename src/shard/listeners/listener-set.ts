@@ -1,0 +1,243 @@
+// The listeners of a shard while it runs. A change comes in steps, the same for all shards, so that it holds everywhere or
+// nowhere:
+//
+//   learn ---> open ---> settle      closes what goes, sends its clients away, lets in by what is new or changed
+//                '-----> abandon     closes what was opened in vain
+//
+// Steps are taken one after the other. A shard that has not opened its listeners yet takes the difference into what it
+// will open.
+//
+// A listener that was open once and cannot be opened again (its files are damaged meanwhile, its port is taken) holds up no
+// other: it is told as an alarm, and tried again.
+
+import type { ListenerDifference, ListenerStep, ShardListener } from '../messages/messages.ts'
+import type { OpenListener, Porter, PreparedChange } from './open-listener.ts'
+
+export interface ListenerSetOwner {
+  readonly porter: Pick<Porter, 'open'>
+  /** The number of the shard. */
+  readonly own: number
+  /** Resolves when whoever came in by them has been told to go. */
+  sendAway(listeners: ReadonlySet<number>): Promise<void>
+  alarm(name: string, message: string): void
+  alarmOver(name: string, message: string): void
+}
+
+/** So long the address of a QUIC listener may take to become free when its clients have been sent away. */
+const releasePatienceMs = 5_000
+
+export class ListenerSet {
+  readonly #owner: ListenerSetOwner
+  /** Those of the node, by number, and those that are on their way in or out. */
+  readonly #known: Map<number, ShardListener>
+  /** Those that this shard has, or will have. */
+  readonly #wanted: Map<number, ShardListener>
+  readonly #open: Map<number, OpenListener>
+  /** What `open` has made ready, by number. */
+  readonly #prepared: Map<number, PreparedChange>
+  /** Wanted and not open: what was said of each, by number. */
+  readonly #missing: Map<number, string>
+  #isServing: boolean
+  #work: Promise<unknown>
+
+  constructor(listeners: readonly ShardListener[], owner: ListenerSetOwner) {
+    this.#owner = owner
+    this.#known = new Map(listeners.map((listener) => [listener.number, listener]))
+    this.#wanted = new Map(listeners.filter((one) => this.#isOurs(one)).map((one) => [one.number, one]))
+    this.#open = new Map()
+    this.#prepared = new Map()
+    this.#missing = new Map()
+    this.#isServing = false
+    this.#work = Promise.resolve()
+  }
+
+  /** Of any shard. undefined: it is closed, and what came through it has come too late. */
+  byNumber(number: number): ShardListener | undefined {
+    return this.#known.get(number)
+  }
+
+  /** Opens what is wanted. Rejects where one cannot be opened. */
+  openAll(): Promise<void> {
+    return this.#next(async () => {
+      this.#isServing = true
+      for (const listener of this.#wanted.values()) await this.#openOne(listener)
+    })
+  }
+
+  /** Opens what is wanted and can be opened. */
+  openPossible(): Promise<void> {
+    return this.#next(() => {
+      this.#isServing = true
+      return this.#openMissing()
+    })
+  }
+
+  /** Tries those again that could not be opened. */
+  tryAgain(): Promise<void> {
+    return this.#next(async () => {
+      if (this.#isServing) await this.#openMissing()
+    })
+  }
+
+  /** Resolves with a sentence where the step cannot be taken. */
+  take(step: ListenerStep, difference: ListenerDifference): Promise<string | undefined> {
+    return this.#next(async () => {
+      switch (step) {
+        case 'learn':
+          return this.#learn(difference)
+        case 'open':
+          return await this.#prepare(difference)
+        case 'settle':
+          return await this.#settle(difference)
+        case 'abandon':
+          return await this.#abandon(difference)
+        default:
+          return step satisfies never
+      }
+    })
+  }
+
+  reload(): Promise<unknown> {
+    return Promise.all([this.tryAgain(), ...[...this.#open.values()].map((listener) => listener.reload())])
+  }
+
+  /** Nobody comes in any more. */
+  async closeAll(): Promise<void> {
+    this.#isServing = false
+    await Promise.all([...this.#open.values()].map((listener) => listener.close()))
+  }
+
+  get open(): readonly { name: string; host: string; port: number }[] {
+    return [...this.#open].map(([number, { host, port }]) => ({
+      name: this.#wanted.get(number)?.name ?? '',
+      host,
+      port,
+    }))
+  }
+
+  #learn({ opened }: ListenerDifference): undefined {
+    for (const listener of opened) this.#known.set(listener.number, listener)
+  }
+
+  async #prepare({ opened, changed, closed }: ListenerDifference): Promise<string | undefined> {
+    if (!this.#isServing) return undefined
+    try {
+      for (const listener of opened) {
+        if (this.#isOurs(listener) && !this.#isInTheWay(listener, closed)) await this.#openOne(listener)
+      }
+      for (const listener of changed) {
+        const open = this.#open.get(listener.number)
+        if (open !== undefined) this.#prepared.set(listener.number, open.prepare(listener))
+      }
+      return undefined
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  async #settle({ opened, changed, closed }: ListenerDifference): Promise<string | undefined> {
+    for (const listener of changed) this.#change(listener)
+    await this.#close(closed)
+    for (const listener of opened) {
+      this.#known.set(listener.number, listener)
+      if (this.#isOurs(listener)) this.#wanted.set(listener.number, listener)
+    }
+    if (!this.#isServing) return undefined
+    try {
+      for (const listener of opened) if (this.#isOurs(listener)) await this.#openOne(listener)
+      await this.#openMissing()
+      return undefined
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  async #abandon({ opened }: ListenerDifference): Promise<undefined> {
+    for (const prepared of this.#prepared.values()) prepared.discard()
+    this.#prepared.clear()
+    await this.#close(opened.map(({ number }) => number))
+  }
+
+  #change(listener: ShardListener): void {
+    const { number } = listener
+    this.#known.set(number, listener)
+    if (this.#wanted.has(number)) this.#wanted.set(number, listener)
+    const prepared = this.#prepared.get(number) ?? this.#open.get(number)?.prepare(listener)
+    this.#prepared.delete(number)
+    prepared?.apply()
+  }
+
+  async #close(numbers: readonly number[]): Promise<void> {
+    const gone = numbers.map((number) => this.#open.get(number)).filter((open) => open !== undefined)
+    for (const number of numbers) {
+      this.#open.delete(number)
+      this.#wanted.delete(number)
+      this.#noteFound(number, 'it is wanted no more')
+    }
+    await Promise.all(gone.map((open) => open.close()))
+    if (this.#isServing) await this.#owner.sendAway(new Set(numbers))
+    for (const number of numbers) this.#known.delete(number)
+    await Promise.all(gone.map((open) => withinPatience(open.released())))
+  }
+
+  async #openOne(listener: ShardListener): Promise<void> {
+    if (this.#open.has(listener.number)) return
+    this.#open.set(listener.number, await this.#owner.porter.open(listener))
+    this.#noteFound(listener.number, 'it is open again')
+  }
+
+  async #openMissing(): Promise<void> {
+    for (const listener of this.#wanted.values()) {
+      try {
+        await this.#openOne(listener)
+      } catch (error) {
+        this.#noteMissing(listener, (error as Error).message)
+      }
+    }
+  }
+
+  #noteMissing(listener: ShardListener, why: string): void {
+    if (this.#missing.get(listener.number) === why) return
+    this.#missing.set(listener.number, why)
+    this.#owner.alarm(alarmOf(listener), `a listener is closed and tried again until it can be opened: ${why}`)
+  }
+
+  #noteFound(number: number, how: string): void {
+    const listener = this.#known.get(number)
+    if (listener !== undefined && this.#missing.delete(number)) this.#owner.alarmOver(alarmOf(listener), how)
+  }
+
+  #isOurs({ onlyOnShard = this.#owner.own }: ShardListener): boolean {
+    return onlyOnShard === this.#owner.own
+  }
+
+  /** One that is about to go may have its address. */
+  #isInTheWay(listener: ShardListener, closed: readonly number[]): boolean {
+    return closed.some((number) => {
+      const old = this.#known.get(number)
+      return old !== undefined && mayHaveOneAddress(old, listener)
+    })
+  }
+
+  #next<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#work.then(work)
+    this.#work = result.catch(() => undefined)
+    return result
+  }
+}
+
+function alarmOf({ kind, name }: ShardListener): string {
+  return `listener-closed:${kind}:${name}`
+}
+
+/** Or two that overlap, as those of one interface and of all do. UDP has ports of its own. */
+function mayHaveOneAddress(one: ShardListener, other: ShardListener): boolean {
+  return one.port === other.port && (one.kind === 'quic') === (other.kind === 'quic')
+}
+
+async function withinPatience(released: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, releasePatienceMs)
+  await Promise.race([released, promise])
+  clearTimeout(timer)
+}

@@ -1,0 +1,311 @@
+// Where a shard's clients come in: each listener opened by the function of its kind, and what becomes known at the doors.
+
+import assert from 'node:assert/strict'
+import type { WebSocketConfig } from '../../config/index.ts'
+import { failedAssertion } from '../../protocol/index.ts'
+import { ListenerCounters, type Log } from '../../telemetry/index.ts'
+import {
+  type ByteStream,
+  type ChangingListener,
+  ConnectionBudget,
+  ConnectionRate,
+  type DoorRefusal,
+  listenQuic,
+  listenTcp,
+  listenTls,
+  listenWebSocket,
+  QuicFiles,
+  type QuicListenOptions,
+  type TcpListenOptions,
+  TlsGate,
+  type TlsProblem,
+} from '../../transports/index.ts'
+import type { ShardListener } from '../messages/messages.ts'
+import { PassingAlarm } from '../runtime/transient-alarm.ts'
+import { RefusalLog } from '../observe/refusal-log.ts'
+
+export interface ListeningWorld {
+  /** The number of the shard. */
+  readonly own: number
+  /** Shared by all listeners of the shard. */
+  readonly budget: ConnectionBudget
+  /** New connections of all listeners of the shard together. */
+  readonly rate: ConnectionRate
+  readonly log: Log
+  accept(stream: ByteStream, listener: ShardListener): void
+  /** Somebody was turned away; for the counter. */
+  noteRefused(): void
+  /** See `TlsGateOptions`. */
+  storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
+  alarm(name: string, message: string): void
+  alarmOver(name: string, message: string): void
+}
+
+/** A listener of this shard that lets clients in. */
+export interface OpenListener {
+  readonly host: string
+  readonly port: number
+  /** Takes no more connections, nor who is on the way in; those that are open stay. */
+  close(): Promise<void>
+  /** Resolves when its address can be listened on again, which over QUIC its last client decides. */
+  released(): Promise<void>
+  /** Reads its files again, if it has any. */
+  reload(): Promise<void>
+  /** Makes ready what it takes to receive clients as `listener` says. Throws a sentence where that cannot be. Not for QUIC. */
+  prepare(listener: ShardListener): PreparedChange
+}
+
+/** One of the two is called. */
+export interface PreparedChange {
+  apply(): void
+  discard(): void
+}
+
+/** Opens listeners, one at a time, and looks after what all of them have in common. */
+export class Porter {
+  readonly #world: ListeningWorld
+  readonly #refusals: RefusalLog
+  readonly #full: PassingAlarm
+  readonly #failing: PassingAlarm
+
+  constructor(world: ListeningWorld) {
+    this.#world = world
+    this.#refusals = new RefusalLog(world.log)
+    this.#full = new PassingAlarm(world, {
+      name: 'connections',
+      over: 'nobody is turned away for want of room any more',
+    })
+    this.#failing = new PassingAlarm(world, { name: 'listener', over: 'connections can be accepted again' })
+  }
+
+  /** Rejects with a sentence for the operator, or with the system's error, where it cannot be opened. */
+  async open(listener: ShardListener): Promise<OpenListener> {
+    const opened = await this.#openAsItsKind(listener)
+    return listener.tls === undefined ? opened : this.#withEndOfAlarm(listener, opened)
+  }
+
+  #openAsItsKind(listener: ShardListener): Promise<OpenListener> {
+    const { kind } = listener
+    switch (kind) {
+      case 'tcp':
+        return openChanging(listener, { open: listenTcp, optionsOf: (now) => this.#optionsOf(now), gateIn: noGate })
+      case 'ssl':
+        return openChanging(listener, {
+          open: listenTls,
+          optionsOf: (now) => ({ ...this.#optionsOf(now), gate: this.#gateOf(now) }),
+          gateIn: ({ gate }) => gate,
+        })
+      case 'ws':
+        return openChanging(listener, {
+          open: listenWebSocket,
+          optionsOf: (now) => ({ ...this.#optionsOf(now), ...webSocketOf(now) }),
+          gateIn: noGate,
+        })
+      case 'wss':
+        return openChanging(listener, {
+          open: listenWebSocket,
+          optionsOf: (now) => ({ ...this.#optionsOf(now), ...webSocketOf(now), tls: this.#gateOf(now) }),
+          gateIn: ({ tls }) => tls,
+        })
+      case 'quic':
+        return this.#openOverQuic(listener)
+      default:
+        return kind satisfies never
+    }
+  }
+
+  #optionsOf(listener: ShardListener): TcpListenOptions {
+    const { kind, name, host, port, maxConnectionRate, accessRules, proxyProtocol, counts } = listener
+    const world = this.#world
+    const rates = [...(maxConnectionRate === undefined ? [] : [new ConnectionRate(maxConnectionRate)]), world.rate]
+    const counters = counts === undefined ? undefined : new ListenerCounters(counts, world.own)
+    return {
+      host,
+      port,
+      reusePort: listener.sharesPort,
+      budget: placesOf(listener, world),
+      rates,
+      accessRules,
+      proxyProtocol,
+      onStream: (stream) => {
+        counters?.noteAccepted()
+        world.accept(stream, listener)
+      },
+      onRefused: (reason, why) => {
+        counters?.noteRefused()
+        this.#noteRefused(listener, reason, why)
+      },
+      onFault: (error) =>
+        this.#failing.note(`listener ${kind} ${name} could not accept a connection: ${error.message}`),
+    }
+  }
+
+  #noteRefused({ kind, name }: ShardListener, reason: DoorRefusal, why: string | undefined): void {
+    this.#world.noteRefused()
+    this.#refusals.note({ listener: `${kind}:${name}`, reason, why })
+    if (reason === 'no-room') this.#full.note(this.#noRoom)
+  }
+
+  get #noRoom(): string {
+    const { limit, isOutOfDescriptors } = this.#world.budget
+    if (isOutOfDescriptors)
+      return 'nearly as many files are open as may be, and more connections are turned away; raise the open-file limit'
+    return `all ${limit} connections are taken and more are turned away; raise limits.max_connections or the open-file limit`
+  }
+
+  #gateOf(listener: ShardListener): TlsGate {
+    const { tls, ticketSecret, name } = listener
+    if (tls === undefined || ticketSecret === undefined) throw new Error(`${wordsOf(listener)}: it has no TLS settings`)
+    const opening = TlsGate.open({
+      settings: tls,
+      name,
+      ticketSecret,
+      onProblem: (problem) => {
+        // Every shard reads the same files: one of them says it.
+        if (this.#world.own === 0) this.#noteFiles(listener, problem)
+      },
+      storedKey: (identity) => this.#world.storedKey(identity, listener),
+      onRefused: ({ address }, why) => this.#noteRefused(listener, 'bad-beginning', `${address}: ${why}`),
+    })
+    // The main thread has tried the same files just now, and said it by the name of the setting.
+    if ('problem' in opening) throw new Error(`${wordsOf(listener)}: ${opening.problem.message}`)
+    return opening.gate
+  }
+
+  async #openOverQuic(listener: ShardListener): Promise<OpenListener> {
+    const { tls, quic } = listener
+    if (quic === undefined || tls === undefined) throw failedAssertion(`${wordsOf(listener)} has no QUIC settings`)
+    const opening = QuicFiles.open({ settings: tls, onProblem: (problem) => this.#noteFiles(listener, problem) })
+    // The main thread has tried the same files just now, and said it by the name of the setting.
+    if ('problem' in opening) throw new Error(`${wordsOf(listener)}: ${opening.problem.message}`)
+    const { files } = opening
+    try {
+      return await openOverQuic({ ...this.#optionsOf(listener), ...quic, credentials: files.credentials }, files)
+    } catch (error) {
+      files.close()
+      throw error
+    }
+  }
+
+  #noteFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
+    const files = `${wordsOf(listener)}: what stands in the files`
+    const alarm = alarmOfFiles(listener)
+    if (problem === undefined) this.#world.alarmOver(alarm, `${files} is in order again and in force`)
+    else this.#world.alarm(alarm, `${files} is not taken: ${problem.message}; those from before stay in force`)
+  }
+
+  /** Who has told of files looks at them no more when the listener is closed, or works with what was read for a change. */
+  #withEndOfAlarm(listener: ShardListener, opened: OpenListener): OpenListener {
+    const over = (why: string): void => this.#world.alarmOver(alarmOfFiles(listener), `${wordsOf(listener)} ${why}`)
+    return {
+      ...opened,
+      close(): Promise<void> {
+        over('is closed')
+        return opened.close()
+      },
+      prepare(changed): PreparedChange {
+        const prepared = opened.prepare(changed)
+        const apply = (): void => {
+          prepared.apply()
+          over('has new settings, and its files are in force')
+        }
+        return { apply, discard: () => prepared.discard() }
+      },
+    }
+  }
+}
+
+/** Each listener its own: what is in order at one says nothing of the others. */
+function alarmOfFiles({ kind, name }: ShardListener): string {
+  return `certificates:${kind}:${name}`
+}
+
+type Receiving = Pick<TcpListenOptions, 'onStream'>
+
+/** How listeners of one kind are opened and changed. */
+interface Kind<Options> {
+  open(options: Options): Promise<ChangingListener<Options>>
+  optionsOf(listener: ShardListener): Options
+  /** What has to be closed where the options are not taken after all. */
+  gateIn(options: Options): TlsGate | undefined
+}
+
+const noGate = (): undefined => undefined
+
+/** A listener that is closed has no door any more, but there may be somebody behind it who has not arrived yet. */
+interface Threshold {
+  isClosed: boolean
+}
+
+/** Who is still at a proxy's header, a handshake or a request when the listener is closed comes too late. */
+function untilClosed<Options extends Receiving>(options: Options, threshold: Threshold): Options {
+  const onStream = (stream: ByteStream): void => {
+    if (threshold.isClosed) stream.destroy()
+    else options.onStream(stream)
+  }
+  return { ...options, onStream }
+}
+
+async function openChanging<Options extends Receiving>(
+  listener: ShardListener,
+  kind: Kind<Options>,
+): Promise<OpenListener> {
+  const threshold: Threshold = { isClosed: false }
+  const options = untilClosed(kind.optionsOf(listener), threshold)
+  try {
+    const opened = await kind.open(options)
+    return {
+      host: opened.host,
+      port: opened.port,
+      close(): Promise<void> {
+        threshold.isClosed = true
+        return opened.close()
+      },
+      released: async () => {},
+      reload: async () => opened.reload?.(),
+      prepare: (changed) => {
+        const next = untilClosed(kind.optionsOf(changed), threshold)
+        return { apply: () => opened.change(next), discard: () => kind.gateIn(next)?.close() }
+      },
+    }
+  } catch (error) {
+    kind.gateIn(options)?.close()
+    throw error
+  }
+}
+
+async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promise<OpenListener> {
+  const threshold: Threshold = { isClosed: false }
+  const opened = await listenQuic(untilClosed(options, threshold))
+  return {
+    host: opened.host,
+    port: opened.port,
+    close(): Promise<void> {
+      threshold.isClosed = true
+      files.close()
+      return opened.close()
+    },
+    released: async () => opened.released?.(),
+    reload: () => files.reload(),
+    prepare: () => assert.fail('a QUIC listener is closed and opened, never changed'),
+  }
+}
+
+/** The listener's own name in logs and errors: `wss plant`. */
+function wordsOf({ kind, name }: ShardListener): string {
+  return `listener ${kind} ${name}`
+}
+
+function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLoopback: boolean } {
+  if (listener.webSocket === undefined) throw failedAssertion(`${wordsOf(listener)} has no WebSocket settings`)
+  return { ...listener.webSocket, isLoopback: listener.isLoopback }
+}
+
+/** The listener's connections are counted by all shards together, with a limit or without. */
+function placesOf({ maxConnections, places }: ShardListener, { budget, own }: ListeningWorld): ConnectionBudget {
+  return new ConnectionBudget(maxConnections ?? Number.POSITIVE_INFINITY, {
+    ...(places !== undefined && { places: { cells: places, own } }),
+    within: budget,
+    refusal: 'listener-full',
+  })
+}

@@ -1,0 +1,92 @@
+// Tells below `$SYS/` which clients come and go, as JSON. Not retained; so many a second at most, and the rest is left out:
+// ten thousand clients that come back at once are not to be made twenty thousand messages of.
+
+import { type BrokerEvent, type ClientView, type Input, splitNamespacedName } from '../../core/index.ts'
+import type { OwnMessage } from '../messages/messages.ts'
+
+const mostInSecond = 100
+const secondMs = 1_000
+const protocolNames: Readonly<Record<number, string>> = { 3: 'MQIsdp' }
+
+type Presence = Extract<BrokerEvent, { event: 'client-connected' | 'client-disconnected' }>
+
+export interface ClientEventsOptions {
+  /** `<topic>/<client id>/connected` and `.../disconnected`; undefined: nothing is told. */
+  readonly topic: string | undefined
+  /** The core waits so many times the keep alive of a client. */
+  readonly keepAliveMultiplier: number
+  readonly tell: (message: OwnMessage) => void
+  readonly client: (clientId: string) => ClientView | undefined
+}
+
+/** A message of the broker about itself, for the core. */
+export function publicationOf({ topic, payload, retain }: OwnMessage): Input {
+  const content = { topic, payload: Buffer.from(payload), qos: 0, retain, properties: undefined, clientId: '' } as const
+  return { kind: 'command', question: 0, command: { name: 'publish', ...content } }
+}
+
+export class ClientEvents {
+  readonly #options: ClientEventsOptions
+  #waiting: OwnMessage[] = []
+  #sinceMs = 0
+  #toldInSecond = 0
+
+  constructor(options: ClientEventsOptions) {
+    this.#options = options
+  }
+
+  note(event: Presence, nowMs: number): void {
+    const { topic } = this.#options
+    if (topic === undefined || !this.#mayTell(nowMs)) return
+    const isConnected = event.event === 'client-connected'
+    const what = isConnected ? this.#arrival(event, nowMs) : departure(event, nowMs)
+    const payload = JSON.stringify({ ...personOf(event), ...what, ts: nowMs })
+    // The core is in the middle of a turn: what it says itself is an input of a later one.
+    if (this.#waiting.length === 0) setImmediate(() => this.#flush())
+    const { name: clientId } = splitNamespacedName(event.clientId)
+    const name = `${topic}/${clientId}/${isConnected ? 'connected' : 'disconnected'}`
+    this.#waiting.push({ topic: name, payload, retain: false })
+  }
+
+  #mayTell(nowMs: number): boolean {
+    if (nowMs - this.#sinceMs >= secondMs) {
+      this.#sinceMs = nowMs
+      this.#toldInSecond = 0
+    }
+    return this.#toldInSecond++ < mostInSecond
+  }
+
+  #flush(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const message of waiting) this.#options.tell(message)
+  }
+
+  #arrival({ clientId, connection }: Presence, nowMs: number): object {
+    const client = this.#options.client(clientId)
+    return {
+      username: client?.username,
+      keepalive: Math.round(connection.keepAliveMs / secondMs / this.#options.keepAliveMultiplier),
+      expiry_interval: client?.expirySeconds,
+      clean_start: client?.cleanStart,
+      connack: 0,
+      connected_at: nowMs,
+    }
+  }
+}
+
+function departure(event: Presence, nowMs: number): object {
+  return { reason: 'text' in event ? event.text : '', disconnected_at: nowMs }
+}
+
+function personOf({ clientId: session, connection }: Presence): object {
+  const { namespace, name: clientId } = splitNamespacedName(session)
+  return {
+    clientid: clientId,
+    namespace,
+    ipaddress: connection.peerAddress,
+    sockport: connection.arrival?.port,
+    proto_ver: connection.version,
+    proto_name: protocolNames[connection.version] ?? 'MQTT',
+  }
+}

@@ -1,0 +1,149 @@
+// What has happened to each client lately: it came, was refused, was silent, lost messages, went, and why.
+//
+//   clients:    'lamp-3' ──► connected, dropped x 17, disconnected       the longest without news goes first
+//   strangers:  'x7f2'   ──► refused, refused                            ids that never got in, which anybody can invent:
+//                                                                        they take no room from those that did
+
+import type { BrokerEvent, Connection } from '../../core/index.ts'
+import type { TimelineEntry } from '../messages/query-types.ts'
+
+export interface TimelineLimits {
+  readonly clients: number
+  readonly strangers: number
+  /** For each client. */
+  readonly entries: number
+  /** Of all client ids together, which may be long; for clients, and for strangers. */
+  readonly idCharacters: number
+}
+
+export const timelineLimits: TimelineLimits = {
+  clients: 4_096,
+  strangers: 1_024,
+  entries: 32,
+  idCharacters: 1_048_576,
+}
+
+/** Words may quote what a client has sent. */
+const longestText = 256
+
+/** Timelines by client id, those with the latest news last. */
+class Shelf {
+  readonly #timelines = new Map<string, TimelineEntry[]>()
+  readonly #most: number
+  readonly #mostCharacters: number
+  #characters = 0
+
+  constructor(most: number, mostCharacters: number) {
+    this.#most = most
+    this.#mostCharacters = mostCharacters
+  }
+
+  get(clientId: string): TimelineEntry[] | undefined {
+    return this.#timelines.get(clientId)
+  }
+
+  take(clientId: string): TimelineEntry[] | undefined {
+    const timeline = this.#timelines.get(clientId)
+    if (this.#timelines.delete(clientId)) this.#characters -= clientId.length
+    return timeline
+  }
+
+  /** As the one with the latest news. */
+  put(clientId: string, timeline: TimelineEntry[]): void {
+    if (!this.#timelines.delete(clientId)) this.#characters += clientId.length
+    this.#timelines.set(clientId, timeline)
+    if (!this.#isOverfull()) return
+    for (const oldest of this.#timelines.keys()) {
+      this.take(oldest)
+      if (!this.#isOverfull()) return
+    }
+  }
+
+  #isOverfull(): boolean {
+    return this.#timelines.size > this.#most || this.#characters > this.#mostCharacters
+  }
+}
+
+export class Timelines {
+  readonly #limits: TimelineLimits
+  readonly #clients: Shelf
+  readonly #strangers: Shelf
+
+  constructor(limits: TimelineLimits = timelineLimits) {
+    this.#limits = limits
+    this.#clients = new Shelf(limits.clients, limits.idCharacters)
+    this.#strangers = new Shelf(limits.strangers, limits.idCharacters)
+  }
+
+  note(event: BrokerEvent, nowMs: number): void {
+    const entry = entryOf(event, nowMs)
+    if (entry === undefined || !('clientId' in event)) return
+    // What was dropped for all is a matter of its publisher.
+    const clientId = event.clientId === '' && 'message' in event ? event.message.publisher : event.clientId
+    if (clientId === '') return
+    this.#add(clientId, entry)
+  }
+
+  /** In order; empty where nothing is known of the client. */
+  of(clientId: string): readonly TimelineEntry[] {
+    return this.#clients.get(clientId) ?? this.#strangers.get(clientId) ?? []
+  }
+
+  #add(clientId: string, entry: TimelineEntry): void {
+    const known = this.#clients.get(clientId)
+    const isStranger = known === undefined && entry.event !== 'connected'
+    const timeline = known ?? this.#strangers.take(clientId)
+    const shelf = isStranger ? this.#strangers : this.#clients
+    // V8 gives an empty array room for 17 with its first entry, and most clients have one or two.
+    if (timeline === undefined) return shelf.put(clientId, [entry])
+    const last = timeline.at(-1)
+    if (last !== undefined && isSame(last, entry)) {
+      last.count++
+      last.atMs = entry.atMs
+    } else {
+      timeline.push(entry)
+    }
+    if (timeline.length > this.#limits.entries) timeline.shift()
+    shelf.put(clientId, timeline)
+  }
+}
+
+function isSame(one: TimelineEntry, other: TimelineEntry): boolean {
+  const isRepeated = one.event === 'message-dropped' || one.event === 'refused' || one.event === 'keep-alive-gap'
+  return isRepeated && one.event === other.event && one.text === other.text && one.address === other.address
+}
+
+function entryOf(event: BrokerEvent, atMs: number): TimelineEntry | undefined {
+  switch (event.event) {
+    case 'client-connected': {
+      const text = event.sessionPresent ? 'with the session that it had' : 'with a new session'
+      return entry('connected', { atMs, text, connection: event.connection })
+    }
+    case 'client-refused':
+      return entry('refused', { atMs, ...event, reasonCode: event.reason })
+    case 'client-disconnected':
+      return entry('disconnected', { atMs, ...event, reasonCode: event.reason })
+    case 'session-taken-over':
+      return entry('taken-over', { atMs, text: 'another connection has come with the same client id' })
+    case 'session-ended':
+      return entry('session-ended', { atMs, text: 'nothing is kept of it any more' })
+    case 'message-dropped':
+      return entry('message-dropped', { atMs, text: event.reason })
+    case 'keep-alive-gap':
+      return entry('keep-alive-gap', {
+        atMs,
+        text: 'silent for longer than its keep alive, and not yet given up',
+        connection: event.connection,
+      })
+    default:
+      return undefined
+  }
+}
+
+function entry(
+  event: TimelineEntry['event'],
+  from: { atMs: number; text: string; connection?: Connection; reasonCode?: number },
+): TimelineEntry {
+  const { atMs, text, connection, reasonCode } = from
+  return { atMs, event, text: text.slice(0, longestText), reasonCode, address: connection?.peerAddress, count: 1 }
+}

@@ -1,0 +1,51 @@
+// Dropped messages in the log: the first at once, then one line for all of a second as long as there are more, so that a
+// client that does not read fills neither the log nor the time of the others. Counters tell every one.
+
+import type { BrokerEvent, DropReason } from '../../core/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+
+type Dropped = Extract<BrokerEvent, { event: 'message-dropped' }>
+
+const lineIntervalMs = 1_000
+
+export class DropLog {
+  readonly #log: Log
+  readonly #droppedSoFar: () => number
+  #told = 0
+  #lastClientId = ''
+  #lastTopic = ''
+  #lastReason: DropReason = 'expired'
+  /** Until it comes nothing is said. */
+  #pause: NodeJS.Timeout | undefined = undefined
+
+  /** `droppedSoFar`: the counter of all drops. */
+  constructor(log: Log, droppedSoFar: () => number) {
+    this.#log = log
+    this.#droppedSoFar = droppedSoFar
+  }
+
+  note({ clientId, message, reason }: Dropped): void {
+    this.#lastClientId = clientId
+    this.#lastTopic = message.topic.name
+    this.#lastReason = reason
+    if (this.#pause === undefined) this.#say(this.#droppedSoFar())
+  }
+
+  #say(dropped: number): void {
+    this.#log.warn('messages dropped', {
+      count: dropped - this.#told,
+      lastClientId: this.#lastClientId,
+      lastTopic: this.#lastTopic,
+      lastReason: this.#lastReason,
+      more: 'godwit ctl dropped',
+    })
+    this.#told = dropped
+    this.#pause = setTimeout(() => this.#goOn(), lineIntervalMs).unref()
+  }
+
+  #goOn(): void {
+    this.#pause = undefined
+    const dropped = this.#droppedSoFar()
+    if (dropped > this.#told) this.#say(dropped)
+  }
+}

@@ -1,0 +1,120 @@
+// What the core tells of its clients: lines of the log, and whoever else wants to know.
+
+import { type BrokerEvent, splitNamespacedName } from '../../core/index.ts'
+import type { Commands } from '../runtime/pending-commands.ts'
+import { type CounterCell, counterCells, type Counters, type Log } from '../../telemetry/index.ts'
+import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
+import type { ClientEvents } from './client-events.ts'
+import { DropLedger } from './recent-drops.ts'
+import { DropLog } from './drop-log.ts'
+import type { Tracer } from './tracer.ts'
+import { PassingAlarm, type PassingAlarmWorld } from '../runtime/transient-alarm.ts'
+import { Timelines } from './client-timeline.ts'
+
+export interface EventLogParts {
+  readonly log: Log
+  readonly counters: Counters
+  /** The counter of all drops. */
+  readonly droppedSoFar: () => number
+  readonly clientEvents: ClientEvents
+  readonly commands: Commands
+  readonly alarms: PassingAlarmWorld
+}
+
+export class EventLog {
+  readonly ledger = new DropLedger()
+  readonly timelines = new Timelines()
+  /** Undefined: nobody is traced. */
+  tracer: Tracer | undefined = undefined
+  readonly #log: Log
+  readonly #counters: Counters
+  readonly #drops: DropLog
+  readonly #clientEvents: ClientEvents
+  readonly #commands: Commands
+  readonly #clientIdConflicts: PassingAlarm
+
+  constructor({ log, counters, droppedSoFar, clientEvents, commands, alarms }: EventLogParts) {
+    this.#clientIdConflicts = new PassingAlarm(alarms, {
+      name: 'client-id-conflict',
+      over: 'no client was refused the client ID of another identity for a minute',
+    })
+    this.#log = log
+    this.#counters = counters
+    this.#commands = commands
+    this.#clientEvents = clientEvents
+    this.#drops = new DropLog(log, droppedSoFar)
+  }
+
+  tell(event: BrokerEvent, nowMs: number): void {
+    const log = this.#log
+    this.timelines.note(event, nowMs)
+    if (this.tracer !== undefined) this.tracer.noteEvent(event, nowMs)
+    switch (event.event) {
+      case 'client-id-refused':
+        this.#counters.add(counterCells.refusedClientIdConflict, 1)
+        return this.#clientIdConflicts.note(conflictText(event))
+      case 'client-connected':
+        this.#clientEvents.note(event, nowMs)
+        this.#counters.add(counterCells.clientsConnected, 1)
+        return log.info('client connected', { ...named(event.clientId), address: event.connection.peerAddress })
+      case 'client-refused':
+        this.#counters.add(refusalCell(event.reason), 1)
+        return log.warn('client refused', {
+          ...named(event.clientId),
+          address: event.connection.peerAddress,
+          reason: event.reason,
+          why: event.text,
+        })
+      case 'client-disconnected':
+        this.#clientEvents.note(event, nowMs)
+        return log.info('client disconnected', { ...named(event.clientId), reason: event.reason, why: event.text })
+      case 'session-taken-over':
+        return log.info('session taken over', named(event.clientId))
+      case 'message-dropped':
+        this.ledger.note(event, nowMs)
+        return this.#drops.note(event)
+      case 'session-ended':
+      case 'keep-alive-gap':
+      case 'subscribed':
+      case 'unsubscribed':
+        return
+      case 'command-done':
+        return this.#commands.settle(event.question, event.result)
+      default:
+        event satisfies never
+    }
+  }
+}
+
+const maxNameInAlarm = 128
+
+function quoted(name: string | undefined): string {
+  return name === undefined ? 'no user name' : JSON.stringify(name.slice(0, maxNameInAlarm))
+}
+
+function conflictText({ clientId, owner, identity }: Extract<BrokerEvent, { event: 'client-id-refused' }>): string {
+  const { namespace, name } = splitNamespacedName(clientId)
+  const where = namespace === undefined ? '' : ` in namespace ${quoted(namespace)}`
+  const asked = `${quoted(identity.username)} from ${identity.peerAddress}`
+  const remedy = 'if the client changed its user name, end its session with `godwit ctl clients kick --session`'
+  return `client ID ${quoted(name)}${where} of ${quoted(owner.username)} was refused to ${asked}; ${remedy}`
+}
+
+function refusalCell(reason: ReasonCode): CounterCell {
+  switch (reason) {
+    case reasonCodes.badUserNameOrPassword:
+      return counterCells.refusedBadCredentials
+    case reasonCodes.notAuthorized:
+      return counterCells.refusedNotAuthorized
+    case reasonCodes.banned:
+      return counterCells.refusedBanned
+    default:
+      return counterCells.refusedOther
+  }
+}
+
+/** Whose session it is. */
+function named(session: string): { readonly clientId: string; readonly namespace?: string } {
+  const { namespace, name: clientId } = splitNamespacedName(session)
+  return namespace === undefined ? { clientId } : { clientId, namespace }
+}

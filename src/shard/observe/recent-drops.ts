@@ -1,0 +1,69 @@
+// The last messages that were dropped here, with why: for whoever asks where a message went. A ring; the oldest goes.
+// Floods are told by the core in part only (`message-dropped`): the counters by reason have every one.
+
+import { type BrokerEvent, type DropReason, namespaceTopics } from '../../core/index.ts'
+import { levelsMatch } from '../../protocol/index.ts'
+import type { DroppedFound, DroppedMessage, DroppedQuery } from '../messages/query-types.ts'
+
+type Dropped = Extract<BrokerEvent, { event: 'message-dropped' }>
+
+export const dropLedgerLimits = {
+  messages: 4_096,
+  /** Of topics and client ids together, which may be long. */
+  characters: 1_048_576,
+} as const
+
+export class DropLedger {
+  readonly #limits: { readonly messages: number; readonly characters: number }
+  /** From `#first` on, in order. */
+  #messages: DroppedMessage[] = []
+  #first = 0
+  #characters = 0
+
+  constructor(limits: { readonly messages: number; readonly characters: number } = dropLedgerLimits) {
+    this.#limits = limits
+  }
+
+  note({ clientId, message, reason }: Dropped, atMs: number): void {
+    const { topic, qos, publisher } = message
+    const dropped = { atMs, topic: topic.name, qos, reason, publisher, subscriber: clientId }
+    this.#messages.push(dropped)
+    this.#characters += charactersOf(dropped)
+    const { messages, characters } = this.#limits
+    while (this.#messages.length - this.#first > messages || this.#characters > characters) {
+      this.#characters -= charactersOf(this.#messages[this.#first++])
+    }
+    if (this.#first < messages) return
+    this.#messages = this.#messages.slice(this.#first)
+    this.#first = 0
+  }
+
+  /** The newest `limit` of those that are looked for, and how many there are. */
+  find(query: DroppedQuery, limit: number): DroppedFound {
+    const newest: DroppedMessage[] = []
+    const levels = query.topic?.split('/')
+    const prefix = namespaceTopics(query.namespace)
+    const byReason: Partial<Record<DropReason, number>> | undefined = query.namespace === undefined ? undefined : {}
+    let count = 0
+    for (let at = this.#messages.length - 1; at >= this.#first; at--) {
+      const message = this.#messages[at]
+      if (query.sinceMs !== undefined && message.atMs < query.sinceMs) break
+      if (!message.topic.startsWith(prefix)) continue
+      if (byReason !== undefined) byReason[message.reason] = (byReason[message.reason] ?? 0) + 1
+      if (!isLookedFor(message, query)) continue
+      if (levels !== undefined && message.topic !== query.topic && !levelsMatch(levels, message.topic)) continue
+      count++
+      if (newest.length < limit) newest.push(message)
+    }
+    return byReason === undefined ? { newest, count } : { newest, count, byReason }
+  }
+}
+
+function isLookedFor(message: DroppedMessage, { reason, clientId }: DroppedQuery): boolean {
+  if (reason !== undefined && message.reason !== reason) return false
+  return clientId === undefined || message.subscriber === clientId || message.publisher === clientId
+}
+
+function charactersOf({ topic, publisher, subscriber }: DroppedMessage): number {
+  return topic.length + publisher.length + subscriber.length
+}

@@ -1,0 +1,61 @@
+// What others may read of this shard without asking it.
+
+import type { BrokerView, DropReason } from '../../core/index.ts'
+import { counterCells, type CounterName, Counters } from '../../telemetry/index.ts'
+import type { ShardStart } from '../messages/messages.ts'
+
+/** Where the drops of each reason are counted. */
+export const dropCounters = {
+  'queue-full': 'droppedQueueFull',
+  'memory-full': 'droppedMemoryFull',
+  expired: 'droppedExpired',
+  'too-large': 'droppedTooLarge',
+  'not-reading': 'droppedNotReading',
+  'storage-full': 'droppedStorageFull',
+  'no-retained-room': 'droppedNoRetainedRoom',
+  'session-ended': 'droppedSessionEnded',
+  'peer-behind': 'droppedPeerBehind',
+  'not-allowed': 'droppedNotAllowed',
+} as const satisfies Record<DropReason, CounterName>
+
+export const dropReasons = Object.keys(dropCounters) as DropReason[]
+
+export function publishCounters({ cells }: Counters, view: BrokerView, unsentBytes: number): void {
+  cells[counterCells.unsentBytes] = unsentBytes
+  cells[counterCells.connectionsOpen] = view.connections
+  cells[counterCells.sessionsStored] = view.sessions
+  const { subscriptions, shared, subscribers } = view.held
+  cells[counterCells.subscriptionsStored] = subscriptions
+  cells[counterCells.sharedSubscriptionsStored] = shared
+  cells[counterCells.subscribersStored] = subscribers
+  cells[counterCells.topicsStored] = view.filters
+  cells[counterCells.retainedStored] = view.retainedMessages
+  cells[counterCells.retainedOfClientsStored] = view.retainedOfClients
+  cells[counterCells.messagesReceived] = view.counts.publishesReceived
+  cells[counterCells.messagesSent] = view.counts.publishesSent
+  publishDrops(cells, view)
+}
+
+/** What the other shards remember, as they last said; undefined: there are none. */
+export function retainedElsewhere({ counters, shardNumber, shards = 1 }: ShardStart): (() => number) | undefined {
+  if (shards === 1) return undefined
+  const rows = Array.from({ length: shards }, (_, shard) => new Counters(counters, shard))
+  const others = rows.filter((_, shard) => shard !== shardNumber)
+  return () => others.reduce((sum, row) => sum + row.get(counterCells.retainedOfClientsStored), 0)
+}
+
+/** Nearly always nothing has been dropped since the last time: then the sum is all there is to do. */
+function publishDrops(cells: Float64Array, view: BrokerView): void {
+  const dropped = droppedMessages(view)
+  if (cells[counterCells.messagesDropped] === dropped) return
+  cells[counterCells.messagesDropped] = dropped
+  for (const reason of dropReasons) cells[counterCells[dropCounters[reason]]] = view.counts.dropped[reason]
+}
+
+/** For all reasons together. */
+export function droppedMessages(view: BrokerView): number {
+  const { dropped } = view.counts
+  let sum = 0
+  for (const reason of dropReasons) sum += dropped[reason]
+  return sum
+}

@@ -1,0 +1,119 @@
+// Writes down what certain clients do, while somebody looks: packets that come and go, and what becomes of clients. No
+// payload and no password is written. Nobody looks most of the time: then there is no tracer, and a turn asks once.
+
+import {
+  type BrokerEvent,
+  clientIdOf,
+  type Connection,
+  headBits,
+  isOfNamespace,
+  type Message,
+  namespacedName,
+  namespaceTopics,
+  type SendList,
+  sendKinds,
+} from '../../core/index.ts'
+import { matchesFilter, type Packet } from '../../protocol/index.ts'
+import type { TraceLine, TraceTarget } from '../messages/messages.ts'
+
+/** Lines of one trace in a second; what is beyond is left out, and its number is told. */
+const mostLinesInSecond = 1_000
+const secondMs = 1_000
+
+/** Where lines go: to the trace of that name. */
+export type PostTrace = (name: string, line: TraceLine) => void
+
+interface RunningTrace {
+  readonly target: TraceTarget
+  secondEndsAtMs: number
+  /** Within that second, those that were left out among them. */
+  lines: number
+}
+
+export class Tracer {
+  readonly #traces: readonly RunningTrace[]
+  readonly #post: PostTrace
+
+  /** `targets`: one at least. */
+  constructor(targets: readonly TraceTarget[], post: PostTrace) {
+    this.#traces = targets.map((target) => ({ target, secondEndsAtMs: 0, lines: 0 }))
+    this.#post = post
+  }
+
+  /** A packet has come, and nothing has been done about it yet. */
+  notePacket(connection: Connection, packet: Packet, nowMs: number): void {
+    const clientId = packet.type === 'connect' ? packet.clientId : clientIdOf(connection)
+    const topic = packet.type === 'publish' ? packet.topic?.name : undefined
+    const line = { what: 'received', packet: packet.type, clientid: clientId, address: connection.peerAddress, topic }
+    if (packet.type !== 'publish') return this.#write({ ...line, ...idOf(packet) }, nowMs)
+    const { qos, retain, frameEnd, payloadStart } = packet
+    this.#write({ ...line, qos, retain, bytes: frameEnd - payloadStart }, nowMs)
+  }
+
+  /** These leave now. */
+  noteSends(sends: SendList, nowMs: number): void {
+    for (let index = 0; index < sends.length; index++) {
+      const connection = sends.connectionAt(index)
+      const head = sends.head[index]
+      const what = sends.what[index]
+      const line = { what: 'sent', clientid: clientIdOf(connection), address: connection.peerAddress }
+      const packetid = headBits.packetId(head)
+      if (headBits.kind(head) === sendKinds.publish) {
+        const { topic, payloadBytes: bytes } = what as Message
+        this.#write({ ...line, packet: 'publish', topic: topic.name, qos: headBits.qos(head), bytes, packetid }, nowMs)
+      } else if (what === undefined) {
+        this.#write({ ...line, packet: namesOfKinds[headBits.kind(head)], packetid }, nowMs)
+      } else {
+        this.#write({ ...line, packet: (what as Packet).type }, nowMs)
+      }
+    }
+  }
+
+  noteEvent(event: BrokerEvent, nowMs: number): void {
+    if (event.event === 'command-done') return
+    const address = 'connection' in event ? event.connection.peerAddress : undefined
+    const topic = 'message' in event ? event.message.topic.name : 'filter' in event ? event.filter : undefined
+    const reason = 'reason' in event ? event.reason : undefined
+    const why = 'text' in event ? event.text : undefined
+    this.#write({ what: event.event, clientid: event.clientId, address, topic, reason, why }, nowMs)
+  }
+
+  #write(line: TraceLine, nowMs: number): void {
+    for (const trace of this.#traces) {
+      if (isAbout(trace.target, line) && this.#mayWrite(trace, nowMs))
+        this.#post(trace.target.name, { at: new Date(nowMs).toISOString(), ...line })
+    }
+  }
+
+  #mayWrite(trace: RunningTrace, nowMs: number): boolean {
+    if (nowMs >= trace.secondEndsAtMs) {
+      const lines = trace.lines - mostLinesInSecond
+      trace.secondEndsAtMs = nowMs + secondMs
+      trace.lines = 0
+      if (lines > 0) this.#post(trace.target.name, { at: new Date(nowMs).toISOString(), what: 'left-out', lines })
+    }
+    trace.lines += 1
+    return trace.lines <= mostLinesInSecond
+  }
+}
+
+const namesOfKinds: readonly string[] = ['publish', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'packet']
+
+function idOf(packet: Packet): { packetid?: number } {
+  return 'packetId' in packet ? { packetid: packet.packetId } : {}
+}
+
+function isAbout({ type, value, namespace }: TraceTarget, line: TraceLine): boolean {
+  const { clientid } = line
+  if (namespace !== undefined && !(typeof clientid === 'string' && isOfNamespace(clientid, namespace))) return false
+  if (type === 'clientid') return clientid === namespacedName(namespace, value)
+  if (type === 'ip_address') return line['address'] === value
+  const topic = topicIn(line, namespace)
+  return typeof topic === 'string' && (topic === value || matchesFilter(value, topic))
+}
+
+/** What has come has the topic of the client, and what becomes of it that of the broker. */
+function topicIn({ topic }: TraceLine, namespace: string | undefined): TraceLine[string] {
+  const prefix = namespaceTopics(namespace)
+  return typeof topic === 'string' && topic.startsWith(prefix) ? topic.slice(prefix.length) : topic
+}

@@ -1,0 +1,222 @@
+// The links of this shard to the others: what they say becomes inputs of the core, within the bounds of a turn; what the
+// core says to them leaves at the end of the turn. Where a node has one shard there are none, and nobody asks.
+//
+//   peer-joined --> messages, relays ... --> peer-left          a link that breaks is followed by a new one, when the
+//                                                                shard at its other end has been started again
+
+import type { BrokerCore, Input, Message, PeerMessage, PeerNumber, PeerSendList } from '../../core/index.ts'
+import { Link, type LinkOwner, type LinkPort, type RelayedStream, type RelayOrigin } from '../../links/index.ts'
+import type { TopicTable } from '../../protocol/index.ts'
+import type { ByteStream } from '../../transports/index.ts'
+import type { ShardListener } from '../messages/messages.ts'
+import { isClockDue } from '../runtime/turn-limits.ts'
+
+/** Messages of another shard between two looks at the clock. */
+const inputsBetweenLooks = 256
+
+export interface PeerLinksOwner {
+  readonly core: BrokerCore
+  readonly topics: TopicTable
+  /** The time of this turn. */
+  turnMs(): number
+  /** The turn has used up its time. */
+  isOverdue(): boolean
+  /** So much has been put out that it is to be carried out before anything else comes in. */
+  isFull(): boolean
+  carryOut(): void
+  planTurnEnd(): void
+  /** By its number; undefined: it is closed. */
+  listenerOf(number: number): ShardListener | undefined
+  /** A client whose socket another shard has. */
+  acceptRelayed(stream: ByteStream, listener: ShardListener): void
+}
+
+export class PeerLinks implements LinkOwner {
+  readonly topics: TopicTable
+  readonly #owner: PeerLinksOwner
+  readonly #links = new Map<PeerNumber, Link>()
+  /** A shard has been started again before the end of its old link was heard. */
+  readonly #following = new Map<PeerNumber, LinkPort>()
+  #dirty: Link[] = []
+  /** Links that have more to say than a turn takes. */
+  #backlog = new Set<Link>()
+  readonly #farewells = new Set<Link>()
+  /** Clients that came before this shard may let anybody in; undefined: it may. */
+  #early: { stream: RelayedStream; origin: RelayOrigin }[] | undefined = []
+  #isClosed = false
+  /** One object for each input that comes by the million. */
+  readonly #messageInput: { kind: 'peer-message'; peer: PeerNumber; message: PeerMessage }
+  readonly #passesInput: { kind: 'peer-passes'; peer: PeerNumber; message: Message }
+  readonly #lineTo = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
+
+  constructor(owner: PeerLinksOwner) {
+    this.#owner = owner
+    this.topics = owner.topics
+    this.#messageInput = { kind: 'peer-message', peer: 0, message: undefined as never }
+    this.#passesInput = { kind: 'peer-passes', peer: 0, message: undefined as never }
+  }
+
+  /** Sockets of this shard whose sessions others have. */
+  get doors(): number {
+    let doors = 0
+    for (const link of this.#links.values()) doors += link.doors
+    return doors
+  }
+
+  /** Everybody who is there has said that it will say nothing more. */
+  get isQuiet(): boolean {
+    for (const link of this.#links.values()) if (!this.#farewells.has(link)) return false
+    return true
+  }
+
+  add(peer: PeerNumber, port: LinkPort): void {
+    if (this.#isClosed) return port.close()
+    const old = this.#links.get(peer)
+    if (old === undefined) return this.#join(peer, port)
+    this.#following.get(peer)?.close()
+    this.#following.set(peer, port)
+    old.close()
+  }
+
+  /** From here on clients whose sessions are here are let in. */
+  letClientsIn(): void {
+    const early = this.#early ?? []
+    this.#early = undefined
+    for (const { stream, origin } of early) {
+      this.#accept(stream, origin)
+      stream.resume()
+    }
+  }
+
+  /** False: that shard is not there. */
+  relay(peer: PeerNumber, stream: ByteStream, listener: number, begun: Buffer): boolean {
+    const link = this.#links.get(peer)
+    link?.relay(stream, listener, [begun])
+    return link !== undefined
+  }
+
+  /** What the core says to a shard that is gone it will say again, if it matters, to the one that follows. */
+  send(sends: PeerSendList): void {
+    sends.tell(this.#lineTo)
+    for (const link of this.#dirty) link.settle()
+  }
+
+  /** At the end of a turn: what the last one could not take in. */
+  goOn(): void {
+    if (this.#backlog.size === 0) return
+    const backlog = this.#backlog
+    this.#backlog = new Set()
+    for (const link of backlog) {
+      if (this.#owner.isOverdue()) this.#setBack(link)
+      else this.#read(link)
+    }
+  }
+
+  /** At the very end. */
+  flush(): void {
+    const dirty = this.#dirty
+    this.#dirty = []
+    for (const link of dirty) link.flush()
+  }
+
+  /** This shard will say nothing more. */
+  sayFarewell(): void {
+    for (const link of this.#links.values()) link.sayFarewell()
+  }
+
+  /** Behind the last word: others may be waiting to hear that something is on disk. */
+  close(): void {
+    this.#isClosed = true
+    this.flush()
+    for (const link of this.#links.values()) link.close()
+  }
+
+  notePeerMessage(link: Link, message: PeerMessage): void {
+    const input = this.#messageInput
+    input.peer = link.peer
+    input.message = message
+    this.#input(input)
+  }
+
+  notePassed(link: Link, message: Message): void {
+    const input = this.#passesInput
+    input.peer = link.peer
+    input.message = message
+    this.#owner.core.handle(input, this.#owner.turnMs())
+  }
+
+  noteRelayed(_: Link, stream: RelayedStream, origin: RelayOrigin): void {
+    if (this.#early === undefined) return this.#accept(stream, origin)
+    stream.pause()
+    this.#early.push({ stream, origin })
+  }
+
+  noteCongested(link: Link, isCongested: boolean): void {
+    this.#input({ kind: 'peer-congested', peer: link.peer, isCongested })
+    this.#owner.planTurnEnd()
+  }
+
+  noteInput(link: Link): void {
+    if (!this.#backlog.has(link)) this.#read(link)
+  }
+
+  noteDirty(link: Link): void {
+    this.#dirty.push(link)
+    this.#owner.planTurnEnd()
+  }
+
+  noteFarewell(link: Link): void {
+    this.#farewells.add(link)
+    this.#owner.planTurnEnd()
+  }
+
+  noteClosed(link: Link): void {
+    const { peer } = link
+    this.#links.delete(peer)
+    this.#farewells.delete(link)
+    this.#input({ kind: 'peer-left', peer })
+    this.#owner.planTurnEnd()
+    const following = this.#following.get(peer)
+    this.#following.delete(peer)
+    if (following !== undefined) this.add(peer, following)
+  }
+
+  #accept(stream: RelayedStream, origin: RelayOrigin): void {
+    const listener = this.#owner.listenerOf(origin.listener)
+    // It was closed while the client was on its way.
+    if (listener === undefined) stream.destroy()
+    else this.#owner.acceptRelayed(stream, listener)
+  }
+
+  #join(peer: PeerNumber, port: LinkPort): void {
+    this.#links.set(peer, new Link(peer, port, this))
+    this.#input({ kind: 'peer-joined', peer })
+    this.#owner.carryOut()
+  }
+
+  /** Until there is nothing more or the turn is over. */
+  #read(link: Link): void {
+    let taken = 0
+    let { costlySteps } = this.#owner.core
+    while (link.takeNext()) {
+      taken++
+      if (this.#owner.isFull()) this.#owner.carryOut()
+      else if (!isClockDue(taken, this.#owner.core.costlySteps - costlySteps, inputsBetweenLooks)) continue
+      costlySteps = this.#owner.core.costlySteps
+      if (this.#owner.isOverdue()) {
+        this.#setBack(link)
+        break
+      }
+    }
+    this.#owner.carryOut()
+  }
+
+  #setBack(link: Link): void {
+    this.#backlog.add(link)
+    this.#owner.planTurnEnd()
+  }
+
+  #input(input: Input): void {
+    this.#owner.core.handle(input, this.#owner.turnMs())
+  }
+}

@@ -1,0 +1,26 @@
+// Retained messages of a backup, for the core of the shard that keeps their topics.
+
+import type { CommandResult } from '../../core/index.ts'
+import type { StoredMessage } from '../../records/index.ts'
+import type { QuestionOf } from '../messages/query-types.ts'
+import type { QueriedShard } from './queried-shard.ts'
+
+export function keepRetainedFor(
+  { commands }: QueriedShard,
+  { messages, payloads }: QuestionOf<'keep-retained'>,
+): Promise<CommandResult> {
+  let start = 0
+  const whole = messages.map(({ payloadBytes, properties, ...message }): StoredMessage => {
+    const payload = payloads.subarray(start, start + payloadBytes)
+    start += payloadBytes
+    return { ...message, payload, properties: propertiesOf(properties) }
+  })
+  return commands.run({ name: 'keep-retained', messages: whole })
+}
+
+/** What has crossed a thread is a plain array of bytes. */
+function propertiesOf(properties: QuestionOf<'keep-retained'>['messages'][number]['properties']) {
+  if (properties?.correlationData === undefined) return properties as StoredMessage['properties']
+  const { buffer, byteOffset, byteLength } = properties.correlationData
+  return { ...properties, correlationData: Buffer.from(buffer, byteOffset, byteLength) }
+}

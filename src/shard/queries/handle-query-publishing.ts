@@ -1,0 +1,69 @@
+// Publishing and subscribing for the operator, as commands of the core.
+
+import type { CommandResult } from '../../core/index.ts'
+import type { MessageProperties } from '../../protocol/index.ts'
+import type { AskedPublication, QuestionOf } from '../messages/query-types.ts'
+import type { QueriedShard } from './queried-shard.ts'
+
+export function publishFor({ commands }: QueriedShard, asked: AskedPublication): Promise<CommandResult> {
+  const { topics, payload, properties, qos, retain, clientId, wantsDeliveries } = asked
+  const [topic, ...furtherTopics] = topics
+  return commands.run({
+    name: 'publish',
+    topic,
+    furtherTopics,
+    payload: bufferOver(payload),
+    qos,
+    retain,
+    properties: properties === undefined ? undefined : propertiesOf(properties),
+    clientId,
+    wantsDeliveries,
+  })
+}
+
+export function subscribeFor(
+  shard: QueriedShard,
+  { clientId, filters, qos }: QuestionOf<'subscribe'>,
+): Promise<CommandResult> {
+  return oneAfterTheOther(shard, clientId, filters, (filter) =>
+    shard.commands.run({ name: 'subscribe', clientId, filter, qos }),
+  )
+}
+
+export function unsubscribeFor(
+  shard: QueriedShard,
+  { clientId, filters }: QuestionOf<'unsubscribe'>,
+): Promise<CommandResult> {
+  return oneAfterTheOther(shard, clientId, filters, (filter) =>
+    shard.commands.run({ name: 'unsubscribe', clientId, filter }),
+  )
+}
+
+/** `matched`: of how many filters it was true. A session whose client is away is nobody to subscribe for. */
+async function oneAfterTheOther<Filter>(
+  { core }: QueriedShard,
+  clientId: string,
+  filters: readonly Filter[],
+  run: (filter: Filter) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  if (core.view.client(clientId)?.isConnected !== true) return { done: false, why: 'no-such-client' }
+  const results = await Promise.all(filters.map(run))
+  let matched = 0
+  for (const result of results) {
+    if (!result.done) return result
+    matched += result.matched
+  }
+  return { done: true, matched }
+}
+
+/** What has crossed a thread is a plain array of bytes. */
+function propertiesOf({
+  correlationData,
+  ...properties
+}: NonNullable<AskedPublication['properties']>): MessageProperties {
+  return correlationData === undefined ? properties : { ...properties, correlationData: bufferOver(correlationData) }
+}
+
+function bufferOver({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}

@@ -1,0 +1,28 @@
+// Retained messages for the operator. There may be a million, of which few match: between two slices of looking the
+// shard takes its turns.
+
+import { setImmediate } from 'node:timers/promises'
+import type { RetainedView } from '../../core/index.ts'
+import type { QuestionOf } from '../messages/query-types.ts'
+import type { QueriedShard } from './queried-shard.ts'
+
+const visitedBetweenLooks = 128
+const sliceMs = 2
+
+/** At most `most` of those that match; one more than that says that there are more. */
+export async function retainedFor(
+  { core }: QueriedShard,
+  { filter, most }: QuestionOf<'retained'>,
+): Promise<readonly RetainedView[]> {
+  const walk = core.view.retainedMatching(filter)
+  const found: RetainedView[] = []
+  for (let sliceEndsMs = performance.now() + sliceMs; found.length <= most;) {
+    const { rows, isEnd } = walk.next(visitedBetweenLooks)
+    found.push(...rows)
+    if (isEnd) break
+    if (performance.now() < sliceEndsMs) continue
+    await setImmediate()
+    sliceEndsMs = performance.now() + sliceMs
+  }
+  return found.slice(0, most + 1)
+}

@@ -1,0 +1,38 @@
+// Which clients are behind, found in slices between the turns: however many sessions there are, nobody waits for this.
+
+import { isOfNamespace, type SlowSession } from '../../core/index.ts'
+import type { QuestionOf } from '../messages/query-types.ts'
+import type { QueriedShard } from './queried-shard.ts'
+
+/** After so many sessions the clock is looked at. */
+const sessionsBetweenLooks = 64
+const sliceMs = 4
+/** The list is cut when it has grown to so many times what was asked for. */
+const slack = 4
+
+/** The slowest, first those that are furthest behind. */
+export async function slowFor(
+  shard: QueriedShard,
+  asked: QuestionOf<'slow'>,
+  nowMs: number,
+): Promise<readonly SlowSession[]> {
+  let found: SlowSession[] = []
+  let looked = 0
+  let sliceEndsAtMs = performance.now() + sliceMs
+  for (const slow of shard.core.view.slowSessions(nowMs)) {
+    if (slow !== undefined && slow.ageMs >= asked.atLeastMs && isAskedFor(slow, asked)) found.push(slow)
+    if (found.length >= asked.most * slack) found = slowest(found, asked.most)
+    if (++looked % sessionsBetweenLooks !== 0 || performance.now() < sliceEndsAtMs) continue
+    await new Promise((resolve) => setImmediate(resolve))
+    sliceEndsAtMs = performance.now() + sliceMs
+  }
+  return slowest(found, asked.most)
+}
+
+function isAskedFor({ clientId }: SlowSession, { namespace }: QuestionOf<'slow'>): boolean {
+  return namespace === undefined || isOfNamespace(clientId, namespace)
+}
+
+function slowest(found: readonly SlowSession[], most: number): SlowSession[] {
+  return found.toSorted((a, b) => b.ageMs - a.ageMs).slice(0, most)
+}

@@ -1,0 +1,27 @@
+// What shards hold for clients, in bytes by use, where every thread can read it without asking: a row for each shard, in the
+// order of `memoryUses`.
+//
+//             topics | aliases | filters | ... | (padding to a cache line)
+//   shard 0   81233  |   0     |  41200  |
+
+import { memoryUses, type MemoryUse } from '../../core/index.ts'
+
+const cacheLineBytes = 64
+const rowBytes = Math.ceil((memoryUses.length * Float64Array.BYTES_PER_ELEMENT) / cacheLineBytes) * cacheLineBytes
+
+/** Shared memory for the rows of `shards` shards, all zero. */
+export function createMemoryTable(shards: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(shards * rowBytes)
+}
+
+/** `table` as made by `createMemoryTable` for more than `shardNumber` shards. */
+export function memoryRow(table: SharedArrayBuffer, shardNumber: number): Float64Array {
+  return new Float64Array(table, shardNumber * rowBytes, memoryUses.length)
+}
+
+/** The sums over all shards. */
+export function readMemoryTable(table: SharedArrayBuffer): Record<MemoryUse, number> {
+  const rows = Array.from({ length: table.byteLength / rowBytes }, (_, shard) => memoryRow(table, shard))
+  const sums = memoryUses.map((use, column) => [use, rows.reduce((sum, row) => sum + row[column], 0)] as const)
+  return Object.fromEntries(sums) as Record<MemoryUse, number>
+}

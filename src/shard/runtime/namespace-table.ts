@@ -1,0 +1,178 @@
+// What the namespaces of a node have and may have, in memory that all of its threads share:
+//
+//   Int32  usual limits: clients, retained messages, messages in a second
+//          a slot for each namespace: own limits (3) | clients, retained messages of all shards | those of shard 0 | of shard 1 ...
+//   Int64  a slot for each namespace: its name, as a digest | when its bucket of messages will have run dry
+//
+// A namespace has its slot from when it is first heard of. Those that find none any more share the last one, and its
+// limits. What a shard had that died is given back by who watches it.
+//
+// The bucket holds what may be published in one second, see `RateMeter`: all that the shards have to agree on is one moment.
+
+import { createHash } from 'node:crypto'
+import type { NamespaceQuotas } from '../../core/index.ts'
+
+export interface NamespaceLimits {
+  /** Connected at one time; undefined: any number. */
+  readonly clients: number | undefined
+  readonly retainedMessages: number | undefined
+  /** Of all clients together. */
+  readonly messagesPerSecond: number | undefined
+}
+
+/** Of one namespace, where it is otherwise than for all. */
+export type OwnNamespaceLimits = { readonly [Name in keyof NamespaceLimits]: number | 'infinity' | undefined }
+
+export interface NamespaceCounts {
+  readonly clients: number
+  readonly retainedMessages: number
+}
+
+const slots = 16_384
+const limitNames = ['clients', 'retainedMessages', 'messagesPerSecond'] as const
+const limitCells = limitNames.length
+const countCells = 2
+const [countedClients, countedRetained] = [0, 1]
+const [clientsLimit, retainedLimit, rateLimit] = [0, 1, 2]
+/** In the place of a limit. */
+const [asUsual, noLimit] = [0, -1]
+
+const smallestRefillMs = 50
+/** However many have published too much: nobody waits for longer. */
+const longestWaitUs = 60_000_000
+const usPerMs = 1_000
+const usPerSecond = 1_000_000
+
+/** Shared memory for the namespaces of so many shards, without limits. */
+export function createNamespaceTable(shards: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(placesOf(shards).bytes)
+}
+
+function placesOf(shards: number): { readonly slotCells: number; readonly bytes: number } {
+  const slotCells = limitCells + countCells * (1 + shards)
+  const wide = 2 * slots * BigInt64Array.BYTES_PER_ELEMENT
+  return { slotCells, bytes: wide + (limitCells + slots * slotCells) * Int32Array.BYTES_PER_ELEMENT }
+}
+
+export class NamespaceTable implements NamespaceQuotas {
+  readonly #wide: BigInt64Array
+  readonly #cells: Int32Array
+  readonly #slotCells: number
+  readonly #own: number
+  readonly #known = new Map<string, number>()
+
+  /** `own`: the number of the shard that counts; undefined: who only looks and sets limits. */
+  constructor(table: SharedArrayBuffer, { shards, own }: { readonly shards: number; readonly own?: number }) {
+    this.#wide = new BigInt64Array(table, 0, 2 * slots)
+    this.#cells = new Int32Array(table, this.#wide.byteLength)
+    this.#slotCells = placesOf(shards).slotCells
+    this.#own = own ?? -1
+  }
+
+  takeClient(namespace: string, isInPlaceOfAnother: boolean): boolean {
+    const slot = this.#slotOf(namespace)
+    const taken = this.#count(slot, countedClients, 1)
+    if (isInPlaceOfAnother || taken <= this.#limit(slot, clientsLimit)) return true
+    this.#count(slot, countedClients, -1)
+    return false
+  }
+
+  giveBackClient(namespace: string): void {
+    this.#count(this.#slotOf(namespace), countedClients, -1)
+  }
+
+  hasRoomForRetained(namespace: string): boolean {
+    const slot = this.#slotOf(namespace)
+    return Atomics.load(this.#cells, this.#countAt(slot, countedRetained)) < this.#limit(slot, retainedLimit)
+  }
+
+  countRetained(namespace: string, change: 1 | -1): void {
+    this.#count(this.#slotOf(namespace), countedRetained, change)
+  }
+
+  takeMessage(namespace: string, nowMs: number): number {
+    const slot = this.#slotOf(namespace)
+    const perSecond = this.#limit(slot, rateLimit)
+    if (perSecond === Infinity) return 0
+    const nowUs = Math.floor(nowMs * usPerMs)
+    const stepUs = Math.ceil(usPerSecond / perSecond)
+    const at = 2 * slot + 1
+    for (;;) {
+      const before = Atomics.load(this.#wide, at)
+      const dryAtUs = Math.min(Math.max(Number(before), nowUs) + stepUs, nowUs + usPerSecond + longestWaitUs)
+      if (Atomics.compareExchange(this.#wide, at, before, BigInt(dryAtUs)) !== before) continue
+      const waitUs = dryAtUs - nowUs - usPerSecond
+      return waitUs <= 0 ? 0 : waitUs / usPerMs + smallestRefillMs
+    }
+  }
+
+  counts(namespace: string): NamespaceCounts {
+    const slot = this.#slotOf(namespace)
+    const count = (what: number): number => Atomics.load(this.#cells, this.#countAt(slot, what))
+    return { clients: count(countedClients), retainedMessages: count(countedRetained) }
+  }
+
+  /** For every namespace that has none of its own. */
+  setUsualLimits(limits: NamespaceLimits): void {
+    for (const [place, name] of limitNames.entries())
+      Atomics.store(this.#cells, place, written(limits[name] ?? 'infinity'))
+  }
+
+  setOwnLimits(namespace: string, limits: OwnNamespaceLimits): void {
+    const first = this.#slotAt(this.#slotOf(namespace))
+    for (const [place, name] of limitNames.entries()) Atomics.store(this.#cells, first + place, written(limits[name]))
+  }
+
+  /** The thread of a shard has ended, and what it had with it. */
+  freeShard(shard: number): void {
+    for (let slot = 0; slot < slots; slot++) {
+      for (let what = 0; what < countCells; what++) {
+        const had = Atomics.exchange(this.#cells, this.#countAt(slot, what, shard), 0)
+        if (had !== 0) Atomics.sub(this.#cells, this.#countAt(slot, what), had)
+      }
+    }
+  }
+
+  #count(slot: number, what: number, change: 1 | -1): number {
+    if (this.#own >= 0) Atomics.add(this.#cells, this.#countAt(slot, what, this.#own), change)
+    return Atomics.add(this.#cells, this.#countAt(slot, what), change) + change
+  }
+
+  #limit(slot: number, which: number): number {
+    const own = Atomics.load(this.#cells, this.#slotAt(slot) + which)
+    const limit = own === asUsual ? Atomics.load(this.#cells, which) : own
+    return limit === noLimit || limit === asUsual ? Infinity : limit
+  }
+
+  #slotAt(slot: number): number {
+    return limitCells + slot * this.#slotCells
+  }
+
+  /** `shard` undefined: of all together. */
+  #countAt(slot: number, what: number, shard = -1): number {
+    return this.#slotAt(slot) + limitCells + countCells * (1 + shard) + what
+  }
+
+  #slotOf(namespace: string): number {
+    const known = this.#known.get(namespace)
+    if (known !== undefined) return known
+    const name = digestOf(namespace)
+    const last = slots - 1
+    for (let step = 0, slot = Number(BigInt.asUintN(32, name)) % last; step < last; step++, slot = (slot + 1) % last) {
+      const before = Atomics.compareExchange(this.#wide, 2 * slot, 0n, name)
+      if (before !== 0n && before !== name) continue
+      this.#known.set(namespace, slot)
+      return slot
+    }
+    return last
+  }
+}
+
+function written(limit: number | 'infinity' | undefined): number {
+  return limit === undefined ? asUsual : limit === 'infinity' ? noLimit : limit
+}
+
+/** Never 0, which is the name of nobody. */
+function digestOf(namespace: string): bigint {
+  return createHash('sha256').update(namespace).digest().readBigInt64BE() | 1n
+}

@@ -1,0 +1,25 @@
+// What a shard is given of the world.
+
+import type { Store } from '../../storage/index.ts'
+import type { Counters, Log } from '../../telemetry/index.ts'
+import type { Time } from './clock.ts'
+import type { ShardListener, ShardStart } from '../messages/messages.ts'
+
+export interface ShardWorld {
+  readonly start: ShardStart
+  readonly store: Store
+  readonly clock: Time
+  readonly counters: Counters
+  readonly log: Log
+  /** By its number, of whichever shard; undefined: it is closed. */
+  listenerOf(number: number): ShardListener | undefined
+  /** Random text: nobody is to guess the client ids that are assigned. */
+  readonly identity: string
+  /** At the end of the turn that brought the first message of all, from a client or from another shard. */
+  noteFirstMessage(): void
+  alarm(name: string, message: string): void
+  /** What the alarm of that name was about is in order again. */
+  alarmOver(name: string, message: string): void
+  /** A mistake of ours: the thread ends and is started again. */
+  fail(error: unknown): void
+}

@@ -1,0 +1,50 @@
+// Takes the core's questions about clients to the access room and brings the answers back: in the same turn where they
+// are at hand, and as an input of their own where somebody had to be asked.
+
+import type { AccessControl, AuthenticateQuestion, ConnectQuestion, PermissionQuestion } from '../../access/index.ts'
+import { type ConnectVerdict, type Input, plainIdentity } from '../../core/index.ts'
+
+export interface AccessAnswersOwner {
+  /** Within the turn that is under way. */
+  answer(input: Input): void
+  /** In a turn of its own. */
+  answerLater(input: Input): void
+  fail(error: unknown): void
+}
+
+export class AccessAnswers {
+  readonly #access: AccessControl
+  readonly #owner: AccessAnswersOwner
+
+  constructor(access: AccessControl, owner: AccessAnswersOwner) {
+    this.#access = access
+    this.#owner = owner
+  }
+
+  take(asked: ConnectQuestion | AuthenticateQuestion | PermissionQuestion): void {
+    const { question } = asked
+    if (asked.kind === 'may-do') {
+      this.#bringBack(this.#access.prepare(asked), () => ({ kind: 'permission-ready', question }))
+      return
+    }
+    if (asked.kind === 'may-connect' && asked.connection.listener.isBridge === true) {
+      // It is this broker itself, and comes by no listener: there is nobody to be asked.
+      const who = plainIdentity(asked.clientId, undefined, asked.connection.peerAddress)
+      const identity = { ...who, authenticatedBy: 'bridge' }
+      return this.#owner.answer({ kind: 'connect-verdict', question, verdict: { allowed: true, identity } })
+    }
+    this.#bringBack(this.#access.answer(asked), (verdict: ConnectVerdict) => ({
+      kind: 'connect-verdict',
+      question,
+      verdict,
+    }))
+  }
+
+  #bringBack<T>(answer: T | Promise<T>, asInput: (answer: T) => Input): void {
+    if (!(answer instanceof Promise)) return this.#owner.answer(asInput(answer))
+    answer.then(
+      (found) => this.#owner.answerLater(asInput(found)),
+      (error: unknown) => this.#owner.fail(error),
+    )
+  }
+}

@@ -1,0 +1,106 @@
+// Batches on their way to disk: one at a time, in their order, until they are there. While one is being written the
+// turns that happen gather into the next.
+//
+// A commit that fails is never taken back: memory is ahead of the disk already. The same batch is written again, with
+// growing pauses, and nothing that waits for it leaves before.
+
+import { StorageFailure, type Store } from '../../storage/index.ts'
+import type { Batch } from '../../core/index.ts'
+
+const firstPauseMs = 100
+const longestPauseMs = 5_000
+const servesAgain = 'the disk serves again'
+
+export interface CommitsOwner {
+  noteCommitted(batch: Batch): void
+  /** Told when it changes. */
+  noteHealth(isHealthy: boolean, why: string): void
+  /** A mistake of ours, or a store that broke its promises: the shard cannot go on. */
+  fail(error: unknown): void
+}
+
+export class Commits {
+  readonly #store: Store
+  readonly #owner: CommitsOwner
+  #isBusy = false
+  #isHealthy = true
+  /** Its own last commit has not failed. */
+  #isWriting = true
+  /** What the keeper of the store has told. */
+  #trouble: string | undefined = undefined
+  #idle: (() => void)[] = []
+
+  constructor(store: Store, owner: CommitsOwner) {
+    this.#store = store
+    this.#owner = owner
+  }
+
+  get isBusy(): boolean {
+    return this.#isBusy
+  }
+
+  get isHealthy(): boolean {
+    return this.#isHealthy
+  }
+
+  /** What another shard's commits have shown of the disk; undefined: it serves. */
+  noteTrouble(trouble: string | undefined): void {
+    this.#trouble = trouble
+    this.#tellHealth(trouble ?? servesAgain)
+  }
+
+  /** Only while it is not busy. */
+  start(batch: Batch): void {
+    this.#isBusy = true
+    this.#write(batch).then(
+      () => {
+        this.#isBusy = false
+        this.#owner.noteCommitted(batch)
+        if (!this.#isBusy) for (const wake of this.#idle.splice(0)) wake()
+      },
+      (error: unknown) => this.#owner.fail(error),
+    )
+  }
+
+  /** Resolves when nothing is being written. */
+  whenIdle(): Promise<void> {
+    return this.#isBusy ? new Promise((resolve) => this.#idle.push(resolve)) : Promise.resolve()
+  }
+
+  async #write(batch: Batch): Promise<void> {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      try {
+        await this.#store.commit(batch.changes)
+        this.#isWriting = true
+        this.#tellHealth(servesAgain)
+        return
+      } catch (error) {
+        if (!(error instanceof StorageFailure)) throw error
+        this.#isWriting = false
+        this.#tellHealth(error.message)
+      }
+      await pause(pauseMs)
+      await this.#reopen()
+    }
+  }
+
+  async #reopen(): Promise<void> {
+    try {
+      await this.#store.reopen()
+    } catch (error) {
+      // Still failing: the next commit says so again, after a longer pause.
+      if (!(error instanceof StorageFailure)) throw error
+    }
+  }
+
+  #tellHealth(why: string): void {
+    const isHealthy = this.#isWriting && this.#trouble === undefined
+    if (this.#isHealthy === isHealthy) return
+    this.#isHealthy = isHealthy
+    this.#owner.noteHealth(isHealthy, why)
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

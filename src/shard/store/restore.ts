@@ -1,0 +1,71 @@
+// Reads what was kept and gives it to the core, before any client is let in.
+
+import type { AccessControl } from '../../access/index.ts'
+import type { BrokerCore } from '../../core/index.ts'
+import type { AccessRecord, RecordKind, StoredRecord } from '../../records/index.ts'
+import { accessKinds, readAllQueueBounds, type Store } from '../../storage/index.ts'
+import type { LoadMark, Suspect } from './crash-marker.ts'
+
+/** Sessions come first: everything else belongs to one. */
+const restoredKinds: readonly RecordKind[] = [
+  'session',
+  'subscription',
+  'incoming',
+  'outgoing',
+  'will',
+  'retained',
+  'forwarded',
+  'moving',
+]
+
+/** `mark` says at each moment what is being taken in, should the shard end with it. */
+export async function restoreBroker(
+  store: Store,
+  core: BrokerCore,
+  { nowMs, mark }: { readonly nowMs: number; readonly mark: LoadMark | undefined },
+): Promise<void> {
+  for (const kind of restoredKinds) {
+    for await (const record of store.read({ kind })) {
+      marked(mark, suspectOf(record), () => core.handle({ kind: 'restore', records: [record] }, nowMs))
+    }
+  }
+  for await (const bounds of readAllQueueBounds(store)) {
+    const { clientId } = bounds
+    marked(mark, { kind: 'session', clientId }, () => core.handle({ kind: 'restore-queue', ...bounds }, nowMs))
+  }
+  for await (const counts of store.countBodyReferences()) {
+    core.handle({ kind: 'bodies-counted', counts, isEnd: false }, nowMs)
+  }
+  core.handle({ kind: 'bodies-counted', counts: [], isEnd: true }, nowMs)
+}
+
+/** If it throws, the mark stays. */
+function marked(mark: LoadMark | undefined, suspect: Suspect | undefined, work: () => void): void {
+  if (mark === undefined || suspect === undefined) work()
+  else mark.during(suspect, work)
+}
+
+/** What would have to go if this could not be taken in; undefined: nothing that the broker could do without. */
+function suspectOf(record: StoredRecord): Suspect | undefined {
+  if (record.kind === 'retained') return { kind: 'retained', topic: record.message.topic }
+  return 'clientId' in record && record.clientId !== undefined
+    ? { kind: 'session', clientId: record.clientId }
+    : undefined
+}
+
+/** Before anything rests on it: who may come in is known before anybody is let in. */
+export async function restoreAccess(store: Store, access: Pick<AccessControl, 'applyRecords'>): Promise<void> {
+  for (const kind of accessKinds) {
+    const put: AccessRecord[] = []
+    for await (const record of store.read({ kind })) if (record.kind === kind) put.push(record)
+    access.applyRecords({ put, delete: [] })
+  }
+}
+
+/** The last time that is known from before, 0 where none is. */
+export async function readClock(store: Store): Promise<number> {
+  for await (const record of store.read({ kind: 'fact' })) {
+    if (record.kind === 'fact' && record.name === 'clock') return Number(record.value)
+  }
+  return 0
+}

@@ -1,0 +1,146 @@
+// Keys and values of what is kept of who may use the management API: see record-keys.ts and record-values.ts.
+//
+//   account       38  name ...
+//   api key       39  id ...
+//   namespace     3a  name ...
+
+import type { KeptPassword, NamespaceRecord, OperatorRecord, OperatorRecordKey } from '../records/index.ts'
+import type { ByteReader } from './byte-reader.ts'
+import type { ByteWriter } from './byte-writer.ts'
+import { wordOf, writeWord } from './enum-codes.ts'
+
+export type OperatorRecordKind = OperatorRecord['kind']
+
+/** The first byte of each key. */
+export const operatorKindBytes = { account: 0x38, 'api-key': 0x39, namespace: 0x3a } as const satisfies Record<
+  OperatorRecordKind,
+  number
+>
+
+export const operatorKinds = Object.keys(operatorKindBytes) as readonly OperatorRecordKind[]
+
+// A word is never moved and never taken out.
+const algorithms = ['sha256', 'argon2id', 'scrypt'] as const
+const roles = ['administrator', 'viewer', 'publisher'] as const
+
+/** Appends the key of such a record. */
+export function writeOperatorKey(writer: ByteWriter, key: OperatorRecordKey): void {
+  writer.byte(operatorKindBytes[key.kind])
+  writer.rawText(key.kind === 'api-key' ? key.id : key.name)
+}
+
+/** Appends the value of such a record, without version and checksum. */
+export function writeOperatorValue(writer: ByteWriter, record: OperatorRecord): void {
+  if (record.kind === 'namespace') return writeNamespace(writer, record)
+  writeWord(writer, roles, record.role)
+  writer.float(record.createdAtMs)
+  writer.byte(record.namespace === undefined ? 0 : 1)
+  if (record.namespace !== undefined) writer.text(record.namespace)
+  writer.text(record.description)
+  if (record.kind === 'account') return writePassword(writer, record.password)
+  writer.text(record.name)
+  writer.byte(record.isEnabled ? 1 : 0)
+  writer.byte(record.expiresAtMs === undefined ? 0 : 1)
+  if (record.expiresAtMs !== undefined) writer.float(record.expiresAtMs)
+  writePassword(writer, record.secret)
+}
+
+const limitNames = ['clients', 'retainedMessages', 'messagesPerSecond'] as const
+/** In the place of a number. */
+const [unsaid, infinite] = [0, -1]
+
+function writeNamespace(writer: ByteWriter, { createdAtMs, limits }: NamespaceRecord): void {
+  writer.float(createdAtMs)
+  for (const name of limitNames) {
+    const limit = limits?.[name] ?? unsaid
+    writer.float(limit === 'infinity' ? infinite : limit)
+  }
+}
+
+export function readNamespace2(key: Buffer, reader: ByteReader): OperatorRecord {
+  const plain = readNamespace1(key, reader)
+  const said = limitNames.map(() => reader.float())
+  if (plain.kind !== 'namespace' || said.every((limit) => limit === unsaid)) return plain
+  const [clients, retainedMessages, messagesPerSecond] = said.map((limit) =>
+    limit === unsaid ? undefined : limit === infinite ? ('infinity' as const) : limit,
+  )
+  return { ...plain, limits: { clients, retainedMessages, messagesPerSecond } }
+}
+
+export function readNamespace1(key: Buffer, reader: ByteReader): OperatorRecord {
+  return { kind: 'namespace', name: key.toString('utf8', 1), createdAtMs: reader.float() }
+}
+
+export function readAccount1(key: Buffer, reader: ByteReader): OperatorRecord {
+  return {
+    kind: 'account',
+    name: key.toString('utf8', 1),
+    description: '',
+    namespace: undefined,
+    role: wordOf(roles, reader.byte()),
+    createdAtMs: reader.float(),
+    password: readPassword(reader),
+  }
+}
+
+export function readAccount2(key: Buffer, reader: ByteReader): OperatorRecord {
+  return {
+    kind: 'account',
+    name: key.toString('utf8', 1),
+    role: wordOf(roles, reader.byte()),
+    createdAtMs: reader.float(),
+    namespace: reader.byte() === 0 ? undefined : reader.text(),
+    description: reader.text(),
+    password: readPassword(reader),
+  }
+}
+
+export function readApiKey1(key: Buffer, reader: ByteReader): OperatorRecord {
+  return {
+    kind: 'api-key',
+    id: key.toString('utf8', 1),
+    namespace: undefined,
+    role: wordOf(roles, reader.byte()),
+    createdAtMs: reader.float(),
+    name: reader.text(),
+    description: reader.text(),
+    isEnabled: reader.byte() !== 0,
+    expiresAtMs: reader.byte() === 0 ? undefined : reader.float(),
+    secret: readPassword(reader),
+  }
+}
+
+export function readApiKey2(key: Buffer, reader: ByteReader): OperatorRecord {
+  return {
+    kind: 'api-key',
+    id: key.toString('utf8', 1),
+    role: wordOf(roles, reader.byte()),
+    createdAtMs: reader.float(),
+    namespace: reader.byte() === 0 ? undefined : reader.text(),
+    description: reader.text(),
+    name: reader.text(),
+    isEnabled: reader.byte() !== 0,
+    expiresAtMs: reader.byte() === 0 ? undefined : reader.float(),
+    secret: readPassword(reader),
+  }
+}
+
+function writePassword(writer: ByteWriter, { algorithm, memory, passes, lanes, salt, hash }: KeptPassword): void {
+  writeWord(writer, algorithms, algorithm)
+  writer.varint(memory)
+  writer.varint(passes)
+  writer.varint(lanes)
+  writer.blob(salt)
+  writer.blob(hash)
+}
+
+function readPassword(reader: ByteReader): KeptPassword {
+  return {
+    algorithm: wordOf(algorithms, reader.byte()),
+    memory: reader.varint(),
+    passes: reader.varint(),
+    lanes: reader.varint(),
+    salt: reader.blob(),
+    hash: reader.blob(),
+  }
+}

@@ -1,0 +1,196 @@
+// Makes a sound database out of a damaged one, beside it, and puts it in its place when it is complete. The damaged
+// files are kept whole under a name that ends in `.damaged`.
+//
+//   messages/ ----tables: sound ones linked, bad blocks blotted out, lost indexes made anew----.
+//             ----logs: replayed by LevelDB alone, checksums on--------+--> messages.salvaging/ --repair, compact-->
+//   messages.salvaged/, then  messages/ -> messages.1.damaged/,  messages.salvaged/ -> messages/
+
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { StorageAlarm } from '../store.ts'
+import { LevelDatabase } from '../level-database.ts'
+import {
+  databaseFiles,
+  droppedFromLog,
+  freeDamagedPath,
+  isLog,
+  isMissing,
+  isTable,
+  linkFiles,
+  numberOfFile,
+} from './database-files.ts'
+import { examine } from './integrity-check.ts'
+import { neededFiles } from './manifest.ts'
+import { blotOut, judgeTable, type TableVerdict } from './table-check.ts'
+import { recoverTable } from './table-recovery.ts'
+
+export interface SalvageOptions {
+  readonly directory: string
+  /** What is wrong, as a part of a sentence. */
+  readonly reason: string
+  /** See `MendingOptions`. */
+  readonly recoveredExpirySeconds: number | undefined
+  readonly onAlarm: (alarm: StorageAlarm) => void
+}
+
+/**
+ * Puts a sound database in the place of the damaged one and tells by an alarm what could not be kept. Nobody has it
+ * open.
+ */
+export async function salvage(options: SalvageOptions): Promise<void> {
+  const { directory } = options
+  const scratch = `${directory}.salvaging`
+  await emptyDirectory(scratch)
+  const losses: string[] = []
+  const tables = await takeTables(directory, scratch, losses)
+  const logs = await takeLogs(directory, scratch, losses)
+  const contents = tables + logs === 0 ? undefined : await rebuild(scratch, options, losses)
+  await rename(scratch, salvagedPath(directory))
+  const setAside = await putInPlace(directory)
+  const kept = contents === undefined || contents === '' ? 'nothing' : contents
+  const lost = losses.length === 0 ? '' : ` Not readable: ${losses.join(', ')}.`
+  const text = `The database in ${directory} was damaged: ${options.reason}. Kept: ${kept}.${lost} The damaged files are in ${setAside}.`
+  options.onAlarm({ alarm: 'database-damaged', text })
+}
+
+/** Ends a salvage that was interrupted; the damaged files are set aside by then or still in their place. */
+export async function finishInterruptedSalvage(directory: string): Promise<void> {
+  await rm(`${directory}.salvaging`, { recursive: true, force: true })
+  const isComplete = (await databaseFiles(salvagedPath(directory))).size > 0
+  if (isComplete) await putInPlace(directory)
+  else await rm(salvagedPath(directory), { recursive: true, force: true })
+}
+
+function salvagedPath(directory: string): string {
+  return `${directory}.salvaged`
+}
+
+async function putInPlace(directory: string): Promise<string> {
+  const setAside = await freeDamagedPath(directory)
+  try {
+    await rename(directory, setAside)
+  } catch (error) {
+    if (!isMissing(error)) throw error // It was set aside before the interruption.
+  }
+  await rename(salvagedPath(directory), directory)
+  return setAside
+}
+
+/** Links the sound tables and copies the others without their bad blocks. Returns how many there are. */
+async function takeTables(source: string, target: string, losses: string[]): Promise<number> {
+  let count = 0
+  for (const name of await tablesOf(source)) {
+    const verdict = await verdictOn(join(source, name))
+    if (verdict.state === 'unusable') {
+      if (await recoverInto(target, source, name, losses)) count += 1
+      continue
+    }
+    count += 1
+    if (verdict.state === 'sound') {
+      await linkFiles([name], source, target)
+    } else {
+      losses.push(`${verdict.badBlocks.length} of ${verdict.blockCount} blocks of ${name}`)
+      const table = await readFile(join(source, name))
+      blotOut(table, verdict.badBlocks)
+      await writeFile(join(target, name), table, { mode: 0o600 })
+    }
+  }
+  return count
+}
+
+/**
+ * All tables; or only those that LevelDB's list names, where everything that it names is there. Others are being deleted
+ * then, and one of them may hold a record whose deletion stood in another.
+ */
+async function tablesOf(directory: string): Promise<string[]> {
+  const files = await databaseFiles(directory)
+  const tables = [...files.keys()].filter(isTable)
+  const needed = await neededFiles(directory)
+  if (needed === undefined) return tables
+  const present = new Set([...files.keys()].map(numberOfFile))
+  const isComplete = [needed.log, ...needed.tables.keys()].every((number) => present.has(number))
+  return isComplete ? tables.filter((name) => needed.tables.has(numberOfFile(name))) : tables
+}
+
+/** Writes what can be read of a table without its index. False: nothing of it can. */
+async function recoverInto(target: string, source: string, name: string, losses: string[]): Promise<boolean> {
+  const table = await contentOf(join(source, name))
+  const recovered = table && recoverTable(table)
+  if (recovered === undefined) {
+    losses.push(name)
+    return false
+  }
+  const { content, blockCount, isWhole } = recovered
+  const rest = isWhole ? 'no block is missing' : 'what was behind them is lost'
+  losses.push(`the index of ${name} (${blockCount} blocks were read without it; ${rest})`)
+  await writeFile(join(target, name), content, { mode: 0o600 })
+  return true
+}
+
+/** Undefined: the file cannot be read. */
+async function contentOf(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return undefined
+    throw error
+  }
+}
+
+/** What the check says of a table; one that cannot even be read is unusable. */
+async function verdictOn(path: string): Promise<TableVerdict> {
+  const table = await contentOf(path)
+  return table === undefined ? { state: 'unusable' } : judgeTable(table)
+}
+
+/**
+ * Turns each log into tables: LevelDB replays it in a database of its own, with checksums, which its repair would not
+ * look at. Returns how many tables came of it.
+ */
+async function takeLogs(source: string, target: string, losses: string[]): Promise<number> {
+  const files = await databaseFiles(source)
+  const logs = [...files.keys()].filter(isLog).sort((a, b) => numberOfFile(a) - numberOfFile(b))
+  let next = Math.max(0, ...[...files.keys()].map(numberOfFile).filter(Number.isFinite)) + 1
+  const first = next
+  const workshop = `${target}.log`
+  for (const log of logs) {
+    await emptyDirectory(workshop)
+    await (await LevelDatabase.open(workshop)).close()
+    await linkFiles([log], source, workshop)
+    await rename(join(workshop, log), join(workshop, replayedLog))
+    await (await LevelDatabase.open(workshop)).close()
+    for (const loss of await droppedFromLog(workshop)) losses.push(`${loss} in ${log}`)
+    for (const name of [...(await databaseFiles(workshop)).keys()].filter(isTable)) {
+      await rename(join(workshop, name), join(target, `${String(next).padStart(6, '0')}.ldb`))
+      next += 1
+    }
+  }
+  await rm(workshop, { recursive: true, force: true })
+  return next - first
+}
+
+/** A number higher than any that a new database has used. */
+const replayedLog = '900000.log'
+
+/** Makes a database of the tables in a directory. Returns its contents in words. */
+async function rebuild(scratch: string, options: SalvageOptions, losses: string[]): Promise<string> {
+  await LevelDatabase.repair(scratch)
+  // What the repair has put aside is in the damaged files, whole.
+  await rm(join(scratch, 'lost'), { recursive: true, force: true })
+  const database = await LevelDatabase.open(scratch)
+  try {
+    // The repair has put every table on the level of the newest: only a compaction brings old and new in order.
+    await database.compact()
+    // What is unreadable even now is left out; it is in the damaged files, whole.
+    const examination = await examine(database, { ...options, onUnreadable: () => {} })
+    losses.push(...examination.losses)
+    return examination.contents
+  } finally {
+    await database.close()
+  }
+}
+
+async function emptyDirectory(directory: string): Promise<void> {
+  await rm(directory, { recursive: true, force: true })
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+}

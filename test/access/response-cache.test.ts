@@ -1,0 +1,21 @@
+// What a service has said, remembered for a while and not for too many.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AnswerCache } from '../../src/access/http/response-cache.ts'
+
+test('an answer holds to the end of its time and no longer', () => {
+  const cache = new AnswerCache<string>(10, 100)
+  cache.put('a', 'yes', 0)
+  assert.equal(cache.find('a', 99), 'yes')
+  assert.equal(cache.find('a', 100), undefined)
+})
+
+test('of too many the oldest goes, and one that was given anew is new', () => {
+  const cache = new AnswerCache<string>(2, 100)
+  cache.put('a', 'yes', 0)
+  cache.put('b', 'yes', 1)
+  cache.put('a', 'no', 2)
+  cache.put('c', 'yes', 3)
+  assert.deepEqual([cache.find('a', 4), cache.find('b', 4), cache.find('c', 4)], ['no', undefined, 'yes'])
+})

@@ -1,0 +1,37 @@
+// What a service has said about single clients: how much of it is kept, and how long.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ServiceVerdicts } from '../../src/access/rules/service-decisions.ts'
+import type { Identity } from '../../src/core/index.ts'
+
+const someone: Identity = {
+  clientId: 'c1',
+  username: undefined,
+  peerAddress: '192.0.2.1',
+  isSuperuser: false,
+  expiresAtMs: undefined,
+  grants: undefined,
+}
+
+function learnt(verdicts: ServiceVerdicts, topics: readonly string[]): void {
+  for (const [index, topic] of topics.entries())
+    verdicts.learn(someone, { action: 'publish', topic, answer: 'allow' }, index * 2_000)
+}
+
+test('of too many verdicts the one goes that is the longest ago, and one that is given anew is new', () => {
+  const verdicts = new ServiceVerdicts({ maxPerClient: 2, ttlMs: 60_000 })
+  learnt(verdicts, ['a', 'b', 'a', 'c'])
+  assert.deepEqual(
+    ['a', 'b', 'c'].map((topic) => verdicts.find(someone, 'publish', topic, 6_000)),
+    ['allow', undefined, 'allow'],
+  )
+})
+
+test('what was said before the settings changed holds no longer', () => {
+  const limits = { maxPerClient: 2, ttlMs: 60_000 }
+  const verdicts = new ServiceVerdicts(limits)
+  learnt(verdicts, ['a'])
+  verdicts.changeLimits(limits)
+  assert.equal(verdicts.find(someone, 'publish', 'a', 0), undefined)
+})

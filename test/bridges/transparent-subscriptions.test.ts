@@ -1,0 +1,349 @@
+// `transparent`: what clients here are subscribed to is subscribed to at the remote broker as well.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { FilterTree } from '../../src/bridges/filter-tree.ts'
+import { mostPassedOn, PassedOn } from '../../src/bridges/transparent-subscriptions.ts'
+import type { FilterChange } from '../../src/core/index.ts'
+import type { QoS, TopicFilter } from '../../src/protocol/index.ts'
+import { encode, World } from '../simulator/world.ts'
+import { Stage } from '../simulator/stage.ts'
+import { Bridged } from './bridged.ts'
+import { crafted, granted, polite } from './crafted.ts'
+
+const transparent = 'transparent = true, clientid = c, clean_start = false'
+
+/** What the bridge has at the remote broker, with the QoS. */
+function subscribed(world: Bridged): Record<string, number> {
+  const found = world.there.coreOf('c').view.subscriptions('c')
+  return Object.fromEntries([...found].map(([filter, { qos }]) => [filter, qos]))
+}
+
+const nothing = (): void => undefined
+
+/** Longer than it takes until what nobody wants any more is given up. */
+const aWhile = 7
+
+describe('a transparent bridge', () => {
+  for (const version of [3, 4, 5] as const) {
+    test(`brings clients what they are subscribed to, under its own topic, with MQTT ${version}`, () => {
+      const forwards = 'forwards = [{local_topic = "out", remote_topic = ""}]'
+      const rules = 'subscription = [{remote_topic = "cmd/#", local_topic = "do/#", qos = 1}]'
+      const world = new Bridged({ bridge: `proto_ver = ${version}, ${transparent}, ${forwards}, ${rules}` })
+      const client = world.here.subscriber(['plant/+', 'do/#'], { qos: 1 })
+      const other = world.here.subscriber('$share/g/line/#', { qos: 2 })
+      const there = world.there.subscriber('out')
+      world.passSeconds(1)
+      assert.deepEqual(subscribed(world), { 'cmd/#': 1, 'plant/+': 1, 'do/#': 1, 'line/#': 2 })
+      for (const topic of ['plant/7', 'cmd/stop', 'line/1/2', 'nobody']) world.there.publish(topic, topic, { qos: 2 })
+      world.here.publish('out', 'up', { qos: 1 })
+      assert.deepEqual(
+        client.messages.map(({ topic, payload, qos }) => `${topic} ${payload} ${qos}`),
+        ['plant/7 plant/7 1', 'do/stop cmd/stop 1'],
+      )
+      assert.deepEqual(other.payloads, ['line/1/2'])
+      assert.deepEqual(there.payloads, ['up'])
+      client.unsubscribe('plant/+')
+      world.passSeconds(aWhile)
+      assert.deepEqual(subscribed(world), { 'cmd/#': 1, 'do/#': 1, 'line/#': 2 })
+      assert.deepEqual([world.status.passedOn, world.status.notPassedOn], [2, 0])
+    })
+  }
+
+  test('asks for one subscription where another brings the same, at the highest QoS, and for what is left when that goes', () => {
+    const world = new Bridged({ bridge: `${transparent}, subscription = [{remote_topic = "in/#", local_topic = ""}]` })
+    const many = ['a/b', 'a/+', 'b', 'in/x', 'in/#'].map((filter, index) =>
+      world.here.subscriber(filter, { qos: (index % 3) as QoS }),
+    )
+    world.passSeconds(1)
+    assert.deepEqual(subscribed(world), { 'in/#': 1, 'a/+': 1, b: 2 })
+    const all = world.here.subscriber('#', { qos: 0 })
+    world.passSeconds(1)
+    assert.deepEqual(subscribed(world), { '#': 2 })
+    world.there.publish('a/b', 'once', { qos: 2 })
+    world.there.publish('in/x', 'by the rule', { qos: 2 })
+    assert.deepEqual(all.payloads, ['once', 'by the rule'])
+    all.disconnect()
+    world.passSeconds(aWhile)
+    assert.deepEqual(subscribed(world), { 'in/#': 1, 'a/+': 1, b: 2 })
+    for (const client of many) client.disconnect()
+    world.passSeconds(aWhile)
+    assert.deepEqual(subscribed(world), { 'in/#': 0 })
+  })
+
+  test('is not told of a client that gives up and comes back', () => {
+    let packets = 0
+    const there = crafted(
+      polite((packet, send) => {
+        const answer = granted(packet)
+        if (answer !== undefined) packets++
+        if (answer !== undefined) send(answer)
+      }),
+    )
+    const world = new Bridged({ bridge: transparent, crafted: there.remote })
+    const client = world.here.connect('flaps')
+    for (let round = 0; round < 20; round++) {
+      client.subscribe('a', { qos: 1 })
+      world.passSeconds(1)
+      client.unsubscribe('a')
+      world.passSeconds(1)
+    }
+    assert.equal(packets, 1)
+    world.passSeconds(aWhile)
+    assert.equal(packets, 2)
+  })
+
+  test('says what a thousand clients want in few packets, and no more at a time than are answered', () => {
+    const sizes: number[] = []
+    const waiting: Buffer[] = []
+    let answer = nothing
+    const there = crafted(
+      polite((packet, send) => {
+        if (packet.type === 'subscribe') sizes.push(packet.subscriptions.length)
+        const reply = granted(packet)
+        if (reply !== undefined) waiting.push(reply)
+        answer = () => {
+          for (const bytes of waiting.splice(0)) send(bytes)
+        }
+      }),
+    )
+    const world = new Bridged({ bridge: transparent, crafted: there.remote })
+    for (let index = 0; index < 1_000; index++) world.here.connect(`c${index}`).subscribe(`own/${index}`, { qos: 1 })
+    world.passSeconds(2)
+    assert.deepEqual(sizes, [64, 64, 64, 64])
+    for (let round = 0; round < 10; round++) {
+      answer()
+      world.passSeconds(1)
+    }
+    assert.equal(
+      sizes.reduce((sum, size) => sum + size, 0),
+      1_000,
+    )
+    assert.equal(sizes.length, 16)
+  })
+
+  for (const version of [4, 5] as const) {
+    test(`says everything again to a remote broker that forgot it, and the difference to one that did not (MQTT ${version})`, () => {
+      const world = new Bridged({ bridge: `proto_ver = ${version}, ${transparent}` })
+      const client = world.here.subscriber(['a', 'b'], { qos: 1 })
+      world.passSeconds(1)
+      world.replaceThere()
+      world.passSeconds(30)
+      assert.deepEqual(subscribed(world), { a: 1, b: 1 })
+      world.there.publish('a', 'kept', { qos: 1, retain: true })
+      world.there.crash('kill')
+      client.unsubscribe('b')
+      client.subscribe('c', { qos: 2 })
+      world.there.start()
+      world.passSeconds(40)
+      assert.deepEqual(subscribed(world), { a: 1, c: 2 })
+      // Said once more, a subscription of 3.1.1 would have brought what its topic remembers once more.
+      assert.deepEqual(client.payloads, ['kept'])
+    })
+  }
+
+  test('finds what it had asked for before a restart, and gives up what nobody wants any more', () => {
+    const world = new Bridged({ bridge: transparent })
+    const durable = { cleanStart: false, sessionExpirySeconds: 1_000 }
+    const client = world.here.connect('durable', durable)
+    client.subscribe(
+      Array.from({ length: 200 }, (_, index) => `own/${index}`),
+      { qos: 1 },
+    )
+    world.here.subscriber('gone', { qos: 1 })
+    world.passSeconds(2)
+    assert.equal(Object.keys(subscribed(world)).length, 201)
+    world.there.publish('own/7', 'kept', { qos: 1, retain: true })
+    world.restartHere('power-loss')
+    client.connect()
+    world.passSeconds(2)
+    assert.ok('gone' in subscribed(world), 'he may be on his way back')
+    world.passSeconds(aWhile)
+    const found = subscribed(world)
+    assert.equal('gone' in found, false)
+    assert.equal(Object.keys(found).length, 200)
+    assert.deepEqual(client.payloads, ['kept'])
+  })
+
+  test('keeps its marks where clients may have few subscriptions', () => {
+    const forwards = 'forwards = [{local_topic = "x", remote_topic = ""}, {local_topic = "y", remote_topic = ""}]'
+    const world = new Bridged({ bridge: `${transparent}, ${forwards}`, world: { settings: { maxSubscriptions: 1 } } })
+    for (const filter of ['a', 'b', 'c']) world.here.subscriber(filter, { qos: 1 })
+    world.passSeconds(1)
+    assert.deepEqual(subscribed(world), { a: 1, b: 1, c: 1 })
+    world.restartHere('power-loss')
+    world.passSeconds(aWhile)
+    assert.deepEqual(subscribed(world), {})
+    assert.equal(world.status.lastError, undefined)
+  })
+
+  test('asks for what is left where the remote broker refuses the filter that covers it', () => {
+    const there = crafted(
+      polite((packet, send) => {
+        if (packet.type !== 'subscribe') return
+        const codes = packet.subscriptions.map(({ filter, qos }) => (filter === '#' ? 0x87 : qos))
+        for (const { filter } of packet.subscriptions) seen.push(filter)
+        const { packetId } = packet
+        send(encode({ type: 'suback', packetId, reasonCodes: codes, properties: undefined }, 5))
+      }),
+    )
+    const seen: string[] = []
+    const world = new Bridged({ bridge: transparent, crafted: there.remote })
+    world.here.subscriber(['#', 'a/b', 'c'])
+    world.passSeconds(2)
+    assert.deepEqual(seen, ['#', 'a/b', 'c'])
+    assert.deepEqual([world.status.passedOn, world.status.notPassedOn], [2, 1])
+    assert.match(world.status.lastError ?? '', /refused/)
+    world.here.subscriber('d')
+    world.passSeconds(30)
+    assert.deepEqual(seen, ['#', 'a/b', 'c', 'd'])
+  })
+
+  test('is made so and made otherwise while it is connected', () => {
+    const rules = 'clientid = c, subscription = [{remote_topic = "in/#", local_topic = ""}]'
+    const world = new Bridged({ bridge: rules })
+    const client = world.here.subscriber('a', { qos: 1 })
+    world.passSeconds(1)
+    assert.deepEqual(subscribed(world), { 'in/#': 0 })
+    world.change(`${rules}, transparent = true`)
+    world.passSeconds(1)
+    assert.deepEqual(subscribed(world), { 'in/#': 0, a: 1 })
+    world.there.publish('a', 'one', { qos: 1 })
+    world.change('clientid = c, transparent = true, subscription = [{remote_topic = "a", local_topic = "x"}]')
+    world.passSeconds(1)
+    assert.deepEqual(subscribed(world), { a: 1 })
+    world.there.publish('a', 'not as it is', { qos: 1 })
+    world.change('clientid = c, transparent = true')
+    world.passSeconds(1)
+    assert.deepEqual(subscribed(world), { a: 1 })
+    world.there.publish('a', 'two', { qos: 1 })
+    world.change('clientid = c')
+    world.passSeconds(1)
+    assert.deepEqual(subscribed(world), {})
+    assert.deepEqual(client.payloads, ['one', 'two'])
+    assert.equal(world.status.counters.connects, 1)
+  })
+
+  test('and one that comes back multiply nothing, and hold no subscription of each other', () => {
+    const stage = new Stage(1, false)
+    const [left, right] = ['A', 'B'].map((name) => new World({ shards: 1, stage, host: { nameAmongBridges: name } }))
+    assert.ok(left !== undefined && right !== undefined)
+    const both = 'transparent = true, forwards = [{local_topic = "up/#", remote_topic = ""}]'
+    const first = new Bridged({ bridge: `${both}, clientid = c`, brokerId: 'A', name: 'A', world: left, there: right })
+    const second = new Bridged({ bridge: `${both}, clientid = d`, brokerId: 'B', name: 'B', world: right, there: left })
+    const listeners = [left, right].map((world) => world.subscriber(['x/#', 'up/#'], { qos: 2 }))
+    first.passSeconds(2)
+    for (const world of [left, right]) for (const topic of ['x/1', 'up/1']) world.publish(topic, 'm', { qos: 2 })
+    first.passSeconds(30)
+    for (const { messages } of listeners) {
+      const of = (wanted: string): number => messages.filter(({ topic }) => topic === wanted).length
+      assert.equal(of('x/1'), 2)
+      assert.ok(of('up/1') <= 4, `${of('up/1')} times`)
+    }
+    for (const listener of listeners) listener.disconnect()
+    first.passSeconds(aWhile)
+    assert.deepEqual(subscribed(first), {})
+    assert.equal(second.status.state, 'connected')
+    assert.deepEqual([...left.coreOf('d').view.subscriptions('d')], [])
+  })
+})
+
+function wants(from: number, to: number, qos: QoS | undefined): FilterChange[] {
+  return Array.from({ length: to - from }, (_, index) => [`own/${from + index}` as TopicFilter, qos] as const)
+}
+
+test('more filters than are passed on wait, are told of, and go when there is room', () => {
+  const passedOn = new PassedOn()
+  passedOn.use(true, [], 0)
+  const passUntil = (endMs: number): void => {
+    for (let nowMs = passedOn.dueAtMs; nowMs < endMs; nowMs = passedOn.dueAtMs) passedOn.tick(nowMs)
+  }
+  passedOn.take({ changes: wants(0, mostPassedOn + 5, 1), isComplete: true, untold: 2 }, 0)
+  passUntil(1_000)
+  assert.equal(passedOn.isFull, true)
+  assert.deepEqual(passedOn.counts, { passedOn: mostPassedOn, notPassedOn: 7 })
+  passedOn.take({ changes: wants(0, 10, undefined), isComplete: true, untold: 0 }, 1_000)
+  passUntil(10_000)
+  assert.deepEqual(passedOn.counts, { passedOn: mostPassedOn - 5, notPassedOn: 0 })
+  assert.equal(passedOn.isFull, false)
+  assert.equal(passedOn.tree.get(`own/${mostPassedOn + 4}` as TopicFilter), 1)
+})
+
+/** People subscribe and go on one side, and both sides die now and then; then all is calm. */
+function tellStory(seed: number): void {
+  const stage = new Stage(seed, false)
+  const { random } = stage
+  const network = { minDelayMs: 0, maxDelayMs: random.pick([2, 100]), splits: true, capacityBytes: 4_096 }
+  const here = new World({ shards: 1, stage })
+  const there = new World({ shards: 1, stage })
+  const bridge = `proto_ver = ${random.pick([4, 5])}, keepalive = 10s, ${transparent},
+    subscription = [{remote_topic = "r/#", local_topic = "own/#"}]`
+  const world = new Bridged({ world: here, there, network, bridge })
+  const filters = ['#', 'a/#', 'a/b', 'a/+', '+/b', 'a', 'r/a', '+', '$share/g/a/b', 'c/d/e', 'r/#']
+  const people = Array.from({ length: 6 }, (_, index) =>
+    here.client(`p${index}`, index < 3 ? {} : { cleanStart: false, sessionExpirySeconds: 10_000 }),
+  )
+  for (let act = 0; act < 60; act++) {
+    stage.after(random.between(0, 60_000), () => {
+      const who = random.pick(people)
+      if (!here.host.isRunning) return
+      const filter = random.pick(filters)
+      if (!who.hasOpenConnection) who.connect()
+      else if (random.chance(0.5)) who.subscribe(filter, { qos: random.pick([0, 1, 2] as QoS[]) })
+      else if (random.chance(0.8)) who.unsubscribe(filter)
+      else who.disconnect()
+    })
+  }
+  for (let fault = random.between(0, 5); fault > 0; fault--) {
+    stage.after(random.between(1_000, 60_000), () => {
+      const dice = random.fraction()
+      if (dice < 0.3 && here.host.isRunning) world.restartHere(random.pick(['kill', 'power-loss'] as const))
+      else if (dice < 0.5 && there.host.isRunning) there.restart('kill')
+      else if (dice < 0.7) world.stream?.fallIntoBlackHole()
+      else world.stream?.destroy()
+    })
+  }
+  here.passMs(60_000)
+  for (const who of people) if (!who.hasOpenConnection) who.connect()
+  here.passMs(120_000)
+  assert.equal(world.status.state, 'connected')
+  const wanted = people.flatMap(({ id }) => [...here.view.subscriptions(id)])
+  const present = subscribed(world)
+  // Nothing is asked for twice, nothing is left out, and nothing is left over.
+  const tree = new FilterTree()
+  for (const filter of Object.keys(present)) tree.set(filter as TopicFilter, 0)
+  for (const filter of tree.keys())
+    tree.eachCovering(filter, (other) => assert.fail(`${other} has ${filter} within it`))
+  for (const topic of ['a', 'a/b', 'a/x', 'x/b', 'c/d/e', 'q/r/s']) {
+    const isWanted = wanted.some(([filter]) => matches(filter, topic))
+    const count = Object.keys(present).filter((filter) => matches(filter, topic)).length
+    assert.equal(count > 0, isWanted, `${topic}: ${JSON.stringify(present)} for ${wanted.map(([one]) => one).join()}`)
+    const before = new Map(people.map((who) => [who, who.messages.length]))
+    there.publish(topic, `last ${topic}`, { qos: 2 })
+    here.passMs(2_000)
+    for (const who of people) {
+      const own = [...here.view.subscriptions(who.id).keys()].filter((filter) => !filter.startsWith('$share/'))
+      const times = own.some((filter) => matches(filter, topic)) ? 1 : 0
+      const heard = who.messages.slice(before.get(who)).filter(({ payload }) => payload === `last ${topic}`)
+      const shared = here.view.subscriptions(who.id).has('$share/g/a/b' as TopicFilter) ? 1 : 0
+      assert.ok(
+        heard.length >= times && heard.length <= times + shared,
+        `${who.id} hears ${topic} ${heard.length} times`,
+      )
+    }
+  }
+}
+
+function matches(filter: string, topic: string): boolean {
+  const bare = filter.startsWith('$share/') ? filter.split('/').slice(2).join('/') : filter
+  const [wanted, given] = [bare.split('/'), topic.split('/')]
+  for (const [index, level] of wanted.entries()) {
+    if (level === '#') return true
+    if (index >= given.length || (level !== '+' && level !== given[index])) return false
+  }
+  return wanted.length === given.length
+}
+
+test('stories of people who come and go end with what they want, once', () => {
+  for (let seed = 1; seed <= 25; seed++) tellStory(seed)
+})

@@ -1,0 +1,33 @@
+// What a client was told about publishing is remembered for so many topics, and for one epoch.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { VerdictCache } from '../../src/core/model/authorization-cache.ts'
+import { Topic, type TopicName } from '../../src/protocol/index.ts'
+
+const plain = { qos: 1, retain: false } as const
+const topicOf = (name: string): Topic => new Topic(name as TopicName, Buffer.from(name))
+
+test('a client that publishes to ever new topics is remembered for a bounded number of them', () => {
+  const cache = new VerdictCache()
+  for (let number = 0; number < 1_000; number++) {
+    assert.equal(cache.get(topicOf(`t/${number}`), plain, 1), undefined)
+    cache.set(plain, 'allow')
+  }
+  const topics = [...cache.remembered()].map(({ topic }) => topic)
+  assert.ok(topics.length <= 65, `${topics.length} topics`)
+  assert.ok(topics.includes('t/999'))
+})
+
+test('a verdict is of one QoS, with the retain flag or without, and of one epoch', () => {
+  const cache = new VerdictCache()
+  const [one, other] = [topicOf('one'), topicOf('other')]
+  cache.get(one, plain, 1)
+  cache.set(plain, 'deny')
+  cache.get(other, plain, 1)
+  cache.set(plain, 'allow')
+  assert.deepEqual([cache.get(one, plain, 1), cache.get(other, plain, 1)], ['deny', 'allow'])
+  for (const how of [{ ...plain, retain: true }, { ...plain, qos: 2 } as const])
+    assert.equal(cache.get(one, how, 1), undefined)
+  assert.equal(cache.get(one, plain, 2), undefined)
+})

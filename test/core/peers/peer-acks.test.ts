@@ -1,0 +1,48 @@
+// What one shard says of what another has sent it, and what that one keeps until it is said.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Confirmations } from '../../../src/core/state/peers/peer-acks.ts'
+import { Outbox } from '../../../src/core/state/peers/peer-outbox.ts'
+import { Vow } from '../../../src/core/model/commit-barrier.ts'
+import { reasonCodes } from '../../../src/protocol/index.ts'
+
+test('what was passed on waits for the shard that it went to, and what came behind it does not', () => {
+  const confirmations = new Confirmations()
+  const passedOn = new Vow()
+  confirmations.note(1, { batch: 0, isAwaited: true, vow: passedOn })
+  confirmations.note(2, { batch: 7, isAwaited: true })
+  assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 1, refused: undefined, withheld: [1] })
+  confirmations.committed(7)
+  assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 2, refused: undefined, withheld: [1] })
+  assert.equal(confirmations.take(), undefined)
+  confirmations.refuse(1, reasonCodes.quotaExceeded)
+  assert.equal(confirmations.take(), undefined, 'nobody is told of it before it is over')
+  passedOn.mark()
+  assert.deepEqual(confirmations.take(), {
+    kind: 'committed',
+    upTo: 2,
+    refused: [{ number: 1, reason: reasonCodes.quotaExceeded }],
+    withheld: undefined,
+  })
+  assert.equal(confirmations.take(), undefined)
+})
+
+test('what is withheld is kept beside what is not confirmed, and is the first to be sent on a new link', () => {
+  const outbox = new Outbox()
+  for (const packetId of [1, 2, 3]) outbox.push({ kind: 'release', publisher: 'p', packetId }, undefined)
+  for (const number of [1, 2, 3]) outbox.takeUnsent(number)
+  const packetIds = (upTo: number, withheld: number[] | undefined): number[] =>
+    outbox.takeConfirmed({ upTo, withheld }).map(({ message }) => (message.kind === 'release' ? message.packetId : 0))
+  assert.deepEqual(packetIds(2, [1]), [2])
+  assert.equal(outbox.length, 2)
+  outbox.startAnew()
+  const sentAgain = [1, 2].map((number) => outbox.takeUnsent(number))
+  assert.deepEqual(
+    sentAgain.map((message) => (message?.kind === 'release' ? message.packetId : 0)),
+    [1, 3],
+  )
+  assert.deepEqual(packetIds(2, [1]), [3])
+  assert.deepEqual(packetIds(2, undefined), [1])
+  assert.equal(outbox.length, 0)
+})

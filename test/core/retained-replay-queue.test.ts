@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { bareFilter, matchesFilter, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
+import { type RetainedScan, ScanQueue } from '../../src/core/state/sessions/retained-replay-queue.ts'
+
+const options = { qos: 0, noLocal: false, retainAsPublished: false, retainHandling: 0, raisesTo: 0 } as const
+const nowhere = { next: () => ({ messages: [], isEnd: true }) }
+
+function scanOf(filter: string): RetainedScan {
+  const source = { cursor: nowhere, marks: undefined } as unknown as RetainedScan['source']
+  return {
+    filter: filter as TopicFilter,
+    options: { ...options, identifier: undefined },
+    source,
+    found: [],
+    isAtEnd: false,
+  }
+}
+
+const filter = fc.constantFrom('a', 'b', 'a/b', '+', 'a/#', '$exclusive/b', '$exclusive/a/#')
+const step = fc.oneof(
+  fc.record({ does: fc.constant('add' as const), filter }),
+  fc.record({ does: fc.constant('add' as const), filter }),
+  fc.record({ does: fc.constant('drop' as const), filter }),
+  fc.record({ does: fc.constant('end' as const), filter }),
+)
+
+test('what is still to be given is in the order of the subscriptions, whatever is dropped or begins anew', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const queue = new ScanQueue()
+      let expected: RetainedScan[] = []
+      for (const { does, filter: wanted } of steps) {
+        if (does === 'add') {
+          const scan = scanOf(wanted)
+          queue.add(scan)
+          expected.push(scan)
+        } else if (does === 'drop') {
+          const dropped = queue.drop(wanted as TopicFilter)
+          assert.deepEqual(new Set(dropped), new Set(expected.filter((scan) => scan.filter === wanted)))
+          expected = expected.filter((scan) => scan.filter !== wanted)
+        } else if (queue.first !== undefined) {
+          queue.end(queue.first)
+          expected.shift()
+        }
+        assert.equal(queue.first, expected[0])
+        assert.equal(queue.isEmpty, expected.length === 0)
+        assert.deepEqual(new Set(queue.all()), new Set(expected))
+        for (const name of ['a', 'b', 'a/b', 'c/d'])
+          assert.equal(
+            queue.awaits(name as TopicName),
+            expected.some((scan) => matchesFilter(bareFilter(scan.filter), name)),
+            name,
+          )
+      }
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('one that ends when it is there no more ends nothing else', () => {
+  const queue = new ScanQueue()
+  const [old, anew] = [scanOf('a'), scanOf('a')]
+  queue.add(old)
+  queue.drop(old.filter)
+  queue.add(anew)
+  queue.end(old)
+  assert.deepEqual([queue.first, queue.isEmpty], [anew, false])
+})
+
+test('a client that subscribes to the same again and again, or to very many filters, fills nothing and waits for nothing', () => {
+  const queue = new ScanQueue()
+  const last = scanOf('other')
+  queue.add(last)
+  for (let round = 0; round < 300_000; round++) {
+    queue.drop('a' as TopicFilter)
+    queue.add(scanOf('a'))
+  }
+  assert.equal(queue.first, last)
+  assert.equal([...queue.all()].length, 2)
+  // What looked at all others for each would be at it for minutes.
+  for (let number = 0; number < 300_000; number++) {
+    const scan = scanOf(`filter/${number}`)
+    queue.drop(scan.filter)
+    queue.add(scan)
+  }
+  let given = 0
+  for (let scan = queue.first; scan !== undefined; scan = queue.first) {
+    queue.end(scan)
+    given++
+  }
+  assert.equal(given, 300_002)
+  assert.equal(queue.isEmpty, true)
+})

@@ -1,0 +1,207 @@
+// A client that comes again while the broker holds back what it said on the connection before: that was said first, and is
+// heard first, its good-bye as well. For a while, as nobody knows whether the older connection will ever end.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { comesAgainMs } from '../../src/core/connect/takeover-wait.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { World, type Client, type ConnectOptions } from '../simulator/world.ts'
+import { Rulebook } from './rulebook.ts'
+import { plainConnect } from '../simulator/plain-connect.ts'
+
+const answerMs = 1_000
+const will = { topic: 'wills/author', payload: 'gone' }
+const kept: ConnectOptions = { cleanStart: false, sessionExpirySeconds: 3_600, will }
+
+interface Held {
+  world: World
+  rulebook: Rulebook
+  listener: Client
+  mourner: Client
+  /** Has published 'one', about which somebody is being asked, and 'two' behind it: neither is heard yet. */
+  author: Client
+}
+
+/** Nobody knows of `slow` at once; the answer comes after `afterMs`, and is yes. */
+function heldBack(options: ConnectOptions = {}, { shards = 1, afterMs = answerMs } = {}): Held {
+  const rulebook = new Rulebook({ action: 'publish', topic: 'slow', is: 'ask' })
+  const world = new World({
+    shards,
+    host: {
+      permissions: rulebook,
+      mayDo: ({ topic }) => {
+        rulebook.rules = rulebook.rules.filter((rule) => rule.topic !== topic)
+        return afterMs
+      },
+    },
+  })
+  const listener = world.subscriber(['slow', 'news'])
+  const mourner = world.subscriber('wills/#')
+  const author = world.connect('author', { ...kept, ...options })
+  author.publish('slow', 'one')
+  author.publish('news', 'two')
+  assert.deepEqual(listener.payloads, [])
+  return { world, rulebook, listener, mourner, author }
+}
+
+describe('a client that says good-bye while it is held back, and comes again at once', () => {
+  for (const version of [3, 4, 5] as const) {
+    for (const shards of [1, 3]) {
+      test(`[MQTT-3.14.4-3] [MQTT5-3.14.4-3] is heard to its end: no word is lost, and its will does not go out (version ${version}, ${shards} shards, seed 401247)`, () => {
+        const { world, listener, mourner, author } = heldBack({ version }, { shards })
+        author.disconnect()
+        author.connect()
+        assert.equal(author.isConnected, false, 'what it said before comes first')
+        author.publish('news', 'three')
+
+        world.passMs(answerMs)
+        assert.equal(author.connack?.reasonCode, reasonCodes.success)
+        world.settle()
+        assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
+        assert.deepEqual(mourner.payloads, [])
+        assert.equal(world.events('session-taken-over').length, 0)
+      })
+    }
+  }
+
+  test('[MQTT-4.3.3-2] has its QoS 2 heard once, though it sends it again', () => {
+    const { world, listener, author } = heldBack()
+    author.publish('news', 'three', { qos: 2 })
+    author.disconnect()
+    author.connect()
+    world.passMs(answerMs)
+    assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
+    assert.equal(author.unfinished, 0)
+  })
+
+  test('[MQTT-3.1.4-5] may speak on before it has its CONNACK: that comes behind the rest', () => {
+    const { world, listener, author } = heldBack()
+    author.disconnect()
+    const eager = world.wire({ name: 'author' })
+    eager.send(greeting)
+    eager.sendPublish({ topic: 'news', payload: 'three' })
+    world.settle()
+    assert.deepEqual(listener.payloads, [])
+    world.passMs(answerMs)
+    assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
+  })
+
+  test('is let in when its older connection breaks', () => {
+    const { world, mourner, author } = heldBack()
+    const again = world.wire({ name: 'author' })
+    again.send(greeting)
+    world.settle()
+    assert.deepEqual(again.received, [])
+    author.drop()
+    assert.equal(again.of('connack').length, 1)
+    assert.deepEqual(mourner.payloads, ['gone'])
+  })
+})
+
+describe('a client that comes again and leaves its older connection as it is', () => {
+  test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] takes its place at once where nothing is held back', () => {
+    const world = new World()
+    const mourner = world.subscriber('wills/#')
+    const author = world.connect('author', kept)
+    assert.equal(author.connect()?.sessionPresent, true)
+    assert.deepEqual(mourner.payloads, ['gone'])
+  })
+
+  test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] takes its place after a while where something is, and may be silent until then', () => {
+    const { world, listener, mourner, author } = heldBack()
+    world.changeSettings({ idleTimeoutMs: 1_000 })
+    author.connect()
+    world.passMs(comesAgainMs - 1)
+    assert.deepEqual(listener.payloads, ['one', 'two'], 'it has been heard meanwhile')
+    assert.equal(author.isConnected, false)
+    world.passMs(1)
+    assert.equal(author.connack?.sessionPresent, true)
+    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.equal(world.events('session-taken-over').length, 1)
+  })
+
+  test('takes its place after a while where the answer never comes, and what was held back is over', () => {
+    const { world, listener, author } = heldBack({}, { afterMs: 1_000_000 })
+    author.publish('news', 'three', { qos: 1 })
+    author.disconnect()
+    author.connect()
+    world.passMs(comesAgainMs)
+    assert.equal(author.connack?.sessionPresent, true)
+    assert.deepEqual(listener.payloads, ['three'], 'it sends that again')
+  })
+})
+
+describe('several that come with one client id while it is held back', () => {
+  test('are let in one after the other, and the last one stays', () => {
+    const { world, listener, author } = heldBack()
+    author.disconnect()
+    const wires = ['three', 'four', 'five'].map((payload) => {
+      const wire = world.wire({ name: 'author' })
+      wire.send(greeting)
+      wire.sendPublish({ topic: 'news', payload })
+      return wire
+    })
+    world.settle()
+    assert.deepEqual(listener.payloads, [])
+    world.passMs(answerMs)
+    assert.deepEqual(listener.payloads, ['one', 'two', 'three', 'four', 'five'])
+    assert.deepEqual(
+      wires.map((wire) => wire.of('connack').length),
+      [1, 1, 1],
+    )
+    assert.deepEqual(
+      wires.map(({ isOpen }) => isOpen),
+      [false, false, true],
+    )
+  })
+
+  test('do not wait for one of them that has given up', () => {
+    const { world, listener, author } = heldBack()
+    author.disconnect()
+    const impatient = world.wire({ name: 'author' })
+    impatient.send(greeting)
+    world.settle()
+    author.connect()
+    impatient.close()
+    world.passMs(answerMs)
+    assert.equal(author.connack?.sessionPresent, true)
+    assert.deepEqual(impatient.received, [])
+    assert.deepEqual(listener.payloads, ['one', 'two'])
+  })
+})
+
+describe('a client that waits for its older connection', () => {
+  test('is not let in if it has been banned meanwhile', () => {
+    const { world, rulebook, author } = heldBack()
+    author.disconnect()
+    author.connect()
+    rulebook.change(world, { action: 'stay', clientId: 'author', is: 'deny' })
+    world.passMs(answerMs)
+    assert.equal(author.connack?.reasonCode, reasonCodes.banned)
+  })
+
+  test('is refused when the broker stops', () => {
+    const { world, author } = heldBack()
+    author.connect()
+    world.stop()
+    assert.equal(author.connack?.reasonCode, reasonCodes.serverUnavailable)
+  })
+
+  test('is asked about its will again if nobody knows of that any more', () => {
+    const { world, rulebook, listener, author } = heldBack()
+    author.disconnect()
+    author.connect({ will: { topic: 'slow', payload: 'gone' } })
+    world.passMs(answerMs - 1)
+    rulebook.change(world, { action: 'publish', topic: 'slow', is: 'ask' })
+    world.passMs(1)
+    assert.equal(author.isConnected, false)
+    world.passMs(answerMs)
+    assert.equal(author.connack?.reasonCode, reasonCodes.success)
+    assert.deepEqual(listener.payloads, ['two'], 'what is asked about twice is a no, as it ever was')
+  })
+})
+
+const greeting = plainConnect(5, 'author', {
+  cleanStart: false,
+  properties: { sessionExpiryIntervalSeconds: 3_600 },
+})

@@ -1,0 +1,143 @@
+// Who is wrong waits longer each time; who is right never does.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createDoorkeeper, type Logins, type SignedIn, WaitingRoom } from '../../src/management/index.ts'
+import type { Log } from '../../src/telemetry/index.ts'
+import { FailedSignIns } from '../../src/management/failed-logins.ts'
+import { SignInDelays } from '../../src/management/login-backoff.ts'
+
+const here = '192.0.2.1'
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+const basic = (text: string): string => Buffer.from(text).toString('base64')
+
+describe('the wait for the answer to a wrong password', () => {
+  test('grows with each one at an address and name, up to ten seconds, and is forgotten in time', () => {
+    let nowMs = 1_000
+    const delays = new SignInDelays(() => nowMs)
+    const waits = Array.from({ length: 12 }, () => {
+      const waitMs = delays.noteWrong(here, 'admin')
+      nowMs += waitMs
+      return waitMs
+    })
+    assert.deepEqual(waits, [0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000])
+    assert.equal(delays.noteWrong(here, 'ann'), 0, 'another name')
+    assert.equal(delays.noteWrong('192.0.2.2', 'admin'), 0, 'another address')
+    nowMs += 900_000
+    assert.equal(delays.noteWrong(here, 'admin'), 0)
+  })
+
+  test('comes for each guess after the others where many are made at one time', () => {
+    const delays = new SignInDelays(() => 0)
+    const waits = Array.from({ length: 8 }, () => delays.noteWrong(here, 'admin'))
+    assert.deepEqual(waits, [0, 0, 0, 100, 300, 700, 1_500, 3_100])
+    for (let guess = 0; guess < 100; guess++) assert.ok(delays.noteWrong(here, 'admin') <= 30_000)
+  })
+
+  test('grows for an address that tries one name after the other', () => {
+    const delays = new SignInDelays(() => 0)
+    const waits = Array.from({ length: 23 }, (_, number) => delays.noteWrong(here, `user-${number}`))
+    assert.deepEqual(waits.slice(19), [0, 100, 300, 700])
+  })
+
+  test('is one for a whole network of IPv6', () => {
+    const delays = new SignInDelays(() => 0)
+    for (let host = 1; host <= 3; host++) delays.noteWrong(`2001:db8::${host}`, 'admin')
+    assert.equal(delays.noteWrong('2001:db8:0:0:ffff::1', 'admin'), 100)
+    assert.equal(delays.noteWrong('2001:db8:0:1::1', 'admin'), 0)
+  })
+
+  test('is remembered of so many only, the newest', () => {
+    const delays = new SignInDelays(() => 0)
+    for (let guess = 0; guess < 4; guess++) delays.noteWrong(here, 'admin')
+    for (let number = 0; number < 9_000; number++) delays.noteWrong(`10.0.${number >> 8}.${number & 255}`, 'admin')
+    assert.equal(delays.noteWrong(here, 'admin'), 0)
+  })
+})
+
+describe('at the door', () => {
+  const admin: SignedIn = {
+    name: 'admin',
+    by: 'account',
+    role: 'administrator',
+    namespace: undefined,
+    login: undefined,
+  }
+  const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
+  const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
+
+  test('who is right comes in at once, however often somebody else was wrong', async () => {
+    const waitingRoom = new WaitingRoom(silent, () => 0)
+    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    const wrong = Array.from({ length: 50 }, () => door.signIn('admin', 'wrong', here))
+    assert.deepEqual(await door.signIn('admin', 'right', here), { ...admin, address: here })
+    waitingRoom.close()
+    for (const refused of await Promise.all(wrong)) assert.ok('code' in refused && refused.code === 103)
+  })
+
+  test('a header is read as people write it, and what is too long is not looked at', async () => {
+    const waitingRoom = new WaitingRoom(silent, () => 0)
+    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    const found = await door.callerOf(`basic  ${basic('admin:right')}`, here)
+    assert.deepEqual(found, { ...admin, address: here })
+    for (const [header, code] of [
+      [undefined, 104],
+      ['', 104],
+      ['Basic', 104],
+      [`Basic ${basic(':')}`, 104],
+      [`Basic ${basic('admin:')}`, 104],
+      [`Basic ${basic('admin')}`, 103],
+      [`Basic ${basic(`admin:${'x'.repeat(20_000)}`)}`, 103],
+      ['Bearer a.b.c', 104],
+    ] as const) {
+      const refused = await door.callerOf(header, here)
+      assert.equal('code' in refused && refused.code, code, String(header).slice(0, 40))
+    }
+    waitingRoom.close()
+  })
+})
+
+interface Notebook {
+  readonly lines: Record<string, unknown>[]
+  readonly clock: { nowMs: number }
+  readonly failures: FailedSignIns
+}
+
+function notebook(): Notebook {
+  const lines: Record<string, unknown>[] = []
+  const clock = { nowMs: 0 }
+  const log: Log = { ...silent, warn: (_event, facts = {}) => void lines.push(facts) }
+  return { lines, clock, failures: new FailedSignIns(log, () => clock.nowMs) }
+}
+
+describe('a sign-in that failed', () => {
+  test('is told with who came from where, and of many the number only', () => {
+    const { lines, clock, failures } = notebook()
+    for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: here })
+    assert.equal(lines.length, 5)
+    assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: here, untoldBefore: 0 })
+    clock.nowMs = 25_000
+    for (let time = 0; time < 10; time++) failures.note({ name: undefined, address: here })
+    assert.deepEqual(lines.slice(5), [
+      { by: 'token', address: here, untoldBefore: 995 },
+      { by: 'token', address: here, untoldBefore: 0 },
+    ])
+    clock.nowMs = 3_600_000
+    for (let time = 0; time < 10; time++) failures.note({ name: 'x'.repeat(9_999), address: here })
+    assert.equal(lines.length, 12)
+    assert.ok(String(lines[7]?.['name']).length < 100)
+  })
+
+  test('is told without what was shown', async () => {
+    const said: unknown[] = []
+    const waitingRoom = new WaitingRoom({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
+    const accounts = { signIn: async () => undefined }
+    const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
+    const door = createDoorkeeper({ accounts, tokens: undefined, logins, isOpen: false }, waitingRoom)
+    await door.callerOf(`Basic ${basic('ann:a password')}`, here)
+    await door.callerOf('Bearer something-secret', here)
+    assert.equal(said.length, 2)
+    assert.match(JSON.stringify(said), /"ann"/)
+    assert.doesNotMatch(JSON.stringify(said), /a password|something-secret/)
+  })
+})

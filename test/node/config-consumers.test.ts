@@ -1,0 +1,58 @@
+// A change of configuration is carried out by its owners: all of them, or as if nobody had asked.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { GodwitConfig } from '../../src/config/index.ts'
+import { applyEverywhere, type ConfigOwner } from '../../src/node/configuration/config-consumers.ts'
+
+const before = { name: 'before' } as unknown as GodwitConfig
+const after = { name: 'after' } as unknown as GodwitConfig
+
+interface Stage {
+  /** What each has in force. */
+  readonly inForce: Map<string, GodwitConfig>
+  readonly asked: string[]
+  readonly owner: (name: string, trouble?: 'refuses' | 'throws') => ConfigOwner
+}
+
+function stage(): Stage {
+  const inForce = new Map<string, GodwitConfig>()
+  const asked: string[] = []
+  const owner: Stage['owner'] = (name, trouble) => {
+    inForce.set(name, before)
+    return {
+      owns: (key) => key.startsWith(`${name}.`),
+      apply: async (config) => {
+        asked.push(name)
+        if (config === after && trouble === 'refuses') return { problem: `${name}.key: the disk is made of cheese` }
+        if (config === after && trouble === 'throws') throw new Error('a shard died')
+        inForce.set(name, config)
+        return undefined
+      },
+    }
+  }
+  return { inForce, asked, owner }
+}
+
+test('owners of what has changed are asked in order, and the others are not', async () => {
+  const { inForce, asked, owner } = stage()
+  const owners = [owner('http_server'), owner('listeners'), { ...owner('mqtt'), isAlwaysAsked: true }]
+  assert.equal(await applyEverywhere(owners, ['http_server.port'], { before, after }), undefined)
+  assert.deepEqual(asked, ['http_server', 'mqtt'])
+  assert.deepEqual([...inForce.values()], [after, before, after])
+})
+
+for (const trouble of ['refuses', 'throws'] as const) {
+  test(`where one ${trouble}, those before it are put back, the last one first, and nobody after it is asked`, async () => {
+    const { inForce, asked, owner } = stage()
+    const owners = [owner('http_server'), owner('listeners'), owner('mqtt', trouble), owner('log')]
+    const keys = ['log.level', 'mqtt.a', 'listeners.b', 'http_server.c']
+    const applied = applyEverywhere(owners, keys, { before, after })
+    if (trouble === 'throws') await assert.rejects(applied, /a shard died/)
+    else assert.deepEqual(await applied, { problem: 'mqtt.key: the disk is made of cheese' })
+    assert.deepEqual(asked.slice(0, 3), ['http_server', 'listeners', 'mqtt'])
+    assert.deepEqual(asked.slice(-2), ['listeners', 'http_server'])
+    assert.ok(!asked.includes('log'))
+    assert.ok([...inForce.values()].every((config) => config === before))
+  })
+}

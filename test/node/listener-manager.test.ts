@@ -1,0 +1,128 @@
+// Listeners of a node that change, and shards that cannot follow: then everything is as it was.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type GodwitConfig, loadConfig } from '../../src/config/index.ts'
+import { LiveListeners } from '../../src/node/listeners/listener-manager.ts'
+import { resolveListeners } from '../../src/node/listeners/listener-addresses.ts'
+import type { ListenerDifference, ListenerStep } from '../../src/shard/index.ts'
+
+const before = `
+  listeners.tcp.going.bind = "127.0.0.1:0"
+  listeners.tcp.changing { bind = "127.0.0.1:0", max_connections = 1 }
+  listeners.tcp.staying.bind = "127.0.0.1:0"`
+const after = `
+  listeners.tcp.coming.bind = "127.0.0.1:0"
+  listeners.tcp.changing { bind = "127.0.0.1:0", max_connections = 2 }
+  listeners.tcp.staying.bind = "127.0.0.1:0"`
+
+interface Told {
+  readonly step: ListenerStep
+  readonly difference: ListenerDifference
+  /** With what shards start from then on. */
+  readonly dealt: readonly number[] | undefined
+}
+
+function configOf(text: string): GodwitConfig {
+  const loaded = loadConfig({ text, overrides: [] })
+  assert.ok('config' in loaded, JSON.stringify(loaded))
+  return loaded.config
+}
+
+/** Shards that say this to each first `open` or `settle`, and nothing against what comes then. */
+class Shards {
+  readonly told: Told[] = []
+  readonly errors: unknown[] = []
+  readonly problems = new Map<ListenerStep, string[]>()
+  readonly listeners: LiveListeners
+
+  static async start(): Promise<Shards> {
+    const config = configOf(before)
+    const resolved = await resolveListeners(config)
+    assert.ok('listeners' in resolved, JSON.stringify(resolved))
+    return new Shards(config, resolved.listeners)
+  }
+
+  private constructor(config: GodwitConfig, addresses: LiveListeners['addresses']) {
+    this.listeners = new LiveListeners({
+      config,
+      addresses,
+      shards: 2,
+      log: {
+        debug: () => undefined,
+        info: () => undefined,
+        warn: () => undefined,
+        error: (_, fields) => this.errors.push(fields),
+      },
+      tell: async (step, difference, dealt) => {
+        this.told.push({ step, difference, dealt: dealt?.map(({ number }) => number) })
+        return this.problems.get(step)?.shift()
+      },
+    })
+  }
+
+  get numbers(): Record<string, number> {
+    return Object.fromEntries(this.listeners.dealt.map(({ name, number }) => [name, number]))
+  }
+
+  get steps(): ListenerStep[] {
+    return this.told.map(({ step }) => step)
+  }
+}
+
+const namesOf = (listeners: ListenerDifference['opened']): string[] => listeners.map(({ name }) => name)
+
+test('what all shards have taken is what they start with from then on', async () => {
+  const shards = await Shards.start()
+  const { staying, changing, going } = shards.numbers
+  assert.equal(await shards.listeners.change(configOf(after)), undefined)
+  assert.deepEqual(shards.steps, ['learn', 'open', 'settle'])
+  const { difference, dealt } = shards.told[2]
+  assert.deepEqual([namesOf(difference.opened), namesOf(difference.changed)], [['coming'], ['changing']])
+  assert.deepEqual(difference.closed, [going])
+  assert.deepEqual(dealt, Object.values(shards.numbers))
+  assert.deepEqual([shards.numbers['staying'], shards.numbers['changing']], [staying, changing])
+})
+
+test('where a listener cannot be opened the change is abandoned, and nothing has been', async () => {
+  const shards = await Shards.start()
+  const { numbers } = shards
+  const { addresses } = shards.listeners
+  shards.problems.set('open', ['the port is in use'])
+  assert.deepEqual(await shards.listeners.change(configOf(after)), { problem: 'the port is in use' })
+  assert.deepEqual(shards.steps, ['learn', 'open', 'abandon'])
+  assert.deepEqual(shards.told[2]?.difference, shards.told[1]?.difference)
+  assert.deepEqual([shards.numbers, shards.listeners.addresses], [numbers, addresses])
+})
+
+test('where that is seen when others are closed already, those are opened again and those that changed are changed back', async () => {
+  const shards = await Shards.start()
+  const { addresses } = shards.listeners
+  const old = shards.numbers
+  shards.problems.set('settle', ['the port is in use'])
+  assert.deepEqual(await shards.listeners.change(configOf(after)), { problem: 'the port is in use' })
+  assert.deepEqual(shards.steps, ['learn', 'open', 'settle', 'learn', 'settle'])
+  const { opened, changed, closed } = shards.told[4].difference
+  assert.deepEqual(shards.told[3]?.difference, { opened, changed, closed })
+  assert.deepEqual(
+    changed.map(({ number, maxConnections }) => [number, maxConnections]),
+    [[old['changing'], 1]],
+  )
+  assert.deepEqual(
+    closed,
+    shards.told[2]?.difference.opened.map(({ number }) => number),
+  )
+  assert.deepEqual(namesOf(opened), ['going'])
+  assert.notEqual(opened[0]?.number, old['going'], 'who came by the one that was closed is not who comes by it now')
+  const now = { ...old, going: opened[0]?.number }
+  assert.deepEqual([shards.numbers, shards.listeners.addresses], [now, addresses])
+  assert.deepEqual(shards.told[4]?.dealt, Object.values(now))
+  assert.deepEqual(shards.errors, [])
+})
+
+test('a listener that cannot be opened again either is told to the operator', async () => {
+  const shards = await Shards.start()
+  shards.problems.set('settle', ['the port is in use', 'the files are gone'])
+  assert.deepEqual(await shards.listeners.change(configOf(after)), { problem: 'the port is in use' })
+  assert.deepEqual(shards.errors, [{ why: 'the files are gone' }])
+})

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type MemoryNews, MemoryWatch, lookIntervalMs } from '../../src/node/observe/memory-monitor.ts'
+import { memoryBytes, memoryLimitOf, residentBytes } from '../../src/node/data-dir/machine-limits.ts'
+
+/** A process that has so many per cent of its limit, and of the limit of one heap. */
+class Watched {
+  percent = 10
+  heapPercent = 10
+  nowMs = 0
+  news: MemoryNews[] = []
+  alarms: string[] = []
+  readonly watch = new MemoryWatch({
+    limitBytes: 100,
+    maxHeapBytes: 100,
+    read: () => ({ residentBytes: this.percent, heapBytes: [0, this.heapPercent] }),
+    tell: (news) => void this.news.push(news),
+    largest: () => Promise.resolve('queues 1 MiB'),
+    alarms: {
+      raise: (name, text) => void this.alarms.push(`${name} ${text}`),
+      over: (name) => void this.alarms.push(`${name} over`),
+    },
+    nowMs: () => this.nowMs,
+  })
+
+  /** Looks for so long, and gives what was told meanwhile. */
+  pass(seconds: number): MemoryNews[] {
+    this.news = []
+    for (let looks = (seconds * 1_000) / lookIntervalMs; looks > 0; looks--) {
+      this.nowMs += lookIntervalMs
+      this.watch.look()
+    }
+    return this.news
+  }
+}
+
+describe('the watch over memory', () => {
+  test('tells nothing while there is enough', () => {
+    assert.deepEqual(new Watched().pass(60), [])
+  })
+
+  test('has garbage collected before it finds the level soft: what was garbage is no reason', () => {
+    const watched = new Watched()
+    watched.percent = 80
+    assert.deepEqual(watched.pass(1), [{ level: 'normal', step: 0, collects: true }])
+    watched.percent = 60
+    assert.deepEqual(watched.pass(30), [])
+  })
+
+  test('finds it soft where that did not help, and tells so each second, with a collection', async () => {
+    const watched = new Watched()
+    watched.percent = 80
+    watched.pass(3)
+    assert.equal(watched.watch.level, 'soft')
+    const told = watched.pass(20)
+    assert.equal(told.length >= 20 && told.length <= 22, true, `${told.length}`)
+    assert.equal(
+      told.every(({ collects }) => collects),
+      true,
+    )
+    await Promise.resolve()
+    assert.deepEqual(watched.alarms, [
+      'memory the memory is short (soft): 0 MiB of 0 MiB (node.memory_limit); queues 1 MiB',
+    ])
+  })
+
+  test('finds it hard at once, and says how often in a row', () => {
+    const watched = new Watched()
+    watched.percent = 95
+    const [first, ...rest] = watched.pass(4)
+    assert.deepEqual(first, { level: 'hard', step: 0, collects: true })
+    assert.deepEqual(
+      rest.map(({ level, step }) => [level, step]),
+      [
+        ['hard', 1],
+        ['hard', 2],
+        ['hard', 3],
+      ],
+    )
+  })
+
+  test('a level lasts until there is clearly less, and each has its alarm', async () => {
+    const watched = new Watched()
+    watched.percent = 95
+    watched.pass(2)
+    watched.percent = 88
+    watched.pass(2)
+    assert.equal(watched.watch.level, 'hard')
+    watched.percent = 80
+    watched.pass(1)
+    assert.equal(watched.watch.level, 'soft')
+    watched.percent = 72
+    watched.pass(1)
+    assert.equal(watched.watch.level, 'soft')
+    watched.percent = 60
+    assert.deepEqual(watched.pass(1).at(-1)?.level, 'normal')
+    watched.percent = 95
+    assert.deepEqual(watched.pass(0.25), [{ level: 'hard', step: 0, collects: true }])
+    await Promise.resolve()
+    assert.equal(watched.alarms[0], 'memory over')
+  })
+
+  test('a heap of one shard that is nearly full counts as the whole process', () => {
+    const watched = new Watched()
+    watched.heapPercent = 91
+    watched.pass(0.25)
+    assert.equal(watched.watch.level, 'hard')
+  })
+})
+
+describe('node.memory_limit', () => {
+  test('is three quarters of what there is, unless it is set', () => {
+    assert.equal(memoryLimitOf({ node: { memoryLimitBytes: undefined } }), Math.floor(memoryBytes() * 0.75))
+    assert.equal(memoryLimitOf({ node: { memoryLimitBytes: 300 } }), 300)
+  })
+
+  test('is compared with memory that is not of files', () => {
+    const bytes = residentBytes()
+    assert.ok(bytes > 10_000_000 && bytes <= process.memoryUsage.rss(), `${bytes}`)
+  })
+})

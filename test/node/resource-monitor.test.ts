@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Alarms } from '../../src/node/observe/alarms.ts'
+import { ResourceWatch } from '../../src/node/observe/resource-monitor.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { Authority } from '../transports/certificates.ts'
+
+const dayMs = 86_400_000
+const newAlarms = (): Alarms => new Alarms({ log: { error: () => {}, warn: () => {} } })
+const holding = (alarms: Alarms): string[] => alarms.active().map(({ name }) => name)
+
+test('a disk that is nearly full raises an alarm, once, which is over when there is room again', async () => {
+  const alarms = newAlarms()
+  let free = 1e9
+  const watch = new ResourceWatch({
+    dataDirectory: '/data',
+    shownCertificates: () => [],
+    alarms,
+    freeBytes: async () => free,
+  })
+  await watch.lookAtDisk()
+  assert.deepEqual(holding(alarms), [])
+  free = 1e8
+  await watch.lookAtDisk()
+  await watch.lookAtDisk()
+  assert.deepEqual(
+    alarms.active().map(({ name, occurrences }) => [name, occurrences]),
+    [['disk-full', 1]],
+  )
+  free = 1e6
+  await watch.lookAtDisk()
+  assert.match(alarms.active()[0].message, /^0 MiB are left/, 'it has become worse')
+  free = 1e9
+  await watch.lookAtDisk()
+  assert.deepEqual(holding(alarms), [])
+})
+
+test('a certificate with less than thirty days to go raises an alarm that names listener and file, until it is renewed', async (t) => {
+  const folder = await temporaryFolder(t)
+  const certFile = join(folder, 'cert.pem')
+  const authority = new Authority('plant')
+  const renew = (days: number): Promise<void> =>
+    writeFile(certFile, authority.issue('broker', { until: new Date(Date.now() + days * dayMs) }).certificate)
+  const shown = [{ of: 'listener ssl outside', file: certFile }]
+  const alarms = newAlarms()
+  const watch = new ResourceWatch({ dataDirectory: folder, shownCertificates: () => shown, alarms })
+  await renew(29)
+  await watch.lookAtCertificates()
+  assert.deepEqual(holding(alarms), ['certificate-ends'])
+  assert.match(alarms.active()[0].message, /^listener ssl outside: the certificate in .*cert\.pem ends in 2[89] days/)
+  await renew(90)
+  await watch.lookAtCertificates()
+  assert.deepEqual(holding(alarms), [])
+  await renew(-1)
+  await watch.lookAtCertificates()
+  assert.match(alarms.active()[0].message, /has ended/)
+  assert.deepEqual(
+    watch.certificates.map(({ of, file }) => [of, file]),
+    [['listener ssl outside', certFile]],
+  )
+  shown.pop()
+  await watch.lookAtCertificates()
+  assert.deepEqual(holding(alarms), [], 'nobody shows it any more')
+  assert.deepEqual(watch.certificates, [])
+})

@@ -1,0 +1,211 @@
+// The outlet by itself: whatever is appended, in whatever order, exactly that goes to the stream.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { PacketDecoder, TopicTable } from '../../src/protocol/index.ts'
+import { Outlet, type OutletOwner } from '../../src/shard/io/client-output.ts'
+import { pooledBytes, WriteBuffers } from '../../src/shard/io/write-buffers.ts'
+import { FakeStream } from './fake-stream.ts'
+
+const chunkBytes = 6_000
+const chunkCount = 3
+
+class Owner implements OutletOwner {
+  readonly buffers = new WriteBuffers()
+  draining = 1
+  dirty: Outlet[] = []
+  noteDirty(outlet: Outlet): void {
+    this.dirty.push(outlet)
+  }
+  noteWritten(): void {}
+  noteSent(): void {}
+  noteClosed(): void {}
+  noteChunk(): void {}
+  noteGathered(): void {}
+}
+
+class OutletModel {
+  readonly owner = new Owner()
+  readonly stream = new FakeStream()
+  readonly outlet: Outlet
+  readonly chunks: Buffer[]
+  readonly expected: Buffer[] = []
+  /** Where the next range of each chunk begins if it follows the last one. */
+  readonly next: number[]
+  #fill = 0
+
+  constructor() {
+    this.stream.isStalled = true
+    this.outlet = new Outlet(
+      this.owner,
+      this.stream,
+      new PacketDecoder({
+        role: 'server',
+        topics: new TopicTable(1),
+        maxPacketBytes: 1_000,
+        maxPropertyBytes: 1_000,
+        maxTopicLevels: 10,
+        maxTopicBytes: 65_535,
+      }),
+    )
+    this.chunks = Array.from({ length: chunkCount }, () => this.#freshBytes(chunkBytes))
+    this.next = this.chunks.map(() => 0)
+  }
+
+  #freshBytes(length: number): Buffer {
+    return Buffer.from(Array.from({ length }, () => (this.#fill = (this.#fill * 31 + 7) & 0xffff) & 0xff))
+  }
+
+  appendRange(which: number, skipped: number, length: number): void {
+    const chunk = this.chunks[which]
+    const start = Math.min(chunk.length, this.next[which] + skipped) % chunk.length
+    const end = Math.min(chunk.length, start + length)
+    const at = this.outlet.appendRange(chunk, start, end)
+    const bytes = Buffer.from(chunk.subarray(start, end))
+    // As `passFrame` does: the first byte is another one for each receiver.
+    bytes[0] = this.outlet.buffer[at] = (bytes[0] + 1) & 0xff
+    this.expected.push(bytes)
+    this.next[which] = end === chunk.length ? 0 : end
+  }
+
+  reserve(length: number): void {
+    const bytes = this.#freshBytes(length)
+    bytes.copy(this.outlet.reserve(length), this.outlet.at)
+    this.outlet.advance(length)
+    this.expected.push(bytes)
+  }
+
+  /** Another drain begins. Between two of them bytes of a slab that no message has had yet are written. */
+  drainAnew(which: number): void {
+    this.owner.draining++
+    this.#freshBytes(chunkBytes).copy(this.chunks[which], this.next[which], this.next[which])
+  }
+
+  endTurn(): void {
+    for (const outlet of this.owner.dirty.splice(0)) outlet.flush()
+  }
+
+  finish(): void {
+    this.endTurn()
+    for (let round = 0; round < 100 && this.stream.waitingBytes > 0; round++) this.stream.take()
+  }
+}
+
+type Step = (model: OutletModel) => void
+
+const which = fc.nat(chunkCount - 1)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc
+      .tuple(
+        which,
+        fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.nat(50)),
+        fc.oneof(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 3_000 })),
+      )
+      .map(
+        ([chunk, skipped, length]): Step =>
+          (model) =>
+            model.appendRange(chunk, skipped, length),
+      ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.integer({ min: 1, max: 200 }).map(
+      (length): Step =>
+        (model) =>
+          model.reserve(length),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.integer({ min: 30_000, max: 70_000 }).map(
+      (length): Step =>
+        (model) =>
+          model.reserve(length),
+    ),
+  },
+  {
+    weight: 3,
+    arbitrary: which.map(
+      (chunk): Step =>
+        (model) =>
+          model.drainAnew(chunk),
+    ),
+  },
+  { weight: 2, arbitrary: fc.constant<Step>((model) => model.endTurn()) },
+  { weight: 2, arbitrary: fc.constant<Step>((model) => model.stream.take('one')) },
+)
+
+test('the stream gets exactly what was appended, in order, and every buffer comes back', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (steps) => {
+      const model = new OutletModel()
+      for (const act of steps) act(model)
+      model.finish()
+      assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
+      assert.equal(model.stream.mostAtOnce <= 1, true)
+      assert.equal(model.owner.buffers.takenBytes, 0)
+      assert.equal(model.outlet.unsentBytes, 0)
+    }),
+    { numRuns: 60, seed: 20_261_121 },
+  )
+})
+
+test('bytes that a slab gets after a drain are not taken for those that were copied ahead', () => {
+  const model = new OutletModel()
+  const slab = model.chunks[0]
+  model.appendRange(0, 0, 100)
+  slab.fill(0xee, 100)
+  model.owner.draining++
+  model.appendRange(0, 0, 100)
+  model.finish()
+  assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
+})
+
+test('a turn that fills a buffer hands it over and goes on in another one', () => {
+  const model = new OutletModel()
+  for (let written = 0; written < pooledBytes * 2; written += 1_000) model.reserve(1_000)
+  assert.equal(model.stream.handedOver, 1)
+  assert.ok(model.owner.buffers.takenBytes >= pooledBytes * 2)
+  model.finish()
+  assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
+})
+
+test('what gathers while a write is on its way takes at most twice its size', () => {
+  const model = new OutletModel()
+  model.reserve(10)
+  model.endTurn()
+  let gathered = 0
+  for (; gathered < 1_000_000; gathered += 700) model.reserve(700)
+  assert.ok(model.owner.buffers.takenBytes <= pooledBytes + 2 * gathered, `${model.owner.buffers.takenBytes}`)
+  model.finish()
+  assert.equal(model.owner.buffers.takenBytes, 0)
+})
+
+test('a turn in which very many are written to takes little more than what is written', () => {
+  const buffers = new WriteBuffers()
+  const taken = Array.from({ length: 10_000 }, () => buffers.take(5))
+  assert.ok(buffers.takenBytes <= 512 * pooledBytes + 9_488 * 1_024, `${buffers.takenBytes}`)
+  for (const buffer of taken) buffers.giveBack(buffer)
+  assert.equal(buffers.takenBytes, 0)
+  assert.equal(buffers.take(5).length, pooledBytes, 'those of the common size are used again')
+  assert.ok(buffers.take(pooledBytes + 1).length > pooledBytes)
+})
+
+test('buffers that wait to be used again can be forgotten, and are made anew without end', () => {
+  const buffers = new WriteBuffers()
+  for (let round = 0; round < 3; round++) {
+    const taken = Array.from({ length: 600 }, () => buffers.take(5))
+    const common = taken.filter((buffer) => buffer.length === pooledBytes)
+    assert.equal(common.length, 512, `in round ${round}`)
+    for (const buffer of taken.slice(1)) buffers.giveBack(buffer)
+    buffers.forget()
+    // One that was in use meanwhile is one of the 512 still.
+    buffers.giveBack(taken[0])
+    assert.equal(buffers.take(5), taken[0])
+    buffers.giveBack(taken[0])
+  }
+  assert.equal(buffers.takenBytes, 0)
+})

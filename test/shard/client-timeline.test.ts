@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type BrokerEvent, Connection } from '../../src/core/index.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { Timelines } from '../../src/shard/observe/client-timeline.ts'
+
+const connection = new Connection({}, { name: 'default', isLoopback: true }, '192.0.2.1')
+
+const connected = (clientId: string): BrokerEvent => ({
+  event: 'client-connected',
+  connection,
+  clientId,
+  sessionPresent: false,
+})
+
+const refused = (clientId: string): BrokerEvent => ({
+  event: 'client-refused',
+  connection,
+  clientId,
+  reason: reasonCodes.notAuthorized,
+  text: 'not allowed to connect',
+})
+
+const ended = (clientId: string): BrokerEvent => ({ event: 'session-ended', clientId })
+
+const limits = { clients: 3, strangers: 2, entries: 4, idCharacters: 100 }
+
+function eventsOf(timelines: Timelines, clientId: string): string[] {
+  return timelines.of(clientId).map(({ event }) => event)
+}
+
+test('a timeline tells in order what has happened, and counts what happens again and again', () => {
+  const timelines = new Timelines(limits)
+  timelines.note(refused('me'), 1)
+  timelines.note(refused('me'), 2)
+  timelines.note(connected('me'), 3)
+  timelines.note(ended('me'), 4)
+  const [first, second, third] = timelines.of('me')
+  const address = '192.0.2.1'
+  const text = 'not allowed to connect'
+  assert.deepEqual(first, { event: 'refused', atMs: 2, count: 2, text, reasonCode: 0x87, address })
+  assert.deepEqual([second?.event, second?.atMs, second?.address], ['connected', 3, address])
+  assert.deepEqual([third?.event, third?.atMs], ['session-ended', 4])
+  assert.deepEqual(timelines.of('nobody'), [])
+})
+
+test('a timeline has so many entries, and text that is not endless', () => {
+  const timelines = new Timelines(limits)
+  for (let number = 0; number < 10; number++) timelines.note(connected('me'), number)
+  assert.deepEqual(
+    timelines.of('me').map(({ atMs }) => atMs),
+    [6, 7, 8, 9],
+  )
+  timelines.note({ ...(refused('me') as object), text: 'x'.repeat(10_000) } as BrokerEvent, 11)
+  assert.equal(timelines.of('me').at(-1)?.text.length, 256)
+})
+
+test('so many clients have a timeline: who had no news for longest is forgotten', () => {
+  const timelines = new Timelines(limits)
+  for (const clientId of ['a', 'b', 'c']) timelines.note(connected(clientId), 1)
+  timelines.note(ended('a'), 2)
+  timelines.note(connected('d'), 3)
+  assert.deepEqual(eventsOf(timelines, 'b'), [])
+  assert.deepEqual(eventsOf(timelines, 'a'), ['connected', 'session-ended'])
+})
+
+test('ids that never get in, however many, take no timeline from those that did', () => {
+  const timelines = new Timelines(limits)
+  timelines.note(connected('me'), 1)
+  for (let number = 0; number < 1_000; number++) timelines.note(refused(`invented-${number}`), 2)
+  assert.deepEqual(eventsOf(timelines, 'me'), ['connected'])
+  assert.deepEqual(eventsOf(timelines, 'invented-999'), ['refused'])
+  assert.deepEqual(eventsOf(timelines, 'invented-997'), [])
+})
+
+test('long client ids have no more room than short ones', () => {
+  const timelines = new Timelines(limits)
+  for (const letter of ['a', 'b', 'c']) timelines.note(connected(letter.repeat(50)), 1)
+  assert.deepEqual(eventsOf(timelines, 'a'.repeat(50)), [])
+  assert.deepEqual(eventsOf(timelines, 'c'.repeat(50)), ['connected'])
+  timelines.note(connected('x'.repeat(101)), 2)
+  assert.deepEqual(eventsOf(timelines, 'x'.repeat(101)), [])
+})

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { createHash, X509Certificate } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { arrivalOf } from '../../src/shard/listeners/connection-origin.ts'
+import type { ShardListener } from '../../src/shard/index.ts'
+import { toPeerCertificate } from '../../src/transports/peer-certificate.ts'
+import type { StreamCredentials } from '../../src/transports/index.ts'
+import { Authority, type CertificateWishes } from '../transports/certificates.ts'
+import { FakeStream } from './fake-stream.ts'
+import { listener } from './stage.ts'
+
+const authority = new Authority('The test authority')
+
+class KnownStream extends FakeStream {
+  readonly credentials: StreamCredentials
+  constructor(credentials: StreamCredentials) {
+    super()
+    this.credentials = credentials
+  }
+}
+
+function namesFrom(subject: CertificateWishes['subject'], fields: Partial<ShardListener>): unknown {
+  const { certificate } = authority.issue('device-7', subject === undefined ? {} : { subject })
+  const shown = { certificate: toPeerCertificate(new X509Certificate(certificate)), pskIdentity: undefined }
+  const arrival = arrivalOf(new KnownStream(shown), { ...listener, ...fields })
+  return [arrival?.username, arrival?.clientId]
+}
+
+describe('what a client has shown', () => {
+  test('is nothing for most, and then nothing is made of it', () => {
+    assert.equal(arrivalOf(new FakeStream(), { ...listener, peerCertificateAsUsername: 'cn' }), undefined)
+  })
+
+  test('is a name only where the listener says so', () => {
+    assert.deepEqual(namesFrom(undefined, {}), [undefined, undefined])
+    assert.deepEqual(namesFrom(undefined, { peerCertificateAsUsername: 'cn' }), ['device-7', undefined])
+    assert.deepEqual(namesFrom(undefined, { peerCertificateAsClientId: 'cn' }), [undefined, 'device-7'])
+  })
+
+  test('may be the whole subject, the certificate, or a hash of it', () => {
+    const { certificate } = authority.issue('x', {
+      subject: [
+        ['O', 'Plant'],
+        ['CN', 'device-7'],
+      ],
+    })
+    const made = new X509Certificate(certificate)
+    const shown = { certificate: toPeerCertificate(made), pskIdentity: undefined }
+    const nameBy = (field: ShardListener['peerCertificateAsUsername']): string | undefined =>
+      arrivalOf(new KnownStream(shown), { ...listener, peerCertificateAsUsername: field })?.username
+    assert.equal(nameBy('dn'), 'CN=device-7,O=Plant')
+    assert.equal(nameBy('crt'), made.raw.toString('base64'))
+    assert.equal(nameBy('pem'), certificate)
+    assert.equal(nameBy('md5'), createHash('md5').update(made.raw).digest('hex'))
+  })
+
+  test('is an empty name where the certificate has none: CONNECT does not fill the gap', () => {
+    const byName = { peerCertificateAsUsername: 'cn', peerCertificateAsClientId: 'cn' } as const
+    assert.deepEqual(namesFrom([['O', 'Plant']], byName), ['', ''])
+    assert.deepEqual(
+      namesFrom([['CN', 'admin\0.example.org']], byName),
+      ['', ''],
+      'a name cut off at U+0000 is another',
+    )
+  })
+
+  test('is of several common names the most specific', () => {
+    assert.deepEqual(
+      namesFrom(
+        [
+          ['CN', 'plant'],
+          ['CN', 'device-7'],
+        ],
+        { peerCertificateAsUsername: 'cn' },
+      ),
+      ['device-7', undefined],
+    )
+  })
+
+  test('is the identity of a pre-shared key', () => {
+    const stream = new KnownStream({ certificate: undefined, pskIdentity: 'plant-7' })
+    const arrival = arrivalOf(stream, { ...listener, peerCertificateAsUsername: 'cn' })
+    assert.deepEqual([arrival?.pskIdentity, arrival?.username], ['plant-7', undefined])
+  })
+})

@@ -1,0 +1,155 @@
+// Shards tell each other what their clients are subscribed to, for a bridge that is on one of them.
+
+import assert from 'node:assert/strict'
+import { describe, mock, test, type TestContext } from 'node:test'
+import { ClientFilters } from '../../src/core/state/client-filters.ts'
+import type { QoS, TopicFilter } from '../../src/protocol/index.ts'
+import { FilterTalk } from '../../src/shard/bridges/filter-sync.ts'
+import type { FilterNotice } from '../../src/shard/messages/messages.ts'
+
+const nobody = { places: 0, at: () => undefined }
+
+/** A shard without clients, that can be told that it has some. */
+class TalkingShard {
+  readonly talk: FilterTalk
+  readonly core: { clientFilters: ClientFilters | undefined } = { clientFilters: undefined }
+  /** What a bridge here would have. */
+  readonly wanted = new Map<TopicFilter, QoS>()
+  isComplete = false
+  untold = 0
+
+  constructor(own: number, shards: number, tell: (from: number, notice: FilterNotice) => void) {
+    this.talk = new FilterTalk({
+      core: this.core,
+      own,
+      shards,
+      count: (areWanted) => {
+        this.core.clientFilters = areWanted ? new ClientFilters(3) : undefined
+        this.core.clientFilters?.walk(nobody)
+      },
+      tell: (notice) => tell(own, notice),
+      passOn: ({ changes, isComplete, untold }) => {
+        Object.assign(this, { isComplete, untold })
+        for (const [filter, qos] of changes) {
+          if (qos === undefined) this.wanted.delete(filter)
+          else this.wanted.set(filter, qos)
+        }
+      },
+      guard: (work) => work(),
+    })
+  }
+
+  subscribe(filter: string, qos: QoS | undefined, before?: QoS): void {
+    const session = { clientId: 'c', place: 0 }
+    this.core.clientFilters?.note(session, filter as TopicFilter, { before: optionsOf(before), after: optionsOf(qos) })
+  }
+}
+
+function optionsOf(qos: QoS | undefined): Parameters<ClientFilters['note']>[2]['after'] {
+  if (qos === undefined) return undefined
+  return { qos, noLocal: false, retainAsPublished: false, retainHandling: 0, raisesTo: 0, identifier: undefined }
+}
+
+/** So many of them are there, and hear each other at once; what they look for they look for when time passes. */
+function talking(t: TestContext, shards: number): { crew: TalkingShard[]; replace: (own: number) => TalkingShard } {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.after(() => mock.timers.reset())
+  const tell = (from: number, notice: FilterNotice): void => {
+    for (const [own, shard] of crew.entries()) if (own !== from) shard.talk.hear(from, structuredClone(notice))
+  }
+  const crew: TalkingShard[] = []
+  const replace = (own: number): TalkingShard => (crew[own] = new TalkingShard(own, shards, tell))
+  for (let own = 0; own < shards; own++) replace(own)
+  return { crew, replace }
+}
+
+const pass = (): void => mock.timers.tick(100)
+
+describe('what clients are subscribed to', () => {
+  test('comes from all shards to the one with the bridge, with the highest QoS of all', (t) => {
+    const [bridge, other, third] = talking(t, 3).crew
+    assert.ok(bridge !== undefined && other !== undefined && third !== undefined)
+    bridge.talk.set(true, true)
+    other.talk.set(true, false)
+    pass()
+    assert.equal(bridge.isComplete, false, 'the third has not said anything')
+    third.talk.set(true, false)
+    pass()
+    assert.equal(bridge.isComplete, true)
+    bridge.subscribe('a', 0)
+    other.subscribe('a', 2)
+    third.subscribe('b', 1)
+    pass()
+    assert.deepEqual(
+      [...bridge.wanted],
+      [
+        ['a', 2],
+        ['b', 1],
+      ],
+    )
+    other.subscribe('a', undefined, 2)
+    pass()
+    assert.deepEqual(
+      [...bridge.wanted],
+      [
+        ['a', 0],
+        ['b', 1],
+      ],
+    )
+    assert.equal(other.wanted.size, 0, 'no bridge there')
+  })
+
+  test('stays as it was while a shard is away, and is what it says when it is back', (t) => {
+    const { crew, replace } = talking(t, 2)
+    const [bridge, other] = crew
+    assert.ok(bridge !== undefined && other !== undefined)
+    bridge.talk.set(true, true)
+    other.talk.set(true, false)
+    other.subscribe('a', 1)
+    other.subscribe('b', 1)
+    pass()
+    other.talk.stop()
+    const again = replace(1)
+    pass()
+    assert.deepEqual([...bridge.wanted.keys()], ['a', 'b'])
+    again.talk.set(true, false)
+    again.subscribe('b', 2)
+    pass()
+    assert.deepEqual([...bridge.wanted], [['b', 2]])
+  })
+
+  test('is asked for by a shard whose bridge is new, and told without what goes beyond the limit', (t) => {
+    const { crew, replace } = talking(t, 2)
+    const [first, other] = crew
+    assert.ok(first !== undefined && other !== undefined)
+    for (const shard of crew) shard.talk.set(true, false)
+    for (const filter of ['a', 'b', 'c', 'd']) other.subscribe(filter, 1)
+    pass()
+    first.talk.stop()
+    const again = replace(0)
+    again.talk.set(true, true)
+    pass()
+    assert.deepEqual([...again.wanted.keys()], ['a', 'b', 'c'])
+    assert.deepEqual([again.isComplete, again.untold], [true, 1])
+    const { changes } = again.talk.wishes
+    assert.deepEqual(
+      changes.map(([filter]) => filter),
+      ['a', 'b', 'c'],
+    )
+    for (const shard of crew) shard.talk.set(false, false)
+    assert.equal(other.core.clientFilters, undefined, 'nobody counts any more')
+  })
+
+  test('is not taken for whole before a shard has said all of it', (t) => {
+    const [bridge] = talking(t, 2).crew
+    assert.ok(bridge !== undefined)
+    bridge.talk.set(true, true)
+    pass()
+    bridge.talk.hear(1, { what: 'tell', isAll: false, changes: [['a' as TopicFilter, 1]], untold: 0 })
+    bridge.subscribe('b', 1)
+    pass()
+    assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b'], false])
+    bridge.talk.hear(1, { what: 'tell', isAll: true, changes: [['a' as TopicFilter, 1]], untold: 0 })
+    assert.deepEqual([[...bridge.wanted.keys()], bridge.isComplete], [['b', 'a'], true])
+  })
+})

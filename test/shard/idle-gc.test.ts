@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { IdleTidy, ownHeap, trafficIn } from '../../src/shard/runtime/idle-gc.ts'
+import type { CounterName } from '../../src/telemetry/index.ts'
+
+const mebibyte = 1_048_576
+
+/** A heap that has `live` MiB in use when it is collected, and as many pages when these are released. */
+class ModelHeap {
+  heap = 20
+  used = 10
+  live = 10
+  traffic = 0
+  now = 0
+  readonly done: string[] = []
+  readonly tidy = new IdleTidy({
+    heapBytes: () => this.heap * mebibyte,
+    usedBytes: () => this.used * mebibyte,
+    traffic: () => this.traffic,
+    nowMs: () => this.now,
+    forget: () => {
+      this.done.push('forget')
+    },
+    collect: () => {
+      this.done.push('collect')
+      this.now += 100
+      this.used = this.live
+    },
+    release: () => {
+      this.done.push('release')
+      this.used = this.live
+      this.heap = this.live + 10
+    },
+  })
+
+  burst(heap: number): void {
+    this.traffic += 1_000_000
+    this.heap = heap
+    this.used = heap - 10
+    this.tidy.look()
+  }
+
+  lookOften(): void {
+    for (let time = 0; time < 20; time++) this.tidy.look()
+  }
+}
+
+test('what a burst has left is given back when it is over, once, and not while it lasts', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  assert.deepEqual(model.done, [], 'amid the traffic')
+  model.lookOften()
+  assert.deepEqual(model.done, ['forget', 'collect', 'release'])
+  model.burst(200)
+  model.lookOften()
+  assert.equal(model.done.length, 6)
+})
+
+test('the pages go back also where V8 has collected the heap by itself meanwhile', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  model.heap = 25
+  model.lookOften()
+  assert.deepEqual(model.done, ['forget', 'collect', 'release'])
+})
+
+test('traffic that begins again is not held up by the second step', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  model.tidy.look()
+  model.burst(200)
+  assert.deepEqual(model.done, ['forget', 'collect'])
+})
+
+test('what stays in use is not looked through again and again', () => {
+  const model = new ModelHeap()
+  model.live = 80
+  model.burst(200)
+  model.lookOften()
+  assert.deepEqual(model.done, ['forget', 'collect', 'release'])
+})
+
+test('a heap with much in use is collected and not released, one with very much is left alone', () => {
+  const large = new ModelHeap()
+  large.live = 200
+  large.burst(400)
+  large.lookOften()
+  assert.deepEqual(large.done, ['forget', 'collect'])
+  const huge = new ModelHeap()
+  huge.live = 2_000
+  huge.burst(3_000)
+  huge.lookOften()
+  assert.deepEqual(huge.done, ['forget'])
+})
+
+test('a heap that has hardly grown is left alone', () => {
+  const model = new ModelHeap()
+  model.heap = 40
+  model.lookOften()
+  assert.deepEqual(model.done, [])
+})
+
+test('buffers that lie beside the heap count as much as what lies in it', () => {
+  const { heapBytes } = ownHeap()
+  const before = heapBytes()
+  const buffer = Buffer.allocUnsafeSlow(64 * mebibyte)
+  assert.ok(heapBytes() - before > 48 * mebibyte, `${heapBytes() - before} for ${buffer.length}`)
+})
+
+test('traffic is messages both ways, and their KiB', () => {
+  const counts: Partial<Record<CounterName, number>> = {
+    messagesReceived: 3,
+    messagesSent: 4,
+    bytesReceived: 2_000,
+    bytesSent: 1_500,
+    packetsSent: 9,
+  }
+  assert.equal(
+    trafficIn((name) => counts[name] ?? 0),
+    10,
+  )
+})
+
+test('of the heap of a thread the pages go back to the system', () => {
+  const { heapBytes, usedBytes, collect, release } = ownHeap()
+  let rubbish: unknown[] = Array.from({ length: 3_000_000 }, (_, index) => ({ index }))
+  assert.equal(rubbish.length, 3_000_000)
+  const full = { heap: heapBytes(), used: usedBytes(), resident: process.memoryUsage.rss() }
+  rubbish = []
+  collect()
+  assert.ok(usedBytes() < full.used - 64 * mebibyte)
+  release()
+  assert.ok(heapBytes() < full.heap - 64 * mebibyte)
+  const resident = process.memoryUsage.rss()
+  assert.ok(resident < full.resident - 64 * mebibyte, `${full.resident} before, ${resident} after`)
+})
+
+test('where memory is short it collects amid the traffic, for a tenth of the time at most', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  const collected = (): number => model.done.filter((what) => what === 'collect').length
+  for (let tenth = 0; tenth < 100; tenth++) {
+    model.now += 100
+    model.tidy.collectNow()
+  }
+  assert.ok(collected() >= 8 && collected() <= 12, `${collected()}`)
+  assert.equal(model.done.filter((what) => what === 'release').length, collected())
+})

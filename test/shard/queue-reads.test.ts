@@ -1,0 +1,86 @@
+// Very many clients that come back at once want their queues at once: a few are read at a time, and everybody's turn comes.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { QueueLoads } from '../../src/shard/store/queue-reads.ts'
+import { openMemoryStore, type Store } from '../../src/storage/index.ts'
+import { withReadQueue } from '../storage/other-reading.ts'
+import { put } from '../storage/read-all.ts'
+import { queued } from '../storage/sample-records.ts'
+
+const clients = 1_000
+const mostUnderWay = 64
+/** So many passes of the event loop are more than one reading needs. */
+const enoughTurns = 8
+
+test('queues that are wanted by very many at once are read 64 at a time, the first to ask first', async () => {
+  const stage = await Stage.open()
+  for (let client = 0; client < clients; client++) stage.want(client)
+  for (let answered = 0; answered < clients; answered += mostUnderWay) {
+    await turns()
+    assert.equal(stage.answered.length, answered)
+    assert.equal(stage.open.length, Math.min(mostUnderWay, clients - answered))
+    for (const goOn of stage.open.splice(0)) goOn()
+  }
+  await turns()
+  assert.deepEqual(
+    stage.answered,
+    Array.from({ length: clients }, (_, client) => client),
+  )
+  await stage.loads.end()
+})
+
+test('what waits in line when the shard ends is not read any more', async () => {
+  const stage = await Stage.open()
+  for (let client = 0; client < clients; client++) stage.want(client)
+  await turns()
+  const ending = stage.loads.end()
+  for (const goOn of stage.open.splice(0)) goOn()
+  await ending
+  await turns()
+  assert.equal(stage.open.length, 0)
+  assert.equal(stage.answered.length, mostUnderWay)
+})
+
+class Stage {
+  readonly loads: QueueLoads
+  /** By number of client. */
+  readonly answered: number[] = []
+  /** Lets each reading that is under way go on. */
+  readonly open: (() => void)[] = []
+
+  static async open(): Promise<Stage> {
+    const store = openMemoryStore()
+    await store.commit(put(...Array.from({ length: clients }, (_, client) => queued(`client-${client}`, 1))))
+    return new Stage(store)
+  }
+
+  private constructor(inner: Store) {
+    const { open } = this
+    const store = withReadQueue(inner, async function* (range) {
+      await new Promise<void>((resolve) => open.push(resolve))
+      yield* inner.readQueue(range)
+    })
+    this.loads = new QueueLoads(store, {
+      answer: ({ question, records }) => {
+        assert.equal(records.length, 1)
+        this.answered.push(question)
+      },
+      noteFailure: assert.fail,
+      noteRecovery: assert.fail,
+      fail: (error) => {
+        throw error
+      },
+    })
+  }
+
+  want(client: number): void {
+    const clientId = `client-${client}`
+    const part = { clientId, fromSequence: 1, limit: 16, part: 0 }
+    this.loads.add({ kind: 'load-queue', question: client, afterBatch: 0, ...part }, 0)
+  }
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < enoughTurns; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
