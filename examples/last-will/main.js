@@ -20,4 +20,4 @@ const device = await mqtt.connectAsync(url, {
   reconnectPeriod: 0,
   will: { topic, payload: 'offline', qos: 1, retain: true },
 })
-await device.publishAsync(topic, 'online', { qos: 1, retain: true })
+device.publish(topic, 'online', { qos: 1, retain: true })

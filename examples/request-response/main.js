@@ -30,4 +30,4 @@ async function square(number) {
 }
 
 for (const number of [12, 7]) console.log(`the square of ${number} is ${await square(number)}`)
-for (const each of [client, service]) each.end()
+for (const each of [client, service]) await each.endAsync()
