@@ -60,7 +60,9 @@ export async function startManagement(ground: ManagementGround): Promise<Running
   if (problem !== undefined) return problem
   accounts.take(config)
   const socket = createManagementServer({
-    ...{ operations, log, headerBytes: maxSocketHeaderBytes },
+    operations,
+    log,
+    headerBytes: maxSocketHeaderBytes,
     ...atSocket(inForce),
   })
   const closeSocket = await serveSocket(socket, ground)
