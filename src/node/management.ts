@@ -77,6 +77,8 @@ export async function startManagement(ground: ManagementGround): Promise<Running
     close: async () => {
       accounts.waitingRoom.close()
       await Promise.all([http.close(), closeSocket()])
+      // Whoever still waited has been cut off; working all of them out would keep the process for many seconds.
+      accounts.work.close()
     },
   }
 }
