@@ -84,6 +84,8 @@ export interface RequestOf<E extends Endpoint> {
   readonly caller: Caller
   /** What part of the broker it is about; undefined: all of it. */
   readonly namespace?: string | undefined
+  /** Aborted when the client has left: nobody hears the answer. */
+  readonly gone?: AbortSignal
 }
 
 type BodyOf<E extends Endpoint> = E['bodyCheckedBy'] extends 'handler'

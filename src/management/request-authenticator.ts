@@ -16,9 +16,10 @@ export interface Accounts {
   /**
    * By user name and password, or application id and secret. Takes the same time whether the name is known or not.
    * undefined: nobody of that name with that password may come in. `from`: the address, so that many who are wrong at
-   * one address do not keep those of others waiting. `well-known`: it is right, and everybody tries it first.
+   * one address do not keep those of others waiting. `well-known`: it is right, and everybody tries it first. `gone`:
+   * aborted when the client has left; then it may never resolve.
    */
-  signIn(name: string, password: string, from: string): Promise<SignedIn | 'well-known' | undefined>
+  signIn(name: string, password: string, from: string, gone?: AbortSignal): Promise<SignedIn | 'well-known' | undefined>
 }
 
 /** Knows who has signed in once and shows a token since. */
@@ -48,14 +49,20 @@ export interface SignInWays {
 export interface Doorkeeper {
   /** Nobody has to say who they are. */
   readonly isOpen: boolean
-  /** Of the Authorization header of a request from `address`. Resolves with a refusal after the wait for it. */
-  callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal>
+  /**
+   * Of the Authorization header of a request from `address`. Resolves with a refusal after the wait for it. `gone`: aborted
+   * when the client has left; then it may never resolve.
+   */
+  callerOf(authorization: string | undefined, address: string, gone?: AbortSignal): Promise<Caller | Refusal>
   /** The same of a name and a password that came otherwise. */
-  signIn(name: string, password: string, address: string): Promise<Caller | Refusal>
+  signIn(name: string, password: string, address: string, gone?: AbortSignal): Promise<Caller | Refusal>
   /** Somebody who is in has shown a password that is not that of `name`. Resolves when the answer may go. */
   noteWrong(name: string, address: string): Promise<void>
   readonly logins: Logins
 }
+
+/** What was shown wrongly: a password of that name, or a token. */
+type Shown = { readonly name: string } | { readonly token: string }
 
 /** Where those wait who were wrong. It outlives the ways to come in: a change of those forgives nobody. */
 export class WaitingRoom {
@@ -71,11 +78,13 @@ export class WaitingRoom {
   }
 
   /** Resolves when the answer may go. `shown`: the name, or the token. */
-  async noteWrong(address: string, shown: { readonly name: string } | { readonly token: string }): Promise<void> {
+  async noteWrong(address: string, shown: Shown, gone?: AbortSignal): Promise<void> {
     const isToken = 'token' in shown
     this.#failures.note({ name: isToken ? undefined : shown.name, address })
     const waitMs = this.#delays.noteWrong(address, isToken ? shown.token : shown.name)
-    if (waitMs > 0) await setTimeout(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {})
+    const closing = this.#closing.signal
+    const signal = gone === undefined ? closing : AbortSignal.any([closing, gone])
+    if (waitMs > 0) await setTimeout(waitMs, undefined, { signal }).catch(() => {})
   }
 
   noteRight(address: string, name: string): void {
@@ -98,42 +107,38 @@ const unlimited = { role: 'administrator', namespace: undefined, login: undefine
 
 export function createDoorkeeper(ways: SignInWays, waitingRoom: WaitingRoom): Doorkeeper {
   /** The answer to who was wrong comes late. */
-  const delayed = async (
-    address: string,
-    shown: { readonly name: string } | { readonly token: string },
-    refusal: Refusal,
-  ): Promise<Refusal> => {
-    await waitingRoom.noteWrong(address, shown)
+  const delayed = async (refusal: Refusal, shown: Shown, address: string, gone?: AbortSignal): Promise<Refusal> => {
+    await waitingRoom.noteWrong(address, shown, gone)
     return refusal
   }
-  const signIn = async (name: string, password: string, address: string): Promise<Caller | Refusal> => {
+  const signIn: Doorkeeper['signIn'] = async (name, password, address, gone) => {
     if (name === '' || password === '') return refuse('emptyCredentials', 'user name or password is empty')
-    const found = await ways.accounts.signIn(name, password, address)
-    if (found === undefined) return delayed(address, { name }, wrongCredentials())
+    const found = await ways.accounts.signIn(name, password, address, gone)
+    if (found === undefined) return delayed(wrongCredentials(), { name }, address, gone)
     waitingRoom.noteRight(address, name)
     if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownInWords)
     return { ...found, address }
   }
-  const signInByToken = async (token: string, address: string): Promise<Caller | Refusal> => {
+  const signInByToken = async (token: string, address: string, gone?: AbortSignal): Promise<Caller | Refusal> => {
     const found = token.includes('.') ? ((await ways.tokens?.signIn(token)) ?? 'wrong') : ways.logins.callerOf(token)
-    if (found === 'wrong') return delayed(address, { token }, refuseFor('BAD_TOKEN', 'the token is not good'))
+    if (found === 'wrong') return delayed(refuseFor('BAD_TOKEN', 'the token is not good'), { token }, address, gone)
     if (found === 'ended') return refuseFor('TOKEN_TIME_OUT', 'the token has ended: get a new one')
     return { ...found, address }
   }
-  const callerOf: Doorkeeper['callerOf'] = async (authorization, address) => {
+  const callerOf: Doorkeeper['callerOf'] = async (authorization, address, gone) => {
     if (ways.isOpen) return { ...unlimited, name: '', by: 'nobody', address }
-    const shown = readAuthorization(authorization, ways.tokens !== undefined)
-    if (shown instanceof RefusalValue) return shown
-    return 'token' in shown ? signInByToken(shown.token, address) : signIn(shown.name, shown.password, address)
+    const read = readAuthorization(authorization, ways.tokens !== undefined)
+    if (read instanceof RefusalValue) return read
+    return 'token' in read ? signInByToken(read.token, address, gone) : signIn(read.name, read.password, address, gone)
   }
   const noteWrong = (name: string, address: string): Promise<void> => waitingRoom.noteWrong(address, { name })
   return { isOpen: ways.isOpen, callerOf, signIn, noteWrong, logins: ways.logins }
 }
 
-type Shown = { readonly name: string; readonly password: string } | { readonly token: string }
+type ShownCredentials = { readonly name: string; readonly password: string } | { readonly token: string }
 
 /** [RFC7617-2] [RFC6750-2.1] */
-function readAuthorization(authorization: string | undefined, takesTokens: boolean): Shown | Refusal {
+function readAuthorization(authorization: string | undefined, takesTokens: boolean): ShownCredentials | Refusal {
   const [, scheme = '', rest = ''] = /^([A-Za-z]+) +(\S.*)$/.exec(authorization ?? '') ?? []
   const isBasic = scheme.toLowerCase() === 'basic'
   const isToken = scheme.toLowerCase() === 'bearer'

@@ -84,6 +84,8 @@ export interface ManagementServer {
 interface Way {
   readonly caller: Caller
   readonly ticket: Ticket | undefined
+  /** Aborted when the client has left. */
+  readonly gone: AbortSignal
   isHandled: boolean
   hasLeft: boolean
 }
@@ -177,14 +179,15 @@ function addEntrance({ server, gate, inForce }: Premises): WeakMap<FastifyReques
     const { doorkeeper } = inForce()
     const address = request.ip ?? ''
     const nobody: Caller = { name: '', by: 'nobody', role: 'viewer', namespace: undefined, address, login: undefined }
-    const caller = isOpen ? nobody : await doorkeeper.callerOf(request.headers.authorization, address)
+    const gone = leavingOf(reply)
+    const caller = isOpen ? nobody : await doorkeeper.callerOf(request.headers.authorization, address, gone)
     if (caller instanceof RefusalValue) return answerRefusal(reply, caller)
     const foreign = refusalOfForeign(request) ?? (doorkeeper.isOpen ? refusalOfStrangeHost(request) : undefined)
     if (foreign !== undefined) return answerRefusal(reply, foreign)
-    if (isOpen) return void ways.set(request, { caller, ticket: undefined, isHandled: false, hasLeft: false })
+    if (isOpen) return void ways.set(request, { caller, ticket: undefined, gone, isHandled: false, hasLeft: false })
     if (socket.destroyed) return undefined
     const ticket = gate.enter()
-    const way: Way = { caller, ticket, isHandled: false, hasLeft: false }
+    const way: Way = { caller, ticket, gone, isHandled: false, hasLeft: false }
     connections.noteWork(socket, 1)
     reply.raw.once('close', () => {
       connections.noteWork(socket, -1)
@@ -197,6 +200,13 @@ function addEntrance({ server, gate, inForce }: Premises): WeakMap<FastifyReques
     return answerRefusal(reply, refuse('rpcError', 'too many requests wait: ask again later', 503))
   })
   return ways
+}
+
+/** Aborted when the answer has been sent or the client has left. */
+function leavingOf(reply: FastifyReply): AbortSignal {
+  const leaving = new AbortController()
+  reply.raw.once('close', () => leaving.abort())
+  return leaving.signal
 }
 
 const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+\s*(;|$)/
@@ -247,7 +257,8 @@ async function answerUnreadable(request: FastifyRequest, reply: FastifyReply, do
   void reply.headers(safeHeaders)
   const malformed = refusalOfForm(request.raw)
   if (malformed !== undefined) return void answerRefusal(reply.header('connection', 'close'), malformed)
-  const caller = await doorkeeper.callerOf(request.headers.authorization, request.ip ?? '')
+  const gone = leavingOf(reply)
+  const caller = await doorkeeper.callerOf(request.headers.authorization, request.ip ?? '', gone)
   const unreadable = refuse('invalidParameter', 'the path is not percent-encoded text in UTF-8')
   answerRefusal(reply, caller instanceof RefusalValue ? caller : unreadable)
 }
@@ -263,7 +274,7 @@ function addRoutes({ server, options, inForce }: Premises, ways: WeakMap<Fastify
       if (way === undefined) return answerRefusal(reply, refuse('emptyCredentials', 'who asks is not known'))
       const { caller } = way
       const work = (): Promise<unknown> =>
-        resultOf(request, caller, { shapes, handle, maxUploadBytes: inForce().maxUploadBytes })
+        resultOf(request, way, { shapes, handle, maxUploadBytes: inForce().maxUploadBytes })
       const result = await atWork(way, () => audited({ name, endpoint, caller, request, audit }, work))
       if (result instanceof RefusalValue && result.guessed !== undefined) {
         // While it waits it keeps nobody else from being served.
@@ -299,7 +310,7 @@ interface Service {
   handle(namespace: string | undefined): Handler<Endpoint> | undefined
 }
 
-async function resultOf(request: FastifyRequest, caller: Caller, service: Service): Promise<unknown> {
+async function resultOf(request: FastifyRequest, { caller, gone }: Way, service: Service): Promise<unknown> {
   const { shapes } = service
   const { endpoint } = shapes
   const { username } = request.params as { readonly username?: unknown }
@@ -311,7 +322,7 @@ async function resultOf(request: FastifyRequest, caller: Caller, service: Servic
   const read = readRequest(shapes, request, caller)
   if (read instanceof RefusalValue) return read
   const handle = service.handle(namespace)
-  if (endpoint.body !== 'upload') return handle?.({ ...read, namespace })
+  if (endpoint.body !== 'upload') return handle?.({ ...read, namespace, gone })
   const upload = await readUpload(request.headers['content-type'], request.raw, service.maxUploadBytes)
   const result = upload instanceof RefusalValue ? upload : await handle?.({ ...read, body: upload, namespace })
   await restOf(request.raw)

@@ -76,6 +76,11 @@ test('attack: config_update with log.dir writes no file outside, and psk_file re
   assert.equal(made.status, 200, made.text)
 })
 
+async function checkMode(path: string): Promise<void> {
+  const { mode } = await stat(path)
+  assert.equal(mode & 0o077, 0, `${path} ${(mode & 0o777).toString(8)}`)
+}
+
 test('what the broker writes is for its owner alone', async (t) => {
   const { broker } = await stage(t)
   const dir = join(broker.dataDirectory, 'lines')
@@ -85,12 +90,8 @@ test('what the broker writes is for its owner alone', async (t) => {
   assert.equal(exported.status, 200, exported.text)
   const trace = { name: 'one', type: 'clientid', clientid: 'a' }
   await post(broker, '/traces', trace)
-  const check = async (path: string): Promise<void> => {
-    const { mode } = await stat(path)
-    assert.equal(mode & 0o077, 0, `${path} ${(mode & 0o777).toString(8)}`)
-  }
   for (const entry of await readdir(broker.dataDirectory, { recursive: true }))
-    await check(join(broker.dataDirectory, entry))
+    await checkMode(join(broker.dataDirectory, entry))
   assert.ok(existsSync(join(dir, 'mine.log')))
 })
 

@@ -52,9 +52,10 @@ test('a path that is escaped wrongly is refused in the same form', async () => {
   assert.deepEqual([answered.status, answered.json.code], [400, 108])
 })
 
+const path = (letters: number): string => `/api/v4/ctrl/${'%C3%A9'.repeat(letters)}`
+
 test('over HTTP the address and all headers have 16 KiB; at the control socket an id is as long as MQTT allows', async () => {
   const broker = await sharedBroker()
-  const path = (bytes: number): string => `/api/v4/ctrl/${'%C3%A9'.repeat(bytes)}`
   const read = await broker.ask(path(2_500), { method: 'POST' })
   assert.deepEqual([read.status, read.json.code], [404, 101])
   const tooLong = await broker.ask(path(2_731), { method: 'POST' })

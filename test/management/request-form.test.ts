@@ -14,6 +14,9 @@ function written(line: string, headers: readonly string[]): string {
   return `${[`${line} HTTP/1.1`, 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`
 }
 
+const url = (parameters: number): string => `/status?${'a=1&'.repeat(parameters - 1)}a=1`
+const headers = (count: number): string[] => Array.from({ length: count }, (_, number) => `x${number}: 1`)
+
 async function refusalTo(broker: BrokerWithApi, bytes: string): Promise<{ status: number; message: string }> {
   const text = await sendBytes(broker.url, bytes)
   const body = text.split('\r\n\r\n')[1] ?? '{}'
@@ -41,7 +44,6 @@ describe('attack: 60,000 query parameters without sign-in', () => {
 
   test('what fits into the header limit has a limit on the number of parameters', async () => {
     const broker = await sharedBroker()
-    const url = (count: number): string => `/status?${'a=1&'.repeat(count - 1)}a=1`
     const most = written(`GET ${url(maxQueryParameters)}`, ['Host: a'])
     assert.equal(statusIn(await sendBytes(broker.url, most)), 200)
     for (const path of [url(maxQueryParameters + 1), `/status?${'&'.repeat(4_000)}`, `/%zz?${'&'.repeat(4_000)}`]) {
@@ -64,7 +66,6 @@ describe('attack: 60,000 query parameters without sign-in', () => {
 describe('attack: many or repeated headers', () => {
   test('more than 100 headers are refused, and more than 16 KiB of them', async () => {
     const broker = await sharedBroker()
-    const headers = (count: number): string[] => Array.from({ length: count }, (_, number) => `x${number}: 1`)
     assert.equal(statusIn(await sendBytes(broker.url, written('GET /status', ['Host: a', ...headers(98)]))), 200)
     const many = await refusalTo(broker, written('GET /status', ['Host: a', ...headers(99)]))
     assert.match(many.message, /^too many headers: 101; maximum 100$/)
@@ -153,12 +154,12 @@ async function send(url: string, bytes: string, times: number): Promise<void> {
 test('whatever an unauthenticated client sends keeps another request waiting for less than half a second', async (t) => {
   const broker = await sharedBroker()
   for (const [name, bytes] of Object.entries(expensiveRequests)) {
-    let isSending = true
+    const progress = { isSending: true }
     const sending = Promise.all(Array.from({ length: 8 }, () => send(broker.url, bytes, 4))).then(() => {
-      isSending = false
+      progress.isSending = false
     })
     let worstMs = 0
-    while (isSending) {
+    while (progress.isSending) {
       const startedAt = performance.now()
       assert.equal((await fetch(`${broker.url}/status`)).status, 200)
       worstMs = Math.max(worstMs, performance.now() - startedAt)

@@ -12,7 +12,7 @@ interface Stage {
   readonly folder: string
   readonly data: string
   readonly paths: AllowedPaths
-  isAllowed(path: string, use?: string, isWritten?: boolean): boolean
+  readonly isAllowed: (path: string, use?: string, isWritten?: boolean) => boolean
 }
 
 /** A data directory, an allowed directory `keys` and a directory `elsewhere` beside each other. */

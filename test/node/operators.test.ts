@@ -240,6 +240,30 @@ describe('attack: 200 guessers share the address of an account with the right pa
   })
 })
 
+test('attack: guesses whose clients have left are not worked on, and neither is what waits when the broker stops', async () => {
+  const work = new PasswordWork()
+  const kept = cheapPassword('right')
+  let answered = 0
+  const note = (): void => void (answered += 1)
+  const first = work.isPassword('wrong', kept, here)
+  const leaving = new AbortController()
+  for (let number = 0; number < 1_000; number++) {
+    const claimed = { name: `user-${number % 100}`, wasRightHere: number % 2 === 0, gone: leaving.signal }
+    void work.isPassword('wrong', kept, here, claimed).then(note)
+  }
+  leaving.abort()
+  // Behind a thousand it would have waited for their work.
+  assert.equal(await work.isPassword('right', kept, here, { name: 'ann', wasRightHere: false }), true)
+  await first
+  assert.equal(answered, 0)
+  const underWay = work.isPassword('wrong', kept, here)
+  void work.isPassword('wrong', kept, here).then(note)
+  work.close()
+  assert.equal(await underWay, false)
+  assert.equal(await work.isPassword('right', kept, here), true, 'nothing is in the way')
+  assert.equal(answered, 0)
+})
+
 test('pairs of address and name are remembered for twelve hours, and 4,096 of them', () => {
   const recent = new RecentSignIns()
   recent.note(here, 'ann', 0)

@@ -69,7 +69,7 @@ export function parseBind(text: string): Bind | undefined {
 
 /** What looks like an IPv4 address must be one; "256.0.0.1" would otherwise be asked of the name service. */
 function isPlausibleHost(host: string): boolean {
-  if (host.includes(':')) return isIPv6(host.replace(/%.*$/, ''))
+  if (host.includes(':')) return isIPv6(host.split('%', 1)[0] ?? '')
   return !/^[0-9.]+$/.test(host) || isIPv4(host)
 }
 

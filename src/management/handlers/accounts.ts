@@ -10,8 +10,8 @@ type Known = typeof accountEndpoints
 
 export function accountHandlers(accounts: AccountOperations, doorkeeper: () => Doorkeeper): Handlers<Known> {
   return {
-    check_password: async ({ body: { username, password }, caller }) => {
-      const found = await doorkeeper().signIn(username, password, caller.address)
+    check_password: async ({ body: { username, password }, caller, gone }) => {
+      const found = await doorkeeper().signIn(username, password, caller.address, gone)
       return found instanceof RefusalValue ? found : { code: 0 }
     },
     ...userHandlers(accounts),

@@ -50,14 +50,14 @@ export function operatorSignIn(ground: SignInGround): Accounts {
     return records.find({ kind: 'account', name })
   }
   return {
-    signIn: async (name, password, from) => {
+    signIn: async (name, password, from, gone) => {
       const fingerprint = fingerprintOf(name, password)
       if (isOwn(name) && !refusesOwn && isSame(fingerprint, ofConfiguration)) {
         return ownCaller(own)
       }
       const record = find(name)
       const isKnown = record !== undefined && remembered.get(fingerprint) === record
-      const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, ground.nowMs()) }
+      const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, ground.nowMs()), gone }
       if (!isKnown && !(await work.isPassword(password, passwordOf(record), from, claimed))) return undefined
       // It may have been taken away meanwhile.
       if (record === undefined || find(name) !== record || !mayComeIn(record, ground)) return undefined

@@ -1,7 +1,7 @@
 // Passwords of people, and how they are kept: so that one guess takes a good part of a second's hundredth and much
 // memory. Guesses are worked on one at a time and address by address, so that many of them neither fill the machine nor
-// keep anybody else waiting for long. However many wait, each is looked at: one of them may be right. Their number has a
-// limit where requests come in: so many connections, and so many requests of each that are not answered. Within an
+// keep anybody else waiting for long. However many wait, each is looked at while its client is there: one of them may be right. Their number
+// has a limit where requests come in: so many connections, and so many requests of each that are not answered. Within an
 // address the names take turns, and a name that was right there lately has a turn beside the address.
 //
 //   who is in already   another password            ──── first ──┐
@@ -31,6 +31,8 @@ export interface ClaimedName {
   readonly name: string
   /** The name signed in from this address with the right password lately. */
   readonly wasRightHere: boolean
+  /** Aborted when nobody waits for the answer any more. */
+  readonly gone?: AbortSignal | undefined
 }
 
 const unnamed: ClaimedName = { name: '', wasRightHere: false }
@@ -39,6 +41,7 @@ const unnamed: ClaimedName = { name: '', wasRightHere: false }
 interface Place {
   readonly turn: string
   readonly name: string
+  readonly gone?: AbortSignal | undefined
 }
 
 type Manner = Omit<KeptPassword, 'salt' | 'hash'>
@@ -83,27 +86,26 @@ export class PasswordWork {
     password: string,
     kept: KeptPassword | undefined,
     from: string,
-    { name, wasRightHere }: ClaimedName = unnamed,
+    { name, wasRightHere, gone }: ClaimedName = unnamed,
   ): Promise<boolean> {
     if (kept?.algorithm === 'sha256' && areEqual(digestOf(password, kept.salt), kept.hash)) return true
     const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#stranger : kept
     const isRight = async (turn: string): Promise<boolean> => {
-      const hash = await this.#inTurn({ turn, name }, () => derive(password, compared, compared.salt))
+      const hash = await this.#inTurn({ turn, name, gone }, () => derive(password, compared, compared.salt))
       return areEqual(hash, compared.hash) && compared === kept
     }
     if (wasRightHere && (await isRight(`${from} ${name}`))) return true
     return isRight(from)
   }
 
-  async #inTurn<Result>({ turn, name }: Place, work: () => Promise<Result>): Promise<Result> {
-    if (this.#isBusy) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const names = this.#waiting.get(turn) ?? new Map<string, Set<() => void>>()
-      this.#waiting.set(turn, names)
-      const ofName = names.get(name) ?? new Set()
-      names.set(name, ofName.add(resolve))
-      await promise
-    }
+  /** What waits is not worked on any more, and never resolves. */
+  close(): void {
+    this.#waiting.clear()
+  }
+
+  /** Never resolves where `gone` is aborted while it waits: the place is free at once. */
+  async #inTurn<Result>(place: Place, work: () => Promise<Result>): Promise<Result> {
+    if (this.#isBusy) await this.#wait(place)
     this.#isBusy = true
     try {
       return await work()
@@ -111,6 +113,25 @@ export class PasswordWork {
       this.#isBusy = false
       this.#callNext()
     }
+  }
+
+  #wait({ turn, name, gone }: Place): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const names = this.#waiting.get(turn) ?? new Map<string, Set<() => void>>()
+    this.#waiting.set(turn, names)
+    const ofName = names.get(name) ?? new Set()
+    names.set(name, ofName.add(resolve))
+    gone?.addEventListener('abort', () => this.#leave({ turn, name }, resolve), { once: true })
+    return promise
+  }
+
+  #leave({ turn, name }: Place, waiting: () => void): void {
+    const names = this.#waiting.get(turn)
+    const ofName = names?.get(name)
+    if (names === undefined || ofName === undefined) return
+    ofName.delete(waiting)
+    if (ofName.size === 0) names.delete(name)
+    if (names.size === 0) this.#waiting.delete(turn)
   }
 
   /** The first of the turn, and in it of the name, that was not asked for the longest time. Constant time. */

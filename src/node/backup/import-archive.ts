@@ -150,7 +150,7 @@ export function refusalOf(
 
 /** Whoever is kept to a namespace may have made the archive by hand, and written into it what it likes. */
 function hasMoreThanOfNamespace({ counts, files, configuration = '' }: CheckedArchive): boolean {
-  return counts.size > 0 || files.size > 0 || !/^\s*(\{\s*\})?\s*$/.test(configuration)
+  return counts.size > 0 || files.size > 0 || !/^(\{\s*\})?$/.test(configuration.trim())
 }
 
 function wholeOrPart(namespace: string | undefined): string {

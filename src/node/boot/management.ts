@@ -60,7 +60,9 @@ export async function startManagement(ground: ManagementGround): Promise<Running
   if (problem !== undefined) return problem
   accounts.take(config)
   const socket = createManagementServer({
-    ...{ operations, log, headerBytes: maxSocketHeaderBytes },
+    operations,
+    log,
+    headerBytes: maxSocketHeaderBytes,
     ...atSocket(inForce),
   })
   const closeSocket = await serveSocket(socket, ground)
@@ -75,6 +77,8 @@ export async function startManagement(ground: ManagementGround): Promise<Running
     close: async () => {
       accounts.waitingRoom.close()
       await Promise.all([http.close(), closeSocket()])
+      // Whoever still waited has been cut off; working all of them out would keep the process for many seconds.
+      accounts.work.close()
     },
   }
 }

@@ -4,7 +4,7 @@ import { done, endpoint } from '../../endpoint.ts'
 import { Type } from '../../schema.ts'
 import { namespaceOrNull, roleOfProgram, sameAsRole, scopes } from './roles.ts'
 
-const name = Type.String({ pattern: '^[A-Za-z]+[A-Za-z0-9-_]*$', maxLength: 256 })
+const name = Type.String({ pattern: '^[A-Za-z][A-Za-z0-9-_]*$', maxLength: 256 })
 const desc = Type.String({ maxLength: 1_024 })
 const expiredAt = Type.String({
   maxLength: 64,

@@ -10,8 +10,8 @@ export function loginHandlers(
   doorkeeper: () => Doorkeeper,
 ): Handlers<typeof loginEndpoints> {
   return {
-    login: async ({ body: { username, password }, caller: { address } }) => {
-      const found = await doorkeeper().signIn(username, password, address)
+    login: async ({ body: { username, password }, caller: { address }, gone }) => {
+      const found = await doorkeeper().signIn(username, password, address, gone)
       if (found instanceof RefusalValue) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
       // Programs bring their secret with every request.
       const token = found.by === 'account' ? doorkeeper().logins.begin(found.name) : undefined
