@@ -75,3 +75,17 @@ test('clients that come and go are told of, and nothing of it is kept', async (t
     [],
   )
 })
+
+test('clients whose client identifiers cannot stand in a topic are told of as well', async (t) => {
+  const broker = await startBroker(t, { set: [...named, 'sys_topics.interval=0'] })
+  const watcher = await connected(t, broker, { clientId: 'watcher' })
+  const topics = ['a%2Fb', '%2B', '%23', '100%'].map((level) => `${node}/clients/${level}/connected`)
+  const all = heard(watcher, topics)
+  await watcher.subscribeAsync(`${node}/clients/+/+`)
+  for (const clientId of ['a/b', '+', '#', '100%']) await connected(t, broker, { clientId })
+  const told = await all
+  assert.deepEqual(
+    topics.map((topic) => JSON.parse(told.get(topic) ?? '').clientid),
+    ['a/b', '+', '#', '100%'],
+  )
+})

@@ -109,7 +109,8 @@ export const sysTopics = section('Messages of the broker about itself, below $SY
     takes: 'at-once',
   }),
   client_events: setting(boolean, true, {
-    description: 'Whether each client that comes or goes is told of, a hundred a second at most.',
+    description:
+      'Whether clients that connect and disconnect are announced, at most a hundred a second. In the topic the characters /, +, # and U+0000 of a client ID are %2F, %2B, %23 and %00; a client ID that is too long is cut, with %- and its SHA-256 behind. The payload has all of it.',
   }),
 })
 

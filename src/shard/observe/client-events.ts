@@ -3,15 +3,18 @@
 
 import { type BrokerEvent, type ClientView, type Input, splitNamespacedName } from '../../core/index.ts'
 import type { OwnMessage } from '../messages/messages.ts'
+import { topicLevelOf } from './topic-level.ts'
 
 const mostInSecond = 100
 const secondMs = 1_000
+/** [MQTT-4.7.3-3] */
+const maxTopicBytes = 65_535
 const protocolNames: Readonly<Record<number, string>> = { 3: 'MQIsdp' }
 
 type Presence = Extract<BrokerEvent, { event: 'client-connected' | 'client-disconnected' }>
 
 export interface ClientEventsOptions {
-  /** `<topic>/<client id>/connected` and `.../disconnected`; undefined: nothing is told. */
+  /** `<topic>/<client id, escaped>/connected` and `.../disconnected`; undefined: nothing is told. */
   readonly topic: string | undefined
   /** The core waits so many times the keep alive of a client. */
   readonly keepAliveMultiplier: number
@@ -44,8 +47,9 @@ export class ClientEvents {
     // The core is in the middle of a turn: what it says itself is an input of a later one.
     if (this.#waiting.length === 0) setImmediate(() => this.#flush())
     const { name: clientId } = splitNamespacedName(event.clientId)
-    const name = `${topic}/${clientId}/${isConnected ? 'connected' : 'disconnected'}`
-    this.#waiting.push({ topic: name, payload, retain: false })
+    const end = isConnected ? '/connected' : '/disconnected'
+    const level = topicLevelOf(clientId, maxTopicBytes - Buffer.byteLength(`${topic}/${end}`))
+    this.#waiting.push({ topic: `${topic}/${level}${end}`, payload, retain: false })
   }
 
   #mayTell(nowMs: number): boolean {

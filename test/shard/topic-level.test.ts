@@ -1,0 +1,54 @@
+// Client identifiers as one level of a topic.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { parseTopicName } from '../../src/protocol/index.ts'
+import { topicLevelOf } from '../../src/shard/observe/topic-level.ts'
+
+const maxBytes = 200
+
+test('exactly what cannot stand in one level is escaped', () => {
+  for (const [clientId, level] of [
+    ['lamp-7', 'lamp-7'],
+    ['a/b', 'a%2Fb'],
+    ['+/#', '%2B%2F%23'],
+    ['a\0b', 'a%00b'],
+    ['100% $SYS bär', '100% $SYS bär'],
+  ] as const)
+    assert.equal(topicLevelOf(clientId, maxBytes), level)
+})
+
+test('a client cannot be taken for another one whose client identifier is escaped', () => {
+  for (const [one, other] of [
+    ['a/b', 'a%2Fb'],
+    ['a%2Fb', 'a%252Fb'],
+    ['a%', 'a%25'],
+  ] as const)
+    assert.notEqual(topicLevelOf(one, maxBytes), topicLevelOf(other, maxBytes))
+})
+
+test('what is too long is cut, and stays another than what begins alike', () => {
+  const long = 'ä'.repeat(30_000)
+  const level = topicLevelOf(long, maxBytes)
+  assert.ok(Buffer.byteLength(level) <= maxBytes)
+  assert.match(level, /^ä+%-[0-9a-f]{64}$/)
+  assert.notEqual(topicLevelOf(`${long}x`, maxBytes), level)
+  assert.notEqual(topicLevelOf(level, maxBytes), level)
+})
+
+test('any two client identifiers have two levels, and each is one', () => {
+  const part = fc.constantFrom('/', '+', '#', '\0', '%', '2F', '2', '-', '25', '00', 'a', 'ä', '🐦')
+  const clientId = fc.array(part, { minLength: 1, maxLength: 80 }).map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(clientId, clientId, (one, other) => {
+      const levels = [one, other].map((id) => topicLevelOf(id, 80))
+      for (const level of levels) {
+        assert.ok(parseTopicName(`$SYS/${level}/x`) !== undefined)
+        assert.ok(!level.includes('/') && Buffer.byteLength(level) <= 80)
+      }
+      assert.equal(levels[0] === levels[1], one === other)
+    }),
+    { seed: 11, numRuns: 2_000 },
+  )
+})
