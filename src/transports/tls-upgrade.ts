@@ -12,7 +12,7 @@
 // has said its part; and while the loop is late, as a sweep that is late counts once. Nor does a handshake dawdle that takes as long as others
 // that come through: of thousands that come at one moment from a slow place all would be cut off, come again, and be cut off again.
 
-import { hkdfSync } from 'node:crypto'
+import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type SecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
 import type { ClientAddress, PeerCertificate, StreamCredentials } from './byte-stream.ts'
@@ -173,7 +173,8 @@ export class TlsGate {
 
   #keyOf(socket: TLSSocket, identity: string): Uint8Array | null {
     const key = this.#options.storedKey?.(identity) ?? this.#material.keys.get(identity)
-    if (key === undefined) return null
+    // Without a key OpenSSL would say that the identity is unknown. With one that nobody has it says what it says of a wrong one.
+    if (key === undefined) return mayBeTicket(socket, identity) ? null : randomBytes(unknownKeyBytes)
     this.#identities.set(socket, identity)
     return key
   }
@@ -286,6 +287,19 @@ class HandshakeGuest implements DoorGuest {
 
 function sweepsAllowed({ handshakeTimeoutMs }: TlsSettings): number {
   return Math.ceil(handshakeTimeoutMs / sweepMs)
+}
+
+const unknownKeyBytes = 16
+
+/**
+ * Under TLS 1.3 a ticket stands in the place of an identity. It is random bytes, cut at the first zero, and must not be taken
+ * for one: a client with a ticket of old makes a whole handshake.
+ */
+const shortestIdentity = 3
+
+function mayBeTicket(socket: TLSSocket, text: string): boolean {
+  if (socket.getProtocol() !== 'TLSv1.3') return false
+  return text.length < shortestIdentity || /[\p{Cc}\uFFFD]/u.test(text)
 }
 
 /** `socket` has the same before and behind TLS. */

@@ -95,11 +95,42 @@ test('an identity whose key was looked up and not used is nobody', async (t) => 
   assert.equal(owner.stream.credentials?.pskIdentity, 'plant-7')
 })
 
-test('beside a certificate an identity that nobody has comes in as others do, and where a certificate must be shown not at all', async (t) => {
-  const stranger = { ...withKey('TLSv1.3', 'plant-8'), ca: authority.certificate }
+test('beside a certificate an identity that nobody has is refused, as a wrong key is', async (t) => {
   const stage = await new TlsStage(t, { psk }).listen()
-  const { stream } = await stage.pairUp(stranger)
-  assert.equal(stream.credentials?.pskIdentity, undefined)
-  const strict = await new TlsStage(t, { psk, verifyPeer: true, failIfNoPeerCertificate: true }).listen()
-  assert.match(await strict.refusalOf(stranger), /no certificate/)
+  for (const stranger of [withKey('TLSv1.3', 'plant-8'), withKey('TLSv1.3', 'plant-7', hex.replace('00', '01'))])
+    assert.match(await stage.refusalOf({ ...stranger, ca: authority.certificate }), /binder does not verify/)
 })
+
+test('a ticket of old is not taken for an identity: its client makes a whole handshake', async (t) => {
+  const stage = await new TlsStage(t, { psk }).listen()
+  const sessions: Buffer[] = []
+  const client = stage.client({ maxVersion: 'TLSv1.3' })
+  client.on('session', (session) => sessions.push(session))
+  const stream = await stage.streams.next()
+  stream.write(Buffer.from('hello'), () => {})
+  await once(client, 'data')
+  const again = await stage.pairUp({ session: sessions[0] })
+  assert.equal(again.stream.credentials?.pskIdentity, undefined)
+})
+
+/** What a client hears that is turned away: the alert, as its OpenSSL says it. */
+async function alertTo(stage: TlsStage, options: ConnectionOptions): Promise<string> {
+  const client = stage.client(options)
+  const heard = once(client, 'error')
+  const refused = stage.refusals.next()
+  const [error] = (await heard) as [NodeJS.ErrnoException]
+  await refused
+  return `${error.code}`
+}
+
+for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+  for (const hasCertificate of [false, true]) {
+    test(`who guesses identities hears the same of an unknown one as of a wrong key (${version}, ${hasCertificate ? 'beside a certificate' : 'keys only'})`, async (t) => {
+      const stage = await new TlsStage(t, hasCertificate ? { psk } : keyOnly).listen()
+      const wrongKey = await alertTo(stage, withKey(version, 'plant-7', hex.replace('00', '01')))
+      assert.match(wrongKey, /^ERR_SSL_/)
+      for (const identity of ['plant-8', 'somebody', 'plant-7/'])
+        assert.equal(await alertTo(stage, withKey(version, identity)), wrongKey, identity)
+    })
+  }
+}
