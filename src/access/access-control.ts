@@ -1,6 +1,7 @@
 // Answers what the core asks: who may come in, and what they may do. One for each shard, with everything at hand that can
 // be at hand; what others have to be asked for comes as a promise.
 
+import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import {
   type ConnectVerdict,
@@ -21,6 +22,7 @@ import { CertificateAuthenticator, PskAuthenticator } from './authenticators/tra
 import type { BanSubject } from './bans/ban-list.ts'
 import { Bans } from './bans/bans.ts'
 import { CredentialBook } from './credentials/credential-table.ts'
+import { type Login, LoginThrottle } from './failed-logins/login-throttle.ts'
 import { HttpAuthority, type HttpVerdict } from './http/http-authorizer.ts'
 import { AccessRules } from './rules/access-rules.ts'
 import type { Action, Decision as RuleDecision } from './rules/compiled-rule.ts'
@@ -28,6 +30,7 @@ import { tokenGrants } from './rules/token-grants.ts'
 import { ScramAuthority } from './scram/scram-authenticator.ts'
 import type { ScramStep } from './scram/scram-exchange.ts'
 import { TokenAuthenticator, type TokenSettings } from './tokens/token-authenticator.ts'
+import { readTokenHeader } from './tokens/token-check.ts'
 import { readTokenKeys } from './tokens/token-keys.ts'
 
 export type ConnectQuestion = Extract<Question, { kind: 'may-connect' }>
@@ -38,6 +41,8 @@ export interface AccessWorld {
   readonly log: Log
   /** The clock of the shard: wall clock at its start, and it never goes back. */
   nowMs(): number
+  /** Resolves after so long. Undefined: by the clock of the system. */
+  wait?(ms: number): Promise<unknown>
   /** `permissions.epoch` has grown by itself, and not by a call of `changeSettings` or `applyRecords`. */
   permissionsChanged(): void
 }
@@ -58,6 +63,7 @@ export class AccessControl {
   readonly #scram = new ScramAuthority()
   readonly #preSharedKeys = new Map<string, Uint8Array>()
   readonly #bans: Bans
+  readonly #throttle: LoginThrottle
   #settings: AccessSettings
   #http: HttpAuthority | undefined
   #chain: AuthenticationChain
@@ -67,6 +73,7 @@ export class AccessControl {
     this.#settings = settings
     this.#chain = this.#build(settings)
     this.#bans = new Bans(settings.flapping)
+    this.#throttle = new LoginThrottle(settings.failedLogins)
     this.permissions = new AccessRules(settings.rules, {
       nowMs: () => world.nowMs(),
       mayStay: (who) => this.#bans.find(who, world.nowMs()) === undefined,
@@ -81,11 +88,51 @@ export class AccessControl {
     const { peerAddress } = connection
     const banned = this.#refusalOfBanned({ namespace, clientId, username, peerAddress }, attempt)
     if (banned !== undefined) return banned
+    return this.#inTurn(question, attempt)
+  }
+
+  /** A login of an address or a user name with failed logins waits, or is refused without a look at its password. */
+  #inTurn(question: ConnectQuestion, attempt: Attempt): ConnectVerdict | Promise<ConnectVerdict> {
+    const login = this.#loginOf(attempt, question.authenticationMethod)
+    const turn = login && this.#throttle.begin(login, attempt.nowMs)
+    if (turn === undefined || turn.afterMs === 0) return this.#authenticate(question, attempt)
+    return this.#wait(turn.afterMs).then(() => {
+      const present = { ...attempt, nowMs: this.#world.nowMs() }
+      if (!turn.isRefused && attempt.connection.now.state !== 'closed') return this.#authenticate(question, present)
+      return this.#refuse(present, reasonCodes.connectionRateExceeded, 'too many failed logins from its address')
+    })
+  }
+
+  #authenticate(question: ConnectQuestion, attempt: Attempt): ConnectVerdict | Promise<ConnectVerdict> {
     const { authenticationMethod: method, authenticationData: data } = question
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
     const decided = this.#chain.run(attempt)
     if (decided instanceof Promise) return decided.then((decision) => this.#verdictOf(attempt, decision))
     return this.#verdictOf(attempt, decided)
+  }
+
+  /** What the client shows to be let in; undefined: nothing that can be guessed, as a signed token. */
+  #loginOf({ connection, namespace, clientId, username, password }: Attempt, method?: string): Login | undefined {
+    const { peerAddress: address } = connection
+    if (method !== undefined) {
+      // The user name comes later: a client is known again by its client ID.
+      return { address, namespace, name: undefined, secret: Buffer.from(`${method}\0${clientId}`) }
+    }
+    if (password === undefined && username === undefined) return undefined
+    const token = this.#settings.token?.from === 'username' ? username : password?.toString('latin1')
+    const isToken = this.#settings.token !== undefined && token !== undefined && readTokenHeader(token) !== undefined
+    return isToken ? undefined : { address, namespace, name: username ?? clientId, secret: password }
+  }
+
+  #noteLogin(attempt: Attempt, isRight: boolean, method?: string): void {
+    const login = this.#loginOf(attempt, method)
+    if (login === undefined) return
+    if (isRight) this.#throttle.noteSucceeded(login, attempt.nowMs)
+    else this.#throttle.noteFailed(login, attempt.nowMs)
+  }
+
+  #wait(ms: number): Promise<unknown> {
+    return this.#world.wait?.(ms) ?? delay(ms, undefined, { ref: false })
   }
 
   /** Finds out what `permissions` did not know. When it is there (or when this gives nothing) the core asks again. */
@@ -112,6 +159,7 @@ export class AccessControl {
     // Clients that the old service is asked about at this moment are not let in; they may try again.
     if (before !== this.#http) before?.close()
     this.#bans.changeSettings(settings.flapping)
+    this.#throttle.changeSettings(settings.failedLogins)
     this.permissions.changeSettings(settings.rules)
   }
 
@@ -215,6 +263,7 @@ export class AccessControl {
     }
     return this.#verdictOfStep(
       attempt,
+      method,
       this.#scram.begin(attempt.connection, method, { data, namespace: attempt.namespace }),
     )
   }
@@ -226,17 +275,19 @@ export class AccessControl {
     const attempt = { connection, namespace, clientId, ...nothingShown, nowMs: this.#world.nowMs() }
     // The core keeps the order of steps: a first one comes only where nothing is under way.
     if (isReauthentication && !this.#scram.isUnderWay(connection)) return this.#authenticateBy(method, data, attempt)
-    return this.#verdictOfStep(attempt, this.#scram.goOn(connection, method, data))
+    return this.#verdictOfStep(attempt, method, this.#scram.goOn(connection, method, data))
   }
 
-  #verdictOfStep(attempt: Attempt, step: ScramStep): ConnectVerdict | Promise<ConnectVerdict> {
+  #verdictOfStep(attempt: Attempt, method: string, step: ScramStep): ConnectVerdict | Promise<ConnectVerdict> {
     switch (step.step) {
       case 'goes-on':
         return { allowed: 'not-yet', authenticationData: step.data }
       case 'failed':
+        this.#noteLogin(attempt, false, method)
         return this.#refuse(attempt, reasonCodes.notAuthorized, `scram: ${step.why}`)
       case 'done': {
         const { username, isSuperuser } = step.record
+        this.#noteLogin(attempt, true, method)
         return this.#admit(attempt, { result: 'success', username, isSuperuser, by: 'scram' }, step.data)
       }
       default:
@@ -247,8 +298,10 @@ export class AccessControl {
   #verdictOf(attempt: Attempt, decision: Decision | Ignored): ConnectVerdict | Promise<ConnectVerdict> {
     switch (decision.result) {
       case 'success':
+        this.#noteLogin(attempt, true)
         return this.#admit(attempt, decision)
       case 'reject':
+        this.#noteLogin(attempt, false)
         return this.#refuse(attempt, decision.reason, `${decision.by}: ${decision.why}`)
       case 'failed':
         return this.#refuse(attempt, reasonCodes.serverUnavailable, `${decision.by}: ${decision.why}`)
@@ -271,6 +324,7 @@ export class AccessControl {
     if (!isNameOfAnother && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
       return this.#admit(attempt, { result: 'success', username, isSuperuser: false, by: 'anonymous' })
     }
+    this.#noteLogin(attempt, false)
     // Whoever shows something gets the same answer as one that is known and shows the wrong thing.
     return username !== undefined || password !== undefined
       ? this.#refuse(attempt, reasonCodes.badUserNameOrPassword, 'nobody knows this client')
@@ -352,6 +406,8 @@ function wordsFor(reason: ReasonCode): string {
       return 'who may connect cannot be found out now'
     case reasonCodes.banned:
       return 'banned'
+    case reasonCodes.connectionRateExceeded:
+      return 'too many failed logins, try again later'
     default:
       return 'not allowed to connect'
   }

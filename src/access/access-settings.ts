@@ -5,6 +5,7 @@ import type { CredentialRecord } from '../records/index.ts'
 import type { CertificateName } from './authenticators/transport.ts'
 import { defaultFlappingSettings, type FlappingSettings } from './bans/flapping-detector.ts'
 import { defaultHashManner, type HashManner } from './credentials/password-hash.ts'
+import { defaultFailedLoginSettings, type FailedLoginSettings } from './failed-logins/login-throttle.ts'
 import type { HttpAuthoritySettings } from './http/http-authorizer.ts'
 import { defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
 import type { ScramSettings } from './scram/scram-authenticator.ts'
@@ -36,6 +37,8 @@ export interface AccessSettings {
   readonly http: HttpAuthoritySettings | undefined
   /** When a client that comes and goes is kept out. */
   readonly flapping: FlappingSettings
+  /** How failed logins are slowed. */
+  readonly failedLogins: FailedLoginSettings
   /** What those who are in may do. */
   readonly rules: RuleSettings
 }
@@ -53,5 +56,6 @@ export const defaultAccessSettings: AccessSettings = {
   token: undefined,
   http: undefined,
   flapping: defaultFlappingSettings,
+  failedLogins: defaultFailedLoginSettings,
   rules: defaultRuleSettings,
 }

@@ -55,7 +55,19 @@ export interface HttpAuthConfig {
   readonly cacheTtlMs: number
 }
 
+/** auth.failed_logins */
+export interface FailedLoginConfig {
+  readonly isEnabled: boolean
+  readonly freeAttempts: number
+  readonly firstDelayMs: number
+  readonly maxDelayMs: number
+  /** Failed logins per second from one address, and as many at once. */
+  readonly addressRate: number
+  readonly addressBurst: number
+}
+
 export interface AuthConfig {
+  readonly failedLogins: FailedLoginConfig
   /** undefined: it depends on the profile and on where the client comes from. */
   readonly allowAnonymous: boolean | undefined
   /** As written; undefined: nobody wrote it. What is in it may be switched off. */
@@ -80,6 +92,7 @@ type RequestValues = AuthValues['http_auth']['auth_req']
 export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): AuthConfig {
   return {
     allowAnonymous: auth.allow_anonymous,
+    failedLogins: toFailedLoginConfig(auth.failed_logins),
     chain: auth.chain,
     credentials: [...presetsOf(auth)].flatMap(([, preset]) => (isWhole(preset) ? [preset] : [])),
     passwordHash: auth.password_hash,
@@ -94,6 +107,17 @@ export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): A
       : undefined,
     jwt: auth.jwt.enable ? toJwtConfig(auth.jwt, tokenKeys) : undefined,
     http: auth.http_auth.enable ? toHttpAuthConfig(auth.http_auth) : undefined,
+  }
+}
+
+function toFailedLoginConfig(values: AuthValues['failed_logins']): FailedLoginConfig {
+  return {
+    isEnabled: values.enable,
+    freeAttempts: values.free_attempts,
+    firstDelayMs: values.delay,
+    maxDelayMs: values.max_delay,
+    addressRate: values.address_rate,
+    addressBurst: values.address_burst,
   }
 }
 

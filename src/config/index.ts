@@ -1,5 +1,6 @@
 // The door of the room: settings as text, as checked values, and in words. Nothing in here reads a file.
 
+export { networkOf } from './acl/network-of.ts'
 export { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclWhom } from './acl/acl-rule.ts'
 export { isInRange, parseAddress, parseAddressRange, type Address, type AddressRange } from './acl/address-range.ts'
 export { readAclFile, type AclFile } from './acl/read-acl-file.ts'

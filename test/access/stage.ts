@@ -2,6 +2,7 @@
 
 import { AccessControl, defaultAccessSettings, hashPassword, type AccessSettings } from '../../src/access/index.ts'
 import { Connection, type ArrivalTraits, type ConnectVerdict, type Question } from '../../src/core/index.ts'
+import { defaultFailedLoginSettings } from '../../src/access/failed-logins/login-throttle.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
 
@@ -72,7 +73,8 @@ export class AccessStage {
 }
 
 export function settingsWith(settings: Partial<AccessSettings>): AccessSettings {
-  return { ...defaultAccessSettings, ...settings }
+  // Tests show wrong passwords as often as they like, unless they are about how that is slowed.
+  return { ...defaultAccessSettings, failedLogins: { ...defaultFailedLoginSettings, isEnabled: false }, ...settings }
 }
 
 export function connectionFrom(isLoopback: boolean, arrival?: Partial<ArrivalTraits>): Connection {

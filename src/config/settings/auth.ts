@@ -5,6 +5,7 @@ import { duration, size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
 import { authenticators } from './authenticators.ts'
+import { failedLogins } from './failed-logins.ts'
 import { acl, denyAction, noMatch, verdictCache } from './acl.ts'
 
 export const auth = section('Who may connect, publish and subscribe.', {
@@ -19,6 +20,7 @@ export const auth = section('Who may connect, publish and subscribe.', {
     takes: 'on-next-connect',
   }),
   ...authenticators,
+  failed_logins: failedLogins,
   no_match: noMatch,
   deny_action: denyAction,
   acl,

@@ -41,6 +41,7 @@ export function accessSettingsOf(
     token: auth.jwt,
     http: auth.http,
     flapping: config.flapping,
+    failedLogins: auth.failedLogins,
     rules: ruleSettingsOf(config),
   }
   return { access }

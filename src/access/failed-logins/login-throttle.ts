@@ -1,0 +1,183 @@
+// Slows password guesses. A login is delayed before its password is looked at, so that an early answer tells nothing, and
+// only on its own connection.
+//
+//   per address and user name   5 failed logins: no delay; then 200 ms, 400 ms ... 5 s, one login after the other
+//   per address                 200 failed logins, then 20 per second; further logins are refused without a look
+//
+// Nobody can lock another client out: what fails at one address counts for no other, and a client that logged in from the
+// same address with the same password within a day passes at once. A client without failed logins at its address costs
+// one hash, when it succeeds.
+
+import { hash, randomBytes } from 'node:crypto'
+import { networkOf } from '../../config/index.ts'
+
+/** auth.failed_logins */
+export interface FailedLoginSettings {
+  readonly isEnabled: boolean
+  readonly freeAttempts: number
+  readonly firstDelayMs: number
+  readonly maxDelayMs: number
+  readonly addressRate: number
+  readonly addressBurst: number
+}
+
+export const defaultFailedLoginSettings: FailedLoginSettings = {
+  isEnabled: true,
+  freeAttempts: 5,
+  firstDelayMs: 200,
+  maxDelayMs: 5_000,
+  addressRate: 20,
+  addressBurst: 200,
+}
+
+export interface Login {
+  readonly address: string
+  readonly namespace: string | undefined
+  /** Undefined: it is not known yet (SCRAM); then only the address counts. */
+  readonly name: string | undefined
+  /** What is shown as proof. */
+  readonly secret: Uint8Array | undefined
+}
+
+/** Whether the password is to be looked at, and when the answer may be given. */
+export interface LoginTurn {
+  readonly isRefused: boolean
+  readonly afterMs: number
+}
+
+interface AddressFailures {
+  /** Failed logins that are left before the address is refused. */
+  left: number
+  atMs: number
+}
+
+interface NameFailures {
+  count: number
+  lastAtMs: number
+  /** When the last of the delayed logins is due. */
+  dueAtMs: number
+}
+
+/** The oldest entry is forgotten when one more is made. */
+const maxAddresses = 8_192
+const maxNames = 8_192
+const maxKnownLogins = 16_384
+const failuresForgottenAfterMs = 900_000
+const knownForMs = 86_400_000
+const keyBytes = 16
+
+const atOnce: LoginTurn = { isRefused: false, afterMs: 0 }
+
+export class LoginThrottle {
+  #settings: FailedLoginSettings
+  readonly #addresses = new Map<string, AddressFailures>()
+  readonly #names = new Map<string, NameFailures>()
+  /** Logins that succeeded, by a digest, with the time of the last one. */
+  readonly #known = new Map<string, number>()
+  /** Makes the digests useless to anyone who reads them. */
+  readonly #salt = randomBytes(keyBytes)
+
+  constructor(settings: FailedLoginSettings) {
+    this.#settings = settings
+  }
+
+  changeSettings(settings: FailedLoginSettings): void {
+    this.#settings = settings
+  }
+
+  /** Addresses, names and logins that are remembered. */
+  get size(): number {
+    return this.#addresses.size + this.#names.size + this.#known.size
+  }
+
+  /** Before the password of a login is looked at. */
+  begin(login: Login, nowMs: number): LoginTurn {
+    const { isEnabled, maxDelayMs } = this.#settings
+    if (!isEnabled || this.#addresses.size === 0) return atOnce
+    const network = networkOf(login.address)
+    const address = this.#addressOf(network, nowMs)
+    if (address === undefined || this.#isKnown(login, nowMs)) return atOnce
+    if (address.left < 1) return { isRefused: true, afterMs: maxDelayMs }
+    const failures = this.#nameOf(login, nowMs)
+    const stepMs = failures === undefined ? 0 : this.#stepMs(failures)
+    if (failures === undefined || stepMs === 0) return atOnce
+    const dueAtMs = Math.max(failures.dueAtMs, nowMs) + stepMs
+    if (dueAtMs - nowMs > maxDelayMs) return { isRefused: true, afterMs: maxDelayMs }
+    failures.dueAtMs = dueAtMs
+    return { isRefused: false, afterMs: dueAtMs - nowMs }
+  }
+
+  noteFailed(login: Login, nowMs: number): void {
+    if (!this.#settings.isEnabled) return
+    const network = networkOf(login.address)
+    const address = this.#addressOf(network, nowMs) ?? { left: this.#settings.addressBurst, atMs: nowMs }
+    address.left = Math.max(0, address.left - 1)
+    remember(this.#addresses, network, address, maxAddresses)
+    if (login.name === undefined) return
+    const failures = this.#nameOf(login, nowMs) ?? { count: 0, lastAtMs: nowMs, dueAtMs: nowMs }
+    failures.count += 1
+    failures.lastAtMs = nowMs
+    remember(this.#names, nameKey(login), failures, maxNames)
+  }
+
+  noteSucceeded(login: Login, nowMs: number): void {
+    if (!this.#settings.isEnabled) return
+    // A client that logs in again and again does not give whoever guesses its password new free attempts.
+    if (!this.#isKnown(login, nowMs) && login.name !== undefined) this.#names.delete(nameKey(login))
+    remember(this.#known, this.#digestOf(login), nowMs, maxKnownLogins)
+  }
+
+  #isKnown(login: Login, nowMs: number): boolean {
+    const lastAtMs = this.#known.get(this.#digestOf(login))
+    return lastAtMs !== undefined && nowMs - lastAtMs < knownForMs
+  }
+
+  #digestOf({ address, namespace = '', name = '', secret = noBytes }: Login): string {
+    const who = `${networkOf(address)}\0${namespace}\0${name}\0`
+    return hash('sha256', Buffer.concat([this.#salt, Buffer.from(who), secret]), 'base64')
+  }
+
+  /** With what has been given back since the last failure. */
+  #addressOf(network: string, nowMs: number): AddressFailures | undefined {
+    const address = this.#addresses.get(network)
+    if (address === undefined) return undefined
+    const { addressRate, addressBurst } = this.#settings
+    const passedMs = nowMs - address.atMs
+    address.left = Math.min(addressBurst, address.left + (passedMs * addressRate) / 1_000)
+    address.atMs = nowMs
+    // The names at this address are remembered for longer than its rate takes to recover.
+    const isForgotten = address.left === addressBurst && passedMs >= failuresForgottenAfterMs
+    if (isForgotten) this.#addresses.delete(network)
+    return isForgotten ? undefined : address
+  }
+
+  #nameOf(login: Login, nowMs: number): NameFailures | undefined {
+    if (login.name === undefined || this.#names.size === 0) return undefined
+    const key = nameKey(login)
+    const failures = this.#names.get(key)
+    if (failures === undefined || nowMs - failures.lastAtMs < failuresForgottenAfterMs) return failures
+    this.#names.delete(key)
+    return undefined
+  }
+
+  #stepMs({ count }: NameFailures): number {
+    const { freeAttempts, firstDelayMs, maxDelayMs } = this.#settings
+    return count < freeAttempts ? 0 : Math.min(firstDelayMs * 2 ** (count - freeAttempts), maxDelayMs)
+  }
+}
+
+const noBytes = new Uint8Array(0)
+
+/** Names may be long; what is kept of them is not. */
+function nameKey({ address, namespace = '', name = '' }: Login): string {
+  return `${networkOf(address)} ${hash('sha256', `${namespace}\0${name}`, 'base64')}`
+}
+
+/** As the newest of the map; the oldest gives way. */
+function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size <= most) return
+  const oldest = map.keys().next().value
+  if (oldest !== undefined) map.delete(oldest)
+}

@@ -1,0 +1,37 @@
+// auth.failed_logins: how fast passwords of clients can be guessed.
+
+import { duration } from '../schema/quantities.ts'
+import { section, setting } from '../schema/setting.ts'
+import { boolean, integer } from '../schema/setting-type.ts'
+
+const longestDelayMs = 60_000
+const nextConnect = { takes: 'on-next-connect' } as const
+
+export const failedLogins = section(
+  'Password guesses are slowed. Each shard counts by itself. A client that logged in from the same address with the same password ' +
+    'within a day is never delayed.',
+  {
+    enable: setting(boolean, true, { ...nextConnect, description: 'Whether failed logins are slowed.' }),
+    free_attempts: setting(integer({ min: 1, max: 1_000_000 }), 5, {
+      ...nextConnect,
+      description: 'Failed logins of one user name from one address before its further logins are delayed.',
+    }),
+    delay: setting(duration({ minMs: 1, maxMs: longestDelayMs }), 200, {
+      ...nextConnect,
+      description: 'Delay of the first login after that. It doubles with each failed login.',
+    }),
+    max_delay: setting(duration({ minMs: 1, maxMs: longestDelayMs }), 5_000, {
+      ...nextConnect,
+      description: 'Maximum delay. A login that would wait longer is refused. Keep it below mqtt.idle_timeout.',
+    }),
+    address_rate: setting(integer({ min: 1, max: 1_000_000 }), 20, {
+      ...nextConnect,
+      description:
+        'Failed logins per second from one address, whatever the user names. Beyond this rate logins from there are refused.',
+    }),
+    address_burst: setting(integer({ min: 1, max: 1_000_000 }), 200, {
+      ...nextConnect,
+      description: 'Failed logins from one address before address_rate holds.',
+    }),
+  },
+)

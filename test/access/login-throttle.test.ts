@@ -1,0 +1,192 @@
+// How fast passwords can be guessed, and who is not slowed by it.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { AccessControl } from '../../src/access/index.ts'
+import { defaultFailedLoginSettings, type Login, LoginThrottle } from '../../src/access/failed-logins/login-throttle.ts'
+import { reasonCodes } from '../../src/protocol/index.ts'
+import { AccessStage, connectionFrom, credential, outcomeOf, settingsWith } from './stage.ts'
+
+const startMs = 1_800_000_000_000
+const settings = defaultFailedLoginSettings
+const { freeAttempts, firstDelayMs, maxDelayMs, addressRate, addressBurst } = settings
+
+function login(name: string | undefined, secret: string, address = '192.0.2.7'): Login {
+  return { address, namespace: undefined, name, secret: Buffer.from(secret) }
+}
+
+/** So many logins one after the other that are looked at when their turn comes, and fail. How long each had to wait. */
+function guess(throttle: LoginThrottle, times: number, of: (index: number) => Login): number[] {
+  let nowMs = startMs
+  return Array.from({ length: times }, (_, index) => {
+    const turn = throttle.begin(of(index), nowMs)
+    nowMs += turn.afterMs
+    if (!turn.isRefused) throttle.noteFailed(of(index), nowMs)
+    return turn.isRefused ? -1 : turn.afterMs
+  })
+}
+
+describe('guesses of one password from one address', () => {
+  test('wait longer and longer', () => {
+    const waits = guess(new LoginThrottle(settings), freeAttempts + 8, (index) => login('alice', String(index)))
+    assert.deepEqual(
+      waits.slice(0, freeAttempts),
+      Array.from({ length: freeAttempts }, () => 0),
+    )
+    assert.deepEqual(waits.slice(freeAttempts), [200, 400, 800, 1_600, 3_200, 5_000, 5_000, 5_000])
+  })
+
+  test('on many connections at one time wait one after the other, and the rest is refused without a look', () => {
+    const throttle = new LoginThrottle(settings)
+    guess(throttle, freeAttempts, (index) => login('alice', String(index)))
+    const turns = Array.from({ length: 1_000 }, (_, index) => throttle.begin(login('alice', `x${index}`), startMs))
+    const looked = turns.filter(({ isRefused }) => !isRefused)
+    assert.equal(looked.length, maxDelayMs / firstDelayMs)
+    assert.equal(looked.at(-1)?.afterMs, maxDelayMs)
+    assert.ok(turns.every(({ isRefused, afterMs }) => !isRefused || afterMs === maxDelayMs))
+  })
+
+  test('of a user that does not exist wait as long as those of one that does', () => {
+    const stage = new AccessStage({ failedLogins: settings, credentials: [credential('username', 'alice', 'secret')] })
+    for (const username of ['alice', 'nobody']) {
+      for (let time = 0; time < freeAttempts; time++) {
+        const verdict = stage.verdict({ username, password: `${time}` })
+        assert.equal(outcomeOf(verdict), reasonCodes.badUserNameOrPassword)
+      }
+      assert.ok(stage.ask({ username, password: 'next' }) instanceof Promise, username)
+    }
+  })
+
+  test('are forgotten after a quarter of an hour', () => {
+    const throttle = new LoginThrottle(settings)
+    guess(throttle, freeAttempts + 3, (index) => login('alice', String(index)))
+    assert.equal(throttle.begin(login('alice', 'x'), startMs + 2_000_000).afterMs, 0)
+  })
+})
+
+test('one password tried with many user names from one address is bounded by a rate', () => {
+  const throttle = new LoginThrottle(settings)
+  const passed = (count: number, nowMs: number): number => {
+    let looked = 0
+    for (let index = 0; index < count; index++) {
+      const attempt = login(`user-${nowMs}-${index}`, 'winter')
+      if (throttle.begin(attempt, nowMs).isRefused) continue
+      throttle.noteFailed(attempt, nowMs)
+      looked += 1
+    }
+    return looked
+  }
+  assert.equal(passed(10_000, startMs), addressBurst)
+  assert.equal(passed(10_000, startMs + 1_000), addressRate)
+  assert.equal(passed(10_000, startMs + 2_000), addressRate)
+})
+
+/** Alice was here with her password, and somebody guesses it, and those of others, at the same address. */
+function attacked(): LoginThrottle {
+  const throttle = new LoginThrottle(settings)
+  throttle.noteSucceeded(login('alice', 'secret'), startMs)
+  guess(throttle, 1_000, (index) => login('alice', String(index)))
+  guess(throttle, 1_000, (index) => login(`user-${index}`, 'x'))
+  return throttle
+}
+
+describe('somebody who guesses the password of a client locks nobody out', () => {
+  test('the right password from another address is looked at at once', () => {
+    const turn = attacked().begin(login('alice', 'secret', '198.51.100.1'), startMs)
+    assert.deepEqual(turn, { isRefused: false, afterMs: 0 })
+  })
+
+  test('neither is a client refused or delayed that had the right password at the same address before', () => {
+    assert.deepEqual(attacked().begin(login('alice', 'secret'), startMs), { isRefused: false, afterMs: 0 })
+    assert.equal(attacked().begin(login('alice', 'guess'), startMs).isRefused, true)
+  })
+
+  test('an attacker that logs in as itself gets no new free attempts for others', () => {
+    const throttle = attacked()
+    for (let time = 0; time < 100; time++) {
+      throttle.noteSucceeded(login('mallory', 'own'), startMs)
+      throttle.noteSucceeded(login('alice', 'secret'), startMs)
+    }
+    assert.equal(throttle.begin(login('alice', 'x'), startMs).isRefused, true)
+  })
+
+  test('all addresses of one IPv6 network are one', () => {
+    const throttle = new LoginThrottle(settings)
+    guess(throttle, addressBurst, (index) => login(`user-${index}`, 'x', `2001:db8::${index.toString(16)}`))
+    assert.equal(throttle.begin(login('alice', 'x', '2001:db8::ffff'), startMs).isRefused, true)
+    assert.equal(throttle.begin(login('alice', 'x', '2001:db8:0:1::1'), startMs).isRefused, false)
+  })
+})
+
+test('10,000 clients that come back at once with their passwords are not delayed', () => {
+  const throttle = new LoginThrottle(settings)
+  for (let index = 0; index < 10_000; index++) {
+    const attempt = login(`user-${index}`, `secret-${index}`)
+    assert.equal(throttle.begin(attempt, startMs).afterMs, 0)
+    throttle.noteSucceeded(attempt, startMs)
+  }
+})
+
+test('what is remembered of failed logins is bounded, whatever names and addresses an attacker has', () => {
+  const throttle = new LoginThrottle(settings)
+  for (let index = 0; index < 100_000; index++) {
+    const attempt = login(`user-${index}`, 'x', `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`)
+    if (index % 2 === 0) throttle.noteFailed(attempt, startMs)
+    else throttle.noteSucceeded(attempt, startMs)
+  }
+  assert.equal(throttle.size, 8_192 + 8_192 + 16_384)
+})
+
+describe('a login that has to wait', () => {
+  interface Waiting {
+    readonly ms: number
+    resolve(): void
+  }
+
+  function stageWithClock(): { access: AccessControl; waiting: Waiting[] } {
+    const waiting: Waiting[] = []
+    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+    const access = new AccessControl(
+      settingsWith({ failedLogins: settings, credentials: [credential('username', 'alice', 'secret')] }),
+      {
+        log,
+        nowMs: () => startMs,
+        wait: (ms) => new Promise<void>((resolve) => waiting.push({ ms, resolve })),
+        permissionsChanged: ignore,
+      },
+    )
+    return { access, waiting }
+  }
+
+  const stage = new AccessStage()
+  const ask = (password: string) => stage.question({ username: 'alice', password, connection: connectionFrom(false) })
+
+  test('is looked at when its turn comes: the right password is right then', async () => {
+    const { access, waiting } = stageWithClock()
+    for (let time = 0; time < freeAttempts; time++) void access.answer(ask(String(time)))
+    const verdict = access.answer(ask('secret'))
+    assert.ok(verdict instanceof Promise)
+    assert.deepEqual(
+      waiting.map(({ ms }) => ms),
+      [firstDelayMs],
+    )
+    waiting[0]?.resolve()
+    assert.equal(outcomeOf(await verdict), 'in')
+    assert.equal(outcomeOf(await access.answer(ask('secret'))), 'in', 'and is known from then on')
+    assert.equal(waiting.length, 1)
+  })
+
+  test('of a client that has gone is not looked at', async () => {
+    const { access, waiting } = stageWithClock()
+    for (let time = 0; time < freeAttempts; time++) void access.answer(ask(String(time)))
+    const question = ask('secret')
+    const verdict = access.answer(question)
+    question.connection.now = { state: 'closed' }
+    waiting[0]?.resolve()
+    assert.equal(outcomeOf(await verdict), reasonCodes.connectionRateExceeded)
+  })
+})
+
+function ignore(): void {
+  // Nobody looks at what is told here.
+}
